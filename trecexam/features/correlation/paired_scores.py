@@ -183,7 +183,7 @@ def remarks(
     Args:
         measures, official_measures: as they were given; None for the track's own.
     """
-    lines = _thresholds(track, pairs, measures, official_measures)
+    lines = []
     if track.official is not None and any(scores.official_measure != LEADERBOARD for scores in pairs):
         lines.append(_compared(track))
         lines += official_of(track).warnings()
@@ -203,7 +203,7 @@ def remarks(
             tied.update((name, None) for name, values in (rubric, official) if _flat(values))
     if tied:
         lines.append(f"no correlation where all runs are tied: on {shorten_list(list(tied), 6, quote='')}")
-    return tuple(lines)
+    return (*lines, *_thresholds(track, pairs, measures, official_measures))
 
 
 def _thresholds(
@@ -211,19 +211,17 @@ def _thresholds(
     pairs: Sequence[PairedScores],
     measures: Sequence[MeasureLike] | None,
     official_measures: Sequence[MeasureLike] | None,
-) -> list[str]:
+) -> Iterator[str]:
     """Lines on measures that count from another label on than the track, but at a given min_rating."""
     rubric = {scores.measure for scores in pairs if scores.min_rating is None}
     judged = {scores.official_measure for scores in pairs}
     official = track.config.official_measures() if official_measures is None else official_measures
     on_judgments = [name for name in official if name != LEADERBOARD]
-    return [
-        *rating_cautions(
-            track.config,
-            [n for n in (track.measures if measures is None else measures) if str(measure(n)) in rubric],
-        ),
-        *judgment_cautions(track, [name for name in on_judgments if str(measure(name)) in judged]),
+    own = [
+        name for name in (track.measures if measures is None else measures) if str(measure(name)) in rubric
     ]
+    yield from rating_cautions(track.config, own)
+    yield from judgment_cautions(track, [name for name in on_judgments if str(measure(name)) in judged])
 
 
 def _variants(
