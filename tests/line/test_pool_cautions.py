@@ -22,7 +22,7 @@ from trecexam.scores.pool_measures import DIVIDES_BY, depends_on_pool
 FREE, OF_POOL = ["P(rel=4)@8", "Cover(rel=4)@8"], ["nDCG@8", "AP(rel=4)", "nCover(rel=4)@8", "alpha_nDCG@8"]
 CAUTION = (
     "do not compare nDCG@8, AP(rel=4), nCover(rel=4)@8, alpha_nDCG@8 with values from another pool: this one "
-    "has passages of these 3 runs alone; `pool_judged` in [track] adds the passages of official judgments"
+    "has passages of 3 runs alone; `pool_judged` in [track] adds the passages of official judgments"
 )
 #: What a measure may need to be computed.
 SHAPES = ("", "@5", "(max_rel=5)", "(max_rel=5)@5", "(recall=0.5)", "(rel=4)@5")
@@ -90,7 +90,7 @@ def test_one_line_names_them_the_runs_and_what_helps(small_track: Path) -> None:
         path.unlink()
     (line,) = cautions(small_track, ["nDCG@8"])
     assert line.startswith(
-        "do not compare nDCG@8 with values from another pool: this one has passages of this run"
+        "do not compare nDCG@8 with values from another pool: this one has passages of 1 run alone; "
     )
 
 
@@ -110,7 +110,7 @@ def test_a_pool_of_judged_passages_too_has_none_but_for_queries_without_judgment
     qrels.write_text("".join(line for line in lines if not line.startswith("q2 ")))
     (line,) = cautions(small_track)
     assert line == (
-        f"do not compare {', '.join(OF_POOL)} with values from another pool: this one has passages of these "
+        f"do not compare {', '.join(OF_POOL)} with values from another pool: this one has passages of "
         "3 runs alone for 1 of 3 queries; `pool_judged` in [track] adds nothing there, for lack of official "
         "judgments"
     )

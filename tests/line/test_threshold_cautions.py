@@ -8,6 +8,7 @@ from pathlib import Path
 import ir_measures
 import pytest
 from ir_measures import RR, P
+from served import client_of
 from support import HashGrader, write_run
 
 import trecexam
@@ -128,6 +129,11 @@ def test_where_min_relevant_is_not_set_graded_judgments_are_a_reason_to_ask(smal
     columns = [line.split() for line in qrels.read_text().splitlines()]
     qrels.write_text("".join(f"{q} 0 {doc} {min(int(n), 1)}\n" for q, _, doc, n in columns))
     assert cautions(small_track, official=True) == []
+
+
+def test_the_live_page_says_it_of_its_official_columns(graded: Path) -> None:
+    with client_of(graded) as client:
+        assert "AP, P@8 count judgments from 1 on, and labels go up to 3: set " in client.get("/").text
 
 
 def test_correlations_say_it_of_both_sides_everywhere(

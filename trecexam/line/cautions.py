@@ -29,7 +29,6 @@ def pool_cautions(track: LoadedTrack, measures: Iterable[MeasureLike]) -> tuple[
     pool_judged = track.config.track.pool_judged
     if not names or not alone or not track.runs:
         return ()
-    runs = f"these {len(track.runs):,} runs" if len(track.runs) > 1 else "this run"
     where = f" for {len(alone):,} of {plural(len(query_ids), 'query')}" if pool_judged else ""
     helps = (
         "adds nothing there, for lack of official judgments"
@@ -37,8 +36,8 @@ def pool_cautions(track: LoadedTrack, measures: Iterable[MeasureLike]) -> tuple[
         else "adds the passages of official judgments"
     )
     return (
-        f"do not compare {', '.join(names)} with values from another pool: this one has passages of {runs} "
-        f"alone{where}; `pool_judged` in [track] {helps}",
+        f"do not compare {', '.join(names)} with values from another pool: this one has passages of "
+        f"{plural(len(track.runs), 'run')} alone{where}; `pool_judged` in [track] {helps}",
     )
 
 
