@@ -115,7 +115,7 @@ def test_default_measures_follow_depth_and_label() -> None:
     config = TrackConfig.model_validate(
         {"track": {"depth": 10}, "scores": {"label": "count", "min_rating": 5}}
     )
-    assert config.measures()[:2] == ["P(rel=1)@10", "nDCG@10"]
+    assert config.measures()[:3] == ["P(rel=1)@10", "Cover(rel=5)@10", "nDCG@10"]
     assert "Cover(rel=5)@10" in config.measures()
 
 

@@ -12,7 +12,7 @@ import trecexam
 from trecexam.cli.main import run
 from trecexam.graders.base import Scale
 
-STANDARD = ["P(rel=4)@8", "nDCG@8", "AP(rel=4)", "Cover(rel=4)@8", "nCover(rel=4)@8", "alpha_nDCG@8"]
+STANDARD = ["P(rel=4)@8", "Cover(rel=4)@8", "nDCG@8", "AP(rel=4)", "nCover(rel=4)@8", "alpha_nDCG@8"]
 RESPONSES = ["Cover(rel=4)@8", "nCover(rel=4)@8", "alpha_nDCG@8", "nDCG@8", "AP(rel=4)", "P(rel=4)@8"]
 A, V = "Cover(rel=5,partial=3)@8", "Cover(rel=5,partial=3,weights='vital')@8"
 
@@ -106,10 +106,10 @@ def test_one_ranked_run_keeps_precision_first_and_a_line_says_what_compares_all(
         track.update()
         board = track.leaderboard()
         assert list(board.measures) == STANDARD
-        (line,) = board.cautions
+        line, _ = board.cautions
         assert line.startswith(caution)
         assert line.endswith("by Cover(rel=4)@8")
-        assert track.leaderboard(["P@5"]).cautions == ()
+        assert track.leaderboard(["P(rel=4)@5"]).cautions == ()
     assert caution[1:] in (root / "out" / "report.html").read_text()
 
 

@@ -325,7 +325,7 @@ class TestThereIsNothingYet:
         client = open_client(track)
         assert "qrels.txt" in client.get("/disagreements").text
         assert "qrels.txt" in client.get(urls.disagreements(show="items")).text
-        assert "official" not in client.get("/").text
+        assert "official #" not in client.get("/").text
 
 
 def test_a_judged_passage_that_no_run_has_is_shown_with_its_judgment_and_without_a_rank(track: Path) -> None:

@@ -290,21 +290,13 @@ class TrackConfig(Section):
             return list(dict.fromkeys(self.scores.measures))
         k, t = self.track.depth, self.scores.min_rating
         rel = 1 if self.scores.label == "count" else t
-        if self.scores.label == "expected":
-            return [
-                f"nDCG@{k}",
-                f"P(rel={rel})@{k}",
-                f"AP(rel={rel})",
-                f"ECover(rel={t})@{k}",
-                f"Cover(rel={t})@{k}",
-                f"nCover(rel={t})@{k}",
-                f"alpha_nDCG@{min(k, 20)}",
-            ]
+        # Those that do not depend on the pool come first: the first one orders the runs.
         return [
             f"P(rel={rel})@{k}",
+            *([f"ECover(rel={t})@{k}"] if self.scores.label == "expected" else []),
+            f"Cover(rel={t})@{k}",
             f"nDCG@{k}",
             f"AP(rel={rel})",
-            f"Cover(rel={t})@{k}",
             f"nCover(rel={t})@{k}",
             # ndeval computes its measures down to rank 20 only.
             f"alpha_nDCG@{min(k, 20)}",
@@ -314,5 +306,5 @@ class TrackConfig(Section):
         """The measures that the official judgments are evaluated with."""
         if self.scores.official_measures is not None:
             return list(dict.fromkeys(self.scores.official_measures))
-        rel = self.scores.min_relevant
-        return ["nDCG@10", f"AP(rel={rel})", f"P(rel={rel})@{self.track.depth}"]
+        rel = f"(rel={self.scores.min_relevant})" if "min_relevant" in self.scores.model_fields_set else ""
+        return ["nDCG@10", f"AP{rel}", f"P{rel}@{self.track.depth}"]

@@ -19,10 +19,10 @@ def default_measures(
     The rule:
 
     1. `measures` of [scores], where trecexam.toml or the grader sets them, are all and come first to last.
-    2. Else they are those of `TrackConfig.measures`, P first (nDCG with label = "expected"). Where all runs
-       are generated responses, those on items come first (Cover, nCover, alpha_nDCG), and those on labels
-       last, P last of all: a response fills one rank of twenty or a few, so P@20 is 0.05 at best. A track
-       with a ranked run keeps P first.
+    2. Else they are those of `TrackConfig.measures`, P first, and those that depend on the pool last. Where
+       all runs are generated responses, those on items come first (Cover, nCover, alpha_nDCG), and those on
+       labels last, P last of all: a response fills one rank of twenty or a few, so P@20 is 0.05 at best. A
+       track with a ranked run keeps P first. No rule puts a measure that depends on the pool first.
     3. Where items of the bank have an importance, A and V stand before these, whatever the runs are (A alone
        where no item is vital): nuggetizer's `all_score` and `vital_score`, of the first `depth` passages. On
        scales that are shorter than 0..5 an item counts from min_rating on, and not in part.

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from converters.run import Run
 from trecexam.errors import TrecexamError, did_you_mean
+from trecexam.line.cautions import judgment_cautions, pool_cautions, rating_cautions
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.measure_names import names_of
 from trecexam.line.measures import (
@@ -188,18 +189,21 @@ def leaderboard(
         values, values.measures, values.query_ids, answered, average=track.config.scores.average
     )
     if official:
-        return replace(board, cautions=left_out_runs(track))
+        return replace(board, cautions=(*left_out_runs(track), *judgment_cautions(track, measures)))
     best = track.traits.scale.max_rating
     above = above_scale(board.measures, track.config, best)
-    known = own_cautions(track)
+    specific = own_cautions(track)
     if measures is not None:
         names = board.measures
-        known = (
+        specific = (
             *run_cautions(track),
             *without_vital(names, track.bank),
             *without_probabilities(track, names),
         )
-    return replace(board, cautions=(*known, *above, *_unsupported(track, board)))
+    thresholds = rating_cautions(track.config, track.measures if measures is None else measures)
+    relative = pool_cautions(track, board.measures)
+    cautions = (*specific, *above, *_unsupported(track, board), *thresholds, *relative)
+    return replace(board, cautions=cautions)
 
 
 def _unsupported(track: LoadedTrack, board: Leaderboard) -> tuple[str, ...]:

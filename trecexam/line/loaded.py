@@ -97,6 +97,7 @@ class LoadedTrack(TrackInputs):
                 [
                     *(sheet.digest.hex() for sheet in self.sheets.values()),
                     *([] if self.support is None else [self.support.digest]),
+                    self.pooled_of_runs_alone,
                 ]
             ),
             "people": _digest([self.overrides.decisions, self.judgments.decisions]),
@@ -148,6 +149,12 @@ class LoadedTrack(TrackInputs):
     def n_judged_only(self) -> int:
         """How many pooled passages no run has in its first ranks: they are pooled since they are judged."""
         return sum(of_query.n_judged_only for of_query in self.pool.values())
+
+    @property
+    def pooled_of_runs_alone(self) -> tuple[str, ...]:
+        """The queries whose pool is of runs alone: all, or with `pool_judged` those that nobody judged."""
+        judged = self.judged_queries if self.config.track.pool_judged else ()
+        return tuple(query_id for query_id in self.bank.query_ids if query_id not in judged)
 
     def ranked_passages(self) -> dict[str, tuple[str, ...]]:
         """query_id -> the pooled passages that runs have in their first ranks."""

@@ -116,7 +116,29 @@ def own_cautions(track: LoadedTrack) -> tuple[str, ...]:
             f"little {ranked_by} whatever they say: compare them with ranked runs by {cover}",
         )
     certain, vital = without_probabilities(track, track.measures), without_vital(track.measures, track.bank)
-    return (*run_cautions(track), *vital, *_against(track), *left_out_cautions(track), *few, *certain)
+    expected = _expected(track)
+    on_queries = (*vital, *_against(track), *left_out_cautions(track))
+    return (*run_cautions(track), *on_queries, *few, *certain, *expected)
+        *run_cautions(track),
+        *vital,
+        *_against(track),
+        *left_out_cautions(track),
+        *few,
+        *certain,
+        *expected,
+    )
+
+
+def _expected(track: LoadedTrack) -> tuple[str, ...]:
+    """A line on default measures with label = "expected": the one that orders the runs is another."""
+    scores, first = track.config.scores, track.measures[0]
+    if scores.label != "expected" or scores.measures is not None or not first.startswith("P("):
+        return ()
+    expected = [name for name in track.measures if measure(name).NAME in ("nDCG", "ECover")]
+    return (
+        f'label = "expected" is for {", ".join(expected)}; the runs are ordered by {first}, whose values do '
+        "not depend on the pool; `measures` in [scores] orders them otherwise",
+    )
 
 
 def _against(track: LoadedTrack) -> tuple[str, ...]:

@@ -168,8 +168,9 @@ def compare(
     keys = (*_keys(min_ratings), "query_id") if per_query else _keys(min_ratings)
     judged = track.official is not None
     n_queries = len(common_queries(track) if judged else track.bank.query_ids)
-    lines = remarks(track, comparisons) + (() if per_query else without_interval(comparisons))
-    return LeaderboardComparison(n_queries, keys, tuple(pairs), p, lines)
+    lines = remarks(track, comparisons, measures, official_measures)
+    without = () if per_query else without_interval(comparisons)
+    return LeaderboardComparison(n_queries, keys, tuple(pairs), p, (*lines, *without))
 
 
 def swapped(
@@ -202,7 +203,10 @@ def swapped(
         (_key(scores, min_ratings), find_swaps(scores.runs, scores.rubric, scores.official, most))
         for scores in comparisons
     ]
-    lines = (*remarks(track, comparisons), *(_summary(key, swaps) for key, swaps in pairs))
+    lines = (
+        *remarks(track, comparisons, measures, official_measures),
+        *(_summary(key, swaps) for key, swaps in pairs),
+    )
     return SwappedPairs(_keys(min_ratings), tuple(pairs), lines)
 
 
@@ -237,7 +241,7 @@ def outlying(
             (_key(scores, min_ratings), find_outliers(scores.runs, scores.rubric, scores.official)[:most])
             for scores in comparisons
         ),
-        remarks(track, comparisons),
+        remarks(track, comparisons, measures, official_measures),
     )
 
 

@@ -86,7 +86,8 @@ def compare_learned(
         for scores in comparisons
     ]
     why_none = (*(() if board.enough else (board.summary(),)), *without_interval(comparisons))
-    lines = tuple(dict.fromkeys((*remarks(track, comparisons), *board.notes, *why_none)))
+    compared = remarks(track, comparisons, (), official_measures)
+    lines = tuple(dict.fromkeys((*compared, *board.notes, *why_none)))
     return LeaderboardComparison(
         len(comparisons[0].query_ids), ("measure", "official_measure"), tuple(pairs), p, lines
     )

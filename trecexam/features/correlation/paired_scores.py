@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
+from trecexam.line.cautions import judgment_cautions, rating_cautions
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.official import LEADERBOARD, shown_error
 from trecexam.line.official import official_judgments as official_of
@@ -18,6 +19,7 @@ from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
     from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.measure_names import MeasureLike
     from trecexam.line.track_inputs import TrackInputs
     from trecexam.scores.values import MeasureValues
 
@@ -172,8 +174,17 @@ def nothing_to_compare(track: LoadedTrack) -> TrecexamError:
     return TrecexamError(reason, path=folder.root)
 
 
-def remarks(track: LoadedTrack, pairs: Sequence[PairedScores]) -> tuple[str, ...]:
-    """What of a comparison is not in its table, in lines for people: what was compared, and what was not."""
+def remarks(
+    track: LoadedTrack,
+    pairs: Sequence[PairedScores],
+    measures: Sequence[MeasureLike] | None = None,
+    official_measures: Sequence[MeasureLike] | None = None,
+) -> tuple[str, ...]:
+    """What of a comparison is not in its table, in lines for people: what was compared, and what was not.
+
+    Args:
+        measures, official_measures: as they were given; None for the track's own.
+    """
     lines = []
     if track.official is not None and any(scores.official_measure != LEADERBOARD for scores in pairs):
         lines.append(_compared(track))
@@ -194,7 +205,25 @@ def remarks(track: LoadedTrack, pairs: Sequence[PairedScores]) -> tuple[str, ...
             tied.update((name, None) for name, values in (rubric, official) if _flat(values))
     if tied:
         lines.append(f"no correlation where all runs are tied: on {shorten_list(list(tied), 6, quote='')}")
-    return tuple(lines)
+    return (*lines, *_thresholds(track, pairs, measures, official_measures))
+
+
+def _thresholds(
+    track: LoadedTrack,
+    pairs: Sequence[PairedScores],
+    measures: Sequence[MeasureLike] | None,
+    official_measures: Sequence[MeasureLike] | None,
+) -> Iterator[str]:
+    """Lines on measures that count from another label on than the track, but at a given min_rating."""
+    rubric = {scores.measure for scores in pairs if scores.min_rating is None}
+    judged = {scores.official_measure for scores in pairs}
+    official = track.config.official_measures() if official_measures is None else official_measures
+    on_judgments = [name for name in official if name != LEADERBOARD]
+    own = [
+        name for name in (track.measures if measures is None else measures) if str(measure(name)) in rubric
+    ]
+    yield from rating_cautions(track.config, own)
+    yield from judgment_cautions(track, [name for name in on_judgments if str(measure(name)) in judged])
 
 
 def without_interval(pairs: Sequence[PairedScores]) -> tuple[str, ...]:

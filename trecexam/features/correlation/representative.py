@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.features.correlation.paired_scores import nothing_to_compare
+from trecexam.line.cautions import judgment_cautions, rating_cautions
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.measure_names import names_of
 from trecexam.scores.rank_correlation.ranks import Floats, means
@@ -112,7 +113,10 @@ def representative(
     if official_measures:
         official = official_values(track, names_of(official_measures))
         chosen += [_chosen(official, name, f"{name} (official)", most) for name in official.measures]
-    return RepresentativeQueries(tuple(chosen), tuple(map(_remark, chosen)))
+    thresholds = rating_cautions(track.config, track.measures[:1] if measures is None else measures)
+    if official_measures:
+        thresholds += judgment_cautions(track, official_measures)
+    return RepresentativeQueries(tuple(chosen), (*thresholds, *map(_remark, chosen)))
 
 
 def _chosen(values: MeasureValues, measure: str, shown: str, most: int) -> Representative:

@@ -12,6 +12,7 @@ import numpy as np
 
 import converters
 from trecexam.errors import TrecexamError
+from trecexam.line.cautions import label_cautions
 from trecexam.line.measure_names import names_of
 from trecexam.line.run_names import name_runs
 from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
@@ -80,11 +81,12 @@ def evaluate_files(qrels: Path, runs: Sequence[Path], measures: Sequence[Measure
     run_names = _names(by_path)
     values = MeasureValues(tuple(run_names.values()), query_ids, tuple(names), array)
     answered = {run_names[path]: [q for q in query_ids if q in run] for path, run in by_path.items()}
-    remarks = tuple(
+    unanswered = tuple(
         f"{path}: none of its queries ({shorten_list(list(run.query_ids), 2, dots=True)}) is in {qrels}"
         for path, run in by_path.items()
         if not answered[run_names[path]]
     )
+    remarks = (*unanswered, *label_cautions(rows, qrels, measures))
     board = leaderboard(values, names, query_ids, answered)
     return EvaluatedFiles(board, values, {run_names[path]: str(path) for path in by_path}, rejected, remarks)
 

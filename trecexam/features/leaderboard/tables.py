@@ -26,7 +26,7 @@ def leaderboard_table(board: Leaderboard) -> Table:
 
 
 def leaderboard_json(board: Leaderboard, files: Mapping[str, str], human: Any) -> dict[str, Any]:
-    """The leaderboard's JSON twin: full precision, files, answered queries.
+    """The leaderboard's JSON twin: full precision, cautions, files, answered queries.
 
     Args:
         files: run -> its file, as people see it.
@@ -36,6 +36,7 @@ def leaderboard_json(board: Leaderboard, files: Mapping[str, str], human: Any) -
         "measures": list(board.measures),
         "n_queries": board.n_queries,
         "average": board.average,
+        "cautions": list(board.cautions),
         "human_ratings": human,
         "runs": [
             {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from trecexam.features.partial.partial import PartialStanding
 from trecexam.graders.base import identity_digest
 from trecexam.line.cell_order import count_left_out
-from trecexam.line.measures import own_cautions
+from trecexam.line.evaluation import own_leaderboard
 from trecexam.outputs.page.model import PagePart, Report
 from trecexam.outputs.page.render import HERE
 from trecexam.tables.excerpt import excerpt
@@ -108,7 +108,7 @@ def _cautions(track: LoadedTrack, partial: PartialStanding | None) -> Iterator[s
             f"{counts.no_text:,} of {counts.passages:,} pooled passages have no text: they are not graded "
             "and count as not relevant."
         )
-    yield from map(sentence, own_cautions(track))
+    yield from map(sentence, own_leaderboard(track).cautions)
 
 
 def _provenance(track: LoadedTrack, facts: UpdateFacts) -> dict[str, Any]:

@@ -1,0 +1,180 @@
+"""Values that depend on which runs are pooled say so, wherever a leaderboard is."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import ir_measures
+import pytest
+from ir_measures import Measure, Qrel, ScoredDoc
+from served import client_of
+from support import ROOT, HashGrader, make_small_track
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.scores.measures import COVER, DIVERSITY, measure
+from trecexam.scores.pool_measures import DIVIDES_BY, depends_on_pool
+
+FREE, OF_POOL = ["P(rel=4)@8", "Cover(rel=4)@8"], ["nDCG@8", "AP(rel=4)", "nCover(rel=4)@8", "alpha_nDCG@8"]
+CAUTION = (
+    "do not compare nDCG@8, AP(rel=4), nCover(rel=4)@8, alpha_nDCG@8 with values from another pool: this one "
+    "has passages of 3 runs alone; `pool_judged` in [track] adds the passages of official judgments"
+)
+#: What a measure may need to be computed.
+SHAPES = ("", "@5", "(max_rel=5)", "(max_rel=5)@5", "(recall=0.5)", "(rel=4)@5")
+GIVEN = ("SetP(relative=True)", "Compat(normalize=False)", "NumRet(rel=4)", "Cover(weights='equal')", "R@3")
+
+
+def _measures() -> Iterator[Measure]:
+    for kind in {each.NAME: each for each in ir_measures.measures.registry.values()}.values():
+        for name in (f"{kind.NAME}{shape}" for shape in SHAPES):
+            try:
+                yield measure(name)
+            except ValueError:
+                continue
+    yield from map(measure, GIVEN)
+
+
+def value(of: Measure, ratings: dict[tuple[str, int], int], ranking: list[str]) -> float:
+    """Of a run on qrels of these ratings; labels are best ratings, subtopics the items that are reached."""
+    if of.NAME in COVER | DIVERSITY:
+        items = of.NAME in COVER
+        qrels = [Qrel("q", doc, n if items or n >= 4 else 0, str(item)) for (doc, item), n in ratings.items()]
+    else:
+        best = {doc: max(n for (d, _), n in ratings.items() if d == doc) for doc, _ in ratings}
+        qrels = [Qrel("q", doc, label) for doc, label in best.items()]
+    scored = [ScoredDoc("q", doc, -rank) for rank, doc in enumerate(ranking)]
+    return next(iter(ir_measures.iter_calc([of], qrels, scored))).value
+
+
+@pytest.mark.parametrize("of", tuple(_measures()), ids=str)
+def test_a_measure_depends_on_the_pool_where_passages_of_other_runs_change_its_value(of: Measure) -> None:
+    if of.NAME.startswith(("ECover", "Support")):
+        # Their qrels have probabilities, or are none: both look at the run's own passages and at the bank.
+        assert not depends_on_pool(of)
+        return
+    changes = False
+    for seed in range(12):
+        draw = random.Random(seed)
+        own, others = [f"d{n}" for n in range(8)], [f"x{n}" for n in range(12)]
+        alone = {(doc, item): draw.choice([0, 0, 2, 4, 5]) for doc in own for item in range(1, 5)}
+        # Accuracy divides by zero where all passages are relevant, or none is.
+        alone |= {(own[0], item): 0 for item in range(1, 5)} | {(own[1], 1): 5}
+        # Items that no passage of this run reaches.
+        alone |= {(doc, item): 0 for doc in own for item in (5, 6)}
+        added = {(doc, item): draw.choice([0, 0, 4, 5]) for doc in others for item in range(1, 7)}
+        changes |= value(of, alone, own) != value(of, alone | added, own)
+    assert depends_on_pool(of) == changes
+
+
+def test_the_docs_name_each_measure_that_depends_on_the_pool() -> None:
+    page = (ROOT / "examples" / "what-may-i-compare.md").read_text()
+    (line,) = (line for line in page.splitlines() if line.startswith("These depend on the pool:"))
+    assert set(re.findall(r"`(\w+)", line)) == {*DIVIDES_BY, "SetP"}
+
+
+def cautions(root: Path, measures: list[str] | None = None, **how: bool) -> tuple[str, ...]:
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        return track.leaderboard(measures, **how).cautions
+
+
+def test_one_line_names_them_the_runs_and_what_helps(small_track: Path) -> None:
+    assert cautions(small_track) == (CAUTION,)
+    (line,) = cautions(small_track, ["Rprec(rel=4)", "RR(rel=4)", "infAP(rel=4)"])
+    assert line.startswith("do not compare Rprec(rel=4), infAP(rel=4) with values")
+    for path in (small_track / "runs").glob("run[12].run"):
+        path.unlink()
+    (line,) = cautions(small_track, ["nDCG@8"])
+    assert line.startswith(
+        "do not compare nDCG@8 with values from another pool: this one has passages of 1 run alone; "
+    )
+
+
+def test_measures_of_the_runs_own_ranks_need_no_caution(small_track: Path) -> None:
+    assert cautions(small_track, ["P(rel=4)@8", "RR(rel=4)", "Cover(rel=4)@8", "Success(rel=4)@3"]) == ()
+
+
+def test_official_judgments_are_another_pool(small_track: Path) -> None:
+    assert cautions(small_track, ["nDCG@8"], official=True) == ()
+
+
+def test_a_pool_of_judged_passages_too_has_none_but_for_queries_without_judgments(small_track: Path) -> None:
+    (small_track / "trecexam.toml").write_text("[track]\ndepth = 8\npool_judged = true\n")
+    assert cautions(small_track) == ()
+    qrels = small_track / "qrels.txt"
+    lines = qrels.read_text().splitlines(keepends=True)
+    qrels.write_text("".join(line for line in lines if not line.startswith("q2 ")))
+    (line,) = cautions(small_track)
+    assert line == (
+        f"do not compare {', '.join(OF_POOL)} with values from another pool: this one has passages of "
+        "3 runs alone for 1 of 3 queries; `pool_judged` in [track] adds nothing there, for lack of official "
+        "judgments"
+    )
+    qrels.unlink()
+    (line,) = cautions(small_track)
+    assert "alone for 3 of 3 queries" in line
+
+
+def test_it_is_on_the_terminal_in_json_in_out_in_the_report_and_on_the_page(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["watch", str(graded), "--once"]) == 0
+    capsys.readouterr()
+    assert run(["leaderboard", str(graded), "--json"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err.splitlines().count(CAUTION) == 1
+    assert json.loads(printed.out)["cautions"] == [CAUTION]
+    assert json.loads((graded / "out" / "leaderboard.json").read_text())["cautions"] == [CAUTION]
+    in_html = CAUTION[1:].replace("`pool_judged`", "<code>pool_judged</code>")
+    assert (graded / "out" / "report.html").read_text().count(in_html) == 1
+    with client_of(graded) as client:
+        assert CAUTION in client.get("/").text
+
+
+def test_out_follows_when_judgments_of_passages_that_are_pooled_already_come(small_track: Path) -> None:
+    (small_track / "trecexam.toml").write_text("[track]\ndepth = 12\npool_judged = true\n")
+    qrels = small_track / "qrels.txt"
+    complete = qrels.read_text()
+    written = []
+    for text in ("", complete):
+        qrels.write_text(text) if text else qrels.unlink()
+        with trecexam.open_track(small_track, grader=HashGrader()) as track:
+            track.update()
+        written.append(json.loads((small_track / "out" / "leaderboard.json").read_text())["cautions"])
+    assert len(written[0]) == 1
+    assert written[1] == []
+
+
+def test_values_without_a_caution_are_those_of_the_run_alone(small_track: Path) -> None:
+    def of_run0() -> dict[str, float]:
+        with trecexam.open_track(small_track, grader=HashGrader()) as track:
+            track.update()
+            board = track.leaderboard()
+            (row,) = (row for row in board.rows if row.run == "run0")
+            return {name: score.mean for name, score in zip(board.measures, row.scores, strict=True)}
+
+    together = of_run0()
+    for path in (small_track / "runs").glob("run[12].run"):
+        path.unlink()
+    alone = of_run0()
+    assert {name for name in FREE if alone[name] == together[name]} == set(FREE)
+    assert {name for name in OF_POOL if alone[name] > together[name]} >= {"nDCG@8", "AP(rel=4)"}
+
+
+def test_the_first_measure_of_any_track_does_not_depend_on_the_pool(tmp_path: Path) -> None:
+    expected = {
+        "max": [*FREE, *OF_POOL],
+        "count": ["P@8", "Cover(rel=4)@8", "nDCG@8", "AP", "nCover(rel=4)@8", "alpha_nDCG@8"],
+        "expected": ["P(rel=4)@8", "ECover(rel=4)@8", "Cover(rel=4)@8", *OF_POOL],
+    }
+    for label, names in expected.items():
+        root = make_small_track(tmp_path / label, config=f'[track]\ndepth = 8\n[scores]\nlabel = "{label}"\n')
+        with trecexam.open_track(root, grader=HashGrader()) as track:
+            board = track.leaderboard()
+        assert list(board.measures) == names, label
+        says = [line for line in board.cautions if "expected" in line]
+        assert bool(says) == (label == "expected")

@@ -1,0 +1,169 @@
+"""A measure that counts from 1 on where the track's threshold is another says so, and names the one meant."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import ir_measures
+import pytest
+from ir_measures import RR, P
+from served import client_of
+from support import HashGrader, write_run
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.graders.base import Scale
+
+
+def cautions(root: Path, measures: list[str | ir_measures.Measure] | None = None, **how: bool) -> list[str]:
+    """Those on thresholds."""
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        return [
+            line for line in track.leaderboard(measures, **how).cautions if " on; " in line or " on, " in line
+        ]
+
+
+def configure(root: Path, scores: str) -> None:
+    (root / "trecexam.toml").write_text(f"[track]\ndepth = 8\n[scores]\n{scores}\n")
+
+
+def test_ratings_are_counted_from_1_on_and_the_line_names_what_counts_from_the_threshold(
+    small_track: Path,
+) -> None:
+    assert cautions(small_track, ["P@5"]) == [
+        "P@5 counts ratings from 1 on; this track's threshold is 4: P(rel=4)@5"
+    ]
+    named: list[str | ir_measures.Measure] = [
+        "AP",
+        "nDCG@8",
+        P @ 5,
+        "RR@8",
+        "P(rel=4)@8",
+        "Judged@8",
+        "Bpref",
+    ]
+    assert cautions(small_track, named) == [
+        "AP, P@5, RR@8, Bpref count ratings from 1 on; this track's threshold is 4: AP(rel=4), P(rel=4)@5, "
+        "RR(rel=4)@8, Bpref(rel=4)"
+    ]
+
+
+def test_the_named_measure_has_other_values(small_track: Path) -> None:
+    with trecexam.open_track(small_track, grader=HashGrader()) as track:
+        track.update()
+        qrels, ranking = list(track.qrels()), track.leaderboard(["P@5", "P(rel=4)@5"])
+    for row in ranking.rows:
+        assert row.scores[0].mean > row.scores[1].mean
+    lines = (small_track / "runs" / "run0.run").read_text().splitlines()
+    columns = [line.split() for line in lines]
+    scored = [ir_measures.ScoredDoc(q, d, float(score)) for q, _, d, _, score, _ in columns]
+    values = ir_measures.calc_aggregate([P @ 5, P(rel=4) @ 5], qrels, scored)
+    (row,) = (row for row in ranking.rows if row.run == "run0")
+    assert [score.mean for score in row.scores] == pytest.approx([values[P @ 5], values[P(rel=4) @ 5]])
+
+
+def test_a_threshold_that_is_written_is_meant(small_track: Path) -> None:
+    assert cautions(small_track, ["P(rel=1)@5", P(rel=1) @ 5, "RR(rel=3)", "Cover(rel=2)@8"]) == []
+
+
+def test_a_track_whose_threshold_is_1_needs_no_caution(small_track: Path) -> None:
+    configure(small_track, "min_rating = 1")
+    assert cautions(small_track, ["P@5", "AP"]) == []
+    # Cover's default is 4.
+    assert cautions(small_track, ["Cover@8", "Cover(rel=4)@8"]) == [
+        "Cover(rel=4)@8 counts ratings from 4 on; this track's threshold is 1: Cover(rel=1)@8"
+    ]
+
+
+def test_cover_without_rel_counts_from_4_on_whatever_the_threshold_is(small_track: Path) -> None:
+    assert cautions(small_track, ["Cover@8", "nCover@8"]) == []
+    configure(small_track, "min_rating = 3")
+    assert cautions(small_track, ["P@8", "Cover@8", "nCover(partial=3)@8"]) == [
+        "P@8 counts ratings from 1 on; this track's threshold is 3: P(rel=3)@8",
+        "Cover(rel=4)@8, nCover(rel=4,partial=3)@8 count ratings from 4 on; this track's threshold is 3: "
+        "Cover(rel=3)@8, nCover(rel=3)@8",
+    ]
+
+
+def test_labels_that_count_items_have_no_threshold(small_track: Path) -> None:
+    configure(small_track, 'label = "count"')
+    assert cautions(small_track, ["P@5", "AP"]) == []
+
+
+def test_the_settings_measures_are_looked_at_and_defaults_are_at_the_threshold(small_track: Path) -> None:
+    assert cautions(small_track) == []
+    configure(small_track, 'measures = ["P@8", "alpha_nDCG@8"]')
+    assert cautions(small_track) == ["P@8 counts ratings from 1 on; this track's threshold is 4: P(rel=4)@8"]
+
+
+def test_a_shorter_scale_has_a_threshold_of_its_own(small_track: Path) -> None:
+    grader = HashGrader()
+    grader.scale = Scale.up_to(3)  # type: ignore[attr-defined]
+    grader.grade = lambda cells: iter([])  # type: ignore[method-assign]
+    with trecexam.open_track(small_track, grader=grader) as track:
+        lines = track.leaderboard(["RR@8"]).cautions
+    assert lines == ("RR@8 counts ratings from 1 on; this track's threshold is 2: RR(rel=2)@8",)
+
+
+def test_judgments_are_counted_from_1_on_where_min_relevant_is_2(small_track: Path) -> None:
+    configure(small_track, "min_relevant = 2")
+    assert cautions(small_track, ["nDCG@5", "P@5", RR @ 5, "AP(rel=1)"], official=True) == [
+        "P@5, RR@5 count judgments from 1 on; this track's `min_relevant` is 2: P(rel=2)@5, RR(rel=2)@5"
+    ]
+    with trecexam.open_track(small_track, grader=HashGrader()) as track:
+        board = track.leaderboard(official=True)
+    assert board.measures == ("nDCG@10", "AP(rel=2)", "P(rel=2)@8")
+    assert board.cautions == ()
+
+
+def test_where_min_relevant_is_not_set_graded_judgments_are_a_reason_to_ask(small_track: Path) -> None:
+    assert cautions(small_track, official=True) == [
+        "AP, P@8 count judgments from 1 on, and labels go up to 3: set `min_relevant` in [scores] to the "
+        "label from which a passage is relevant, 2 in TREC DL"
+    ]
+    configure(small_track, "min_relevant = 1")
+    assert cautions(small_track, official=True) == []
+    configure(small_track, "")
+    qrels = small_track / "qrels.txt"
+    columns = [line.split() for line in qrels.read_text().splitlines()]
+    qrels.write_text("".join(f"{q} 0 {doc} {min(int(n), 1)}\n" for q, _, doc, n in columns))
+    assert cautions(small_track, official=True) == []
+
+
+def test_the_live_page_says_it_of_its_official_columns(graded: Path) -> None:
+    with client_of(graded) as client:
+        assert "AP, P@8 count judgments from 1 on, and labels go up to 3: set " in client.get("/").text
+
+
+def test_correlations_say_it_of_both_sides_everywhere(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    toml = graded / "trecexam.toml"
+    toml.write_text(toml.read_text() + "\n[scores]\nmin_relevant = 2\n")
+    rubric = "P@8 counts ratings from 1 on; this track's threshold is 4: P(rel=4)@8"
+    official = "AP counts judgments from 1 on; this track's `min_relevant` is 2: AP(rel=2)"
+    for option in ((), ("--swaps",), ("--outliers", "2"), ("--per-query",), ("--representative", "2")):
+        assert run(["correlate", str(graded), "-m", "P@8", "--official-measure", "AP", *option]) == 0
+        lines = capsys.readouterr().err.splitlines()
+        assert (lines.count(rubric), lines.count(official)) == (1, 1), option
+    assert run(["correlate", str(graded), "-m", "P@8", "--min-rating", "3"]) == 0
+    assert " from 1 on" not in capsys.readouterr().err
+    assert run(["leaderboard", str(graded), "--official", "-m", "AP", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["cautions"] == [official]
+
+
+def test_evaluating_a_qrels_file_says_it_where_labels_go_beyond_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_run(tmp_path / "x.run", {"q1": ["d1", "d2"]})
+    qrels = tmp_path / "labels.qrels"
+    for best, says in ((5, True), (1, False)):
+        qrels.write_text(f"q1 0 d1 {best}\nq1 0 d2 1\n")
+        names = ["-m", "P@2", "-m", "AP", "-m", "RR(rel=1)", "-m", "nDCG@2"]
+        assert run(["evaluate", str(qrels), str(tmp_path / "x.run"), *names]) == 0
+        line = (
+            f"P@2, AP count labels from 1 on, and those of {qrels} go up to 5: P(rel=5)@2, AP(rel=5) count "
+            "from 5 on"
+        )
+        assert capsys.readouterr().err.splitlines() == ([line] if says else [])

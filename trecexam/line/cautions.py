@@ -1,0 +1,129 @@
+"""Lines on how to read values of measures: which depend on the pool, and from which label on they count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from converters.records import Qrel
+from trecexam.config import TrackConfig
+from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
+from trecexam.scores.pool_measures import depends_on_pool
+from trecexam.tables.text import plural
+
+if TYPE_CHECKING:
+    from ir_measures import Measure
+
+    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.measure_names import MeasureLike
+
+
+def pool_cautions(track: LoadedTrack, measures: Iterable[MeasureLike]) -> tuple[str, ...]:
+    """A line on measures that depend on the pool, where the pool is of the track's runs alone.
+
+    With `pool_judged` it is not: it holds the judged passages, too. The line is then about the queries
+    without official judgments.
+    """
+    names = _names(each for each in map(measure, measures) if depends_on_pool(each))
+    query_ids, alone = track.bank.query_ids, track.pooled_of_runs_alone
+    pool_judged = track.config.track.pool_judged
+    if not names or not alone or not track.runs:
+        return ()
+    where = f" for {len(alone):,} of {plural(len(query_ids), 'query')}" if pool_judged else ""
+    helps = (
+        "adds nothing there, for lack of official judgments"
+        if pool_judged
+        else "adds the passages of official judgments"
+    )
+    return (
+        f"do not compare {', '.join(names)} with values from another pool: this one has passages of "
+        f"{plural(len(track.runs), 'run')} alone{where}; `pool_judged` in [track] {helps}",
+    )
+
+
+def rating_cautions(config: TrackConfig, measures: Iterable[MeasureLike]) -> tuple[str, ...]:
+    """A line on measures on rubric ratings that count from their default rating on, and not from min_rating.
+
+    Labels that count items have no such threshold; Cover has one all the same, 4 by default.
+
+    Args:
+        config: on the scale of the grader.
+        measures: as they were given: one whose `rel` is written is left alone.
+    """
+    threshold, counts = config.scores.min_rating, config.scores.label == "count"
+    at_default = [each for each in _at_default(measures) if not counts or each.NAME in COVER]
+    return tuple(
+        _line(
+            [each for each in at_default if each["rel"] == default],
+            f"ratings from {default} on; this track's threshold is {threshold}",
+            threshold,
+        )
+        for default in sorted({each["rel"] for each in at_default} - {threshold})
+    )
+
+
+def judgment_cautions(track: LoadedTrack, measures: Sequence[MeasureLike] | None = None) -> tuple[str, ...]:
+    """A line on official measures that count from 1 on, where `min_relevant` is another or was never set.
+
+    Where it was not set, it is said of graded judgments alone.
+
+    Args:
+        measures: as they were given; None for the track's own.
+    """
+    scores = track.config.scores
+    at_default = list(_at_default(track.config.official_measures() if measures is None else measures))
+    if not at_default:
+        return ()
+    if scores.min_relevant > 1:
+        what = f"judgments from 1 on; this track's `min_relevant` is {scores.min_relevant}"
+        return (_line(at_default, what, scores.min_relevant),)
+    best = _best(track.official or ())
+    if best <= 1 or "min_relevant" in scores.model_fields_set:
+        return ()
+    return (
+        f"{_count(at_default)} judgments from 1 on, and labels go up to {best}: set `min_relevant` in "
+        "[scores] to the label from which a passage is relevant, 2 in TREC DL",
+    )
+
+
+def label_cautions(rows: Sequence[Qrel], source: object, measures: Iterable[MeasureLike]) -> tuple[str, ...]:
+    """A line on measures that count from 1 on, where the labels of a qrels file go beyond that."""
+    at_default = [each for each in _at_default(measures) if each.NAME not in COVER]
+    best = _best(rows)
+    if not at_default or best <= 1:
+        return ()
+    named = ", ".join(_names(_with_rel(each, best) for each in at_default))
+    return (
+        f"{_count(at_default)} labels from 1 on, and those of {source} go up to {best}: {named} "
+        f"{'counts' if len(at_default) == 1 else 'count'} from {best} on",
+    )
+
+
+def _at_default(measures: Iterable[MeasureLike]) -> Iterator[Measure]:
+    """Those that take a `rel` and were given none. Subtopics are made with the threshold: they have none."""
+    for each in map(measure, measures):
+        rel = each.SUPPORTED_PARAMS.get("rel")
+        if rel and isinstance(rel.default, int) and "rel" not in each.params and each.NAME not in DIVERSITY:
+            yield each
+
+
+def _line(measures: Sequence[Measure], what: str, threshold: int) -> str:
+    named = ", ".join(_names(_with_rel(each, threshold) for each in measures))
+    return f"{_count(measures)} {what}: {named}"
+
+
+def _count(measures: Sequence[Measure]) -> str:
+    names = _names(measures)
+    return f"{', '.join(names)} {'counts' if len(names) == 1 else 'count'}"
+
+
+def _with_rel(each: Measure, threshold: int) -> Measure:
+    return at_min_rating(each, threshold, counts=False) or each
+
+
+def _names(measures: Iterable[Measure]) -> list[str]:
+    return list(dict.fromkeys(map(str, measures)))
+
+
+def _best(rows: Iterable[Qrel]) -> int:
+    return max((row.relevance for row in rows), default=0)
