@@ -178,7 +178,7 @@ class Desk:
 
     @property
     def judged(self) -> dict[str, list[tuple[Task, str]]]:
-        """query_id -> the passages of which she says something and that can be read, each with that in words."""
+        """query_id -> the passages that she judged and that can be read, each with her judgment in words."""
         judged: dict[str, list[tuple[Task, str]]] = {}
         for task in self.tasks:
             own = self.said(task)
