@@ -189,12 +189,12 @@ class Desk:
     def _in_words(self, task: Task, own: Mapping[str, Assessment]) -> str:
         if "" in own and own[""].cannot:
             return "cannot judge"
-        ratings = (
-            "cannot judge" if row.cannot else text_of(row.rating, question.choices)
-            for question in self.questions(task)
-            if (row := question.own) is not None and (row.cannot or row.rating is not None)
+        said = ((question.own, question.choices) for question in self.questions(task))
+        return ", ".join(
+            "cannot judge" if row.rating is None else text_of(row.rating, choices)
+            for row, choices in said
+            if row is not None
         )
-        return ", ".join(ratings)
 
     def token(self, task: Task) -> str:
         """Tells what she says of a passage from anything else that she might say."""
