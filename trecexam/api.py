@@ -70,16 +70,17 @@ if TYPE_CHECKING:
     from trecexam.graders.sampling import MeasuredTime
 
 
-def open_track(root: Path | str, *, grader: Grader | None = None) -> Track:
+def open_track(root: Path | str, *, grader: Grader | None = None, trust_code: bool = False) -> Track:
     """The track in folder `root`.
 
     Args:
         grader: a grader of your own in place of the one that trecexam.toml names.
+        trust_code: run code that trecexam.toml names (`metric = "module:function"`): read it first.
 
     Raises:
         TrecexamError: it is no track folder, or its trecexam.toml is wrong.
     """
-    return Track(TrackFolder.open(root), grader)
+    return Track(TrackFolder.open(root, trust_code=trust_code), grader)
 
 
 @named_as_called

@@ -35,7 +35,6 @@ class Daemon:
         log: takes one line for each thing worth saying.
         progress, encoding: as in `trecexam.outputs.update.update`.
         regrade, all_cells: as in `trecexam.outputs.update.update`, for the first update that is done.
-        trust_code: a metric that lies in the track's folder may be run.
         look_ended: called after each look with why it cannot go on, or ended early; "" where all is done.
     """
 
@@ -50,7 +49,6 @@ class Daemon:
         encoding: Callable[[int, int], None] | None = None,
         regrade: bool = False,
         all_cells: bool = False,
-        trust_code: bool = True,
         look_ended: Callable[[str], None] | None = None,
     ) -> None:
         self.root = root
@@ -61,7 +59,6 @@ class Daemon:
         self.encoding = encoding
         self.regrade = regrade
         self.all_cells = all_cells
-        self.trust_code = trust_code
         self.look_ended = look_ended or (lambda reason: None)
         self.updates = 0
         self._stop = threading.Event()
@@ -130,8 +127,7 @@ class Daemon:
         # Before it is read: what is written meanwhile is a change still to come.
         written = stamp(self.root / CONFIG_NAME)
         folder = TrackFolder.open(self.root)
-        if not self.trust_code:
-            refuse_code(folder)
+        refuse_code(folder.config.grader.metric, folder.root, trusted=folder.trust_code)
         if caution := settings_caution(folder):
             self.log(caution)
         if self._loader is not None:

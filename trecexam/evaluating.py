@@ -135,7 +135,8 @@ def evaluate(
         )
         if sources != Sources(link=sources.link) or not (root / CONFIG_NAME).exists():
             make_track(root, sources)
-        opened = TrackFolder.open(root)
+        # Code that the caller's own settings name is the caller's.
+        opened = TrackFolder.open(root, trust_code=folder is None or settings is not None)
         paths = add_runs(opened, runs, replace=replace)
         track = Track(opened, None if isinstance(grader, str) else grader)
         board = _graded(track, paths, names, progress, outputs=folder is not None)

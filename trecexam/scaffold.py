@@ -19,22 +19,30 @@ from trecexam.errors import TrackError
 from trecexam.track import BANK_PATTERNS, TrackFolder
 
 #: format -> the option that takes its files, and what it is in words.
-_OPTION_OF = {"run": "runs", "qrels": "qrels", "bank": "bank", "passages": "passages", "rubric": "recorded"}
+_OPTION_OF = {
+    "run": "runs",
+    "qrels": "qrels",
+    "bank": "bank",
+    "passages": "passages",
+    "rubric": "recorded",
+    "queries": "queries",
+}
 _LOOKS = {
     "run": "a run",
     "qrels": "qrels",
     "bank": "a test bank",
     "passages": "passages",
     "rubric": "a graded pool",
+    "queries": "queries",
 }
 #: option -> formats that are none of its. What is in none of these is too like others to be sure.
 _NOT_OF: Mapping[str, Collection[str]] = {
-    "queries": ("run", "qrels", "bank", "rubric"),
-    "passages": ("run", "qrels", "bank"),
-    "qrels": ("run", "bank", "passages", "rubric"),
-    "recorded": ("run", "bank"),
-    "bank": ("run", "qrels", "passages"),
-    "runs": ("qrels", "bank", "passages", "rubric"),
+    "queries": ("run", "qrels", "bank", "passages", "rubric"),
+    "passages": ("run", "qrels", "bank", "queries"),
+    "qrels": ("run", "bank", "passages", "rubric", "queries"),
+    "recorded": ("run", "bank", "queries"),
+    "bank": ("run", "qrels", "passages", "queries"),
+    "runs": ("qrels", "bank", "passages", "rubric", "queries"),
 }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from glob import escape
-from importlib.machinery import PathFinder
 from pathlib import Path, PurePath
 
 from trecexam.config import CONFIG_NAME, TrackConfig, TrackSection, load_config
@@ -15,20 +14,30 @@ from trecexam.errors import TrackError, TrecexamError
 PROMPT_SUFFIXES = (".toml", ".jinja", ".jinja2", ".j2")
 #: Where a track's bank is, if its settings do not say.
 BANK_PATTERNS = ("bank.*jsonl", "bank.*jsonl.gz")
+#: The variable of the environment that trusts the code of tracks, as `--trust-code` does.
+TRUST_CODE = "TRECEXAM_TRUST_CODE"
 #: Files in the drop folder that a copy in progress or an editor leaves behind; they are never read.
 IGNORED_SUFFIXES = (".tmp", ".part", ".partial", ".crdownload", ".swp", ".filepart", "~")
 
 
 @dataclass(frozen=True)
 class TrackFolder:
-    """The paths of one track. Build it with `TrackFolder.open`."""
+    """The paths of one track. Build it with `TrackFolder.open`.
+
+    Attributes:
+        trust_code: code that its settings name may run.
+    """
 
     root: Path
     config: TrackConfig
+    trust_code: bool = False
 
     @classmethod
-    def open(cls, root: Path | str) -> TrackFolder:
+    def open(cls, root: Path | str, *, trust_code: bool = False) -> TrackFolder:
         """The track in folder `root`.
+
+        Args:
+            trust_code: code that its settings name may run; it also may where `TRUST_CODE` is set.
 
         Raises:
             TrackError: there is no such folder.
@@ -37,7 +46,8 @@ class TrackFolder:
         root = Path(root)
         if not root.is_dir():
             raise TrackError("no such track folder; make one with `trecexam init`", path=root)
-        return cls(root, load_config(root / CONFIG_NAME))
+        trusted = os.environ.get(TRUST_CODE, "").lower() in {"1", "true", "yes", "on"}
+        return cls(root, load_config(root / CONFIG_NAME), trust_code or trusted)
 
     @property
     def config_path(self) -> Path:
@@ -249,39 +259,24 @@ def settings_caution(folder: TrackFolder) -> str:
     )
 
 
-def refuse_code(folder: TrackFolder) -> None:
-    """Refuses a track whose metric is a module in its folder: who made the track wrote what would run here.
+def refuse_code(metric: str | None, root: Path, *, trusted: bool) -> None:
+    """Refuses a metric that is code, `module:function`, unless code is trusted.
+
+    It does not matter where the module is: on outputs that came with a track, `shutil:rmtree` does harm, too.
+
+    Args:
+        root: the folder of the track.
 
     Raises:
-        TrackError: it is.
+        TrackError: it is, and names the file.
     """
-    path = folder.metric() or _imported_from(folder.config.grader.metric, folder.root)
-    if path is not None:
-        raise TrackError(
-            f"`metric` in [grader] is code that came with the track, {folder.shown(path)}: read it, and say "
-            "--trust-code where you trust who wrote it",
-            path=folder.config_path,
-        )
-
-
-def _imported_from(name: str | None, root: Path) -> Path | None:
-    """The file or package in a folder that an import of the metric's module would run; None: none in it."""
-    module, colon, _ = (name or "").partition(":")
-    if not colon:
-        return None
-    root = root.resolve()
-    here = metric_file(name, Path())
-    places = [here] if here else []
-    search: list[str] | None = None
-    for part in module.split("."):
-        # Finds without importing: what is imported runs.
-        spec = PathFinder.find_spec(part, search)
-        if spec is None:
-            break
-        search = list(spec.submodule_search_locations or ())
-        places += [Path(place) for place in (spec.origin if spec.has_location else None, *search) if place]
-    inside = (place.resolve() for place in places)
-    return next((root / place.relative_to(root) for place in inside if place.is_relative_to(root)), None)
+    if trusted or metric is None or ":" not in metric:
+        return
+    raise TrackError(
+        f"the metric '{metric}' is code, and did not run: read it, then add --trust-code (in Python: "
+        "trust_code=True) if you trust who wrote it",
+        path=metric_file(metric, root) or metric_file(metric, Path()) or root / CONFIG_NAME,
+    )
 
 
 def metric_file(name: str | None, folder: Path) -> Path | None:

@@ -18,7 +18,9 @@ from served import Served, serving
 from team import users_file
 
 from converters.overrides import read_overrides
+from trecexam.features.judging.plan import JudgingPlan, PlannedTask, write_plan
 from trecexam.serving.users import Users
+from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -79,6 +81,33 @@ def test_items_are_rated_by_digits_arrows_and_enter(graded_once: Path, tmp_path:
         page.wait_for_url(lambda url: url.split("?")[0] != address)
         rows = [row for _, row in read_overrides(served.root / "overrides.tsv", lambda refused: None)]
     assert [row.rating for row in rows] == [*[3] * (n_items - 2), 5, 3]
+
+
+def test_who_is_done_changes_a_judgment_from_the_list_by_keys_on_a_phone(
+    graded_once: Path, tmp_path: Path, page: Page
+) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    track = Path(shutil.copytree(graded_once, tmp_path / "planned"))
+    write_plan(TrackFolder.open(track), JudgingPlan((PlannedTask("ada", "q1", "q1-d00"),)))
+    with opened(track, tmp_path, SCALE) as (served, token):
+        log_in(page, served, token)
+        press(page, "0")
+        page.wait_for_selector("#judged")
+        page.goto(f"{served.url}/assess")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert page.evaluate(FAINT) == []
+        assert page.evaluate(NAMELESS) == []
+        for _ in range(40):
+            page.keyboard.press("Tab")
+            if page.evaluate("document.activeElement.matches('#judged a')"):
+                break
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#rate-form")
+        press(page, "2")
+        page.wait_for_selector("#judged")
+        assert "to the point" in (page.locator("#judged").text_content() or "")
+        rows = [row for _, row in read_overrides(served.root / "judgments.tsv", lambda refused: None)]
+    assert [row.rating for row in rows] == [0, 2]
 
 
 @pytest.mark.parametrize("settings", [SCALE, ""], ids=["a scale", "items"])

@@ -183,7 +183,7 @@ def test_queries_that_the_bank_does_not_have_are_a_note_and_no_rejection(
 def test_an_empty_settings_file_is_a_caution_and_no_error(
     graded: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trecexam.line.track_grader.create", lambda *settings: HashGrader())
+    monkeypatch.setattr("trecexam.line.track_grader.create", lambda *_, **__: HashGrader())
     caution = f"caution: {graded / 'trecexam.toml'} is empty, so that all settings are the defaults"
     for content in ("", "", "\n \n"):
         (graded / "trecexam.toml").write_text(content)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from trecexam.graders.cut_points import (
     rating,
     soft_link,
 )
-from trecexam.graders.embedding import EmbeddingGrader, create_embedding
+from trecexam.graders.embedding import EmbeddingGrader, create_embedding, load_model
 from trecexam.graders.weights import MINILM_SHA256, embedding_folder, offline_folder, weights_digest
 
 pytest.importorskip("sentence_transformers", reason="the extra `embedding` is not installed")
@@ -127,6 +128,24 @@ def test_pickled_weights_are_not_loaded(tiny_model: Path, tmp_path: Path) -> Non
     (copy / "model.safetensors").rename(copy / "pytorch_model.bin")
     with pytest.raises(GraderError, match=r"no \*\.safetensors file; pickled weights are not loaded"):
         _ = EmbeddingGrader(copy).identity
+
+
+def test_a_model_with_code_of_its_own_is_refused_before_it_is_imported(
+    tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(shutil.copytree(tiny_model, tmp_path / "model"))
+    modules = [{"idx": 0, "name": "0", "path": "", "type": "modeling.Mine"}]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    for place in (folder, tmp_path):
+        (place / "modeling.py").write_text(
+            "from pathlib import Path\nPath(__file__).with_name('ran').touch()\n"
+        )
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(
+        GraderError, match=r"modules.json: the module 'modeling.Mine' is the model's own code"
+    ):
+        load_model(folder, "cpu")
+    assert not list(tmp_path.rglob("ran"))
 
 
 def test_a_folder_that_is_no_model_is_said(tmp_path: Path) -> None:

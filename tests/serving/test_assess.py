@@ -113,6 +113,40 @@ def test_an_assessor_goes_through_her_tasks_in_the_plan_s_order_until_all_is_jud
     assert not (track / "overrides.tsv").exists()
 
 
+def test_who_is_done_opens_what_she_judged_and_changes_it(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    team = open_team(SCALE)
+    browser = team.client("ada")
+    for rating in ("2", "0"):
+        judge(browser, first(browser), item_1=rating)
+    judge(browser, first(browser), "cannot-why", act="cannot", why="in Welsh")
+    # After a new login there is nothing to undo, and the list.
+    browser = team.client("ada")
+    page = browser.get("/assess").text
+    assert "Undo your last judgment" not in page
+    judged = page.partition('id="judged"')[2]
+    listed = re.findall(r'<a href="([^"]+)">Passage <code>\w+</code></a>: ([^<]+)</li>', judged)
+    assert [words for _, words in listed] == ["to the point", "off topic", "cannot judge"]
+    assert judged.count("<h3") == 2
+    assert "q1-d" not in page
+    changed = judge(browser, listed[1][0], item_1="1")
+    assert "off topic" not in browser.get(changed.headers["location"]).text
+    assert "Judged by you" in browser.get("/assess").text
+    assert [row[:3] for row in lines(track, "judgments.tsv") if row[0] == "q1-d00"] == [
+        ("q1-d00", "", "0"), ("q1-d00", "", "1"),
+    ]  # fmt: skip
+
+
+def test_the_list_of_what_she_judged_has_the_ratings_of_items(open_team: Callable[..., Team]) -> None:
+    browser = open_team(plan=(PlannedTask("ada", "q1", "q1-d03"),)).client("ada")
+    address = first(browser)
+    n_items = browser.get(address).text.count("data-question")
+    judge(browser, address, **{f"item_{n}": str(n % 6) for n in range(1, n_items + 1)})
+    said = ", ".join(str(n % 6) for n in range(1, n_items + 1))
+    assert f"</a>: {said}</li>" in browser.get("/assess").text
+
+
 def test_all_items_of_a_passage_are_rated_on_one_page_and_what_is_left_is_said(
     open_team: Callable[..., Team], track: Path
 ) -> None:

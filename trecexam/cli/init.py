@@ -130,7 +130,9 @@ class InitOptions:
 def init(track: Path, **given: Any) -> None:
     """Make the folder TRACK: the given files, a drop folder runs/, and a commented trecexam.toml."""
     # Behind it is pydantic, which --help must not wait for.
+    from trecexam.line.lacking import lacking
     from trecexam.scaffold import make_track, not_runs
+    from trecexam.track import TrackFolder
 
     options = InitOptions(**given)
     sources = _sources(track, options)
@@ -145,6 +147,8 @@ def init(track: Path, **given: Any) -> None:
         click.echo(f"{track} is as it should be; nothing to do", err=True)
     if options.qrels and not options.pool_judged and not _is_qrels(options.recorded):
         _say_judged_outside(track)
+    for line in lacking(TrackFolder.open(track)):
+        click.echo(f"warning: {line}", err=True)
     click.echo(f"next: trecexam watch {track} --once", err=True)
 
 

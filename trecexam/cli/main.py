@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
+from functools import partial
 from typing import Any
 
 import click
@@ -82,8 +84,33 @@ class _CommandGroup(LazyGroup):
 )
 @click.version_option(__version__, prog_name="trecexam")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
-def cli(debug: bool) -> None:
-    """Autograding of retrieve/generate systems: drop runs into a folder, read a leaderboard."""
+@click.option(
+    "--trust-code",
+    is_flag=True,
+    help="Run code that a track names: a metric module:function. Read it first. TRECEXAM_TRUST_CODE=1 does "
+    "the same.",
+)
+@click.pass_context
+def cli(ctx: click.Context, debug: bool, trust_code: bool) -> None:
+    """Autograding of retrieve/generate systems: drop runs into a folder, read a leaderboard.
+
+    --debug and --trust-code may be anywhere in the line.
+    """
+    if trust_code:
+        # Behind it is pydantic.
+        from trecexam.track import TRUST_CODE
+
+        ctx.call_on_close(partial(_restore, TRUST_CODE, os.environ.get(TRUST_CODE)))
+        # In the environment, since the processes that a command starts trust what it trusts.
+        os.environ[TRUST_CODE] = "1"
+
+
+def _restore(variable: str, value: str | None) -> None:
+    """Sets a variable of the environment to what it was."""
+    if value is None:
+        os.environ.pop(variable, None)
+    else:
+        os.environ[variable] = value
 
 
 def main(args: list[str] | None = None) -> None:
@@ -99,10 +126,10 @@ def main(args: list[str] | None = None) -> None:
 def run(arguments: list[str]) -> int:
     """Runs the command line and returns the exit status."""
     debug = "--debug" in arguments
+    trust = ["--trust-code"] if "--trust-code" in arguments else []
+    args = [*trust, *(a for a in arguments if a not in {"--debug", "--trust-code"})]
     try:
-        status: Any = cli.main(
-            args=[a for a in arguments if a != "--debug"], prog_name="trecexam", standalone_mode=False
-        )
+        status: Any = cli.main(args=args, prog_name="trecexam", standalone_mode=False)
     except click.Abort:
         return 130
     except KeyboardInterrupt:

@@ -33,13 +33,6 @@ wide_option = click.option(
 aligned_option = click.option(
     "--table", "aligned", is_flag=True, help="In a pipe what a terminal shows, without colour: for a pager."
 )
-trust_code_option = click.option(
-    "--trust-code",
-    is_flag=True,
-    envvar="TRECEXAM_TRUST_CODE",
-    show_envvar=True,
-    help="Run a metric (module:function) that came in the track's folder. Read it first.",
-)
 thresholds_option = click.option(
     "--thresholds",
     metavar="LABEL=OFFICIAL,...",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trecexam.cli import show
-from trecexam.cli.options import track_argument, trust_code_option
+from trecexam.cli.options import track_argument
 from trecexam.errors import TrecexamError
 from trecexam.serving import ROLES, missing_packages
 from trecexam.serving.front import Front
@@ -76,7 +76,6 @@ if TYPE_CHECKING:
 )
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
 @click.option("--no-grade", is_flag=True, help="Grade nothing, also where no `trecexam watch` is at work.")
-@trust_code_option
 def serve(
     track: Path,
     host: str,
@@ -92,7 +91,6 @@ def serve(
     blind: bool,
     open_browser: bool,
     no_grade: bool,
-    trust_code: bool,
 ) -> None:
     """A page of TRACK for people: leaderboard, passages, grades, and what to judge next.
 
@@ -128,7 +126,6 @@ def serve(
         trusted_role=trusted_role,
         open_browser=open_browser,
         grade=not no_grade,
-        trust_code=trust_code,
     )
 
 

@@ -10,12 +10,7 @@ import click
 
 import trecexam
 from trecexam.cli import show
-from trecexam.cli.options import (
-    estimate_json_option,
-    refuse_json_alone,
-    track_argument,
-    trust_code_option,
-)
+from trecexam.cli.options import estimate_json_option, refuse_json_alone, track_argument
 from trecexam.cli.signals import exit_status, signals
 from trecexam.cli.working import show_grading_estimate
 
@@ -45,7 +40,6 @@ from trecexam.cli.working import show_grading_estimate
     is_flag=True,
     help="Grade the cells that `stop` in [cells] leaves out, too: those that are missing now.",
 )
-@trust_code_option
 @click.option(
     "--poll", is_flag=True, help="Look every few seconds; use no file events (network file systems)."
 )
@@ -63,7 +57,6 @@ def watch(
     retry_errors: bool,
     regrade: bool,
     all_cells: bool,
-    trust_code: bool,
     poll: bool,
     settle: float | None,
     as_json: bool,
@@ -77,10 +70,7 @@ def watch(
     """
     # Behind it is the whole of trecexam, which --help must not wait for.
     from trecexam.daemon import Daemon
-    from trecexam.track import TrackFolder, refuse_code
 
-    if not trust_code:
-        refuse_code(TrackFolder.open(track))
     if estimate:
         if retry_errors:
             raise click.UsageError("--estimate changes nothing; it goes without --retry-errors")
@@ -103,7 +93,6 @@ def watch(
             encoding=show.steps(encoding),
             regrade=regrade,
             all_cells=all_cells,
-            trust_code=trust_code,
         )
         with signals(daemon.stop, lambda: daemon.doing) as caught:
             daemon.run()

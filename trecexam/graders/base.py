@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Seconds that requests on their way to a server get, where grading is to stop.
 LAST_ANSWERS = 5.0
+#: Characters of an answer that are read, behind the model's thoughts. It is stored whole.
+MOST_READ = 100_000
 #: The kinds of items there are in banks.
 ITEM_KINDS = frozenset({"question", "nugget"})
 

@@ -10,17 +10,25 @@ from trecexam.graders.base import Grader
 from trecexam.graders.cluster.grader import ClusterGrader
 from trecexam.graders.registry import available
 from trecexam.graders.traits import traits_of
+from trecexam.track import refuse_code
 
 if TYPE_CHECKING:
     from trecexam.config import GraderSection, RaySection
 
 
-def create(settings: GraderSection, root: Path, ray: RaySection | None = None) -> Grader:
+def create(
+    settings: GraderSection, root: Path, ray: RaySection | None = None, *, trust_code: bool = False
+) -> Grader:
     """The grader that `settings` name; its work is done on the cluster that `ray` names, if it does.
 
+    Args:
+        trust_code: code that the settings name may run.
+
     Raises:
+        TrackError: they name code that is not trusted.
         GraderError: no such grader, or it cannot run here; the message says how to get it.
     """
+    refuse_code(settings.metric, root, trusted=trust_code)
     factories = available()
     if settings.name not in factories:
         if settings.name == "ray":

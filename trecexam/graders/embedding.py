@@ -9,6 +9,7 @@ a new item embeds itself alone.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -252,6 +253,7 @@ def load_model(folder: Path, device: str | None, dtype: str | None = None) -> An
     _check_installed()
     if device is not None:
         check_device(device)
+    _refuse_own_modules(folder)
     # A progress bar for the tensors of a small model is noise in a log.
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     from sentence_transformers import SentenceTransformer
@@ -271,6 +273,27 @@ def load_model(folder: Path, device: str | None, dtype: str | None = None) -> An
         raise GraderError(
             f"cannot be loaded as a sentence-transformers model: {reason}", path=folder
         ) from error
+
+
+def _refuse_own_modules(folder: Path) -> None:
+    """Refuses a model with modules of its own: sentence-transformers 5 imports them from a local folder.
+
+    Raises:
+        GraderError: it has one, or its list of modules cannot be read.
+    """
+    path = folder / "modules.json"
+    if not path.exists():
+        return
+    try:
+        types = [str(module["type"]) for module in json.loads(path.read_bytes())]
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise GraderError(f"this list of modules cannot be read: {error}", path=path) from None
+    own = [name for name in types if not name.startswith("sentence_transformers.")]
+    if own:
+        raise GraderError(
+            f"the module '{own[0]}' is the model's own code, which is never run: choose another model",
+            path=path,
+        )
 
 
 def by_passages(cells: Iterable[Cell], limit: int, *, most_cells: int | None = None) -> Iterator[list[Cell]]:

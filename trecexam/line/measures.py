@@ -119,14 +119,6 @@ def own_cautions(track: LoadedTrack) -> tuple[str, ...]:
     expected = _expected(track)
     on_queries = (*vital, *_against(track), *left_out_cautions(track))
     return (*run_cautions(track), *on_queries, *few, *certain, *expected)
-        *run_cautions(track),
-        *vital,
-        *_against(track),
-        *left_out_cautions(track),
-        *few,
-        *certain,
-        *expected,
-    )
 
 
 def _expected(track: LoadedTrack) -> tuple[str, ...]:

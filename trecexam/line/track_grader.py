@@ -62,7 +62,8 @@ class TrackGrader:
         config = self._folder.config
         # First: what the grader reads of it is this content, or a later one, whose codes nobody finds by it.
         _ = self._prompt_digest
-        return self._given or create(config.grader, self._folder.root, config.ray)
+        folder = self._folder
+        return self._given or create(config.grader, folder.root, config.ray, trust_code=folder.trust_code)
 
     @property
     def traits(self) -> GraderTraits:

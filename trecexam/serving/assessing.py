@@ -176,6 +176,26 @@ class Desk:
         keys = {item_id: CellKey(task.query_id, task.doc_id, item_id) for item_id in cells}
         return {item_id: self.own[key] for item_id, key in keys.items() if key in self.own}
 
+    @property
+    def judged(self) -> dict[str, list[tuple[Task, str]]]:
+        """query_id -> the passages that she judged and that can be read, each with her judgment in words."""
+        judged: dict[str, list[tuple[Task, str]]] = {}
+        for task in self.tasks:
+            own = self.said(task)
+            if own and self.text_of(task):
+                judged.setdefault(task.query_id, []).append((task, self._in_words(task, own)))
+        return judged
+
+    def _in_words(self, task: Task, own: Mapping[str, Assessment]) -> str:
+        if "" in own and own[""].cannot:
+            return "cannot judge"
+        said = ((question.own, question.choices) for question in self.questions(task))
+        return ", ".join(
+            "cannot judge" if row.rating is None else text_of(row.rating, choices)
+            for row, choices in said
+            if row is not None
+        )
+
     def token(self, task: Task) -> str:
         """Tells what she says of a passage from anything else that she might say."""
         said = "\n".join(f"{item_id}\t{row.seen}" for item_id, row in self.said(task).items())

@@ -67,7 +67,6 @@ class Regrader:
 
     Args:
         log: takes a line for each thing worth saying.
-        trust_code: a metric that lies in the track's folder may be run.
         make: the link to who grades, for tests.
         again, retry: seconds, see above.
     """
@@ -77,13 +76,12 @@ class Regrader:
         root: Path,
         *,
         log: Callable[[str], None],
-        trust_code: bool = False,
         make: Callable[[], child.Link] | None = None,
         again: float = AGAIN,
         retry: float = RETRY,
     ) -> None:
         self._log = log
-        self._make = make or (lambda: child.Process(grade_trusted if trust_code else grade, root))
+        self._make = make or (lambda: child.Process(grade, root))
         self._again, self._retry = again, retry
         self._link: child.Link | None = None
         self._thread = threading.Thread(target=self._run, name="regrader", daemon=True)
@@ -184,18 +182,12 @@ class Regrader:
         self._now = GradingState(failure=reason)
 
 
-def grade_trusted(root: Path, receive: child.Receive, say: child.Say) -> None:
-    """As `grade`, where a metric that lies in the track's folder may be run."""
-    grade(root, receive, say, trust_code=True)
-
-
-def grade(root: Path, receive: child.Receive, say: child.Say, *, trust_code: bool = False) -> None:
+def grade(root: Path, receive: child.Receive, say: child.Say) -> None:
     """The process: a daemon that tells how it gets on, until `receive` gives an EOFError."""
     daemon = Daemon(
         root,
         log=lambda line: say(Line(line)),
         progress=say,
-        trust_code=trust_code,
         look_ended=lambda why: say(GradingEnded(why)),
     )
 

@@ -39,7 +39,6 @@ def serve(
     trusted_role: Role | None = None,
     open_browser: bool = False,
     grade: bool = True,
-    trust_code: bool = False,
 ) -> None:
     """Serves a track's page until a signal.
 
@@ -50,7 +49,6 @@ def serve(
         front: how people reach the page, and which proxies are believed.
         trusted_role: of people whom such a proxy names, and the file does not.
         grade: let updates be run here where no daemon runs them.
-        trust_code: a metric that lies in the track's folder may be run; to show the track runs it, too.
 
     Raises:
         TrecexamError: there is no such track, or no such place to listen at; or it has code that is not
@@ -58,8 +56,7 @@ def serve(
     """
     front = front or Front()
     folder = TrackFolder.open(root)
-    if not trust_code:
-        refuse_code(folder)
+    refuse_code(folder.config.grader.metric, root, trusted=folder.trust_code)
     if token is not None and not token.strip():
         raise TrecexamError("the token is empty: leave --token and TRECEXAM_TOKEN out to have none")
     if token is not None and len(token.strip()) < SHORTEST_TOKEN:
@@ -75,7 +72,7 @@ def serve(
         live = stack.enter_context(LiveTrack(root))
         judging = stack.enter_context(JudgeNext(root))
         learning = stack.enter_context(LearnAgain(root))
-        grader = stack.enter_context(Regrader(root, log=_log, trust_code=trust_code)) if grade else None
+        grader = stack.enter_context(Regrader(root, log=_log)) if grade else None
         actual = listening.getsockname()[1]
         shown = address(host, actual, token)
         if front.url:

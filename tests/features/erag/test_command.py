@@ -191,7 +191,7 @@ def test_a_metric_that_fails_on_some_outputs_leaves_these_without_a_label(
     (track / "mine.py").write_text(
         f"def metric(output, gold):\n    if output == 'London':\n        {body}\n    return output in gold\n"
     )
-    assert erag(track, "--metric", "mine:metric", "-m", "Hit") == 1
+    assert erag(track, "--metric", "mine:metric", "-m", "Hit", "--trust-code") == 1
     assert rows(track / "got" / "unlabelled.tsv") == [["q1", "d2", "unparsed", reason]]
     assert ["q1", "d2"] not in [row[:2] for row in rows(track / "got" / "labels.tsv")]
     assert f"1 document without a label, counted as 0 (1: {reason})" in capsys.readouterr().err
@@ -270,7 +270,7 @@ def test_from_python_the_metric_may_be_a_function(track: Path) -> None:
 
 def test_halves_are_rounded_up_for_trec_eval(track: Path) -> None:
     (track / "mine.py").write_text("def half(output, gold):\n    return 0.5\n")
-    assert erag(track, "--metric", "mine:half", "-m", "P@2") == 0
+    assert erag(track, "--metric", "mine:half", "-m", "P@2", "--trust-code") == 0
     assert (track / "got" / "labels.graded.qrels").read_text().splitlines()[0] == "q1 0 d1 3"
     assert rows(track / "got" / "labels.tsv")[0][2] == "0.500000"
 

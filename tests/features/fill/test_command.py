@@ -630,7 +630,7 @@ def test_ctrl_c_says_that_grades_are_kept(
             raise KeyboardInterrupt
 
     root = make_small_track(tmp_path / "track")
-    made: Any = lambda *_: Interrupted()  # noqa: E731
+    made: Any = lambda *_, **__: Interrupted()  # noqa: E731
     monkeypatch.setattr("trecexam.line.track_grader.create", made)
     half = drop(root, tmp_path / "half.qrels")
     text = fill(capsys, root, "--qrels", half, "-o", tmp_path / "m", status=130)

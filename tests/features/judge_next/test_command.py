@@ -199,7 +199,7 @@ def test_where_the_grader_is_sure_nothing_is_to_be_judged(
         found = track.judge_next("nDCG@8", include_judged=True)
     assert found.rows == ()
     assert found.candidates > 0
-    monkeypatch.setattr("trecexam.line.track_grader.create", lambda *_: SureGrader())
+    monkeypatch.setattr("trecexam.line.track_grader.create", lambda *_, **__: SureGrader())
     assert run(["judge-next", str(small_track), "-m", "nDCG@8", "--include-judged"]) == 0
     assert "would change the ranking: where opinions could differ they agree" in capsys.readouterr().err
 

@@ -42,6 +42,7 @@ def test_agreement_is_of_what_two_judged_and_where_they_differ_is_listed(graded:
         assert after.disagreement_table().rows[0] == (
             "passage", "q1", "q1-d01", "", "ada 0, bob 2", 2, 1, "yes",
         )  # fmt: skip
+        assert found.as_json()["intervals"] == "intervals are 95%, over topics, where there are 5 or more"
         assert found.as_json()["disagreements"][0]["ratings"] == {"ada": 0, "bob": 2}
 
 

@@ -48,19 +48,26 @@ def test_alpha_is_that_of_a_recount_over_all_pairs(topics: list[list[list[int]]]
     assert value == pytest.approx(recounted([unit for units in topics for unit in units]), nan_ok=True)
 
 
-def test_the_interval_is_by_topics_from_five_on_and_by_cells_below() -> None:
+def test_the_interval_is_by_topics_from_five_on_and_there_is_none_below() -> None:
     rng = np.random.default_rng(7)
     # Topics on which people agree, and topics on which they do not.
     topics = [
         [[a, a if agree else int(rng.integers(4))] for a in rng.integers(0, 4, 30).tolist()]
         for agree in (True, False) * 5
     ]
-    by_topic = alpha(topics, 4)
-    by_cell = alpha([[cell for cells in topics for cell in cells]], 4)
-    assert by_topic.value == by_cell.value
-    assert by_topic.low < by_cell.low < by_topic.value < by_cell.high < by_topic.high
-    assert alpha(topics, 4) == by_topic
-    assert alpha(topics, 4, seed=1).low != by_topic.low
+    found = alpha(topics, 4)
+    assert alpha(topics, 4) == found
+    assert alpha(topics, 4, seed=1).low != found.low
+    draws = [
+        alpha([[cell for at in rng.integers(0, 10, 10) for cell in topics[at]]], 4).value for _ in range(300)
+    ]
+    assert [found.low, found.high] == pytest.approx(np.percentile(draws, [2.5, 97.5]), abs=0.06)
+    # A topic without a cell of two ratings does not count.
+    assert math.isfinite(alpha([*topics[:5], [[1]]], 4).low)
+    few = alpha([*topics[:4], [[1]]], 4)
+    assert math.isfinite(few.value)
+    assert math.isnan(few.low)
+    assert math.isnan(few.high)
 
 
 def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:

@@ -79,16 +79,60 @@ def test_ratings_of_items_become_labels_by_the_tracks_rule_without_the_graders(
     assert lines(tmp_path / "qrels-6.txt") == ["q1 Q0 q1-d00 2 1 ada"]
 
 
-def test_what_was_decided_between_people_is_the_label_and_their_share_the_confidence(
+def decide(track: Track, doc: str, rating: int, item: str = "", who: str = "org") -> None:
+    query = to_rate(track, "q1")
+    take(track.folder, query, f"q1-{doc}", item, rating, who, "read both", adjudicates=True)
+
+
+def test_who_decided_between_people_is_one_of_those_whose_share_is_the_confidence(
     graded: Path, tmp_path: Path
 ) -> None:
     with campaign(graded, SCALE + 'rule = "adjudicated"\n') as track:
-        judge(track, "ada", d00=2, d01=1)
-        judge(track, "bob", d00=1, d01=0)
-        take(track.folder, to_rate(track, "q1"), "q1-d00", "", 1, "org", "read both", adjudicates=True)
-        track.export_judgments(tmp_path)
+        judge(track, "ada", d00=2, d01=1, d03=2, d04=2)
+        judge(track, "bob", d00=1, d01=0, d03=1, d04=1)
+        judge(track, "org", d03=0)
+        decide(track, "d00", 1)
+        # What neither of them said; and where she had said something else before.
+        decide(track, "d03", 2)
+        decide(track, "d04", 0)
+        done = track.export_judgments(tmp_path)
+    assert lines(tmp_path / "qrels-6.txt") == [
+        "q1 Q0 q1-d00 1 0.6667 ada+bob+org",
+        "q1 Q0 q1-d03 2 0.6667 ada+bob+org",
+        "q1 Q0 q1-d04 0 0.3333 ada+bob+org",
+    ]
     # What nobody decided has no label.
-    assert lines(tmp_path / "qrels-6.txt") == ["q1 Q0 q1-d00 1 0.5 ada+bob"]
+    assert done.undecided == {"q1": 1}
+
+
+def test_labels_made_of_decided_items_have_a_confidence_above_0(graded: Path, tmp_path: Path) -> None:
+    with campaign(graded, '[judging]\nrule = "adjudicated"\n') as track:
+        for who, rating in (("ada", 5), ("bob", 3)):
+            record_assessment(track.folder, to_rate(track, "q1"), "q1-d00", "q1/0", rating, who=who, why="x")
+        decide(track, "d00", 0, "q1/0")
+        assert track.export_judgments(tmp_path).undecided == {}
+    assert lines(tmp_path / "qrels-6.txt") == ["q1 Q0 q1-d00 0 0.3333 ada+bob+org"]
+
+
+def test_an_export_names_the_passages_that_wait_for_a_decision(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with campaign(graded, SCALE + 'rule = "adjudicated"\n') as track:
+        for who, step in (("ada", 0), ("bob", 1)):
+            judge(track, who, d00=step, d01=2 * step, d03=1)
+            record_assessment(track.folder, to_rate(track, "q3"), "q3-d00", "", step, who=who)
+        command = ["judge", "export", str(graded), "-o", str(tmp_path / "out")]
+        capsys.readouterr()
+        assert run(command) == 1
+        assert lines(tmp_path / "out/qrels.txt") == ["q1 0 q1-d03 1"]
+        said = capsys.readouterr().err
+        assert "3 passages wait for a decision: assessors differ on them (topic q1: 2, q3: 1)" in said
+        assert "judge agreement" in said
+        decide(track, "d00", 1)
+        decide(track, "d01", 1)
+        take(track.folder, to_rate(track, "q3"), "q3-d00", "", 1, "org", "read both", adjudicates=True)
+    assert run(command) == 0
+    assert "wait" not in capsys.readouterr().err
 
 
 def test_all_that_was_said_goes_out_and_comes_back_and_nothing_twice(graded: Path, tmp_path: Path) -> None:

@@ -110,60 +110,6 @@ def test_the_model_sees_query_and_document_and_no_gold_output(tmp_path: Path, se
 LEAVES_A_TRACE = "from pathlib import Path\nPath(__file__).with_name('ran').touch()\n"
 
 
-@pytest.mark.parametrize("option", ["--once", "--estimate", "--poll"])
-def test_watch_runs_no_code_that_came_with_the_track_unless_it_is_trusted(
-    tmp_path: Path, server: Scripted, capsys: pytest.CaptureFixture[str], option: str
-) -> None:
-    root = erag_track(tmp_path / "track", server.url, metric="mine:metric")
-    (root / "mine.py").write_text(LEAVES_A_TRACE)
-    capsys.readouterr()
-    assert run(["watch", str(root), option]) == 2
-    said = capsys.readouterr().err
-    assert "`metric` in [grader] is code that came with the track, mine.py" in said
-    assert "--trust-code" in said
-    assert said.count("\n") == 1
-    assert not (root / "ran").exists()
-
-
-@pytest.mark.parametrize(
-    ("metric", "file", "here"),
-    [
-        ("track.mine:metric", "mine.py", "."),
-        ("track.deep.mine:metric", "deep/mine.py", "."),
-        ("mine:metric", "deep/mine.py", "track/deep"),
-        ("mine:metric", "mine/__init__.py", "track"),
-    ],
-)
-def test_code_of_the_track_is_refused_by_whatever_way_python_finds_it(
-    tmp_path: Path,
-    server: Scripted,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    metric: str,
-    file: str,
-    here: str,
-) -> None:
-    root = erag_track(tmp_path / "track", server.url, metric=metric)
-    (root / file).parent.mkdir(exist_ok=True)
-    (root / file).write_text(LEAVES_A_TRACE)
-    monkeypatch.chdir(tmp_path / here)
-    # As `python -m trecexam` has it.
-    monkeypatch.syspath_prepend("")
-    capsys.readouterr()
-    assert run(["watch", str(root), "--once"]) == 2
-    assert f"is code that came with the track, {file}" in capsys.readouterr().err
-    assert not list(root.rglob("ran"))
-
-
-def test_a_metric_that_lies_elsewhere_needs_no_trust_in_the_track(
-    tmp_path: Path, server: Scripted, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = erag_track(tmp_path / "track", server.url, metric="elsewhere:metric")
-    (tmp_path / "elsewhere.py").write_text("def metric(output, gold):\n    return 0.5\n")
-    monkeypatch.chdir(tmp_path)
-    assert run(["watch", str(root), "--once"]) == 0
-
-
 def test_the_track_may_be_the_working_directory(
     tmp_path: Path, server: Scripted, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
@@ -178,26 +124,13 @@ def test_the_track_may_be_the_working_directory(
     assert "--trust-code" in capsys.readouterr().err
 
 
-def test_the_page_runs_no_code_that_came_with_the_track_unless_it_is_trusted(
-    tmp_path: Path, server: Scripted, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = erag_track(tmp_path / "track", server.url, metric="mine:metric")
-    (root / "mine.py").write_text(LEAVES_A_TRACE)
-    capsys.readouterr()
-    for options in ([], ["--no-grade"]):
-        assert run(["serve", str(root), "--port", "0", *options]) == 2
-        said = capsys.readouterr().err
-        assert "--trust-code" in said
-        assert said.count("\n") == 1
-    assert not (root / "ran").exists()
-
-
 def test_the_grading_of_the_page_takes_up_no_code_that_is_put_into_the_track_meanwhile(
-    tmp_path: Path, server: Scripted
+    tmp_path: Path, server: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = erag_track(tmp_path / "track", server.url, metric="mine:metric")
     (root / "mine.py").write_text(LEAVES_A_TRACE)
-    for work, runs in ((grading.grade, False), (grading.grade_trusted, True)):
+    for value, runs in (("0", False), ("1", True)):
+        monkeypatch.setenv("TRECEXAM_TRUST_CODE", value)
         said: list[object] = []
 
         def receive(seconds: float, said: list[object] = said) -> None:
@@ -205,7 +138,7 @@ def test_the_grading_of_the_page_takes_up_no_code_that_is_put_into_the_track_mea
             if any(isinstance(each, grading.GradingEnded) for each in said):
                 raise EOFError
 
-        work(root, receive, said.append)
+        grading.grade(root, receive, said.append)
         assert ("--trust-code" in str(said)) is not runs
         assert (root / "ran").exists() is runs
 
@@ -224,7 +157,7 @@ def test_a_daemon_does_not_take_up_code_that_is_put_into_the_track_meanwhile(
             setting(root, '"em"', '"mine:metric"')
             daemon.look()
 
-    daemon = Daemon(root, poll=True, settle=0, log=lines.append, trust_code=False, look_ended=meanwhile)
+    daemon = Daemon(root, poll=True, settle=0, log=lines.append, look_ended=meanwhile)
     daemon.run()
     assert any("--trust-code" in line for line in lines)
     assert not (root / "ran").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 
 import click
@@ -10,6 +11,9 @@ import trecexam
 from trecexam.cli.options import track_argument
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
+
+#: So many topics are named with the passages that wait for a decision.
+_TOPICS = 10
 
 
 @click.command(epilog="Example: trecexam judge export mytrack -o judged")
@@ -27,6 +31,8 @@ def export(track: Path, output: Path) -> int:
 
     qrels.txt has the labels that count, as trec_eval takes them; qrels-6.txt those with the share of
     assessors who agree, and their names; judgments.tsv all that was ever said, with time and note.
+
+    Exit status: 0, or 1 when passages wait for a decision between assessors, or lines count nowhere.
     """
     with trecexam.open_track(track) as opened:
         done = opened.export_judgments(output)
@@ -37,7 +43,18 @@ def export(track: Path, output: Path) -> int:
         + ", ".join(map(str, done.paths)),
         err=True,
     )
-    return 1 if done.refused else 0
+    if done.undecided:
+        waiting, more = sum(done.undecided.values()), max(0, len(done.undecided) - _TOPICS)
+        by_topic = ", ".join(f"{topic}: {n}" for topic, n in islice(done.undecided.items(), _TOPICS))
+        click.echo(
+            printable(
+                f"{plural(waiting, 'passage')} {'waits' if waiting == 1 else 'wait'} for a decision: "
+                f"assessors differ on them (topic {by_topic}{f', and {more:,} more' if more else ''}). "
+                f"`trecexam judge agreement {track} --disagreements` lists them; decide on the page /campaign"
+            ),
+            err=True,
+        )
+    return 1 if done.refused or done.undecided else 0
 
 
 @click.command(name="import", epilog="Example: trecexam judge import mytrack judged/judgments.tsv")

@@ -38,7 +38,7 @@ from trecexam.line.loader import TrackLoader
 from trecexam.line.texts import Texts
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.tables.text import plural
-from trecexam.track import TrackFolder
+from trecexam.track import TrackFolder, refuse_code
 
 if TYPE_CHECKING:
     from converters.records import Item, Qrel
@@ -108,9 +108,14 @@ class EragRequest:
         """The metric.
 
         Raises:
+            TrackError: it is code that is not trusted.
             GraderError: there is none of this name.
         """
-        return self.metric if callable(self.metric) else metric_of(self.metric_name(folder), folder.root)
+        if callable(self.metric):
+            return self.metric
+        name = self.metric_name(folder)
+        refuse_code(name, folder.root, trusted=folder.trust_code)
+        return metric_of(name, folder.root)
 
 
 def erag_grader(folder: TrackFolder, request: EragRequest) -> Grader:
@@ -122,10 +127,14 @@ def erag_grader(folder: TrackFolder, request: EragRequest) -> Grader:
     config = folder.config
     if config.grader.name == "erag":
         # Of a function the grader need not know: labels are read by it afterwards.
-        changed: dict[str, Any] = {} if callable(request.metric) else {"metric": request.metric_name(folder)}
+        changed: dict[str, Any] = {
+            "metric": None if callable(request.metric) else request.metric_name(folder)
+        }
         if request.prompt is not None:
             changed["prompt"] = str(request.prompt.absolute())
-        return create(config.grader.model_copy(update=changed), folder.root, config.ray)
+        return create(
+            config.grader.model_copy(update=changed), folder.root, config.ray, trust_code=folder.trust_code
+        )
     prompt = erag_prompt(request.prompt)
     metric = request.metric_of(folder)
     return EragGrader(create_writer(config, folder.root), metric, prompt)

@@ -32,7 +32,7 @@ class AgreementRow(NamedTuple):
         same: of how many of these all of them gave the same.
         kappa: Cohen's, of two; as of `trecexam.scores.kappa`, with its interval from 5 topics on.
         weighted_kappa: with quadratic weights, of two; NaN where there is none.
-        alpha: Krippendorff's, ordinal.
+        alpha: Krippendorff's, ordinal, with its interval from 5 topics on.
     """
 
     level: Level
@@ -85,9 +85,7 @@ class AssessorAgreement:
     @property
     def interval_note(self) -> str:
         """What the intervals are, in words."""
-        over = "cells" if any(row.topics < MIN_TOPICS for row in self.rows) else "topics"
-        of_kappa = f"of kappa by topics, from {MIN_TOPICS} on"
-        return f"intervals are 95%: of alpha by bootstrap over {over}, {of_kappa}"
+        return f"intervals are 95%, over topics, where there are {MIN_TOPICS} or more"
 
     def table(self) -> Table:
         """A row for all, and for each two."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-#: With fewer topics it is cells that are drawn: of so few topics no interval could be made.
+#: With fewer topics there is no interval, as there is none of kappa: cells of one topic are not independent.
 MIN_TOPICS = 5
 DRAWS = 2_000
 
@@ -24,7 +24,7 @@ class Alpha:
 
     Attributes:
         value: NaN where no cell has two ratings, or all are one and the same rating.
-        low, high: NaN where there is no value, or nothing to draw from.
+        low, high: NaN where there is no value, or fewer than `MIN_TOPICS` topics have cells with two ratings.
     """
 
     value: float = math.nan
@@ -37,8 +37,8 @@ def alpha(topics: Sequence[Sequence[Sequence[int]]], n_values: int, seed: int = 
 
     alpha = 1 - Do / De, observed over expected disagreement, with the ordinal difference of Krippendorff,
     "Computing Krippendorff's Alpha-Reliability" (2011), section C; cells with one rating do not count. The
-    interval is the 2.5% and 97.5% percentile of `DRAWS` bootstrap samples of topics, or with fewer than
-    `MIN_TOPICS` topics of cells; samples without a value are left out.
+    interval is the 2.5% and 97.5% percentile of `DRAWS` bootstrap samples of topics; samples without a value
+    are left out.
 
     Args:
         topics: of each topic, of each of its cells, the ratings 0 .. n_values - 1, in any order.
@@ -50,17 +50,13 @@ def alpha(topics: Sequence[Sequence[Sequence[int]]], n_values: int, seed: int = 
     of_topic = [cells for cells in of_topic if cells]
     if not of_topic:
         return Alpha()
-    drawn = (
-        np.array([np.sum(cells, axis=0) for cells in of_topic])
-        if len(of_topic) >= MIN_TOPICS
-        else np.array([cell for cells in of_topic for cell in cells])
-    )
-    value = float(_alpha(drawn.sum(axis=0)[None])[0])
-    if math.isnan(value) or len(drawn) < 2:
+    tables = np.array([np.sum(cells, axis=0) for cells in of_topic])
+    value = float(_alpha(tables.sum(axis=0)[None])[0])
+    n = len(tables)
+    if math.isnan(value) or n < MIN_TOPICS:
         return Alpha(value)
-    n = len(drawn)
     weights = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), DRAWS).astype(np.float64)
-    values = _alpha(np.tensordot(weights, drawn, 1))
+    values = _alpha(np.tensordot(weights, tables, 1))
     low, high = np.percentile(values[~np.isnan(values)], [2.5, 97.5])
     return Alpha(value, float(low), float(high))
 

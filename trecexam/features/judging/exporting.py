@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ import numpy as np
 from converters.errors import ConversionError
 from converters.fields import column
 from converters.judgment_table import TableRow, judgment_table, read_judgment_table
-from converters.overrides import with_override
+from converters.overrides import ADJUDICATED, with_override
 from converters.records import HumanRating, Qrel
 from converters.trec_qrels import write_qrels
 from trecexam.errors import TrecexamError
@@ -22,6 +22,7 @@ from trecexam.features.override.overriding import add_rows
 from trecexam.files import atomic
 from trecexam.files.stamps import Rejected
 from trecexam.line.input_files import read_overrides_file
+from trecexam.line.overrides import UNDECIDED, Overrides
 from trecexam.line.rejected import rejected_rows
 from trecexam.line.typed_text import MAX_WHO, refuse_controls, typed
 from trecexam.scores.labels import labels
@@ -42,12 +43,15 @@ class ExportedJudgments:
         n_judged: passages with a label.
         n_lines: of the table.
         refused: lines of people's files that count nowhere, with reasons.
+        undecided: query_id -> pooled passages on which people differ and nobody decided, by the rule
+            "adjudicated"; copies of a passage are one. Their ratings are in the table alone.
     """
 
     paths: tuple[Path, ...]
     n_judged: int
     n_lines: int
     refused: tuple[Rejected, ...] = ()
+    undecided: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ def export_judgments(track: LoadedTrack, folder: Path | str) -> ExportedJudgment
     alone, of items or as a whole, by the rule of [scores]. Who cannot judge gives no label, and a passage
     without a rating that counts has no line. qrels-6.txt has the columns of TREC RAG 2025, `query_id Q0
     doc_id label confidence run_id`: the confidence is the share of those who judged the passage by whom it
-    has this label, the run id their names with + between them.
+    has this label, the run id their names with + between them. Who decided between people is one of them.
 
     Raises:
         TrecexamError: a file cannot be written; an id has white space in it; a file of people's ratings has
@@ -82,11 +86,13 @@ def export_judgments(track: LoadedTrack, folder: Path | str) -> ExportedJudgment
             raise TrecexamError(reason, path=source, line=error.line) from None
     label_of = peoples_labels(track)
     people = _labels_by_person(track)
+    for key, names in _deciders(track).items():
+        people.setdefault(key, {}).update(dict.fromkeys(names, label_of[key]))
     rows = [Qrel(q, doc_id, label) for (q, doc_id), label in label_of.items()]
     plain = io.BytesIO()
     try:
         write_qrels(rows, plain)
-        six = "".join(_six_columns(row, people.get(row[:2], {})) for row in sorted(rows))
+        six = "".join(_six_columns(row, people[row[:2]]) for row in sorted(rows))
     except ValueError as error:
         raise TrecexamError(str(error), path=track.folder.root) from None
     lines = [
@@ -103,7 +109,7 @@ def export_judgments(track: LoadedTrack, folder: Path | str) -> ExportedJudgment
     atomic.replace_together(contents)
     shown = {track.folder.shown(path) for path in sources}
     refused = tuple(row for row in rejected_rows(track) if row.file in shown)
-    return ExportedJudgments(tuple(contents), len(rows), len(lines), refused)
+    return ExportedJudgments(tuple(contents), len(rows), len(lines), refused, _undecided(track))
 
 
 def import_judgments(folder: TrackFolder, path: Path | str) -> ImportedJudgments:
@@ -161,6 +167,33 @@ def peoples_labels(track: LoadedTrack) -> dict[tuple[str, str], int]:
     }
 
 
+def _source(track: LoadedTrack) -> Overrides:
+    """The ratings that labels are made of."""
+    return track.overrides if track.config.judging.scale is None else track.judgments
+
+
+def _deciders(track: LoadedTrack) -> dict[tuple[str, str], list[str]]:
+    """(query_id, doc_id) -> who decided between people, in what counts of a passage."""
+    deciders: dict[tuple[str, str], list[str]] = {}
+    for (query_id, doc_id, _), row in _source(track).ratings.items():
+        if row.kind == ADJUDICATED:
+            deciders.setdefault((query_id, doc_id), []).append(row.who)
+    return deciders
+
+
+def _undecided(track: LoadedTrack) -> dict[str, int]:
+    """See `ExportedJudgments.undecided`."""
+    waiting: dict[str, set[str]] = {}
+    for decision in _source(track).decisions:
+        row = decision.row
+        sheet = track.sheets.get(row.query_id)
+        items = {"", *(item.item_id for item in track.bank.items.get(row.query_id, ()))}
+        if decision.state == UNDECIDED and sheet and row.doc_id in sheet.row_of and row.item_id in items:
+            text = sheet.text_of(row.doc_id)
+            waiting.setdefault(row.query_id, set()).add(row.doc_id if text is None else f"\0{text}")
+    return {query_id: len(passages) for query_id, passages in sorted(waiting.items())}
+
+
 def _labels(
     track: LoadedTrack, query_id: str, cells: Mapping[tuple[str, str], int], passages: Mapping[str, int]
 ) -> dict[str, int]:
@@ -212,8 +245,8 @@ def _labels_of(track: LoadedTrack, own: Mapping[CellKey, HumanRating]) -> Iterab
 
 
 def _six_columns(row: Qrel, people: Mapping[str, int]) -> str:
-    """A line; who decided between people alone judged nothing herself."""
-    names = "+".join("_".join(name.split()) for name in sorted(people)) or "adjudicated"
-    share = sum(label == row.relevance for label in people.values()) / len(people) if people else 1.0
+    """A line of qrels-6.txt."""
+    names = "+".join("_".join(name.split()) for name in sorted(people))
+    share = sum(label == row.relevance for label in people.values()) / len(people)
     ids = f"{column(row.query_id, 'query id')} Q0 {column(row.doc_id, 'document id')}"
     return f"{ids} {row.relevance} {share:.4g} {names}\n"

@@ -283,11 +283,14 @@ def _graded(loader: TrackLoader, *, support: bool) -> _Graded:
 
 
 def _graded_pool(loader: TrackLoader, track: LoadedTrack) -> _Graded:
-    settings, own = loader.folder.config, loader.track_grader.is_own
+    folder, own = loader.folder, loader.track_grader.is_own
+    settings = folder.config
     if own and settings.grader.name == "recorded":
         raise TrecexamError("there is nothing to verify: the grades of `recorded` are read from a file")
     on_cluster = own and settings.ray.address
-    grader = create(settings.grader, loader.folder.root) if on_cluster else loader.grader
+    grader = loader.grader
+    if on_cluster:
+        grader = create(settings.grader, folder.root, trust_code=folder.trust_code)
     places: dict[bytes, _Place] = {}
     for query_id, sheet in track.sheets.items():
         passages = [None if text is None else passage_digest(text) for text in sheet.texts]

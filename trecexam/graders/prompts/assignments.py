@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Collection, Mapping
 
+from trecexam.graders.base import MOST_READ
 from trecexam.graders.prompts.parsing import UNPARSED, Reading
 
 #: The labels of nuggetizer and their ratings, which are those of its own assignments (`converters.nuggets`).
@@ -33,7 +34,7 @@ def read_labels(answer: str, number: int, labels: Collection[str]) -> list[str] 
         labels: those that there are.
     """
     # What a model thinks may name labels, too.
-    answer = answer.rpartition("</think>")[2]
+    answer = answer.rpartition("</think>")[2][:MOST_READ].strip()
     lists = _LIST.findall(answer)
     if len(lists) > 1 or (not lists and "[" in answer):
         return None
@@ -49,7 +50,8 @@ def _bare(answer: str) -> list[str]:
     """The parts of a list without brackets; none where its numbers are not 1, 2, 3 ..."""
     lines = [line for line in answer.splitlines() if line.strip()]
     if len(lines) < 2 or any("," in line.rstrip(" ,") for line in lines):
-        return [part.strip(_MARKS) for part in _BULLET.sub("", answer, count=1).split(",")]
+        bullet = _BULLET.match(answer)
+        return [part.strip(_MARKS) for part in answer[bullet.end() if bullet else 0 :].split(",")]
     bullets = [_BULLET.match(line) for line in lines]
     numbers = [int(bullet[1]) for bullet in bullets if bullet and bullet[1]]
     if numbers and numbers != [*range(1, len(lines) + 1)]:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from converters.records import Item
+from trecexam.graders.base import MOST_READ
 from trecexam.graders.prompts import parsing, workbench
 from trecexam.graders.prompts.answer_key import correct_answer
 from trecexam.graders.prompts.assignments import read_assignment
@@ -104,8 +105,10 @@ class Prompt:
         """The rating that an answer means. A permitted answer means its own, whatever else is read.
 
         Args:
+            answer: its first `MOST_READ` characters are read.
             compat: "workbench" reads as the Rubric workbench's released code does.
         """
+        answer = answer[:MOST_READ]
         if answer in self._ratings:
             return Reading(self._ratings[answer], "ok")
         if compat is None and (plain := _plain(answer)) in self._plain_ratings:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from trecexam.graders.base import MOST_READ
 from trecexam.graders.server.client import PassingError
 
 #: Alternatives of a token that are asked for: the most that OpenAI gives.
@@ -214,10 +215,10 @@ def _step(text: Any, pairs: Iterable[tuple[Any, Any]]) -> TokenStep:
 
 
 def excerpt(text: str) -> str:
-    """What an answer says, without thoughts before it and JSON around it."""
+    """What an answer says, without thoughts before it and JSON around it, `MOST_READ` characters at most."""
     # At the start alone: looking for it everywhere takes for ever in what a broken server may send.
     thought = _THOUGHT.match(text := text.lstrip())
-    text = text[thought.end() :] if thought else text
+    text = (text[thought.end() :] if thought else text)[:MOST_READ]
     fenced = _FENCED.fullmatch(text)
     try:
         parsed = json.loads(fenced[1] if fenced else text)

@@ -34,7 +34,7 @@ LONGEST = 600.0
 
 
 def assess(request: Request) -> Response:
-    """To the assessor's next passage, or says that there is none; with a form, takes a judgment."""
+    """To the assessor's next passage, or lists what she judged; with a form, takes a judgment."""
     if request.method == "POST":
         # Items are written one by one: another window of hers, or a second click, is to see all of them.
         user = user_of(request)
@@ -47,7 +47,8 @@ def assess(request: Request) -> Response:
     n_tasks, n_open = len(desk.tasks), len(desk.open)
     return _render(
         request, "assess.html", n_tasks=n_tasks, n_open=n_open, last=_last(request, desk),
-        planned=desk.plan is not None,
+        planned=desk.plan is not None, judged=desk.judged,
+        query_texts={query_id: desk.view.heads[query_id].text or query_id for query_id in desk.judged},
     )  # fmt: skip
 
 

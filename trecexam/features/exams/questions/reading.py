@@ -137,10 +137,10 @@ def shuffled(read: Read, seed: int, key: str) -> tuple[Read, tuple[int, ...]]:
 
 def _plain(answer: str) -> str:
     """The answer itself, without the prompt said back, thoughts, bold marks and headings."""
-    text = answer.replace("\r\n", "\n").replace("\r", "\n")
+    text = without_thoughts(answer.rpartition("### Assistant:")[2]) or ""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     # One blank is tried in one way only.
     text = re.sub(r"[ \t\f\v\u00a0]+", " ", text)
-    text = without_thoughts(text.rpartition("### Assistant:")[2]) or ""
     text = _MARKDOWN.sub("", text)
     return _ITALIC.sub(r"\1", _BOLD.sub(r"\1", text))
 

@@ -38,7 +38,10 @@ def read_question(answer: str, *, cut: bool = False) -> str | Unread:
     asked = [line for line in lines if any(mark in line for mark in _MARKS)]
     if len(asked) > 1 and sum(_LISTED.match(line) is not None for line in asked) > 1:
         return Unread("several questions")
-    question = _unquoted(_LABEL.sub("", " ".join(lines), count=1))
+    question = " ".join(lines)
+    if len(question) <= 2 * LONGEST:
+        # A longer one is too long with its label, too, and takes long to look through.
+        question = _unquoted(_LABEL.sub("", question, count=1))
     if not any(mark in question for mark in _MARKS):
         return Unread("no question mark")
     if len(question) > LONGEST:

@@ -1,0 +1,112 @@
+"""What `init` says at once: what a file is that was given as another one, and what the grader will lack."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trecexam.cli.main import run
+
+FILES = {
+    "queries.tsv": "q1\tcats at night\nq2\tdogs by day\n",
+    "bank.jsonl": '{"query_id": "q1", "question": "what do cats do?"}\n'
+    '{"query_id": "q2", "question": "and dogs?"}\n',
+    "texts.jsonl": '{"query_id": "q1", "query_text": "cats", '
+    '"questions": [{"question_id": "1", "question_text": "?"}]}\n',
+    "passages.jsonl": '{"docid": "d1", "text": "cats sleep"}\n',
+    "qrels.txt": "q1 0 d1 1\n",
+    "a.run": "q1 Q0 d1 1 2.0 a\nq1 Q0 d2 2 1.0 a\n",
+    "said.jsonl": '{"metadata": {"team_id": "t", "run_id": "a", "topic_id": "q1"}, "references": [], '
+    '"answer": [{"text": "Cats sleep.", "citations": []}]}\n',
+}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("option", "file", "meant"),
+    [
+        ("queries", "bank.jsonl", "looks like a test bank, and was given as --queries; is --bank meant?"),
+        (
+            "queries",
+            "passages.jsonl",
+            "looks like passages, and was given as --queries; is --passages meant?",
+        ),
+        ("bank", "queries.tsv", "looks like queries, and was given as --bank; is --queries meant?"),
+        ("passages", "queries.tsv", "looks like queries, and was given as --passages; is --queries meant?"),
+        ("qrels", "queries.tsv", "looks like queries, and was given as --qrels; is --queries meant?"),
+        ("recorded", "queries.tsv", "looks like queries, and was given as --recorded; is --queries meant?"),
+        ("runs", "queries.tsv", "looks like queries, and was given as --runs; is --queries meant?"),
+    ],
+)
+def test_a_file_that_is_surely_another_thing_is_refused(
+    here: Path, capsys: pytest.CaptureFixture[str], option: str, file: str, meant: str
+) -> None:
+    assert run(["init", "track", f"--{option}", file]) == 2
+    assert f"trecexam: {file}: {meant}" in capsys.readouterr().err
+    assert not (here / "track").exists()
+
+
+def warnings(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
+    capsys.readouterr()
+    assert run(["init", "track", *words]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-1] == "next: trecexam watch track --once"
+    return [line for line in lines if line.startswith("warning: ")]
+
+
+@pytest.mark.parametrize(
+    ("words", "lacks"),
+    [
+        (["--bank", "bank.jsonl", "--passages", "passages.jsonl", "--runs", "a.run"], []),
+        (["--bank", "bank.jsonl", "--runs", "a.run"], ["track: no passages: put passages.jsonl here"]),
+        (["--bank", "bank.jsonl", "--runs", "said.jsonl"], []),
+        (["--queries", "queries.tsv", "--passages", "passages.jsonl"], ["track: no test bank: put bank."]),
+        (["--bank", "bank.jsonl", "--dataset", "vaswani"], []),
+        ([], ["track: no test bank", "track: no passages"]),
+    ],
+)
+def test_what_the_grader_lacks_is_a_warning_with_what_to_do(
+    here: Path, capsys: pytest.CaptureFixture[str], words: list[str], lacks: list[str]
+) -> None:
+    found = warnings(capsys, *words)
+    assert len(found) == len(lacks), found
+    for line, start in zip(found, lacks, strict=True):
+        assert line.startswith(f"warning: {start}")
+
+
+ASKS_QUERY = "Query: {query} Question: {question} Passage: {context} Rating:"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "words", "lacks"),
+    [
+        ("own", ["--bank", "bank.jsonl"], "track: 2 queries of the bank have no text, and prompt own asks"),
+        ("own", ["--bank", "bank.jsonl", "--queries", "queries.tsv"], ""),
+        ("own", ["--bank", "bank.jsonl", "--queries", "one.tsv"], "track/queries.tsv: 1 query of the bank"),
+        ("own", ["--bank", "texts.jsonl"], ""),
+        ("UMBRELA", [], "track: the queries have no text, and prompt UMBRELA asks with it"),
+        ("UMBRELA", ["--queries", "queries.tsv"], ""),
+    ],
+)  # fmt: skip
+def test_texts_of_queries_that_the_prompt_asks_with_are_missed_at_once(
+    here: Path, capsys: pytest.CaptureFixture[str], prompt: str, words: list[str], lacks: str
+) -> None:
+    (here / "own.toml").write_text(f'template = "{ASKS_QUERY}"\n')
+    (here / "one.tsv").write_text("q1\tcats\n")
+    asked = ["--grader", "openai", "--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--prompt"]
+    named = "own.toml" if prompt == "own" else prompt
+    found = warnings(capsys, *asked, named, *words, "--passages", "passages.jsonl")
+    if not lacks:
+        assert found == []
+        return
+    assert len(found) == 1
+    assert found[0].startswith(f"warning: {lacks}")
+    assert "queries.tsv" in found[0]

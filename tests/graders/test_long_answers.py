@@ -1,0 +1,79 @@
+"""However long an answer is, it is read soon: its beginning is read alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from converters.records import Item
+from trecexam.features.banks.generation.reading import read_items
+from trecexam.features.exams.questions.reading import read_choice, read_question
+from trecexam.features.ragval.knowledge.reading import read_known
+from trecexam.features.ragval.knowledge.reading import read_question as read_knowledge_question
+from trecexam.graders.base import MOST_READ
+from trecexam.graders.prompts import published
+from trecexam.graders.prompts.assignments import read_labels
+from trecexam.graders.ragval.reading import read_scores
+from trecexam.graders.server.messages import excerpt
+
+SIZE = 3_500_000
+#: What broken models and servers go on with.
+PARTS = (
+    *(
+        "4 ",
+        "4\n",
+        "\n",
+        " ",
+        "\t\n",
+        "[{",
+        '["a", ',
+        "'a', ",
+        "final score: ",
+        "the final ",
+        "<think>",
+        "```\n",
+    ),
+    *("relevance: 4 ", "**", "*a ", "Question: ", "A) a B) b ", "answer: ", '"\\', "1. what?\n", "a", "("),
+)
+ITEM = Item("q", "q/1", "What is it?", "question", gold_answers=("Paris",))
+CHOICES = ("a pump", "a moon", "a bee", "bread")
+READERS: dict[str, Callable[[str], Any]] = {
+    **{name: lambda text, prompt=prompt: prompt.read(text, ITEM) for name, prompt in published().items()},
+    "excerpt": excerpt,
+    "labels": lambda text: read_labels(text, 5, ["support", "not_support"]),
+    "scores": read_scores,
+    "items": lambda text: read_items(text, "question"),
+    "exam question": read_question,
+    "exam choice": lambda text: read_choice(text, CHOICES),
+    "knowledge question": read_knowledge_question,
+    "knowledge known": read_known,
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_an_answer_of_megabytes_is_read_soon(name: str) -> None:
+    pytest.importorskip("json_repair")
+    pytest.importorskip("nltk")
+    read = READERS[name]
+    read("4")
+    for part in PARTS:
+        text = part * (SIZE // len(part))
+        began = time.process_time()
+        read(text)
+        assert time.process_time() - began < 2, part
+
+
+def test_what_stands_before_the_cut_is_read_and_what_stands_behind_is_not() -> None:
+    prompt = published()["UMBRELA"]
+    for blanks, rating in ((MOST_READ - 20, 2), (MOST_READ, None)):
+        assert prompt.read("." + "x" * blanks + "\nfinal score: 2", ITEM).rating == rating
+
+
+def test_thoughts_do_not_count() -> None:
+    thoughts = "<think>" + "hm " * MOST_READ + "</think>"
+    assert excerpt(thoughts + "4") == "4"
+    assert read_labels(thoughts + "[support, not_support]", 2, ["support", "not_support"]) is not None
+    assert read_known(thoughts + "yes") is True
