@@ -30,7 +30,8 @@ def replace(path: Path, content: bytes, *, mode: int = 0o666, into_special: bool
 
     Args:
         mode: who may open a new file, less the process's mask; of an old one that stays.
-        into_special: a device or a pipe is written into, as /dev/stdout is; False: it is replaced, too.
+        into_special: a device or a pipe is written into, as /dev/stdout is; False: it is replaced, and so is
+            an empty folder.
 
     Returns:
         Whether anything was written: a file that already has this content is left alone.
@@ -75,6 +76,10 @@ def replace_together(
                 # Who may read a bank or ratings stays as somebody set it.
                 shutil.copymode(path, temporary)
         for path, temporary in finished.items():
+            if not into_special and path.is_dir():
+                with contextlib.suppress(OSError):
+                    # Only where nothing is in it.
+                    path.rmdir()
             temporary.replace(path)
     except OSError as error:
         raise TrecexamError(

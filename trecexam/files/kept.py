@@ -24,16 +24,19 @@ LARGEST, DEEPEST = 2**31, 64
 _HEAD = re.compile(rb"trecexam-kept (\d{1,15}) [0-9a-f]{64} *\n")
 
 
-def read_regular(path: Path) -> bytes:
+def read_regular(path: Path, largest: int = LARGEST) -> bytes:
     """The content of a file; a pipe, a socket or a device is neither waited for nor read.
+
+    Args:
+        largest: bytes that it may have.
 
     Raises:
         OSError: it cannot be read, is no file, or is too large.
     """
     try:
         with open_input(path) as file:
-            if os.fstat(file.fileno()).st_size > LARGEST:
-                raise OSError(f"larger than {LARGEST // 2**20:,} MiB")
+            if os.fstat(file.fileno()).st_size > largest:
+                raise OSError(f"larger than {largest // 2**20:,} MiB")
             return file.read()
     except ConversionError as error:
         raise OSError(error.reason) from None
@@ -84,9 +87,6 @@ def write_kept(path: Path, payload: bytes, version: int = 1, *, mode: int = 0o66
     Raises:
         TrecexamError: it cannot be written; an old file is as it was.
     """
-    with contextlib.suppress(OSError):
-        # An empty folder; other things are replaced anyway.
-        path.rmdir()
     replace(path, sealed(path.name, payload, version), mode=mode, into_special=False)
 
 

@@ -24,11 +24,10 @@ from argon2 import PasswordHasher, extract_parameters
 from argon2.exceptions import InvalidHashError
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
 
-from converters.errors import ConversionError
-from converters.lines import open_input
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic
 from trecexam.files.exclusive_lock import exclusive_lock
+from trecexam.files.kept import read_regular
 from trecexam.files.stamps import stamp
 
 if TYPE_CHECKING:
@@ -38,6 +37,8 @@ if TYPE_CHECKING:
 Role = Literal["assessor", "organizer", "reader"]
 #: The least and the most characters of a password; the most of a name.
 SHORTEST_PASSWORD, LONGEST_PASSWORD, LONGEST_NAME = 8, 1_000, 64
+#: Bytes that the file may have: some 100,000 users.
+LARGEST_FILE = 2**24
 #: The most marks on a letter of a name, as accents and the vowels of many scripts.
 MARKS_ON_LETTER = 4
 #: What may stand in a name: it is a column of files, a cookie's owner, and an argument of commands.
@@ -199,14 +200,11 @@ def read_users(path: Path) -> dict[str, UserEntry]:
         TrecexamError: as `Users`.
     """
     try:
-        with open_input(path) as file:
-            text = file.read().decode()
-    except ConversionError as error:
-        raise TrecexamError(error.reason, path=path) from None
+        text = read_regular(path, LARGEST_FILE).decode()
     except FileNotFoundError:
         raise TrecexamError("is not there; make it with `trecexam serve-user add`", path=path) from None
     except OSError as error:
-        raise TrecexamError(f"cannot be read: {error.strerror}", path=path) from None
+        raise TrecexamError(f"cannot be read: {error.strerror or error}", path=path) from None
     except UnicodeDecodeError:
         raise TrecexamError("is no UTF-8", path=path) from None
     return _parsed(text, path)
@@ -217,6 +215,8 @@ def _parsed(text: str, path: Path) -> dict[str, UserEntry]:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise TrecexamError(f"not valid TOML: {error}", path=path) from None
+    except RecursionError:
+        raise TrecexamError("not valid: nested too deeply", path=path) from None
     rows = data.pop("user", [])
     if data or not isinstance(rows, list):
         raise TrecexamError("has something else than [[user]] in it", path=path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import shutil
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ import trecexam
 from trecexam.errors import TrecexamError
 from trecexam.features.history.arithmetic import Entry
 from trecexam.files import atomic as files
+from trecexam.files.kept import read_kept, write_kept
 
 CONFIG = "[track]\ndepth = 8\n"
 
@@ -255,8 +255,9 @@ def test_where_the_earlier_state_cannot_be_read_the_entry_says_so(logged: Path, 
     elif damage == "junk":
         state.write_bytes(b"junk")
     else:
-        content = json.loads(gzip.decompress(state.read_bytes()))
-        state.write_bytes(gzip.compress(json.dumps({**content, "format": 99}).encode()))
+        content = read_kept(state)
+        assert content is not None
+        write_kept(state, content, 99)
     write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
     assert update(logged).entry == 2
     entry = last(logged)
@@ -267,6 +268,16 @@ def test_where_the_earlier_state_cannot_be_read_the_entry_says_so(logged: Path, 
     (logged / "runs" / "new.run").unlink()
     update(logged)
     assert last(logged).cause == "runs/new.run removed"
+
+
+def test_a_damaged_state_is_made_again_where_nothing_changed_since(logged: Path) -> None:
+    state = logged / ".trecexam" / "history.json.gz"
+    state.write_bytes(b"junk")
+    (logged / "out" / "leaderboard.tsv").unlink()
+    assert update(logged).entry is None
+    write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
+    assert update(logged).entry == 2
+    assert last(logged).earlier == "known"
 
 
 def test_outputs_that_were_damaged_or_deleted_come_back_without_an_entry(logged: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import re
 import shutil
@@ -13,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from trecexam.errors import TrecexamError
+from trecexam.files.kept import read_object
 
 #: In each copy, so that nothing else is ever replaced by one.
 MARKER = "trecexam-copy.json"
@@ -86,11 +86,7 @@ def _is_locked(folder: Path) -> bool:
 
 
 def _is_copy(folder: Path) -> bool:
-    try:
-        marker = json.loads((folder / MARKER).read_bytes())
-    except (OSError, ValueError):
-        return False
-    return isinstance(marker, dict) and marker.keys() == {"track", "blind", "files"}
+    return read_object(folder / MARKER).keys() == {"track", "blind", "files"}
 
 
 def _put(made: Path, folder: Path) -> None:
