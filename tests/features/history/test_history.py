@@ -355,7 +355,7 @@ class _Killed(BaseException):
 def test_killed_between_any_two_writes_an_entry_is_neither_lost_nor_there_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed_meanwhile: bool
 ) -> None:
-    replace = files.replace
+    replace = files.replace_together
     writes = 0
     # The report's files come after the history.
     first = make_small_track(tmp_path / "first", config="[track]\ndepth = 8\n[report]\nwrite = false\n")
@@ -366,15 +366,15 @@ def test_killed_between_any_two_writes_an_entry_is_neither_lost_nor_there_twice(
         write_run(root / "runs" / "new.run", {"q1": ["q1-d03", "q1-d11"]})
         writes = 0
 
-        def until_killed(path: Path, content: bytes, survives: int = survives) -> bool:
+        def until_killed(contents: Any, survives: int = survives, **options: Any) -> list[Path]:
             nonlocal writes
             if writes == survives:
                 raise _Killed
             writes += 1
-            return replace(path, content)
+            return replace(contents, **options)
 
         with monkeypatch.context() as patch:
-            patch.setattr("trecexam.files.atomic.replace", until_killed)
+            patch.setattr("trecexam.files.atomic.replace_together", until_killed)
             try:
                 update(root)
             except _Killed:

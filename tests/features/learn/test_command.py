@@ -363,10 +363,10 @@ def test_a_leaderboard_of_runs_that_are_gone_goes_last(
         path.unlink()
     table = learnable / "out" / "learned.tsv"
     table.unlink()
-    table.mkdir()
+    (table / "not ours").mkdir(parents=True)
     said(capsys, learnable, status=2)
     assert (learnable / "out" / "learned-leaderboard.tsv").exists()
-    table.rmdir()
+    shutil.rmtree(table)
     said(capsys, learnable)
     assert not (learnable / "out" / "learned-leaderboard.tsv").exists()
 
