@@ -218,7 +218,7 @@ def test_who_is_replaced_in_place_by_a_name_as_long_at_the_same_time_is_out(path
     add_user(path, "ada", "reader", token=True)
     users, before = Users(path), path.stat()
     assert users.get("ada") is not None
-    path.write_text(path.read_text().replace("ada", "eve"))
+    path.write_text(path.read_text().replace('"ada"', '"eve"'))
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     after = path.stat()
     assert (after.st_size, after.st_mtime_ns, after.st_ino) == (
