@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import random
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -64,6 +66,34 @@ def test_a_vector_with_another_bit_is_not_taken(path: Path) -> None:
         connection.execute("UPDATE vectors SET vector = ? WHERE place = 1", (b"\1" + content[1:],))
     connection.close()
     assert same(kept.get(["a", "b"]), vectors("b"))
+
+
+def test_after_any_damage_a_vector_is_as_it_was_or_made_again(path: Path) -> None:
+    rng = random.Random(0)
+    made = {f"text {number}": np.array([number, 0.1], np.float32) for number in range(60)}
+    KeptVectors(path, MAKER).add(made)
+    whole = path.read_bytes()
+    for number in range(300):
+        damaged = bytearray(whole)
+        # The first page has the schema.
+        bit = rng.randrange(8 * (len(whole) if number % 3 else 4096))
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged if number % 4 else damaged[: bit // 8])
+        kept = KeptVectors(path, MAKER)
+        found = kept.get([*made])
+        assert same(found, {text: made[text] for text in found})
+        kept.add({text: vector for text, vector in made.items() if text not in found})
+        again = kept.get([*made])
+        assert same(again, {text: made[text] for text in again})
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_what_is_no_file_is_replaced(path: Path, make: Callable[[Path], None]) -> None:
+    make(path)
+    kept = KeptVectors(path, MAKER)
+    assert kept.get(["a"]) == {}
+    kept.add(vectors("a"))
+    assert same(kept.get(["a"]), vectors("a"))
 
 
 def test_a_folder_or_file_that_cannot_be_written_is_left(path: Path, tmp_path: Path) -> None:

@@ -8,11 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pyarrow import ipc
 from support import HashGrader, write_run
 
 import converters
@@ -253,37 +251,20 @@ def garbage(path: Path) -> None:
     path.write_bytes(random.Random(0).randbytes(path.stat().st_size))
 
 
-def other_table(path: Path) -> None:
-    table = pa.table({"a": [1, 2]})
-    with ipc.new_file(path, table.schema) as writer:
-        writer.write_table(table)
+def another_run(path: Path) -> None:
+    other = RunColumns(path.parent.parent / "others")
+    other.read(run_file(path.parent.parent / "other.run", seed=3))
+    next((path.parent.parent / "others").iterdir()).replace(path)
 
 
-def one_part(path: Path) -> None:
-    with ipc.open_file(path.read_bytes()) as file:
-        batches = [file.get_batch(0)]
-    with ipc.new_file(path, batches[0].schema) as writer:
-        writer.write_batch(batches[0])
+def a_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
 
 
-def fewer_entries(path: Path) -> None:
-    with ipc.open_file(path.read_bytes()) as file:
-        batches = [file.get_batch(0), file.get_batch(1).slice(1)]
-    with ipc.new_file(path, batches[0].schema) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-
-
-def other_words(path: Path) -> None:
-    content = path.read_bytes()
-    assert b'"format": 1' in content
-    path.write_bytes(content.replace(b'"format": 1', b'"format": 9'))
-
-
-def no_stamp(path: Path) -> None:
-    content = path.read_bytes()
-    assert b'"stamp"' in content
-    path.write_bytes(content.replace(b'"stamp"', b'"stamb"'))
+def a_device(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
 
 
 def a_folder(path: Path) -> None:
@@ -299,13 +280,11 @@ def a_folder(path: Path) -> None:
         cut_the_end,
         empty,
         garbage,
-        other_table,
-        one_part,
-        fewer_entries,
-        other_words,
-        no_stamp,
+        another_run,
         Path.unlink,
         a_folder,
+        a_pipe,
+        a_device,
     ],
     ids=lambda damage: damage.__name__,
 )
@@ -436,17 +415,37 @@ def test_a_file_that_is_replaced_while_its_columns_are_made_is_read_again(
     check_equal(RunColumns(tmp_path / "columns").read(path), converters.read(path, "run"))
 
 
-@pytest.mark.parametrize("part", [3, 2])
-def test_columns_that_are_damaged_inside_are_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: int
+@pytest.mark.parametrize(("write", "times"), [(True, 40), (False, 400)])
+def test_no_flipped_bit_and_no_lost_byte_gives_another_run(
+    tmp_path: Path, columns: Path, monkeypatch: pytest.MonkeyPatch, write: bool, times: int
 ) -> None:
     monkeypatch.setattr(run_columns, "LEAST", 1)
+    path, rng = run_file(tmp_path / "a.run"), random.Random(0)
+    expected = converters.read(path, "run")
+    RunColumns(columns).read(path)
+    (of_run,) = columns.iterdir()
+    whole = of_run.read_bytes()
+    for number in range(times):
+        damaged = bytearray(whole)
+        bit = rng.randrange(8 * len(whole))
+        damaged[bit // 8] ^= 1 << bit % 8
+        of_run.write_bytes(damaged if number % 4 else damaged[: bit // 8])
+        run = RunColumns(columns, write=write).read(path)
+        assert run.top(10)[1] == expected.top(10)[1]
+        assert list(run) == list(expected)
+
+
+@pytest.mark.usefixtures("_small")
+def test_a_run_that_changed_since_is_no_remedy_for_damage_that_is_found_late(
+    tmp_path: Path, columns: Path
+) -> None:
     path = run_file(tmp_path / "a.run")
-    RunColumns(tmp_path / "columns").read(path)
-    (columns,) = (tmp_path / "columns").iterdir()
-    damaged = bytearray(columns.read_bytes())
-    start = len(damaged) // part
-    damaged[start : start + 400] = random.Random(part).randbytes(400)
-    columns.write_bytes(damaged)
-    run = RunColumns(tmp_path / "columns").read(path)
-    assert len(list(run)) == len(run)
+    RunColumns(columns).read(path)
+    (of_run,) = columns.iterdir()
+    damaged = bytearray(of_run.read_bytes())
+    damaged[len(damaged) * 9 // 10] ^= 1
+    of_run.write_bytes(damaged)
+    held = RunColumns(columns).read(path)
+    run_file(path, seed=7)
+    with pytest.raises(ConversionError, match=r"a\.run: changed while it was read"):
+        len(held.doc_ids)

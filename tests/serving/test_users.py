@@ -201,6 +201,54 @@ def test_a_file_that_is_none_is_refused_in_a_line_that_shows_no_secret(
     assert path.read_text() == text
 
 
+@pytest.mark.parametrize("text", ["user = " + "[" * 50_000, "user.a" + ".a" * 5_000 + " = 1"])
+def test_a_file_that_is_nested_too_deeply_is_refused_in_a_line(path: Path, text: str) -> None:
+    path.write_text(text)
+    with pytest.raises(TrecexamError, match=r"users\.toml: .*(too deeply|\[\[user\]\])"):
+        Users(path)
+    path.write_text(f"[[user]]\nname{'.a' * 5_000} = 1")
+    with pytest.raises(TrecexamError, match=r"users\.toml: user 1: name"):
+        Users(path)
+
+
+def test_a_file_that_is_none_or_too_large_is_refused_at_once(path: Path) -> None:
+    os.mkfifo(path)
+    with pytest.raises(TrecexamError, match="is a pipe or a device"):
+        Users(path)
+    path.unlink()
+    path.touch()
+    os.truncate(path, 2**40)
+    with pytest.raises(TrecexamError, match="larger than 16 MiB"):
+        Users(path)
+
+
+def test_who_is_replaced_in_place_by_a_name_as_long_at_the_same_time_is_out(path: Path) -> None:
+    add_user(path, "ada", "reader", token=True)
+    users, before = Users(path), path.stat()
+    assert users.get("ada") is not None
+    path.write_text(path.read_text().replace('"ada"', '"eve"'))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    after = path.stat()
+    assert (after.st_size, after.st_mtime_ns, after.st_ino) == (
+        before.st_size,
+        before.st_mtime_ns,
+        before.st_ino,
+    )
+    assert users.get("ada") is None
+    assert users.get("eve") is not None
+
+
+def test_nobody_is_let_in_by_a_file_that_became_too_deep_until_it_is_mended(path: Path) -> None:
+    add_user(path, "ada", "reader", token=True)
+    said: list[str] = []
+    text, users = path.read_text(), Users(path, said.append)
+    path.write_text(f"{text}x = {'[' * 50_000}")
+    assert users.get("ada") is None
+    assert "nobody is let in" in said[0]
+    path.write_text(text)
+    assert users.get("ada") is not None
+
+
 def test_what_cannot_be_changed_line_by_line_is_left_to_people(path: Path) -> None:
     text = 'user = [{name = "ada", role = "reader"}]\n'
     path.write_text(text)

@@ -52,6 +52,8 @@ def load_config(path: Path) -> TrackConfig:
             else f"not valid TOML: {error}"
         )
         raise ConfigError(reason, path=path, line=int(position[1]) if position else None) from None
+    except RecursionError:
+        raise ConfigError("not valid: nested too deeply", path=path) from None
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", path=path) from None
     except ConversionError as error:

@@ -25,11 +25,13 @@ def make_folder(folder: Path) -> None:
         raise TrecexamError(f"no folder can be made here: {error.strerror}", path=folder) from None
 
 
-def replace(path: Path, content: bytes, *, mode: int = 0o666) -> bool:
+def replace(path: Path, content: bytes, *, mode: int = 0o666, into_special: bool = True) -> bool:
     """Writes a file by renaming a finished one into its place.
 
     Args:
         mode: who may open a new file, less the process's mask; of an old one that stays.
+        into_special: a device or a pipe is written into, as /dev/stdout is; False: it is replaced, and so is
+            an empty folder.
 
     Returns:
         Whether anything was written: a file that already has this content is left alone.
@@ -37,14 +39,16 @@ def replace(path: Path, content: bytes, *, mode: int = 0o666) -> bool:
     Raises:
         TrecexamError: it cannot be written (full disk, no permission); the old file is as it was.
     """
-    return bool(replace_together({path: content}, mode=mode))
+    return bool(replace_together({path: content}, mode=mode, into_special=into_special))
 
 
-def replace_together(contents: Mapping[Path, bytes], *, mode: int = 0o666) -> list[Path]:
+def replace_together(
+    contents: Mapping[Path, bytes], *, mode: int = 0o666, into_special: bool = True
+) -> list[Path]:
     """Writes files that belong together: none gets into its place before all are finished.
 
     Args:
-        mode: as in `replace`.
+        mode, into_special: as in `replace`.
 
     Returns:
         The files that were written: those that already have their content are left alone.
@@ -56,10 +60,10 @@ def replace_together(contents: Mapping[Path, bytes], *, mode: int = 0o666) -> li
     path = Path()
     try:
         for path, content in contents.items():
-            if _is_special(path):
+            if into_special and _is_special(path):
                 path.write_bytes(content)
                 continue
-            if path.is_file() and path.read_bytes() == content:
+            if path.is_file() and path.stat().st_size == len(content) and path.read_bytes() == content:
                 continue
             path.parent.mkdir(parents=True, exist_ok=True)
             finished[path] = temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -68,10 +72,14 @@ def replace_together(contents: Mapping[Path, bytes], *, mode: int = 0o666) -> li
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            if path.exists():
+            if path.is_file():
                 # Who may read a bank or ratings stays as somebody set it.
                 shutil.copymode(path, temporary)
         for path, temporary in finished.items():
+            if not into_special and path.is_dir():
+                with contextlib.suppress(OSError):
+                    # Only where nothing is in it.
+                    path.rmdir()
             temporary.replace(path)
     except OSError as error:
         raise TrecexamError(
@@ -113,14 +121,22 @@ def _is_special(path: Path) -> bool:
 
 
 def remove(path: Path) -> None:
-    """Removes an output that no longer applies."""
-    path.unlink(missing_ok=True)
+    """Removes an output that no longer applies.
+
+    Raises:
+        TrecexamError: it cannot be removed.
+    """
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise TrecexamError(f"cannot be removed: {error.strerror}; move it away", path=path) from None
 
 
 def sweep(folder: Path) -> None:
     """Removes what a killed writer left behind."""
     for path in folder.glob(".*.tmp"):
-        path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            path.unlink()
 
 
 def sha256(content: bytes) -> str:

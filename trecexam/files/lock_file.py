@@ -19,7 +19,9 @@ def open_lock_file(path: Path, mode: int) -> int:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
+        if path.exists() and not path.is_file():
+            raise TrecexamError("is no file: a folder, a pipe or a device; remove it", path=path)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, mode)
     except OSError as error:
         raise TrecexamError(
             f"cannot be opened: {error.strerror}; make the folder writable", path=path

@@ -13,10 +13,14 @@ from converters.errors import ConversionError, Lost
 
 
 class Stamp(NamedTuple):
-    """What tells a changed file from an unchanged one without reading it."""
+    """What tells a changed file from an unchanged one without reading it.
+
+    Times of content can be set back, as copying does (`cp -p`, `rsync -t`); `ctime_ns` cannot.
+    """
 
     size: int
     mtime_ns: int
+    ctime_ns: int
     inode: int
 
 
@@ -50,7 +54,7 @@ def stamp(path: Path) -> Stamp | None:
             status = path.lstat()
         except OSError:
             return None
-    return Stamp(status.st_size, status.st_mtime_ns, status.st_ino)
+    return Stamp(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
 def dangling_link(path: Path) -> str:

@@ -66,14 +66,14 @@ class TrackLock:
 def holder(path: Path) -> int | None:
     """The pid of the process that holds the lock now, or None."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return None
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
         text = os.pread(fd, 32, 0).decode(errors="replace").strip()
-        return int(text) if text.isdigit() else None
+        return int(text) if text.isdecimal() else None
     finally:
         os.close(fd)
     return None

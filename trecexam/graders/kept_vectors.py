@@ -26,6 +26,15 @@ PATIENCE = 2.0
 #: Texts that are looked up by one statement.
 LOOKED_UP = 500
 _CHECK = 8
+#: Errors of SQLite that say nothing about what the file has in it.
+_NO_DAMAGE = (
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+)
 _asleep: ContextVar[bool] = ContextVar("_asleep", default=False)
 
 
@@ -55,7 +64,7 @@ class KeptVectors:
         """Of those texts that have a vector, the vector."""
         import numpy as np
 
-        if _asleep.get() or not self.path.exists():
+        if _asleep.get() or not self.path.is_file():
             return {}
         text_of = {self._key(text): text for text in texts}
         keys = list(text_of)
@@ -83,6 +92,10 @@ class KeptVectors:
             key, content = self._key(text), vector.astype("<f4").tobytes()
             rows.append((key, content + _check(key, content)))
         most = max(1, MOST_BYTES // len(rows[0][1]))
+        if not self.path.is_file():
+            # SQLite waits for ever for who writes into a pipe.
+            with suppress(OSError):
+                self.path.unlink()
         with self._undamaged(), closing(sqlite3.connect(self.path, PATIENCE)) as connection, connection:
             # A machine that loses power may leave a damaged file, which is no loss.
             connection.execute("PRAGMA synchronous = OFF")
@@ -100,9 +113,9 @@ class KeptVectors:
         """Goes on where the file is locked, full or not to be written; removes it where it is damaged."""
         try:
             yield
-        except sqlite3.OperationalError:
-            return
-        except (sqlite3.DatabaseError, TypeError, ValueError, OSError):
+        except (sqlite3.DatabaseError, TypeError, ValueError, OSError, OverflowError) as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NO_DAMAGE:
+                return
             for path in (self.path, self.path.with_name(f"{self.path.name}-journal")):
                 with suppress(OSError):
                     path.unlink()

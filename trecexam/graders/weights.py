@@ -9,7 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from trecexam.errors import GraderError, TrecexamError
-from trecexam.files.memory import recall, remember
+from trecexam.files.kept import recall, remember
+from trecexam.files.stamps import stamp
 
 #: The model whose weights are in the extra `offline`.
 OFFLINE_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
@@ -124,7 +125,7 @@ def weights_digest(folder: Path, memory: Path | None = None) -> str:
     """sha256 (hex) over the model's safetensors files, in name order.
 
     Args:
-        memory: a JSON file that keeps the hashes of files by size and time: a large model takes a minute.
+        memory: a JSON file that keeps the hashes of files by their stamps: a large model takes a minute.
 
     Raises:
         GraderError: there are none (pickled weights are never loaded), or those of the extra `offline`
@@ -150,18 +151,17 @@ def _digests(files: Sequence[Path], memory: Path | None) -> list[str]:
     known: dict[str, list[object]] = {} if memory is None else recall(memory)
     current: dict[str, list[object]] = {}
     for path in files:
-        stat = path.stat()
-        key = str(path.resolve())
+        key, of_file = str(path.resolve()), list(stamp(path) or ())
         kept = known.get(key)
-        if isinstance(kept, list) and kept[:2] == [stat.st_size, stat.st_mtime_ns]:
+        if kept is not None and kept[:-1] == of_file:
             current[key] = kept
             continue
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        current[key] = [stat.st_size, stat.st_mtime_ns, digest]
+        current[key] = [*of_file, digest]
     known = {key: kept for key, kept in known.items() if Path(key).exists()}
     if memory is not None and {**known, **current} != known:
         # A folder that may only be read loses nothing but time.
         with contextlib.suppress(TrecexamError):
             remember(memory, {**known, **current})
-    return [str(entry[2]) for entry in current.values()]
+    return [str(entry[-1]) for entry in current.values()]

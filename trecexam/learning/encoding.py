@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import time
-import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from trecexam.errors import TrecexamError
-from trecexam.files.atomic import replace
+from trecexam.files.kept import read_kept, write_kept
 from trecexam.graders.base import identity_digest
 from trecexam.graders.fixed_shapes import EncodedText
 from trecexam.learning.arithmetic.features import Vectors, max_sim
@@ -133,26 +132,20 @@ class TrackVectors:
             pairs=np.frombuffer(b"".join(self._max_sims), "V16"),
             max_sims=np.array(list(self._max_sims.values()), np.float32),
         )
-        replace(self._path, content.getvalue())
+        write_kept(self._path, content.getvalue())
 
 
 def _kept(path: Path) -> tuple[dict[bytes, Vectors], dict[bytes, float]]:
-    """What is kept; nothing where there is no such file or it cannot be read, and all is encoded again."""
-    try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as kept:
-            texts, pairs = (kept[name].tobytes() for name in ("texts", "pairs"))
-            vectors, max_sims = kept["vectors"], kept["max_sims"]
-        kinds = vectors.dtype, vectors.ndim, max_sims.dtype, max_sims.ndim
-        whole = np.isfinite(max_sims).all() and np.isfinite(vectors).all() and vectors.any(axis=-1).all()
-        if kinds != (np.float16, 2, np.float32, 1) or not whole:
-            return {}, {}
-        digests = [texts[at : at + 16] for at in range(0, len(texts), 16)]
-        of_pairs = [pairs[at : at + 16] for at in range(0, len(pairs), 16)]
-        return dict(zip(digests, vectors, strict=True)), dict(
-            zip(of_pairs, max_sims.astype(np.float64).tolist(), strict=True)
-        )
-    except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile):
+    """What is kept; nothing where there is no such file or it is damaged, and all is encoded again."""
+    content = read_kept(path)
+    if content is None:
         return {}, {}
+    with np.load(io.BytesIO(content), allow_pickle=False) as kept:
+        texts, pairs = (kept[name].tobytes() for name in ("texts", "pairs"))
+        vectors, max_sims = kept["vectors"], kept["max_sims"].astype(np.float64).tolist()
+    digests = [texts[at : at + 16] for at in range(0, len(texts), 16)]
+    of_pairs = [pairs[at : at + 16] for at in range(0, len(pairs), 16)]
+    return dict(zip(digests, vectors, strict=True)), dict(zip(of_pairs, max_sims, strict=True))
 
 
 def _digest(text: str) -> bytes:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict
 
 from trecexam.errors import TrecexamError
-from trecexam.files.atomic import replace
+from trecexam.files.kept import read_kept, write_kept
+from trecexam.files.stamps import stamp
 from trecexam.graders.base import identity_digest
 from trecexam.learning.learned_pool import track_encoder
 from trecexam.line.loaded import LoadedTrack
@@ -58,17 +58,6 @@ class Verdict(BaseModel):
     basis: dict[str, str]
     grades: bool
     splits: tuple[SplitFigures, ...]
-
-    @model_validator(mode="after")
-    def _whole(self) -> Self:
-        ways = self.splits[0].tau.keys() if self.splits else ()
-        named = all(re.fullmatch(rf"{LEARNED}|{GRADER}|{LABEL}\d{{1,9}}", way) for way in ways)
-        same = all(
-            split.tau.keys() == ways and split.kappa.keys() in (set(), set(ways)) for split in self.splits
-        )
-        if self.best not in ways or not (named and same):
-            raise ValueError("its ways do not fit together")
-        return self
 
     @property
     def summary(self) -> str:
@@ -123,7 +112,7 @@ def keep_verdict(folder: Path, verdict: Verdict) -> None:
     Raises:
         TrecexamError: it cannot be written.
     """
-    replace(folder / FILE, f"{verdict.model_dump_json(indent=1)}\n".encode())
+    write_kept(folder / FILE, f"{verdict.model_dump_json(indent=1)}\n".encode())
 
 
 def kept_verdict(track: LoadedTrack, official: Official | None = None) -> tuple[Verdict | None, str | None]:
@@ -135,12 +124,10 @@ def kept_verdict(track: LoadedTrack, official: Official | None = None) -> tuple[
     Returns:
         The verdict, or None and, where one is kept that does not count, why, in a line.
     """
-    try:
-        verdict = Verdict.model_validate_json((track.folder.state / FILE).read_bytes())
-    except FileNotFoundError:
-        return None, None
-    except (OSError, ValidationError):
-        return None, _again(track, "cannot be read")
+    content = read_kept(path := track.folder.state / FILE)
+    if content is None:
+        return None, _again(track, "cannot be read") if stamp(path) else None
+    verdict = Verdict.model_validate_json(content)
     try:
         basis = verdict_basis(track, official or official_judgments(track), track_encoder(track).identity)
     except TrecexamError as error:

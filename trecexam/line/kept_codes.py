@@ -16,7 +16,7 @@ import numpy as np
 from converters.records import Item
 from trecexam.bank.model import asked_digest, item_digest
 from trecexam.errors import TrecexamError
-from trecexam.files.atomic import replace
+from trecexam.files.kept import read_kept, write_kept
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from trecexam.files.stamps import Stamp
 
     Codes = NDArray[np.int8]
-
-
-#: Bytes at the head of the file by which damage is known.
-_CHECK = 16
 
 
 def cells_token(texts: Sequence[str | None], items: Sequence[Item]) -> bytes:
@@ -55,12 +51,7 @@ class KeptCodes:
         Args:
             store: see `GradeStore.at_rest`.
         """
-        try:
-            check, content = (raw := self._path.read_bytes())[:_CHECK], raw[_CHECK:]
-        except OSError:
-            return {}
-        if store is None or check != _check(content):
-            # Being written to, or a damaged disk.
+        if store is None or (content := read_kept(self._path)) is None:
             return {}
         head, _, cells = content.partition(b"\n")
         about = json.loads(head)
@@ -82,11 +73,7 @@ class KeptCodes:
         about = {"of": self._of(store), "shapes": shapes}
         content = json.dumps(about).encode() + b"\n" + b"".join(codes.tobytes() for codes in kept.values())
         with contextlib.suppress(TrecexamError):
-            replace(self._path, _check(content) + content)
+            write_kept(self._path, content)
 
     def _of(self, store: Stamp) -> str:
         return hashlib.sha256(json.dumps([self._reader, store]).encode()).hexdigest()
-
-
-def _check(content: bytes) -> bytes:
-    return hashlib.blake2b(content, digest_size=_CHECK).digest()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from trecexam.errors import StoreError
+from trecexam.files.kept import read_object, recall
 from trecexam.graders.base import Grader, identity_digest, identity_json
 from trecexam.graders.traits import traits_of
 from trecexam.line.loader import TrackLoader
@@ -58,22 +58,19 @@ def _metered(loader: TrackLoader) -> list[Grader]:
 
 def _counted(folder: TrackFolder, identity: Mapping[str, Any]) -> int:
     """How many cells of the grader with this identity, of support too, had a grade in `out/`."""
+    manifest = read_object(folder.manifest_path)
     try:
-        manifest = json.loads(folder.manifest_path.read_bytes())
         support = manifest.get("support")
         if support is not None and identity_json(support["grader"]) == identity_json(identity):
             return int(support["graded"])
         counts = manifest["counts"]
         graded = sum(counts[status] for status in ("ok", "unparsed", "refused", "error"))
         return graded if identity_json(manifest["grader"]) == identity_json(identity) else 0
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         return 0
 
 
 def _remembered(folder: TrackFolder, grader: str) -> int:
     """How many grades of the grader with this digest the store had after the last complete update."""
-    try:
-        stored = json.loads(folder.last_update_path.read_bytes())["stored"]
-        return int(dict(zip(stored[::2], stored[1::2], strict=True)).get(grader, 0))
-    except (OSError, ValueError, KeyError, TypeError):
-        return 0
+    stored = recall(folder.last_update_path).get("stored", ())
+    return int(dict(zip(stored[::2], stored[1::2], strict=True)).get(grader, 0))

@@ -10,10 +10,10 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, PositiveInt, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, PositiveInt
 
 from trecexam.errors import TrecexamError
-from trecexam.files.memory import recall, remember
+from trecexam.files.kept import recall, remember
 from trecexam.graders.base import Estimate, identity_digest
 from trecexam.graders.sampling import PacedTime
 
@@ -57,12 +57,10 @@ def paced_time(path: Path, identity: Mapping[str, Any], estimate: Estimate) -> P
 
     Goes by requests where the estimate counts them (`calls`), else by cells.
     """
-    try:
-        pace = _Pace.model_validate(recall(path).get(identity_digest(identity).hex()))
-    except ValidationError:
+    row = recall(path).get(identity_digest(identity).hex())
+    if row is None or not estimate.cells:
         return None
-    if not estimate.cells:
-        return None
+    pace = _Pace.model_validate(row)
     by_calls = estimate.calls is not None
     share = (estimate.calls or 0) / pace.requests if by_calls else estimate.cells / pace.cells
     return PacedTime(share * pace.seconds, pace.requests, pace.cells, pace.seconds, pace.day.isoformat())

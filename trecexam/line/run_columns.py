@@ -11,6 +11,7 @@ import hashlib
 import json
 import mmap
 import os
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,12 @@ from pyarrow import ipc
 
 import converters
 from converters.arrow import column, numbers
+from converters.errors import ConversionError
+from converters.lines import open_input
 from converters.run import Run
 from trecexam.errors import TrecexamError
 from trecexam.files.atomic import replace
+from trecexam.files.kept import HEAD, sealed, unsealed
 from trecexam.files.stamps import Stamp, stamp
 
 #: Runs of fewer entries are read from their own files in a millisecond.
@@ -33,25 +37,41 @@ LEAST = 5_000
 _HEAD = 100
 _NONE = np.empty(0)
 #: Of the files here; another version's are as good as none.
-_FORMAT = 1
+_FORMAT = 2
+
+
+class _InFile:
+    """The entries of a run in their file: those of the first ranks of all queries, and the rest.
+
+    Both are record batches with the columns doc_id and score. The rest is checked when it is first needed.
+    """
+
+    def __init__(self, file: mmap.mmap, first: Any, rest: int, name: str, read: Callable[[], Run]) -> None:
+        """Args: rest: where it begins. name: of the file. read: gives the run where the rest is damaged."""
+        self.first = first
+        self._file, self._start, self._name, self._read = file, rest, name, read
+
+    @cached_property
+    def rest(self) -> Any:
+        """The entries after the first ranks."""
+        payload = unsealed(f"{self._name} rest", memoryview(self._file)[self._start :], _FORMAT)
+        return _batches(self._read())[1] if payload is None else _opened(payload).get_batch(0)
+
+    def let_go(self) -> None:
+        """Has the system take back the memory into which the file was read; what is needed is read again."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self._file.madvise(mmap.MADV_DONTNEED)
 
 
 class MappedRun(Run):
-    """A run whose entries lie in a file: first those of the first ranks of all queries, then all others."""
+    """A run whose entries lie in a file."""
 
-    _parts: tuple[Any, Any]
-    _file: mmap.mmap
+    _entries: _InFile
 
     def __init__(
-        self,
-        name: str,
-        query_ids: tuple[str, ...],
-        offsets: NDArray[np.int64],
-        parts: tuple[Any, Any],
-        file: mmap.mmap,
+        self, name: str, query_ids: tuple[str, ...], offsets: NDArray[np.int64], entries: _InFile
     ) -> None:
-        """`parts` are record batches with the columns doc_id and score, which lie in `file`."""
-        fields = {"name": name, "query_ids": query_ids, "offsets": offsets, "_parts": parts, "_file": file}
+        fields = {"name": name, "query_ids": query_ids, "offsets": offsets, "_entries": entries}
         for field, value in fields.items():
             object.__setattr__(self, field, value)
 
@@ -59,38 +79,41 @@ class MappedRun(Run):
     @property
     def doc_ids(self) -> Any:
         """pyarrow string array of all entries."""
-        doc_ids = pa.concat_arrays([part["doc_id"] for part in self._parts]).take(column(self._places()))
-        self._let_go()
+        parts = self._entries.first, self._entries.rest
+        doc_ids = pa.concat_arrays([part["doc_id"] for part in parts]).take(column(self._places()))
+        self._entries.let_go()
         return doc_ids
 
     @property
     def scores(self) -> NDArray[np.float64]:
         """float64, as in the file."""
-        scores = np.concatenate([numbers(part["score"]) for part in self._parts])[self._places()]
-        self._let_go()
+        parts = self._entries.first, self._entries.rest
+        scores = np.concatenate([numbers(part["score"]) for part in parts])[self._places()]
+        self._entries.let_go()
         return scores
 
     def top(self, depth: int) -> tuple[NDArray[np.int64], Any]:
         """As of any run."""
         if depth > _HEAD:
             return super().top(depth)
-        return Run(self.name, self.query_ids, self._bounds[0], self._parts[0]["doc_id"], _NONE).top(depth)
+        return Run(self.name, self.query_ids, self._bounds[0], self._entries.first["doc_id"], _NONE).top(
+            depth
+        )
 
     def ranking(self, query_id: str, depth: int | None = None) -> list[str]:
         """As of any run."""
         place = self._index.get(query_id)
         if place is None:
             return []
-        ranking: list[str] = []
-        for part, bounds in zip(self._parts, self._bounds, strict=True):
-            start, end = bounds[place : place + 2].tolist()
-            if depth is None or len(ranking) < depth:
-                ranking += part["doc_id"][start:end].to_pylist()
+        (start, end), (more, last) = (bounds[place : place + 2].tolist() for bounds in self._bounds)
+        ranking: list[str] = self._entries.first["doc_id"][start:end].to_pylist()
+        if more < last and (depth is None or len(ranking) < depth):
+            ranking += self._entries.rest["doc_id"][more:last].to_pylist()
         return ranking[:depth]
 
     def renamed(self, name: str) -> Run:
         """The same run under another name."""
-        return MappedRun(name, self.query_ids, self.offsets, self._parts, self._file)
+        return MappedRun(name, self.query_ids, self.offsets, self._entries)
 
     @cached_property
     def _bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -98,11 +121,6 @@ class MappedRun(Run):
         counts = np.diff(self.offsets)
         heads = np.minimum(counts, _HEAD)
         return tuple(np.concatenate(([0], np.cumsum(of_part))) for of_part in (heads, counts - heads))  # type: ignore[return-value]
-
-    def _let_go(self) -> None:
-        """Has the system take back the memory into which the file was read; what is needed is read again."""
-        if hasattr(mmap, "MADV_DONTNEED"):
-            self._file.madvise(mmap.MADV_DONTNEED)
 
     def _places(self) -> NDArray[np.int64]:
         """Where in the two parts each entry lies."""
@@ -136,18 +154,46 @@ class RunColumns:
             ConversionError: it is no run.
         """
         columns = self._folder / f"{_stem(path)}.arrow"
-        known = _mapped(columns, path)
-        if known is not None:
-            return known
+        return self._mapped(columns, path) or self._read(columns, path)
+
+    def _read(self, columns: Path, path: Path) -> Run:
+        """The run from its own file; where it is large, its columns are made."""
         before = stamp(path)
         run: Run = converters.read(path, "run")
         if not self.write or len(run) < LEAST or before != stamp(path):
             return run
         # A full disk, or a folder that may only be read: the run is held in memory.
         with contextlib.suppress(TrecexamError):
-            replace(columns, _packed(run, before))
-            return _mapped(columns, path) or run
+            replace(columns, _packed(run, before, columns.name), into_special=False)
+            return self._mapped(columns, path) or run
         return run
+
+    def _mapped(self, columns: Path, path: Path) -> Run | None:
+        """The run as it lies there; None where it does not, is damaged, or is not as its file is now."""
+        try:
+            with open_input(columns) as opened:
+                file = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+        except (OSError, ValueError):
+            return None
+        payload = unsealed(columns.name, memoryview(file), _FORMAT)
+        if payload is None:
+            return None
+        first = _opened(payload)
+        about = json.loads(first.schema.metadata[b"trecexam"])
+        of_file = stamp(path)
+        if of_file is None or about["stamp"] != list(of_file):
+            return None
+
+        def read() -> Run:
+            run = self._read(columns, path)
+            if stamp(path) != of_file:
+                raise ConversionError(path, None, "changed while it was read; run the command again")
+            return run
+
+        offsets = np.array(about["offsets"], np.int64)
+        entries = _InFile(file, first.get_batch(0), _aligned(HEAD + len(payload)), columns.name, read)
+        entries.let_go()
+        return MappedRun(about["name"], tuple(about["query_ids"]), offsets, entries)
 
     def forget(self, but: set[Path]) -> None:
         """Removes the columns of run files other than these."""
@@ -164,42 +210,38 @@ def _stem(path: Path) -> str:
     return hashlib.sha256(os.fsencode(path.absolute())).hexdigest()[:32]
 
 
-def _packed(run: Run, of_file: Stamp | None) -> bytes:
+def _packed(run: Run, of_file: Stamp | None, name: str) -> bytes:
     about = {
-        "format": _FORMAT,
         "stamp": of_file,
         "name": run.name,
         "query_ids": run.query_ids,
         "offsets": run.offsets.tolist(),
     }
-    schema = pa.schema({"doc_id": run.doc_ids.type, "score": pa.float64()}, {"trecexam": json.dumps(about)})
+    first, rest = _batches(run)
+    start = sealed(name, _as_file(first, {"trecexam": json.dumps(about)}), _FORMAT)
+    return start.ljust(_aligned(len(start)), b"\0") + sealed(f"{name} rest", _as_file(rest, {}), _FORMAT)
+
+
+def _batches(run: Run) -> tuple[Any, Any]:
+    """The entries at the first ranks of all queries, and the others."""
+    first, rest = (
+        pa.record_batch([run.doc_ids.take(column(places)), column(run.scores[places])], ["doc_id", "score"])
+        for places in _split(run.offsets)
+    )
+    return first, rest
+
+
+def _as_file(batch: Any, metadata: dict[str, str]) -> bytes:
     sink = pa.BufferOutputStream()
-    with ipc.new_file(sink, schema) as writer:
-        for places in _split(run.offsets):
-            columns = [run.doc_ids.take(column(places)), column(run.scores[places])]
-            writer.write_batch(pa.record_batch(columns, schema=schema))
+    with ipc.new_file(sink, batch.schema.with_metadata(metadata)) as writer:
+        writer.write_batch(batch)
     content: bytes = sink.getvalue().to_pybytes()
     return content
 
 
-def _mapped(columns: Path, path: Path) -> Run | None:
-    """The run as it lies there; None where it does not, or not as the file is now."""
-    try:
-        with columns.open("rb") as opened:
-            mapped = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
-        file = ipc.open_file(pa.BufferReader(pa.py_buffer(mapped)))
-        about = json.loads(file.schema.metadata[b"trecexam"])
-        if about["format"] != _FORMAT or tuple(about["stamp"]) != stamp(path):
-            return None
-        offsets = np.array(about["offsets"], np.int64)
-        parts = file.get_batch(0), file.get_batch(1)
-        if sum(map(len, parts)) != offsets[-1]:
-            return None
-        for part in parts:
-            # A damaged disk: then the run's own file is read again.
-            part.validate(full=True)
-        if hasattr(mmap, "MADV_DONTNEED"):
-            mapped.madvise(mmap.MADV_DONTNEED)
-        return MappedRun(about["name"], tuple(about["query_ids"]), offsets, parts, mapped)
-    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError, IndexError):
-        return None
+def _opened(content: memoryview) -> Any:
+    return ipc.open_file(pa.BufferReader(pa.py_buffer(content)))
+
+
+def _aligned(length: int) -> int:
+    return -(-length // HEAD) * HEAD

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -14,7 +13,7 @@ from trecexam.features.learn.learn import IDENTITY as LEARNED
 from trecexam.features.learn.learn import LearnedLabels
 from trecexam.features.partial.partial import PartialStanding
 from trecexam.files import atomic as files
-from trecexam.files.memory import recall
+from trecexam.files.kept import read_object, recall, remember
 from trecexam.files.stamps import Rejected, stamp
 from trecexam.line.cell_order import count_left_out
 from trecexam.line.sheets import Counts
@@ -136,16 +135,13 @@ class Outputs:
     def _put(self, contents: Mapping[str, bytes]) -> list[Path]:
         """Writes the files that differ from those that are there; which."""
         paths = ((self.folder.out / name, content) for name, content in contents.items())
-        return [path for path, content in paths if files.replace(path, content)]
+        return [path for path, content in paths if files.replace(path, content, into_special=False)]
 
     def _made_earlier(self) -> dict[str, _Made]:
         """What the last complete update made of which parts, as far as its files are as it left them."""
-        try:
-            memory = json.loads(self._memory.read_bytes())
-            stamps, untouched = memory["outputs"], self._stamps()
-            made = {key: _Made(*value) for key, value in memory["made"].items()}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return {}
+        memory, untouched = recall(self._memory), self._stamps()
+        made = {key: _Made(*value) for key, value in memory.get("made", {}).items()}
+        stamps = memory.get("outputs", {})
         names = {name for name, value in stamps.items() if untouched.get(name) == value}
         return {key: value for key, value in made.items() if value.hashes.keys() <= names}
 
@@ -157,16 +153,12 @@ class Outputs:
         Args:
             environments: see `remember`.
         """
-        try:
-            memory = json.loads(self._memory.read_bytes())
-            same = memory["seen"] == seen and memory.get("environments", 0) == environments
-            if same and memory["outputs"] == self._stamps():
-                rejected = tuple(Rejected(*row) for row in memory["rejected"])
-                return memory["runs"], Counts(**memory["counts"]), rejected
-        except (OSError, ValueError, KeyError, TypeError):
-            # Missing, or of another version: then everything is looked at again.
-            pass
-        return None
+        memory = recall(self._memory)
+        same = memory.get("seen") == seen and memory["environments"] == environments
+        if not same or memory["outputs"] != self._stamps():
+            return None
+        rejected = tuple(Rejected(*row) for row in memory["rejected"])
+        return memory["runs"], Counts(**memory["counts"]), rejected
 
     def remember(
         self,
@@ -192,9 +184,9 @@ class Outputs:
             "rejected": rejected,
             "made": self._made,
             "stored": stored,
-            **({"environments": environments} if environments else {}),
+            "environments": environments,
         }
-        files.replace(self._memory, json.dumps(memory).encode())
+        remember(self._memory, memory)
 
     def write_learned(self, labels: LearnedLabels) -> tuple[Path, ...]:
         """Writes what was learned and names it in the manifest; where there is none, the next update does.
@@ -206,7 +198,7 @@ class Outputs:
             TrecexamError: one cannot be written.
         """
         written = labels.write(self.folder.out)
-        manifest = recall(self.folder.out / MANIFEST)
+        manifest = read_object(self.folder.out / MANIFEST)
         if manifest:
             self._put({MANIFEST: to_json({**manifest, **self._learned()}).encode()})
         return written
@@ -219,13 +211,13 @@ class Outputs:
         """
         contents = dict(self._others(track, rejected, None))
         self._put(contents)
-        manifest = recall(self.folder.out / MANIFEST)
+        manifest = read_object(self.folder.out / MANIFEST)
         hashes = manifest["outputs"] | {name: files.sha256(content) for name, content in contents.items()}
         self._put({MANIFEST: to_json({**manifest, "outputs": hashes}).encode()})
 
     def _learned(self) -> dict[str, Any]:
         """What learned.json says, of the judgments as they were then."""
-        learned = recall(self.folder.out / LEARNED)
+        learned = read_object(self.folder.out / LEARNED)
         return {"learned": learned} if learned else {}
 
     def forget(self) -> None:
@@ -319,11 +311,9 @@ def _extra_files(track: LoadedTrack) -> ExtraFiles:
 def _extra_written(manifest: Path) -> frozenset[str]:
     """The names of those that the last update wrote, by its manifest; empty where there is none."""
     folders = tuple(f"{folder}/" for folder in _extra_folders())
-    try:
-        outputs = json.loads(manifest.read_bytes())["outputs"]
-        return frozenset(name for name in outputs if name.startswith(folders))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return frozenset()
+    outputs = read_object(manifest).get("outputs")
+    names = outputs if isinstance(outputs, dict) else {}
+    return frozenset(name for name in names if name.startswith(folders) and ".." not in name)
 
 
 def _versions() -> dict[str, str | None]:

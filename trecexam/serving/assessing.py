@@ -23,8 +23,8 @@ from trecexam.features.judging.assessments import (
     own_assessments,
 )
 from trecexam.features.judging.plan import read_plan
-from trecexam.files import atomic
 from trecexam.files.exclusive_lock import exclusive_lock
+from trecexam.files.kept import read_kept, write_kept
 from trecexam.files.stamps import Stamp, stamp
 
 if TYPE_CHECKING:
@@ -286,7 +286,7 @@ def secret_of(folder: TrackFolder) -> bytes:
     if (current := stamp(path)) is None:
         with exclusive_lock(folder.state / "overrides.lock"):
             if stamp(path) is None:
-                atomic.replace(path, secrets.token_hex(_SECRET_BYTES).encode(), mode=0o600)
+                write_kept(path, secrets.token_hex(_SECRET_BYTES).encode(), mode=0o600)
         current = stamp(path)
     assert current is not None
     return _secret(path, current)
@@ -294,11 +294,8 @@ def secret_of(folder: TrackFolder) -> bytes:
 
 @lru_cache(maxsize=8)
 def _secret(path: Path, current: Stamp) -> bytes:
-    try:
-        secret = path.read_bytes()
-    except OSError as error:
-        raise TrecexamError(f"cannot be read: {error.strerror or error}", path=path) from error
-    if len(secret) < 2 * _SECRET_BYTES:
+    secret = read_kept(path)
+    if secret is None:
         raise TrecexamError(
             "is not the key that was written: put it back, or delete it (addresses of passages change)",
             path=path,

@@ -24,11 +24,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
-from converters.errors import ConversionError
-from converters.lines import open_input
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic
 from trecexam.files.exclusive_lock import exclusive_lock
+from trecexam.files.kept import read_regular
 from trecexam.files.stamps import stamp
 
 if TYPE_CHECKING:
@@ -40,6 +39,8 @@ Role = Literal["assessor", "organizer", "reader"]
 LONGEST_NAME = 64
 #: Random bytes of a token: nobody guesses 128 bits, so guessing needs no waiting time and locks nobody out.
 TOKEN_BYTES = 16
+#: Bytes that the file may have: some 100,000 users.
+LARGEST_FILE = 2**24
 #: The most marks on a letter of a name, as accents and the vowels of many scripts.
 MARKS_ON_LETTER = 4
 #: What may stand in a name: it is a column of files, a cookie's owner, and an argument of commands.
@@ -193,14 +194,11 @@ def read_users(path: Path, *, is_changed: bool = False) -> dict[str, UserEntry]:
         TrecexamError: as `Users`.
     """
     try:
-        with open_input(path) as file:
-            text = file.read().decode()
-    except ConversionError as error:
-        raise TrecexamError(error.reason, path=path) from None
+        text = read_regular(path, LARGEST_FILE).decode()
     except FileNotFoundError:
         raise TrecexamError("is not there; make it with `trecexam serve-user add`", path=path) from None
     except OSError as error:
-        raise TrecexamError(f"cannot be read: {error.strerror}", path=path) from None
+        raise TrecexamError(f"cannot be read: {error.strerror or error}", path=path) from None
     except UnicodeDecodeError:
         raise TrecexamError("is no UTF-8", path=path) from None
     return _parsed(text, path, is_changed=is_changed)
@@ -211,6 +209,8 @@ def _parsed(text: str, path: Path, *, is_changed: bool = False) -> dict[str, Use
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise TrecexamError(f"not valid TOML: {error}", path=path) from None
+    except RecursionError:
+        raise TrecexamError("not valid: nested too deeply", path=path) from None
     rows = data.pop("user", [])
     if data or not isinstance(rows, list):
         raise TrecexamError("has something else than [[user]] in it", path=path)

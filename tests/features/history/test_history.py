@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import shutil
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ import trecexam
 from trecexam.errors import TrecexamError
 from trecexam.features.history.arithmetic import Entry
 from trecexam.files import atomic as files
+from trecexam.files.kept import read_kept, write_kept
 
 CONFIG = "[track]\ndepth = 8\n"
 
@@ -255,8 +255,9 @@ def test_where_the_earlier_state_cannot_be_read_the_entry_says_so(logged: Path, 
     elif damage == "junk":
         state.write_bytes(b"junk")
     else:
-        content = json.loads(gzip.decompress(state.read_bytes()))
-        state.write_bytes(gzip.compress(json.dumps({**content, "format": 99}).encode()))
+        content = read_kept(state)
+        assert content is not None
+        write_kept(state, content, 99)
     write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
     assert update(logged).entry == 2
     entry = last(logged)
@@ -267,6 +268,16 @@ def test_where_the_earlier_state_cannot_be_read_the_entry_says_so(logged: Path, 
     (logged / "runs" / "new.run").unlink()
     update(logged)
     assert last(logged).cause == "runs/new.run removed"
+
+
+def test_a_damaged_state_is_made_again_where_nothing_changed_since(logged: Path) -> None:
+    state = logged / ".trecexam" / "history.json.gz"
+    state.write_bytes(b"junk")
+    (logged / "out" / "leaderboard.tsv").unlink()
+    assert update(logged).entry is None
+    write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
+    assert update(logged).entry == 2
+    assert last(logged).earlier == "known"
 
 
 def test_outputs_that_were_damaged_or_deleted_come_back_without_an_entry(logged: Path) -> None:
@@ -344,7 +355,7 @@ class _Killed(BaseException):
 def test_killed_between_any_two_writes_an_entry_is_neither_lost_nor_there_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed_meanwhile: bool
 ) -> None:
-    replace = files.replace
+    replace = files.replace_together
     writes = 0
     # The report's files come after the history.
     first = make_small_track(tmp_path / "first", config="[track]\ndepth = 8\n[report]\nwrite = false\n")
@@ -355,15 +366,15 @@ def test_killed_between_any_two_writes_an_entry_is_neither_lost_nor_there_twice(
         write_run(root / "runs" / "new.run", {"q1": ["q1-d03", "q1-d11"]})
         writes = 0
 
-        def until_killed(path: Path, content: bytes, survives: int = survives) -> bool:
+        def until_killed(contents: Any, survives: int = survives, **options: Any) -> list[Path]:
             nonlocal writes
             if writes == survives:
                 raise _Killed
             writes += 1
-            return replace(path, content)
+            return replace(contents, **options)
 
         with monkeypatch.context() as patch:
-            patch.setattr("trecexam.files.atomic.replace", until_killed)
+            patch.setattr("trecexam.files.atomic.replace_together", until_killed)
             try:
                 update(root)
             except _Killed:

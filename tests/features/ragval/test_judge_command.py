@@ -21,6 +21,7 @@ from support import make_small_track
 import trecexam
 from trecexam.cli.main import run
 from trecexam.daemon import Daemon
+from trecexam.files.kept import recall, remember
 from trecexam.graders.server import exchange
 from trecexam.line import paces
 
@@ -454,9 +455,9 @@ def test_the_estimate_has_the_time_of_all_answers_at_the_pace_of_the_last_judgin
         write_lines(root / "runs" / "good.jsonl", [answer("k1", 5, 4), answer("k2", 4, 5)])
         assert run(["ragval", "judge", str(root)]) == 0
         path = root / ".trecexam" / "paces.json"
-        ((digest, pace),) = json.loads(path.read_bytes()).items()
+        ((digest, pace),) = recall(path).items()
         assert (pace["requests"], pace["cells"]) == (2, 4)
-        path.write_text(json.dumps({digest: {**pace, "seconds": 240}}))
+        remember(path, {digest: {**pace, "seconds": 240}})
         write_lines(root / "runs" / "poor.jsonl", [answer(f"k{n}", 1, n) for n in (1, 2, 3)])
         capsys.readouterr()
         assert run(["ragval", "judge", str(root), "--estimate", "--json"]) == 0

@@ -17,6 +17,7 @@ from scripted_server import Scripted, serving
 import trecexam
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
+from trecexam.files.kept import recall, remember
 from trecexam.graders.base import Estimate
 from trecexam.line import grading, paces
 
@@ -117,14 +118,14 @@ def test_a_damaged_or_missing_file_only_means_that_no_minutes_are_known(
     track: MakeTrack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pace = {"requests": 30, "cells": 30, "seconds": 4, "day": "2026-11-22"}
-    wrong = [7, {"requests": 30}, *({**pace, key: "\x1b"} for key in pace), {**pace, "seconds": float("nan")}]
     with serving() as server:
         root, cells = graded(track, server)
         path = root / ".trecexam" / "paces.json"
-        (digest,) = json.loads(path.read_bytes())
-        path.write_text(json.dumps({digest: pace}))
+        (digest,) = recall(path)
+        remember(path, {digest: pace})
         assert estimate(root, capsys)[0]["minutes"] == round(cells * 4 / 30 / 60, 2)
-        for content in (b"", b"\xff{", b"[]", *(json.dumps({digest: each}).encode() for each in wrong), None):
+        other = path.read_bytes().replace(b'"seconds": 4', b'"seconds": 5')
+        for content in (b"", b"\xff{", b"[" * 200_000, json.dumps({digest: pace}).encode(), other, None):
             path.unlink() if content is None else path.write_bytes(content)
             value, said = estimate(root, capsys)
             assert value["minutes"] is None
@@ -132,7 +133,7 @@ def test_a_damaged_or_missing_file_only_means_that_no_minutes_are_known(
         path.write_bytes(b"\xff{")
         # The next grading tells it again.
         assert run(["watch", str(root), "--once"]) == 0
-        assert [*json.loads(path.read_bytes())] == [digest]
+        assert [*recall(path)] == [digest]
 
 
 def test_a_pace_is_of_the_grader_that_had_it_and_the_last_graders_are_kept(

@@ -14,7 +14,7 @@ from trecexam.errors import TrecexamError
 from trecexam.features.exams.questions.filters import Filtered, apply, read_patterns
 from trecexam.features.exams.questions.statistics import QuestionKind, description, filter_counts
 from trecexam.files.atomic import replace_together
-from trecexam.files.memory import recall
+from trecexam.files.kept import read_object
 from trecexam.graders.embedding import EmbeddingGrader
 from trecexam.graders.weights import model_folder, offline_folder
 from trecexam.packages import missing_packages
@@ -119,7 +119,7 @@ def filter_exam(
     embed = _embedder(settings.embedding, root) if settings.embedding is not None and compares else None
     filtered = apply(questions, settings, embed, patterns)
     kinds = tuple(QuestionKind.of(question) for question in questions)
-    return FilteredExam(path, filtered, kinds, settings, recall(companion_file(path, GENERATION)), embed)
+    return FilteredExam(path, filtered, kinds, settings, read_object(companion_file(path, GENERATION)), embed)
 
 
 def write_filtered(exam: FilteredExam, folder: Path) -> None:

@@ -14,7 +14,7 @@ from trecexam.features.exams.filtering import GENERATION, companion_file
 from trecexam.features.exams.questions.prompts import QuestionPrompt
 from trecexam.features.exams.questions.reading import read_question, shuffled
 from trecexam.files.atomic import replace_together, sha256
-from trecexam.files.memory import recall
+from trecexam.files.kept import read_object
 from trecexam.graders.writing import Writer
 from trecexam.graders.writing.asking import AskingResult, PromptSet, ShowProgress, Stop, ask_all
 from trecexam.graders.writing.kept_answers import Kept, KeptAnswers
@@ -92,7 +92,7 @@ def check_ours(exam: Path) -> None:
     Raises:
         TrecexamError: it is not as `exam generate` left it.
     """
-    if sha256(exam.read_bytes()) != recall(companion_file(exam, GENERATION)).get("exam_sha256"):
+    if sha256(exam.read_bytes()) != read_object(companion_file(exam, GENERATION)).get("exam_sha256"):
         raise TrecexamError(
             "was edited, or not written by `exam generate`, and is left as it is: give -o another name",
             path=exam,

@@ -19,7 +19,7 @@ from trecexam.features.exams.questions.distractors import (
     refilled,
 )
 from trecexam.files.atomic import replace_together, sha256
-from trecexam.files.memory import recall
+from trecexam.files.kept import read_object
 from trecexam.graders.writing import Writer
 from trecexam.graders.writing.asking import AskingResult, PromptSet, ShowProgress, Stop, ask_all
 from trecexam.graders.writing.kept_answers import KeptAnswers
@@ -173,7 +173,7 @@ def _write(plan: RefillPlan, passing: Mapping[str, ExamQuestion]) -> None:
     exam = b"".join(exam_line(question.row()) for question in questions)
     noted = {
         name: value
-        for name, value in recall(companion_file(plan.exam, GENERATION)).items()
+        for name, value in read_object(companion_file(plan.exam, GENERATION)).items()
         if name != REFILLED
     }
     noted.pop("exam_sha256", None)

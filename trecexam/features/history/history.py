@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import gzip
 import hashlib
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -38,6 +37,7 @@ from trecexam.features.history.arithmetic import (
 from trecexam.features.history.reasons import cause
 from trecexam.features.history.snapshot import origin_of, snapshot_of
 from trecexam.files import atomic as files
+from trecexam.files.kept import read_kept, read_regular, write_kept
 from trecexam.files.stamps import stamp
 from trecexam.tables.table import to_tsv
 from trecexam.tables.terminal import printable
@@ -57,7 +57,6 @@ _KEPT = "the history's last entry"
 class _Logged:
     """What the last entry that counts led to."""
 
-    format: int
     entry: int
     key: str
     standing: LeaderboardSnapshot
@@ -108,13 +107,17 @@ class History:
                 return Noted(None, None, {})
         counted = max(log_ends_at, logged.entry if logged else 0)
         known = logged if logged is not None and logged.entry == counted else None
+        if known is None and self._leads_to(counted, key):
+            # What is kept was lost, and nothing changed since.
+            known = _Logged(counted, key, snapshot, origin)
         number = counted + 1 if latest <= counted + 1 else latest + 1
         entry = self._entry(number, known, snapshot, origin, key, track)
         if entry.board.empty and known is not None:
-            return Noted(None, _Logged(_FORMAT, known.entry, key, snapshot, origin), {})
+            return Noted(None, _Logged(known.entry, key, snapshot, origin), {})
         if not self._is_there(entry):
-            files.replace(self._path(number), rendering.entry_json(_plain(Entry, entry)).encode())
-        return Noted(number, _Logged(_FORMAT, number, key, snapshot, origin), {number: entry})
+            content = rendering.entry_json(_plain(Entry, entry)).encode()
+            files.replace(self._path(number), content, into_special=False)
+        return Noted(number, _Logged(number, key, snapshot, origin), {number: entry})
 
     def finish(self, noted: Noted, track: LoadedTrack) -> None:
         """Remembers where the leaderboard stands now, and adds the entry to the log.
@@ -145,13 +148,13 @@ class History:
         """
         path = self._path(number)
         try:
-            content = path.read_bytes()
+            content = read_regular(path)
         except FileNotFoundError:
             there = self.numbers()
             what = f"there are {there[0]} to {there[-1]}" if there else "`trecexam watch` makes the first one"
             raise TrecexamError(f"no entry {number}: {what}", path=self.folder) from None
         except OSError as error:
-            raise TrecexamError(f"cannot be read: {error.strerror}", path=path) from None
+            raise TrecexamError(f"cannot be read: {error.strerror or error}", path=path) from None
         try:
             entry: Entry = _read(Entry, content)
         except ValueError:
@@ -165,13 +168,13 @@ class History:
             TrecexamError: it cannot be read.
         """
         try:
-            text = self.log_path.read_text()
+            text = read_regular(self.log_path).decode()
         except FileNotFoundError:
             return ()
         except UnicodeDecodeError:
             text = ""
         except OSError as error:
-            raise TrecexamError(f"cannot be read: {error.strerror}", path=self.log_path) from None
+            raise TrecexamError(f"cannot be read: {error.strerror or error}", path=self.log_path) from None
         try:
             return rendering.log_rows_of(text)
         except ValueError:
@@ -215,21 +218,25 @@ class History:
             return (there.before, there.after) == (entry.before, entry.after)
         return False
 
+    def _leads_to(self, number: int, key: str) -> bool:
+        """Whether this entry is there and led to where the leaderboard stands now."""
+        with contextlib.suppress(TrecexamError):
+            return self.entry(number).after == key
+        return False
+
     def _logged(self) -> _Logged | None:
         """What the last entry led to; None where that is missing, damaged or of another version."""
-        try:
-            logged = _read(_Logged, gzip.decompress(self._state.read_bytes()))
-        except (OSError, EOFError, ValueError, zlib.error):
-            return None
-        return logged if logged.format == _FORMAT else None
+        content = read_kept(self._state, _FORMAT)
+        logged: _Logged | None = None if content is None else _read(_Logged, gzip.decompress(content))
+        return logged
 
     def _remember(self, logged: _Logged) -> None:
-        files.replace(self._state, gzip.compress(_json(_Logged, logged), 1, mtime=0))
+        write_kept(self._state, gzip.compress(_json(_Logged, logged), 1, mtime=0), _FORMAT)
 
     def _log(self) -> tuple[str, int]:
         """The text of log.tsv and the number of its last entry; "" and 0 where it is none that goes on."""
         with contextlib.suppress(OSError, ValueError):
-            text = self.log_path.read_text()
+            text = read_regular(self.log_path).decode()
             if text.startswith("\t".join(rendering.LOG_COLUMNS) + "\n") and text.endswith("\n"):
                 return text, int(text.rsplit("\n", 2)[-2].split("\t", 1)[0])
         return "", 0
@@ -245,7 +252,8 @@ class History:
                     rows += rendering.log_rows(fresh[number] if number in fresh else self.entry(number))
         added = to_tsv(rendering.log_table(rows))
         if rows:
-            files.replace(self.log_path, (text + added.split("\n", 1)[1] if text else added).encode())
+            content = (text + added.split("\n", 1)[1] if text else added).encode()
+            files.replace(self.log_path, content, into_special=False)
 
 
 def history(folder: TrackFolder) -> tuple[LogRow, ...]:

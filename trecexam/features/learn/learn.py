@@ -63,7 +63,8 @@ class LearnedLabels:
         outputs = {name: sha256(content) for name, content in contents.items()}
         contents[IDENTITY] = to_json({**self.identity, "outputs": outputs}).encode()
         make_folder(folder)
-        written = replace_together({folder / name: content for name, content in contents.items()})
+        outputs_by_path = {folder / name: content for name, content in contents.items()}
+        written = replace_together(outputs_by_path, into_special=False)
         if self.board is None:
             remove(folder / BOARD)
         return tuple(written)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from trecexam.features.learn.learn import BOARD, IDENTITY, PARTS
 from trecexam.files.atomic import sha256
-from trecexam.files.memory import recall
+from trecexam.files.kept import read_object, read_regular
 from trecexam.line.loaded import LoadedTrack
 from trecexam.line.output_files import Feature
 from trecexam.tables.excerpt import excerpt
@@ -30,9 +30,9 @@ def learned_report(track: LoadedTrack) -> FeatureReport:
 
 def _up_to_date(track: LoadedTrack) -> Table | None:
     """What `learn` wrote of the runs; None where it is not there, or of another state of the track."""
-    learned = recall(track.folder.out / IDENTITY)
+    learned = read_object(track.folder.out / IDENTITY)
     try:
-        content = (track.folder.out / BOARD).read_bytes()
+        content = read_regular(track.folder.out / BOARD)
         known = learned["outputs"][BOARD], learned["track"]
     except (OSError, KeyError, TypeError):
         return None

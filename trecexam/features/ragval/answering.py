@@ -13,7 +13,7 @@ from trecexam.errors import TrecexamError
 from trecexam.features.ragval.knowledge.prompts import BlockPrompt, named
 from trecexam.features.ragval.prompting import question_prompt
 from trecexam.files.atomic import replace_together, sha256
-from trecexam.files.memory import recall, remember
+from trecexam.files.kept import recall, remember
 from trecexam.graders.writing import Writer
 from trecexam.graders.writing.asking import AskingResult, PromptSet, ShowProgress, Stop, ask_all
 from trecexam.graders.writing.kept_answers import Kept, KeptAnswers

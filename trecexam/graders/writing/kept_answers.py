@@ -16,7 +16,12 @@ from typing import Any, NamedTuple
 import orjson
 
 from trecexam.errors import TrecexamError
+from trecexam.files.kept import read_regular
 from trecexam.graders.base import Usage, identity_digest
+
+#: Bytes of the digest of a line; characters that it adds to the line.
+_CHECK = 8
+_SEAL = len(', "check": ""}') + 2 * _CHECK
 
 
 class Kept(NamedTuple):
@@ -48,28 +53,26 @@ class KeptAnswers:
         self._answers: dict[str, Kept] = {}
         self.used = Usage()
         try:
-            content = path.read_bytes() if path.exists() else b""
+            content = read_regular(path) if path.exists() else b""
         except OSError as error:
-            raise TrecexamError(f"cannot be read: {error.strerror}", path=path) from None
+            raise TrecexamError(f"cannot be read: {error.strerror or error}", path=path) from None
         # A kill can leave half a line, which the next one must not continue.
         self._torn = bool(content) and not content.endswith(b"\n")
         for line in content.split(b"\n"):
             self._take(line)
 
     def _take(self, line: bytes) -> None:
-        try:
-            row = orjson.loads(line)
-            if row["writer"] != self._writer:
-                return
-            if "used" in row:
-                self.used = self.used.plus(Usage(*row["used"]))
-            else:
-                counted = row.get("tokens") or (None, None)
-                kept = Kept(row["answer"], row["cut"], row["time"], *counted)
-                if isinstance(kept.text, str) and isinstance(kept.time, str):
-                    self._answers[row["prompt_sha256"]] = kept
-        except (orjson.JSONDecodeError, KeyError, TypeError):
+        if line != _sealed(line[:-_SEAL]):
+            # Cut by a kill, or damaged: its prompt is asked again.
             return
+        row = orjson.loads(line)
+        if row["writer"] != self._writer:
+            return
+        if "used" in row:
+            self.used = self.used.plus(Usage(*row["used"]))
+        else:
+            counted = row.get("tokens") or (None, None)
+            self._answers[row["prompt_sha256"]] = Kept(row["answer"], row["cut"], row["time"], *counted)
 
     def get(self, prompt: str) -> Kept | None:
         """The answer to a prompt; None where there is none yet."""
@@ -94,7 +97,7 @@ class KeptAnswers:
             rows.append({"writer": self._writer, "used": list(used)})
         if not rows:
             return
-        lines = b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in rows)
+        lines = b"".join(_sealed(json.dumps(row, ensure_ascii=False).encode()[:-1]) + b"\n" for row in rows)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("ab") as file:
@@ -106,6 +109,11 @@ class KeptAnswers:
                 f"cannot be written: {error.strerror}; what was answered until now is kept", path=self.path
             ) from None
         self._torn = False
+
+
+def _sealed(start: bytes) -> bytes:
+    """A line of the file: an object without its closing brace, with the digest of that as its last field."""
+    return start + b', "check": "' + hashlib.blake2b(start, digest_size=_CHECK).hexdigest().encode() + b'"}'
 
 
 def _digest(prompt: str) -> str:

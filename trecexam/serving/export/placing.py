@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from trecexam.errors import TrecexamError
+from trecexam.files.kept import read_object
 from trecexam.tables.text import shorten_list
 
 #: In each copy, with the sha256 of each of its files, so that nothing else is ever removed for a new one.
@@ -113,11 +114,8 @@ def _is_locked(folder: Path) -> bool:
 
 def _listed(folder: Path) -> Mapping[str, str] | None:
     """The sha256 of each file of a copy, by its path in it; None where the folder is no copy."""
-    try:
-        marker = json.loads((folder / MARKER).read_bytes())
-    except (OSError, ValueError):
-        return None
-    is_copy = isinstance(marker, dict) and marker.keys() == {"track", "blind", "files"}
+    marker = read_object(folder / MARKER)
+    is_copy = marker.keys() == {"track", "blind", "files"}
     return marker["files"] if is_copy and isinstance(marker["files"], dict) else None
 
 

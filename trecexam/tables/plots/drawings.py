@@ -9,7 +9,7 @@ from typing import Any
 
 from trecexam.errors import TrecexamError
 from trecexam.files.atomic import sha256
-from trecexam.files.memory import recall, remember
+from trecexam.files.kept import read_regular, recall, remember
 from trecexam.tables.plots.canvas import draw, drawn_by
 from trecexam.tables.plots.model import Drawing, Plot
 from trecexam.tables.table import to_tsv
@@ -27,10 +27,7 @@ class Drawings:
         self._pdf = pdf
         self._folder = out / FOLDER
         self._memory = memory
-        try:
-            self._known = {key: tuple(map(str, value)) for key, value in recall(memory).items()}
-        except TypeError:
-            self._known = {}
+        self._known = {key: tuple(digests) for key, digests in recall(memory).items()}
         self._now: dict[str, Any] = {}
 
     def of(self, plot: Plot) -> Drawing:
@@ -49,7 +46,7 @@ class Drawings:
 
     def _earlier(self, name: str, digests: tuple[str, ...]) -> Drawing | None:
         try:
-            files = [(self._folder / f"{name}.{kind}").read_bytes() for kind in KINDS[: 2 + self._pdf]]
+            files = [read_regular(self._folder / f"{name}.{kind}") for kind in KINDS[: 2 + self._pdf]]
         except OSError:
             return None
         if tuple(map(sha256, files)) != digests:

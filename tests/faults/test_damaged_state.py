@@ -1,0 +1,183 @@
+"""Whatever becomes of what `.trecexam/` keeps, the next update writes what it would write without it."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from learnable import WordEncoder, make_learnable
+from support import HashGrader
+
+import trecexam
+import trecexam.learning.learned_pool as learning
+from trecexam.files.kept import HEAD
+from trecexam.files.lock_file import open_lock_file
+from trecexam.line import run_columns
+
+#: All that an update of the track below keeps, beside store and locks.
+KEPT = ("codes", "encoded-*.npz", "history.json.gz", "last-update.json", "plots.json", "runs/*.arrow")
+#: Seconds after which an update hangs.
+PATIENCE = 100
+
+
+@pytest.fixture(scope="module")
+def patched() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(run_columns, "LEAST", 1)
+        patch.setattr(learning, "TextEncoder", lambda *_: WordEncoder())
+        yield
+
+
+@pytest.fixture(scope="module")
+def track(patched: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A track that was updated once."""
+    root = make_learnable(tmp_path_factory.mktemp("damaged") / "track")
+    with (root / "trecexam.toml").open("a") as config:
+        config.write("[learn]\nupdate = true\n")
+    # One run that goes further than the ranks that lie apart.
+    lines = [f"q0 Q0 q0-d{rank:02} {rank} {200 - rank} long\n" for rank in range(150)]
+    (root / "runs" / "long.run").write_text("".join(lines))
+    update(root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def expected(track: Path) -> dict[str, bytes]:
+    return outputs(track)
+
+
+@pytest.fixture(autouse=True)
+def none_hangs() -> Iterator[None]:
+    """An update that waits for a pipe fails instead."""
+
+    def fail(*_: object) -> None:
+        raise AssertionError("hangs")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(PATIENCE)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def update(root: Path) -> None:
+    with trecexam.open_track(root, grader=HashGrader()) as opened:
+        opened.update()
+
+
+def outputs(root: Path) -> dict[str, bytes]:
+    paths = sorted(path for path in (root / "out").rglob("*") if path.is_file())
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
+
+
+def kept_files(root: Path) -> list[Path]:
+    state = root / ".trecexam"
+    paths = sorted(path for path in state.rglob("*") if path.is_file() and path.stat().st_size)
+    return [path for path in paths if not path.name.startswith("grades.sqlite")]
+
+
+def test_each_kept_file_of_an_update_is_damaged_here(track: Path) -> None:
+    state = track / ".trecexam"
+    assert kept_files(track) == sorted(path for pattern in KEPT for path in state.glob(pattern))
+    assert all(path.read_bytes().startswith(b"trecexam-kept ") for path in kept_files(track))
+
+
+def cut(path: Path, rng: random.Random) -> None:
+    path.write_bytes(path.read_bytes()[: rng.randrange(path.stat().st_size)])
+
+
+def flip(path: Path, rng: random.Random) -> None:
+    content = bytearray(path.read_bytes())
+    content[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+    path.write_bytes(content)
+
+
+def flip_after_the_head(path: Path, rng: random.Random) -> None:
+    content = bytearray(path.read_bytes())
+    content[rng.randrange(HEAD, len(content))] ^= 1 << rng.randrange(8)
+    path.write_bytes(content)
+
+
+def another_file(path: Path, rng: random.Random) -> None:
+    others = [other for other in kept_files(path.parents[path.parent.name == "runs"].parent) if other != path]
+    path.write_bytes(rng.choice(others).read_bytes())
+
+
+def deep_json(path: Path, _: random.Random) -> None:
+    path.write_bytes(b"[" * 200_000 + b"]" * 200_000)
+
+
+def pipe(path: Path, _: random.Random) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def device(path: Path, _: random.Random) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
+def folder(path: Path, _: random.Random) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [cut, flip, flip_after_the_head, another_file, deep_json, pipe, device, folder],
+    ids=lambda damage: damage.__name__,
+)
+@pytest.mark.parametrize("pattern", KEPT)
+def test_a_damaged_file_is_made_again(
+    track: Path, expected: dict[str, bytes], pattern: str, damage: Callable[[Path, random.Random], None]
+) -> None:
+    rng = random.Random(f"{pattern} {damage.__name__}")
+    path = rng.choice(sorted((track / ".trecexam").glob(pattern)))
+    damage(path, rng)
+    # Else the update would have nothing to do.
+    (track / "out" / "leaderboard.tsv").unlink()
+    (track / "out" / "learned.tsv").unlink()
+    update(track)
+    assert outputs(track) == expected
+    assert path.read_bytes().startswith(b"trecexam-kept ")
+
+
+@pytest.mark.parametrize("damage", [pipe, device, folder, deep_json], ids=lambda damage: damage.__name__)
+def test_an_output_that_is_no_file_any_more_is_written_again(
+    track: Path, expected: dict[str, bytes], damage: Callable[[Path, random.Random], None]
+) -> None:
+    names = ["leaderboard.tsv", "manifest.json", "learned.json", "learned-leaderboard.tsv", "report.html"]
+    names += ["history/log.tsv", next(name[4:] for name in expected if name.endswith(".svg"))]
+    for name in names:
+        damage(track / "out" / name, random.Random(0))
+    update(track)
+    assert outputs(track) == expected
+    assert not any((track / "out" / name).is_symlink() for name in names)
+
+
+def test_an_entry_of_the_history_that_is_no_file_any_more_stops_nothing(
+    track: Path, expected: dict[str, bytes]
+) -> None:
+    entry = track / "out" / "history" / "000001.json"
+    pipe(entry, random.Random(0))
+    (track / "out" / "leaderboard.tsv").unlink()
+    update(track)
+    with trecexam.open_track(track) as opened, pytest.raises(trecexam.TrecexamError, match="is a pipe"):
+        opened.history_entry(1)
+    entry.unlink()
+    entry.write_bytes(expected["out/history/000001.json"])
+
+
+def test_a_lock_that_is_no_file_is_named(track: Path) -> None:
+    lock = track / ".trecexam" / "lock"
+    lock.unlink(missing_ok=True)
+    os.mkfifo(lock)
+    with trecexam.open_track(track) as opened:
+        opened.status()
+    with pytest.raises(trecexam.TrecexamError, match=r"lock: is no file: .*; remove it"):
+        open_lock_file(lock, 0o644)
+    lock.unlink()

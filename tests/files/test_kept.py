@@ -1,0 +1,124 @@
+"""Kept files: what was written, or nothing; never something else, and nothing waits."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trecexam.errors import TrecexamError
+from trecexam.files.kept import (
+    LARGEST,
+    read_kept,
+    read_object,
+    read_regular,
+    recall,
+    remember,
+    sealed,
+    unsealed,
+    write_kept,
+)
+
+
+def test_what_is_remembered_is_recalled(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "memory.json"
+    assert recall(path) == {}
+    remember(path, {"a": [1, None], "ü": "x"})
+    assert path.read_bytes().endswith(b'\n{"a": [1, null], "\\u00fc": "x"}')
+    assert recall(path) == {"a": [1, None], "ü": "x"}
+
+
+@given(st.binary(max_size=300), st.data())
+def test_no_flipped_bit_and_no_lost_or_added_byte_gives_another_payload(
+    payload: bytes, data: st.DataObject
+) -> None:
+    whole = sealed("a", payload, 3)
+    assert unsealed("a", memoryview(whole), 3) == payload
+    assert unsealed("a", memoryview(whole + b"more"), 3) == payload
+    assert unsealed("b", memoryview(whole), 3) is None
+    assert unsealed("a", memoryview(whole), 4) is None
+    bit = data.draw(st.integers(0, 8 * len(whole) - 1))
+    flipped = bytearray(whole)
+    flipped[bit // 8] ^= 1 << bit % 8
+    assert unsealed("a", memoryview(flipped), 3) is None
+    assert unsealed("a", memoryview(whole)[: bit // 8], 3) is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[1]",
+        b"{",
+        b'{"a": 1}',
+        b"[" * 200_000,
+        sealed("other.json", b"{}"),
+        sealed("memory.json", b"{}") + b" ",
+    ],
+    ids=["empty", "list", "half", "no head", "deep", "another file", "longer"],
+)
+def test_of_a_memory_that_is_damaged_nothing_is_recalled(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "memory.json"
+    path.write_bytes(content)
+    assert recall(path) == {}
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[1]", b"{", b"\xff", b"[" * 200_000, b'{"a":' * 900 + b"1" + b"}" * 900]
+)
+def test_of_a_file_without_a_json_object_nothing_is_read(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.json").write_bytes(content)
+    assert read_object(tmp_path / "a.json") == {}
+
+
+def test_a_file_of_the_track_is_read_whole_unless_it_is_none_or_too_large(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text('{"a": [{}]}')
+    assert read_regular(path) == b'{"a": [{}]}'
+    assert read_object(path) == {"a": [{}]}
+    os.truncate(path, LARGEST + 1)
+    with pytest.raises(OSError, match="larger than"):
+        read_regular(path)
+    assert (read_object(path), read_kept(path)) == ({}, None)
+
+
+def fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def zeros(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def dangling(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+def folder(path: Path) -> None:
+    path.mkdir()
+
+
+@pytest.mark.parametrize("make", [fifo, zeros, dangling, folder])
+def test_what_is_no_file_is_not_waited_for_and_is_replaced(tmp_path: Path, make: object) -> None:
+    path = tmp_path / "a"
+    make(path)  # type: ignore[operator]
+    assert (read_kept(path), recall(path), read_object(path)) == (None, {}, {})
+    with pytest.raises(OSError, match=r"pipe or a device|No such file|Is a directory"):
+        read_regular(path)
+    write_kept(path, b"payload")
+    assert read_kept(path) == b"payload"
+    assert path.is_file()
+    assert not path.is_symlink()
+
+
+def test_a_memory_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TrecexamError, match="cannot be written"):
+        remember(tmp_path / "file" / "memory.json", {})
+    (tmp_path / "full" / "x").mkdir(parents=True)
+    with pytest.raises(TrecexamError, match="cannot be written"):
+        remember(tmp_path / "full", {})
+    assert (tmp_path / "full" / "x").is_dir()

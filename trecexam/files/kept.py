@@ -1,0 +1,131 @@
+"""What `.trecexam/` keeps from one call to the next. Missing or damaged, it is made again.
+
+Each kept file is a head of 128 bytes, which has the length and the sha256 of the rest, and the rest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from converters.errors import ConversionError
+from converters.lines import open_input
+from trecexam.files.atomic import replace
+
+#: Bytes of a head; what follows is aligned for mapping.
+HEAD = 128
+#: The largest file of the track that is read as a whole, in bytes, and the deepest JSON in one.
+LARGEST, DEEPEST = 2**31, 64
+_HEAD = re.compile(rb"trecexam-kept (\d{1,15}) [0-9a-f]{64} *\n")
+
+
+def read_regular(path: Path, largest: int = LARGEST) -> bytes:
+    """The content of a file; a pipe, a socket or a device is neither waited for nor read.
+
+    Args:
+        largest: bytes that it may have.
+
+    Raises:
+        OSError: it cannot be read, is no file, or is too large.
+    """
+    try:
+        with open_input(path) as file:
+            if os.fstat(file.fileno()).st_size > largest:
+                raise OSError(f"larger than {largest // 2**20:,} MiB")
+            return file.read()
+    except ConversionError as error:
+        raise OSError(error.reason) from None
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file of the track; empty where there is none, or it cannot be read."""
+    with contextlib.suppress(OSError, ValueError, RecursionError):
+        value = json.loads(read_regular(path))
+        if isinstance(value, dict) and _is_shallow(value):
+            return value
+    return {}
+
+
+def _is_shallow(value: Any) -> bool:
+    level = [value]
+    for _ in range(DEEPEST):
+        nested = (each.values() if isinstance(each, dict) else each for each in level)
+        level = [each for values in nested for each in values if isinstance(each, dict | list)]
+        if not level:
+            return True
+    return False
+
+
+def sealed(name: str, payload: bytes, version: int = 1) -> bytes:
+    """The payload with its head.
+
+    Args:
+        name: of the file, or of its part: under another name, the head does not fit.
+        version: of the payload's format.
+    """
+    return _head(name, payload, version) + payload
+
+
+def unsealed(name: str, content: memoryview, version: int = 1) -> memoryview | None:
+    """The payload that `sealed` put at the start of the content; None where it is damaged or another one."""
+    head = bytes(content[:HEAD])
+    payload = content[HEAD : HEAD + _length(head)]
+    return payload if head == _head(name, payload, version) else None
+
+
+def write_kept(path: Path, payload: bytes, version: int = 1, *, mode: int = 0o666) -> None:
+    """Keeps a payload, in place of whatever is there.
+
+    Args:
+        mode: who may open a new file, less the process's mask.
+
+    Raises:
+        TrecexamError: it cannot be written; an old file is as it was.
+    """
+    replace(path, sealed(path.name, payload, version), mode=mode, into_special=False)
+
+
+def read_kept(path: Path, version: int = 1) -> bytes | None:
+    """What `write_kept` wrote; None where it is missing, damaged, another file or of another version."""
+    try:
+        with open_input(path) as file:
+            head = file.read(HEAD)
+            if os.fstat(file.fileno()).st_size != HEAD + _length(head):
+                return None
+            payload = file.read()
+    except (OSError, ConversionError):
+        return None
+    return payload if head == _head(path.name, payload, version) else None
+
+
+def recall(path: Path) -> dict[str, Any]:
+    """The JSON object that `remember` kept; empty where it is missing or damaged."""
+    payload = read_kept(path)
+    value = {} if payload is None else json.loads(payload)
+    return value if isinstance(value, dict) else {}
+
+
+def remember(path: Path, value: dict[str, Any]) -> None:
+    """Keeps a JSON object.
+
+    Raises:
+        TrecexamError: it cannot be written; the old file is as it was.
+    """
+    write_kept(path, json.dumps(value).encode())
+
+
+def _head(name: str, payload: bytes | memoryview, version: int) -> bytes:
+    digest = hashlib.sha256(f"{version} {name}\n".encode(errors="surrogateescape"))
+    digest.update(payload)
+    return f"trecexam-kept {len(payload)} {digest.hexdigest()}".ljust(HEAD - 1).encode() + b"\n"
+
+
+def _length(head: bytes) -> int:
+    """The length of the payload that a head is of; 0 where it is none."""
+    match = _HEAD.fullmatch(head)
+    return int(match[1]) if match else 0
