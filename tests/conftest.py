@@ -13,7 +13,8 @@ from typing import Any
 import hypothesis
 import pytest
 import real_trec_eval
-from support import SHARED, HashGrader, graded_track, make_small_track
+from outside import outside
+from support import HashGrader, graded_track, make_small_track
 
 from trecexam.tables.plots.model import Drawing, Plot
 
@@ -80,10 +81,7 @@ def graded_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def dl19() -> Path:
-    folder = SHARED / "dl19"
-    if not folder.is_dir():
-        pytest.skip("the folder ../shared/dl19 with TREC DL 2019 data is not here")
-    return folder
+    return outside("dl19")
 
 
 @pytest.fixture(params=(9, 10), ids=("9.0.8", "10.0-rc3"))
@@ -122,5 +120,5 @@ def no_thread_left() -> Iterator[None]:
     yield
     left = [t for t in threading.enumerate() if t not in before and not t.daemon]
     for thread in left:
-        thread.join(2)
+        thread.join(60)
     assert not [t for t in left if t.is_alive()]

@@ -60,7 +60,7 @@ def board(root: Path) -> set[str]:
     return {line.split("\t")[0] for line in text.splitlines()[1:]}
 
 
-def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "did not happen in time"

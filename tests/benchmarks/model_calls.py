@@ -26,10 +26,10 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "helpers"))
 
+from outside import outside
 from scripted_server import Exchange, Scripted, serving
 
 ROOT = Path(__file__).resolve().parents[2]
-SHARED = ROOT.parent / "shared"
 RESULTS = Path(__file__).parent / "results" / "model-calls.md"
 
 #: Passages that a query has, cited ones first; words of each; nuggets of each query.
@@ -133,7 +133,7 @@ class Counting:
 
 
 def responses() -> list[dict[str, Any]]:
-    with gzip.open(SHARED / "rag24" / "responses.gpt-4o.jsonl.gz", "rt") as file:
+    with gzip.open(outside("rag24/responses.gpt-4o.jsonl.gz"), "rt") as file:
         return [json.loads(line) for line in file]
 
 

@@ -40,8 +40,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-SHARED = ROOT.parent / "shared"
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "helpers")]
+
+from outside import outside as data_outside  # noqa: E402
 
 PYTHON = [sys.executable]
 TRECEXAM = [*PYTHON, "-m", "trecexam"]
@@ -586,7 +587,7 @@ def trec_eval(work: Path) -> Path:
     """trec_eval 10, built with its own Makefile."""
     program = work / "trec_eval-10.0" / "trec_eval"
     if not program.exists():
-        archive = next((SHARED / "trec_eval").glob("trec_eval-10.*.tar.gz"))
+        archive = data_outside("trec_eval/trec_eval-10.*.tar.gz")
         subprocess.run(["tar", "xzf", archive, "-C", work], check=True)
         subprocess.run(["make", "-s"], cwd=program.parent, check=True, stderr=subprocess.DEVNULL)
     return program
@@ -597,7 +598,7 @@ def trec_eval(work: Path) -> Path:
 
 def daemon(root: Path, rounds: int) -> Iterator[Figure]:
     """How soon a running daemon has a dropped run on the leaderboard: TREC DL 2019, 37 runs."""
-    dl19 = SHARED / "dl19"
+    dl19 = data_outside("dl19")
     shutil.rmtree(root, ignore_errors=True)
     root.parent.mkdir(parents=True, exist_ok=True)
     files = {

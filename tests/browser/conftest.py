@@ -50,7 +50,7 @@ def browser() -> Iterator[Browser]:
 def context(browser: Browser) -> Iterator[BrowserContext]:
     """A desktop window of its own, with no cookie of another test."""
     made = browser.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB")
-    made.set_default_timeout(10_000)
+    made.set_default_timeout(60_000)
     yield made
     made.close()
 

@@ -125,7 +125,7 @@ def test_nothing_is_wider_than_the_screen_nameless_or_faint(
 
 def test_without_a_script_the_form_does_it(graded_once: Path, tmp_path: Path, browser: Browser) -> None:
     context = browser.new_context(java_script_enabled=False)
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(60_000)
     page = context.new_page()
     with opened(graded_once, tmp_path, SCALE) as (served, token):
         log_in(page, served, token)

@@ -62,12 +62,12 @@ def served(track: Path) -> Iterator[Served]:
 def other(browser: Browser) -> Iterator[BrowserContext]:
     """Another person's browser."""
     made = browser.new_context(viewport={"width": 390, "height": 844})
-    made.set_default_timeout(10_000)
+    made.set_default_timeout(60_000)
     yield made
     made.close()
 
 
-def until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
+def until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end
@@ -136,7 +136,7 @@ def test_two_people_rate_the_same_cell_and_none_is_lost_or_overwritten_unseen(
 
 def test_all_of_it_goes_without_script(served: Served, browser: Browser) -> None:
     context = browser.new_context(java_script_enabled=False)
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(60_000)
     page = context.new_page()
     page.goto(served.url + PASSAGE)
     rate(page, 3, "Ann", "so so")
@@ -164,7 +164,7 @@ def _judge(page: Page, served: Served) -> bool:
 
 def test_judging_by_keyboard_alone(served: Served, page: Page) -> None:
     page.goto(f"{served.url}/judge?judged=yes")
-    page.locator("#judge").wait_for(timeout=30_000)
+    page.locator("#judge").wait_for(timeout=60_000)
     shot(page, "judge")
     one = page.url
     # Nobody is known yet: the key asks for a name, and rates nothing.
@@ -241,7 +241,7 @@ def test_an_edit_grades_that_item_again_and_nothing_else(
         shot(page, "bank-changed")
         # The page tells how far it is, and that it is done.
         page.get_by_text(re.compile(r"3\d of 36 cells graded")).wait_for()
-        item(page, 1).get_by_text("rated on 6 passages").wait_for(timeout=30_000)
+        item(page, 1).get_by_text("rated on 6 passages").wait_for(timeout=60_000)
         page.locator("#graded").wait_for(state="detached")
         assert stored(root) == before + 6
         assert len(server.bodies) == asked + 6
@@ -266,13 +266,13 @@ def test_what_stands_in_the_way_of_grading_is_on_the_page(
         page.get_by_label("Text").last.fill("One more?")
         page.get_by_label("Your name").last.fill("Ann")
         page.get_by_role("button", name="Add").click()
-        page.get_by_text("Grading does not go on").wait_for(timeout=30_000)
+        page.get_by_text("Grading does not go on").wait_for(timeout=60_000)
         assert "refuses requests" in (page.locator("#status").text_content() or "")
         shot(page, "grading-failed")
         server.script = scripted_server.Exchange.say
         page.get_by_label("Text").last.fill("And one more?")
         page.get_by_role("button", name="Add").click()
-        page.get_by_text("Grading does not go on").wait_for(state="detached", timeout=30_000)
+        page.get_by_text("Grading does not go on").wait_for(state="detached", timeout=60_000)
         until(lambda: stored(root) == 36 + 12)
 
 
@@ -300,7 +300,7 @@ def test_a_daemon_that_grades_at_the_same_time_takes_up_what_the_page_writes(
                 page.get_by_role("heading", name="Passage").first.wait_for()
                 page.goto(served.url + urls.bank("q1"))
             page.get_by_text(f"Process {watch.pid} does that").wait_for()
-            item(page, 5).get_by_text("rated on 6 passages").wait_for(timeout=30_000)
+            item(page, 5).get_by_text("rated on 6 passages").wait_for(timeout=60_000)
             assert [item.text for item in read_bank(root / BANK)][3:6] == [f"Number {n}?" for n in range(3)]
             assert stored(root) == 36 + 18
     finally:

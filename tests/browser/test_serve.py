@@ -171,7 +171,7 @@ def test_a_new_state_shows_by_itself_and_takes_nothing_from_the_reader(served: S
     page.evaluate("window.scrollTo(0, 150)")
     target = link.get_attribute("href")
     say(served, 1)
-    page.locator('body[data-version="2"]').wait_for(timeout=15_000)
+    page.locator('body[data-version="2"]').wait_for(timeout=60_000)
     assert page.evaluate("document.activeElement.getAttribute('href')") == target
     assert page.evaluate("scrollY") == 150
     assert "new state" in (page.locator("#told").text_content() or "")
@@ -181,7 +181,7 @@ def test_what_is_half_typed_stays_until_the_reader_wants_the_new_state(served: S
     page.goto(served.url + "/")
     page.locator("#filter").fill("half a wo")
     say(served, 2)
-    page.locator("#notice").wait_for(state="visible", timeout=15_000)
+    page.locator("#notice").wait_for(state="visible", timeout=60_000)
     assert page.locator("#filter").input_value() == "half a wo"
     assert page.evaluate("document.activeElement.id") == "filter"
     page.get_by_role("button", name="Show the new state").click()
@@ -208,7 +208,7 @@ def test_while_it_is_read_for_the_first_time_the_page_waits_for_itself(
         assert "no test bank" in (page.locator("#status").text_content() or "")
         (root / "bank.questions.jsonl").write_bytes(bank)
         running.live.reload()
-        page.get_by_role("heading", name="Leaderboard").wait_for(timeout=15_000)
+        page.get_by_role("heading", name="Leaderboard").wait_for(timeout=60_000)
         assert not (page.locator("#status").text_content() or "").strip()
 
 
@@ -232,7 +232,7 @@ def test_when_the_server_ends_the_page_says_so(graded: Path, tmp_path: Path, con
     page = context.new_page()
     with serving(Path(shutil.copytree(graded, tmp_path / "track"))) as running:
         page.goto(running.url)
-    page.get_by_text("trecexam serve does not answer").wait_for(timeout=15_000)
+    page.get_by_text("trecexam serve does not answer").wait_for(timeout=60_000)
     assert page.get_by_role("link", name="run1").is_visible()
 
 

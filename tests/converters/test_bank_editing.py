@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import SHARED
+from outside import outside
 
 from converters.bank_editing import edits_of, items_of, new_id, with_item, with_retired, with_text
 from converters.errors import ConversionError
@@ -288,16 +288,14 @@ def test_what_is_nested_too_deeply_is_a_value_error() -> None:
     "name", ["dl19/bank.questions.jsonl.gz", "car-y3/*.jsonl*", "rag25/*nuggets*.jsonl*"]
 )
 def test_published_banks_take_edits(name: str) -> None:
-    paths = sorted(SHARED.glob(name))
-    if not paths:
-        pytest.skip(f"../shared/{name} is not here")
-    content = paths[0].read_bytes()
-    items = items_of(content, paths[0])
+    path = outside(name)
+    content = path.read_bytes()
+    items = items_of(content, path)
     for place in (0, len(items) // 2, len(items) - 1):
         item = items[place]
-        new = with_text(content, paths[0], item.item_id, "Is this édited?", NOTE)
+        new = with_text(content, path, item.item_id, "Is this édited?", NOTE)
         expected = [one._replace(text="Is this édited?") if one == item else one for one in items]
-        assert items_of(new, paths[0]) == expected
+        assert items_of(new, path) == expected
         before, after = changed_lines(content, new)
         assert len(before) == len(after) == 1
         assert len(after[0]) - len(before[0]) < 400

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import SHARED
+from outside import outside
 
 import converters
 from converters import ConversionError, Item, Origin
@@ -19,13 +19,6 @@ from converters.rubric_jsonl import numbered_graded_passages
 def put(tmp_path: Path, *rows: Any) -> Path:
     path = tmp_path / "bank.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
-def shared(name: str) -> Path:
-    path = SHARED / name
-    if not path.exists():
-        pytest.skip(f"../shared/{name} is not here")
     return path
 
 
@@ -104,21 +97,21 @@ def test_an_origin_that_is_none_is_named_with_its_line(
 
 
 def test_the_dl19_bank_has_ids_of_query_and_md5() -> None:
-    items = list(converters.read(shared("dl19/bank.questions.jsonl.gz")))
+    items = list(converters.read(outside("dl19/bank.questions.jsonl.gz")))
     assert len(items) == 210
     assert all(item.item_id == f"{item.query_id}/{md5(item.text)}" for item in items)
 
 
 def test_the_older_car_bank_is_read_but_for_its_blank_questions() -> None:
     errors: list[ConversionError] = []
-    items = list(read_bank(shared("car-y3/bank.genq.jsonl.gz"), errors.append))
+    items = list(read_bank(outside("car-y3/bank.genq.jsonl.gz"), errors.append))
     assert (len(items), len(errors)) == (1984, 16)
     assert errors[0].line == 1570
     assert items[0].facet_id == "T_0016"
 
 
 def test_the_real_graded_pool_gives_every_grade() -> None:
-    path = shared("dl19/graded.flan-t5-large.jsonl.gz")
+    path = outside("dl19/graded.flan-t5-large.jsonl.gz")
     assert converters.sniff(path) == "rubric"
     grades = list(converters.read(path))
     assert len(grades) == 43_390
@@ -126,7 +119,7 @@ def test_the_real_graded_pool_gives_every_grade() -> None:
         ("google/flan-t5-large", "QuestionSelfRatedUnanswerablePromptWithChoices")
     }
     assert all(g.rating is not None and g.answer and g.text for g in grades)
-    texts = {p.doc_id: p.text for p in converters.read(shared("dl19/passages.jsonl.gz"))}
+    texts = {p.doc_id: p.text for p in converters.read(outside("dl19/passages.jsonl.gz"))}
     assert {p.doc_id: p.text for _, p in numbered_graded_passages(path)} == texts
 
 
@@ -159,7 +152,7 @@ def test_a_paragraph_without_text_or_grades_is_no_error(tmp_path: Path) -> None:
     ],
 )
 def test_real_files_are_recognised_and_read(name: str, kind: str, records: int) -> None:
-    path = shared(name)
+    path = outside(name)
     assert converters.sniff(path) == kind
     assert len(list(converters.read(path))) == records
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import SHARED
+from outside import outside
 
 import converters
 from converters.bank import read_bank, read_bank_queries
@@ -143,9 +143,7 @@ def test_a_question_with_its_block_is_edited_by_hand_alone(tmp_path: Path) -> No
 
 
 def test_published_answers_serve_as_blocks_and_as_questions() -> None:
-    path = SHARED / "ragval" / "K_f.baseline.jsonl.gz"
-    if not path.exists():
-        pytest.skip("the folder ../shared/ragval is not here")
+    path = outside("ragval/K_f.baseline.jsonl.gz")
     rows = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
     assert [block.content for block in read_blocks(path)] == [row["content"] for row in rows]
     left_out: list[ConversionError] = []

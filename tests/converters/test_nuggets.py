@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support import SHARED
+from outside import outside
 
 import converters
 from converters import ConversionError, Item, RecordedGrade
@@ -54,9 +54,7 @@ def test_nuggets_are_items_with_their_importance(tmp_path: Path) -> None:
 
 
 def test_the_nuggets_of_trec_rag_2025_are_a_bank() -> None:
-    path = SHARED / "rag25/nuggets.jsonl.gz"
-    if not path.exists():
-        pytest.skip("../shared/rag25/nuggets.jsonl.gz is not here")
+    path = outside("rag25/nuggets.jsonl.gz")
     assert converters.sniff(path) == "bank"
     errors: list[ConversionError] = []
     items = list(read_bank(path, errors.append))

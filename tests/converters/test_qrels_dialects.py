@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from support import SHARED
+from outside import outside
 
 import converters
 from converters import ConversionError, Qrel
@@ -46,10 +46,7 @@ def test_judgments_with_confidence_and_run_id_are_qrels(
 
 
 def test_real_judgments_are_told_with_confidences_too(tmp_path: Path) -> None:
-    source = SHARED / "rag25/umbrela.qwen3.5-9b.qrels.gz"
-    if not source.exists():
-        pytest.skip("../shared/rag25/umbrela.qwen3.5-9b.qrels.gz is not here")
-    rows = list(converters.read(source))
+    rows = list(converters.read(outside("rag25/umbrela.qwen3.5-9b.qrels.gz")))
     draw = random.Random(7)
     lines = (f"{q}\tQ0\t{d}\t{label}\t{draw.random():.3f}\tqwen\n" for q, d, label, _ in rows)
     path = put(tmp_path, "".join(lines))

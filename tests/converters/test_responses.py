@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import SHARED
+from outside import outside
 
 import converters
 from converters import Citation, ConversionError, Response, Sentence
@@ -190,11 +190,11 @@ TEXTS = st.lists(
 
 
 def test_a_text_that_sentences_are_hard_to_find_in_is_split_in_no_time() -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     for text in ('\u201c"(' * 50_000, "\u201cword. " * 30_000, "a" * 300_000, "Dr. " * 50_000):
         parts = segments(text)
         assert "".join("".join(parts).split()) == "".join(text.split())
-    assert time.perf_counter() - began < 20
+    assert time.process_time() - began < 20
 
 
 @given(TEXTS, st.integers(1, 40))
@@ -275,10 +275,7 @@ def test_what_does_not_fit_is_said(tmp_path: Path, target: str, reason: str) -> 
 
 
 def test_real_responses_of_trec_rag_2024() -> None:
-    path = SHARED / "rag24" / "responses.gpt-4o.jsonl.gz"
-    if not path.exists():
-        pytest.skip("../shared/rag24 is not here")
-    found = list(converters.read(path))
+    found = list(converters.read(outside("rag24/responses.gpt-4o.jsonl.gz")))
     assert len(found) == 301
     assert all(response.sentences and response.query_id.startswith("2024-") for response in found)
     cited = {citation.doc_id for r in found for s in r.sentences for citation in s.citations}

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support import SHARED
+from outside import outside
 
 import converters
 from converters import ConversionError, Query
@@ -113,9 +113,7 @@ def test_crlf_and_a_byte_order_mark_make_no_difference(tmp_path: Path, name: str
 
 
 def test_the_queries_of_trec_rag_2024_are_read() -> None:
-    path = SHARED / "rag24/queries.json"
-    if not path.exists():
-        pytest.skip("../shared/rag24/queries.json is not here")
+    path = outside("rag24/queries.json")
     assert converters.sniff(path) == "queries"
     assert dict(converters.read(path)) == json.loads(path.read_text())
 

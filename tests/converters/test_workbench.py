@@ -16,7 +16,7 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support import SHARED
+from outside import outside
 
 import converters
 from converters import ConversionError, Qrel, RunEntry
@@ -37,10 +37,7 @@ quick = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCh
 
 @pytest.fixture
 def graded() -> Path:
-    path = SHARED / "dl19" / "graded.flan-t5-large.jsonl.gz"
-    if not path.exists():
-        pytest.skip("../shared/dl19/graded.flan-t5-large.jsonl.gz is not here")
-    return path
+    return outside("dl19/graded.flan-t5-large.jsonl.gz")
 
 
 def put(tmp_path: Path, *rows: Any) -> Path:
@@ -101,11 +98,11 @@ def test_the_real_graded_pool_has_every_judgment_rank_rating_and_answer(graded: 
 
 def test_the_real_pools_runs_and_judgments_are_those_of_its_files(graded: Path) -> None:
     passages = list(read_pool(graded))
-    assert sorted(qrels_of(passages)) == sorted(converters.read(SHARED / "dl19" / "qrels.txt"))
+    assert sorted(qrels_of(passages)) == sorted(converters.read(outside("dl19/qrels.txt")))
     runs = runs_of(passages)
     assert len(runs) == 37
     for name, entries in runs.items():
-        lines = (SHARED / "dl19" / "runs" / f"{name}.run").read_text().splitlines()
+        lines = outside(f"dl19/runs/{name}.run").read_text().splitlines()
         rows = {(q, d): (int(rank), float(score)) for q, _, d, rank, score, _ in map(str.split, lines)}
         base = int(min(rank for rank, _ in rows.values()) == 0)
         assert {(e.query_id, e.doc_id): (e.rank - base, e.score) for e in entries} == rows

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from embedders import embedder
+from outside import find_outside
 from support import ROOT, ask
 from tiny_models import save_llama, save_t5
 
@@ -117,8 +118,7 @@ def test_flan_t5_large_meets_its_targets(tmp_path: Path) -> None:
     sys.path.insert(0, str(ROOT / "tests" / "benchmarks"))
     import language_speed
 
-    folder = ROOT.parent / "shared" / "dl19"
-    report = language_speed.measure("large", "cuda", folder if folder.is_dir() else None, 20_000, 3)
+    report = language_speed.measure("large", "cuda", find_outside("dl19"), 20_000, 3)
     print(report)
     last = [cell.strip() for cell in report.split("| trecexam, choices | bfloat16 |")[1].split("|")]
     assert float(last[0]) >= 2000

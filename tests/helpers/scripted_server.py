@@ -97,7 +97,7 @@ class Exchange(BaseHTTPRequestHandler):
             self.wfile.write(b"data: {}\n\n" * (1 if pause else 10_000))
 
     def hang(self) -> None:
-        self.server.over.wait(30)
+        self.server.over.wait()
         self.close_connection = True
 
 

@@ -52,7 +52,7 @@ def serving(root: Path, *, apart: bool = False, **options: Any) -> Iterator[Serv
         thread = threading.Thread(target=server.run, name="page")
         thread.start()
         try:
-            end = time.monotonic() + 20
+            end = time.monotonic() + 60
             while not server.started and thread.is_alive() and time.monotonic() < end:
                 time.sleep(0.01)
             assert server.started

@@ -1,4 +1,4 @@
-"""Small tracks, a grader whose answers can be worked out by hand, and where shared data is."""
+"""Small tracks, and a grader whose answers can be worked out by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from converters.records import Item
 from trecexam.graders import Answer, Cell
 
 ROOT = Path(__file__).resolve().parents[2]
-SHARED = ROOT.parent / "shared"
 #: The settings of a small track whose grades are in a file.
 RECORDED = '[track]\ndepth = 8\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n'
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import SHARED, HashGrader
+from outside import outside
+from support import HashGrader
 
 import converters
 import trecexam
@@ -417,9 +418,7 @@ def test_answers_are_refused_where_they_are_no_run(judged: Path, tmp_path: Path)
 
 
 def test_nuggets_of_trec_rag_2025_are_weighed(tmp_path: Path, hash_grader: HashGrader) -> None:
-    source = SHARED / "rag25" / "nuggets.jsonl.gz"
-    if not source.exists():
-        pytest.skip("../shared/rag25/nuggets.jsonl.gz is not here")
+    source = outside("rag25/nuggets.jsonl.gz")
     root = tmp_path / "track"
     root.mkdir()
     (root / "bank.jsonl.gz").write_bytes(source.read_bytes())

@@ -8,7 +8,8 @@ import json
 from pathlib import Path
 
 import pytest
-from support import SHARED, HashGrader, make_small_track, write_run
+from outside import outside
+from support import HashGrader, make_small_track, write_run
 
 import converters
 import trecexam
@@ -307,9 +308,7 @@ def test_a_conversion_skips_bad_lines_of_responses_and_names_them(
 def test_real_responses_stand_beside_ranked_runs(tmp_path: Path) -> None:
     """Responses of TREC RAG 2024 beside a run that ranks them by the number of shared words."""
     pytest.importorskip("sentence_transformers")
-    source = SHARED / "rag24" / "responses.gpt-4o.jsonl.gz"
-    if not source.exists():
-        pytest.skip("../shared/rag24 is not here")
+    source = outside("rag24/responses.gpt-4o.jsonl.gz")
     found = list(converters.read(source))[:15]
     root = tmp_path / "track"
     (root / "runs").mkdir(parents=True)

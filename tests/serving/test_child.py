@@ -64,13 +64,11 @@ def test_a_process_that_does_not_end_is_ended(tmp_path: Path) -> None:
     link = child.Process(sleep, tmp_path)
     link.start()
     assert link.receive() == "asleep"
-    began = time.monotonic()
     link.stop(0.3)
-    assert time.monotonic() - began < 3
     assert link.receive() is None
 
 
 def sleep(root: Path, receive: child.Receive, say: child.Say) -> None:
     """Hears nothing."""
     say("asleep")
-    time.sleep(60)
+    time.sleep(10_000)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import unescape
@@ -128,16 +127,14 @@ def test_nobody_waits_while_it_learns(learnable: Path) -> None:
 
     def slow(root: Path, receive: child.Receive, say: child.Say) -> None:
         receive(60.0)
-        go_on.wait(30)
+        go_on.wait()
         say(learning.Learnt("slow"))
 
     with page_of(learnable, slow) as client:
         try:
-            began = time.monotonic()
             assert "Learning from the judgments" in line_of(client, wait=False)
             rate(client, "q0-d00", 5)
             assert "Learning from the judgments" in line_of(client, wait=False)
-            assert time.monotonic() - began < 10
         finally:
             go_on.set()
 

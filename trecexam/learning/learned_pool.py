@@ -26,6 +26,7 @@ from trecexam.line.loaded import LoadedTrack
 from trecexam.line.loader import TrackLoader
 from trecexam.line.official import Official, official_judgments
 from trecexam.line.stored_grades import unusable_lines
+from trecexam.packages import install
 from trecexam.tables.text import plural, shorten_list
 from trecexam.track import TrackFolder
 
@@ -137,7 +138,7 @@ def gather_data(
         TrecexamError: as `learn_pool`.
     """
     if find_spec("sklearn") is None:
-        raise TrecexamError("learning needs scikit-learn: pip install 'trecexam[learn]'")
+        raise TrecexamError(f"learning needs scikit-learn: {install('learn')}")
     if official is None:
         official = _official(track, needed=source is None)
     if encoder is None or isinstance(encoder, str):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+from trecexam.packages import install
+
 #: What a user may be: see `users.Role`.
 ROLES = ("assessor", "organizer", "reader")
 #: What the extra `serve` brings.
@@ -13,4 +15,4 @@ PACKAGES = ("rapidfuzz", "starlette", "uvicorn")
 def missing_packages() -> str | None:
     """What to install, in a line; None where all is there."""
     missing = [name for name in PACKAGES if find_spec(name) is None]
-    return f"needs {', '.join(missing)}: pip install 'trecexam[serve]'" if missing else None
+    return f"needs {', '.join(missing)}: {install('serve')}" if missing else None

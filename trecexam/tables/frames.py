@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from trecexam.errors import TrecexamError, did_you_mean
 
@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     import polars
 
 Library = Literal["pandas", "polars", "pyarrow"]
-#: What brings a library.
-_EXTRAS = {"pandas": "frame", "polars": "polars", "pyarrow": ""}
+_LIBRARIES = get_args(Library)
 
 
 def texts(values: Sequence[str | None]) -> Any:
@@ -36,15 +35,13 @@ def data_frame(columns: Mapping[str, Any], library: Library = "pandas") -> Any:
     """
     import pyarrow as pa
 
-    if library not in _EXTRAS:
-        hint = did_you_mean(library, _EXTRAS, f"there are {', '.join(_EXTRAS)}")
+    if library not in _LIBRARIES:
+        hint = did_you_mean(library, _LIBRARIES, f"there are {', '.join(_LIBRARIES)}")
         raise TrecexamError(f"no data frames of {library!r}; {hint}")
     try:
         module = import_module(library)
     except ImportError:
-        raise TrecexamError(
-            f"a data frame needs {library}: pip install {library}, or 'trecexam[{_EXTRAS[library]}]'"
-        ) from None
+        raise TrecexamError(f"a data frame needs {library}: pip install {library}") from None
     table = pa.table(dict(columns))
     if library == "pyarrow":
         return table

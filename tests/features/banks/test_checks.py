@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import SHARED
+from outside import outside
 
 from converters.bank_lines import scan_bank
 from trecexam.features.banks.checks import Checked, check_lines
@@ -198,10 +198,7 @@ def test_an_item_edited_since_it_was_generated_is_no_problem(tmp_path: Path) -> 
 def test_published_banks_have_these_problems_and_no_others(
     name: str, items: int, problems: dict[str, int]
 ) -> None:
-    path = SHARED / name
-    if not path.exists():
-        pytest.skip(f"the file ../shared/{name} is not here")
-    found = check_lines((name, line) for line in scan_bank(path))
+    found = check_lines((name, line) for line in scan_bank(outside(name)))
     assert found.items == items
     assert {part: sum(part in row.problem for row in found.problems) for part in problems} == problems
     assert len(found.problems) == sum(problems.values())

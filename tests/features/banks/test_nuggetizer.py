@@ -20,8 +20,9 @@ pytest.importorskip("httpx2")
 pytest.importorskip("json_repair")
 pytest.importorskip("tenacity")
 
+from outside import outside
 from scripted_server import Exchange, serving
-from support import ROOT, SHARED
+from support import ROOT
 
 import trecexam
 from converters.bank import read_bank
@@ -121,10 +122,7 @@ def kept_of(created: Sequence[str]) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("stage", ["creator", "scorer"])
 def test_the_prompts_are_the_published_ones(stage: str) -> None:
-    path = SHARED / "prompts" / "nuggetizer" / f"{stage}.yaml"
-    if not path.exists():
-        pytest.skip("the published prompts are not here")
-    lines = path.read_text().split("\n")
+    lines = outside(f"prompts/nuggetizer/{stage}.yaml").read_text().split("\n")
     system = next(line for line in lines if line.startswith("system_message: "))
     assert json.loads(system.removeprefix("system_message: ")) == system_of(stage)  # type: ignore[arg-type]
     block = lines[lines.index("prefix_user: |-") + 1 :]

@@ -202,7 +202,7 @@ def test_the_daemon_judges_what_is_dropped(tmp_path: Path) -> None:
     assert not [line for line in log if "cannot" in line], log
 
 
-def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "did not happen in time"

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from outside import outside
 from scipy import stats
-from support import ROOT, SHARED
+from support import ROOT
 
 import trecexam
 from trecexam.cli.main import run
@@ -20,10 +21,7 @@ NAMES = ("K_f.naive_rag", "K_f.baseline")
 
 @pytest.fixture(scope="module")
 def paths() -> dict[str, Path]:
-    folder = SHARED / "ragval"
-    if not folder.is_dir():
-        pytest.skip("the folder ../shared/ragval with published answers is not here")
-    return {name: folder / f"{name}.jsonl.gz" for name in NAMES}
+    return {name: outside(f"ragval/{name}.jsonl.gz") for name in NAMES}
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from cited import GOOD, PASSAGES, POOR, label_of, make_cited_track, response, write_responses
+from outside import outside
 from scripted_server import Scripted, serving
-from support import SHARED
 
 pytest.importorskip("httpx2")
 pytest.importorskip("tenacity")
@@ -67,7 +67,7 @@ def test_sentences_are_graded_once_with_the_first_passage_that_they_cite(
         assert run(["support", str(root)]) == 0
         shown = capsys.readouterr()
         assert len(server.bodies) == 4
-        prompt = (SHARED / "prompts" / "support.txt").read_text().removesuffix("\n")
+        prompt = outside("prompts/support.txt").read_text().removesuffix("\n")
         filled = prompt.replace("{statement}", "Pumps move heat.").replace("{citation}", PASSAGES["q1-heat"])
         assert filled in asked(server)
         assert labels(root) == [
@@ -394,9 +394,8 @@ def test_a_prompt_of_the_users_own_grades_support(tmp_path: Path) -> None:
         assert any(text.startswith("Does The sea is salt. say") for text in asked(server))
 
 
-@pytest.mark.skipif(not (SHARED / "rag24").is_dir(), reason="../shared/rag24 is not here")
 def test_all_301_responses_of_a_system_are_scored_by_stored_labels(tmp_path: Path) -> None:
-    source = SHARED / "rag24" / "responses.gpt-4o.jsonl.gz"
+    source = outside("rag24/responses.gpt-4o.jsonl.gz")
     given = [json.loads(line) for line in gzip.decompress(source.read_bytes()).splitlines()]
     root = tmp_path / "track"
     (root / "runs").mkdir(parents=True)

@@ -103,15 +103,16 @@ def test_an_exception_in_a_worker_comes_as_one_line_with_its_traceback_behind(
 
 
 def test_stopping_is_prompt_and_leaves_no_worker(cluster: Any, tmp_path: Path) -> None:
-    pool: Pool[int, int] = Pool(RaySection(address=cluster.address), Doubling(tmp_path, pause=60), "double")
+    pool: Pool[int, int] = Pool(
+        RaySection(address=cluster.address), Doubling(tmp_path, pause=10_000), "double"
+    )
     results = pool.run([number] for number in range(500))
     while not list(tmp_path.glob("at-work-*")):
         assert next(results) == []
     assert actors()
-    began = time.monotonic()
     results.close()  # type: ignore[attr-defined]
-    until(lambda: not actors(), 3)
-    assert time.monotonic() - began < 6
+    # Their batches are not done.
+    until(lambda: not actors())
 
 
 def test_nothing_that_ray_says_reaches_the_terminal(

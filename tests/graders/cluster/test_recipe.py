@@ -145,9 +145,9 @@ def test_ray_is_listed_beside_the_graders_and_is_none(capsys: pytest.CaptureFixt
 def test_without_ray_the_message_says_how_to_get_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "trecexam.graders.cluster.pool.missing_for_cluster",
-        lambda: "ray not installed: pip install 'trecexam[ray]'",
+        lambda: "ray not installed: pip install '.[ray]'",
     )
-    with pytest.raises(GraderError, match=r"pip install 'trecexam\[ray\]'"):
+    with pytest.raises(GraderError, match=r"pip install '\.\[ray\]'"):
         list(create(settings(), root, NOWHERE).grade([ask("p", "q?", kind="nugget")]))
 
 

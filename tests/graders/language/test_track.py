@@ -198,9 +198,14 @@ def test_graders_say_what_they_need(
 
     assert missing() == ""
     monkeypatch.setattr("trecexam.graders.language.loading.version", lambda name: "4.57.1")
-    assert missing() == "transformers 4.57.1 is too old, 5 is needed: pip install 'trecexam[models]'"
+    assert (
+        missing()
+        == "transformers 4.57.1 is too old, 5 is needed: pip install '.[models]' in a clone of trecexam"
+    )
     monkeypatch.setattr("trecexam.packages.find_spec", lambda name: None)
-    assert missing() == "nltk, torch, transformers not installed: pip install 'trecexam[models]'"
+    assert (
+        missing() == "nltk, torch, transformers not installed: pip install '.[models]' in a clone of trecexam"
+    )
 
 
 def test_prompts_are_listed_with_their_sources(capsys: pytest.CaptureFixture[str]) -> None:

@@ -160,9 +160,9 @@ def test_a_passage_of_megabytes_is_cut_as_a_short_one_and_soon(
     assert isinstance(grader, LanguageGrader)
     words = "the answer is complete but has gaps " * 100_000
     short, long = (ask(words[:size], "Is it complete?") for size in (40_000, len(words)))
-    began = time.perf_counter()
+    began = time.process_time()
     jobs = grader._prepare([(short,), *[(long,)] * 20], [])
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
     assert all(job.tokens == jobs[0].tokens for job in jobs)
 
 

@@ -152,7 +152,7 @@ def test_a_final_score_off_the_scale_is_unparsed(answer: str) -> None:
 
 
 def test_very_long_answers_are_read_in_no_time() -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     for answer in (
         *("-" * 100_000, "the " * 50_000, "4" + " ." * 50_000 + "x", "4:" + " the" * 50_000, "#" * 100_000),
         *("final score" * 20_000, "final score" + " " * 100_000 + "x", "no " * 50_000, " " * 200_000 + "x"),
@@ -163,7 +163,7 @@ def test_very_long_answers_are_read_in_no_time() -> None:
         read_yes_no(answer)
         read_answer(answer)
         read_support(answer)
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
 
 
 @pytest.mark.parametrize(

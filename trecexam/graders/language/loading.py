@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from trecexam.errors import GraderError
 from trecexam.graders.batching import OutOfMemoryError
 from trecexam.graders.environment import check_device
-from trecexam.packages import missing_packages
+from trecexam.packages import install, missing_packages
 
 if TYPE_CHECKING:
     import torch
@@ -27,7 +27,7 @@ NO_LIMIT = 10**9
 TOKENIZER_FILES = ("tokenizer.json", "spiece.model", "tokenizer.model", "vocab.json")
 #: The oldest major version whose model classes these graders are written against.
 TRANSFORMERS = 5
-INSTALL = "pip install 'trecexam[models]'"
+INSTALL = install("models")
 
 
 def missing_for_models() -> str:

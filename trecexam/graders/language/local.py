@@ -170,7 +170,9 @@ class LocalModel:
         """
         if not self.reproducible:
             return self._lengths(prompts), self.writing_rows
-        lengths = [padded_length(len(prompt), FREE_STEP if free else None) for prompt in prompts]
+        # At least one token of padding: transformers drops the mask of a tile without padding, and attention
+        # without a mask is another kernel, so that a full prompt's bits would depend on its neighbours.
+        lengths = [padded_length(len(prompt) + 1, FREE_STEP if free else None) for prompt in prompts]
         return lengths, self.free_rows if free else self.writing_rows
 
     def _lengths(self, prompts: Sequence[Sequence[int]]) -> list[int]:

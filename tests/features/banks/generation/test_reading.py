@@ -119,15 +119,15 @@ def test_no_text_stops_the_reader(answer: str, kind: str) -> None:
 
 @pytest.mark.parametrize("piece", ["{'", '["', "[{", '", "', "\\", "'", "```\n", "<think>", "1. ", '{"a": '])
 def test_a_long_answer_of_junk_is_read_in_a_moment(piece: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     read_items(piece * (200_000 // len(piece)), "question")
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_a_model_that_goes_on_with_line_breaks_is_read_in_a_moment() -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     read_items("['Who pays?'" + "\n" * 3000 + "x]", "question")
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from exams import CHOICES, PASSAGE, question
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import SHARED
+from outside import outside
 
 pytest.importorskip("rapidfuzz")
 
@@ -88,9 +88,8 @@ def test_a_stem_that_stands_alone_stays(stem: str) -> None:
     assert gone([question(stem=stem)]) == [[]]
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the shared data is not here")
 def test_the_published_patterns_are_among_ours() -> None:
-    published = read_patterns(SHARED / "prompts" / "self-contained.txt")
+    published = read_patterns(outside("prompts/self-contained.txt"))
     assert read_patterns(filters._PATTERNS)[: len(published)] == published
 
 

@@ -183,10 +183,10 @@ def test_any_text_gives_a_whole_question_or_a_reason(text: str) -> None:
 )
 def test_reading_takes_no_long_time_whatever_is_repeated(piece: str) -> None:
     text = BODY + piece * (20_000 // len(piece))
-    start = time.perf_counter()
+    start = time.process_time()
     read_question(text)
     read_question(piece * (20_000 // len(piece)) + BODY)
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 @given(st.integers(0, 3), st.integers(0, 99), st.text(max_size=5))

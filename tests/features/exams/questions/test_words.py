@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from support import SHARED
+from outside import outside
 
 pytest.importorskip("simplemma")
 
@@ -51,7 +51,6 @@ def test_the_type_is_the_word_that_asks(question: str, expected: str) -> None:
     assert expected in question_types()
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="the shared data is not here")
 def test_the_levels_words_are_the_published_ones() -> None:
-    published = json.loads((SHARED / "prompts" / "bloom.json").read_bytes())
+    published = json.loads(outside("prompts/bloom.json").read_bytes())
     assert bloom_words() == {level: frozenset(words) for level, words in published.items()}

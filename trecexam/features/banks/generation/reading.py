@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from trecexam.features.banks.generation.prompts import Kind
 from trecexam.graders.writing.reading import without_thoughts
-from trecexam.packages import missing_packages
+from trecexam.packages import install, missing_packages
 
 #: Where items may stand in an object, best first.
 _LISTS = {
@@ -40,9 +40,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\s]+")
 #: The placeholders of the published prompts, said back.
 _ECHO = re.compile(r"(?:question|nugget)_text_?\d+|\.\.\.|\u2026", re.I)
 #: What must be installed before answers can be read; "" where nothing is missing.
-missing_for_reading = partial(
-    missing_packages, ("json_repair",), "pip install 'trecexam[openai]' or 'trecexam[models]'"
-)
+missing_for_reading = partial(missing_packages, ("json_repair",), install("openai"))
 
 
 class ReadItems(NamedTuple):
