@@ -9,8 +9,9 @@ import random
 from pathlib import Path
 
 import pytest
+from outside import outside
 from served import client_of
-from support import RECORDED, SHARED, write_run
+from support import RECORDED, write_run
 
 import trecexam
 from trecexam.cli.main import run
@@ -109,9 +110,7 @@ def test_kappa_on_one_scale_is_of_one_threshold(
 
 def test_two_llms_whose_labels_come_from_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """UMBRELA's real distribution of 0..4, beside a stricter judge drawn from it."""
-    path = SHARED / "rag25" / "umbrela.qwen3.5-9b.qrels.gz"
-    if not path.exists():
-        pytest.skip(f"{path} is missing")
+    path = outside("rag25/umbrela.qwen3.5-9b.qrels.gz")
     rng = random.Random(0)
     with gzip.open(path, "rt") as file:
         rows = [line.split() for line in file]
