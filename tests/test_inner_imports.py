@@ -47,6 +47,7 @@ PERMITTED = {
         "trecexam.cli.show",
         "trecexam.cli.watch",
     },
+    "pyarrow": {"trecexam.cli.init"},
     "numpy": {"trecexam", "trecexam.cli.exam.fit", "trecexam.cli.exam.improve", "trecexam.cli.scores"},
     "pydantic": {
         "trecexam",
@@ -60,6 +61,7 @@ PERMITTED = {
         "trecexam.cli.export",
         "trecexam.cli.graders",
         "trecexam.cli.init",
+        "trecexam.cli.main",
         "trecexam.cli.ragval.asking",
         "trecexam.cli.ragval.filtering",
         "trecexam.cli.ragval.judging",

@@ -31,7 +31,9 @@ def start_forked(
     target: Callable[..., int], *arguments: Any, folder: Path, output: Path, **options: Any
 ) -> BaseProcess:
     """Starts `target` in `folder`, what it prints in the file `output`; its value is the exit status."""
-    child = _CONTEXT.Process(target=_run, args=(partial(target, *arguments, **options), folder, output))
+    # The process that they are forked from may be older than a variable that a test sets.
+    given = partial(target, *arguments, **options), folder, output, dict(os.environ)
+    child = _CONTEXT.Process(target=_run, args=given)
     child.start()
     return child
 
@@ -75,7 +77,9 @@ def _status(child: BaseProcess) -> int:
     return child.exitcode
 
 
-def _run(target: Callable[[], int], folder: Path, output: Path) -> None:
+def _run(target: Callable[[], int], folder: Path, output: Path, environment: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
     os.chdir(folder)
     os.environ["COLUMNS"] = "100"
     with output.open("wb") as file, Path(os.devnull).open() as nothing:

@@ -136,7 +136,7 @@ def test_a_query_whose_items_are_all_retired_leaves_and_is_named_once(small_trac
     grader, done = updated(small_track)
     assert grader.asked == []
     assert [str(row) for row in done.rejected] == [
-        "bank.questions.jsonl: all items of query 'q2' are retired: it is not evaluated"
+        "bank.questions.jsonl: all items of query 'q2' are retired: it is not evaluated (lost: cell)"
     ]
     assert {row["query_id"] for row in rows(small_track / "out/per_query.tsv")} == {"q1", "q3"}
     assert "q2 " not in (small_track / "out/rubric.qrels").read_text()

@@ -9,7 +9,7 @@ A = Path("runs/a.run")
 
 
 def at(mtime: float, size: int = 1) -> Stamp:
-    return Stamp(size, int(mtime * 1e9), 1)
+    return Stamp(size, int(mtime * 1e9), int(mtime * 1e9), 1)
 
 
 def test_a_file_counts_once_it_has_been_still_for_the_settle_time() -> None:
