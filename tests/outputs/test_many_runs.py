@@ -29,7 +29,7 @@ with trecexam.open_track(sys.argv[1]) as track:
 stages = list(at)
 after = stages[stages.index("out/leaderboard.tsv") + 1]
 # Of this program alone: getrusage has the memory of the process that started it, too.
-peak = re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())
+peak = re.search(r"VmHWM:[ \\t]*([0-9]+)", Path("/proc/self/status").read_text())
 print(update.runs, at[after], time.process_time(), int(peak[1]) / 1024)
 """
 #: Sends itself SIGINT when the stage that is named begins, as a person who types Ctrl-C.
