@@ -161,11 +161,12 @@ def save_mt5(folder: Path, seed: int = 2) -> Path:
     return folder
 
 
-def save_llama(folder: Path, *, chat: bool = True, seed: int = 5, inner: int = 64) -> Path:
+def save_llama(folder: Path, *, chat: bool = True, seed: int = 5, inner: int = 64, width: int = 32) -> Path:
     """A Llama with two layers.
 
     Args:
         inner: numbers of a token in the feed-forward layers.
+        width: numbers of a token between layers.
     """
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
@@ -174,7 +175,7 @@ def save_llama(folder: Path, *, chat: bool = True, seed: int = 5, inner: int = 6
     torch.manual_seed(seed)
     config = LlamaConfig(
         vocab_size=len(tokenizer),
-        hidden_size=32,
+        hidden_size=width,
         intermediate_size=inner,
         num_hidden_layers=2,
         num_attention_heads=4,
@@ -183,7 +184,7 @@ def save_llama(folder: Path, *, chat: bool = True, seed: int = 5, inner: int = 6
         bos_token_id=tokenizer.bos_token_id,
         eos_token_id=[tokenizer.eos_token_id, tokenizer.convert_tokens_to_ids("<|end|>")],
         pad_token_id=tokenizer.pad_token_id,
-        initializer_range=0.2,
+        initializer_range=0.2 * (32 / width) ** 0.5,
     )
     model = LlamaForCausalLM(config).eval()
     model.save_pretrained(folder)

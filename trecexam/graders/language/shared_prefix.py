@@ -6,7 +6,7 @@ cache serves each of the prompts, and all answers follow as one tree of tokens.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,6 +20,8 @@ from trecexam.graders.language.tiles import COARSE, Tile, padded_length, tiles
 if TYPE_CHECKING:
     from torch import Tensor
 
+#: Tiles, what computes one -> each tile with its result.
+OfEach = Callable[[Sequence[Tile], Callable[[Tile], Any]], list[tuple[Tile, Any]]]
 #: Prefixes whose lengths are in the same step of so many tokens are seen together.
 PREFIX_STEP = 64
 #: Models (by `model_type`) that attend to whatever a 4-dimensional mask lets them see, at the positions
@@ -67,47 +69,57 @@ def tiled_logits(
     pad: int,
     prefix_rows: Callable[[int], int],
     suffix_rows: Callable[[int], int],
-) -> Iterator[tuple[Tile, Tensor]]:
-    """The same in tiles, so that they hang on each prompt and its `prefix` alone.
+    of_each: OfEach,
+    read_off: Callable[[Tensor], Tensor],
+) -> list[tuple[Tile, Tensor]]:
+    """What is read off the same in tiles, which depends on each prompt and its `prefix` alone.
 
     Prefixes go through the model unpadded; then what follows, of prefixes of like length together.
 
     Args:
         prefix_rows: the rows of a tile of prefixes of a length.
         suffix_rows: the rows of a tile of what follows.
+        of_each: tiles, what computes one -> each tile with its result.
+        read_off: of a tile's logits, of shape (rows, 1 + nodes, vocabulary), what is wanted.
 
-    Yields:
-        Tiles of jobs, each with logits of shape (rows, 1 + nodes, vocabulary).
+    Returns:
+        Tiles of jobs, each with what is read off.
     """
     from transformers import DynamicCache
 
-    caches = _prefix_caches(model, {tuple(job.tokens[: job.prefix]) for job in jobs}, prefix_rows)
+    caches = _prefix_caches(model, {tuple(job.tokens[: job.prefix]) for job in jobs}, prefix_rows, of_each)
     by_width: dict[int, list[int]] = {}
     for place, job in enumerate(jobs):
         by_width.setdefault(padded_length(job.prefix, PREFIX_STEP), []).append(place)
-    for width, places in by_width.items():
+    cut = []
+    for places in by_width.values():
         widths = [padded_length(jobs[place].length - jobs[place].prefix, COARSE) for place in places]
-        for part in tiles(widths, suffix_rows):
-            tile = part._replace(places=tuple(places[each] for each in part.places))
-            members = [jobs[place] for place in tile.places]
-            lengths = [job.prefix for job in members]
-            cache = DynamicCache()
-            layers = [caches[tuple(job.tokens[: job.prefix])] for job in members] if width else []
-            for number, states in enumerate(zip(*layers, strict=True)):
-                cache.update(
-                    torch.stack(
-                        [functional.pad(keys, (0, 0, width - keys.shape[1], 0)) for keys, _ in states]
-                    ),
-                    torch.stack(
-                        [functional.pad(values, (0, 0, width - values.shape[1], 0)) for _, values in states]
-                    ),
-                    number,
-                )
-            seen = (
-                torch.arange(width, device=model.device)[None]
-                >= width - torch.tensor(lengths, device=model.device)[:, None]
+        cut += [
+            part._replace(places=tuple(places[each] for each in part.places))
+            for part in tiles(widths, suffix_rows)
+        ]
+
+    def of_tile(tile: Tile) -> Tensor:
+        members = [jobs[place] for place in tile.places]
+        lengths = [job.prefix for job in members]
+        width = padded_length(max(lengths), PREFIX_STEP)
+        cache = DynamicCache()
+        layers = [caches[tuple(job.tokens[: job.prefix])] for job in members] if width else []
+        for number, states in enumerate(zip(*layers, strict=True)):
+            cache.update(
+                torch.stack([functional.pad(keys, (0, 0, width - keys.shape[1], 0)) for keys, _ in states]),
+                torch.stack(
+                    [functional.pad(values, (0, 0, width - values.shape[1], 0)) for _, values in states]
+                ),
+                number,
             )
-            yield tile, _logits(model, cache, seen, members, lengths, tree, pad, tile.length)
+        seen = (
+            torch.arange(width, device=model.device)[None]
+            >= width - torch.tensor(lengths, device=model.device)[:, None]
+        )
+        return read_off(_logits(model, cache, seen, members, lengths, tree, pad, tile.length))
+
+    return of_each(cut, of_tile)
 
 
 def plan_shared(jobs: Sequence[Job], max_tokens: int) -> Plan:
@@ -134,18 +146,24 @@ def plan_shared(jobs: Sequence[Job], max_tokens: int) -> Plan:
 
 
 def _prefix_caches(
-    model: Any, prefixes: Collection[tuple[int, ...]], rows_of: Callable[[int], int]
+    model: Any,
+    prefixes: Collection[tuple[int, ...]],
+    rows_of: Callable[[int], int],
+    of_each: OfEach,
 ) -> dict[tuple[int, ...], list[tuple[Tensor, Tensor]]]:
     """Of each prefix each layer's keys and values, shape (heads, length, width); none of an empty one."""
     from transformers import DynamicCache
 
     caches: dict[tuple[int, ...], list[tuple[Tensor, Tensor]]] = {(): []}
     ordered = sorted(filter(None, prefixes))
-    for tile in tiles([len(prefix) for prefix in ordered], rows_of):
+
+    def layers_of(tile: Tile) -> Any:
         cache = DynamicCache()
         tokens = torch.tensor([ordered[place] for place in tile.places], device=model.device)
         _read(model, cache, tokens, torch.ones_like(tokens, dtype=torch.bool))
-        layers: Any = cache.layers
+        return cache.layers
+
+    for tile, layers in of_each(tiles([len(prefix) for prefix in ordered], rows_of), layers_of):
         for row, place in enumerate(tile.places[: tile.n_prompts]):
             caches[ordered[place]] = [(layer.keys[row], layer.values[row]) for layer in layers]
     return caches
