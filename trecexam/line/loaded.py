@@ -152,7 +152,12 @@ class LoadedTrack(TrackInputs):
 
     @property
     def pooled_of_runs_alone(self) -> tuple[str, ...]:
-        """The queries whose pool is of runs alone: all, or with `pool_judged` those that nobody judged."""
+        """The queries whose pool is of runs alone: all, or with `pool_judged` those that nobody judged.
+
+        None where the grader knows passages by id, as qrels that are grades do: all that it knows are pooled.
+        """
+        if self.traits.known_passages is not None:
+            return ()
         judged = self.judged_queries if self.config.track.pool_judged else ()
         return tuple(query_id for query_id in self.bank.query_ids if query_id not in judged)
 
