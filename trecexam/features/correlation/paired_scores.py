@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trecexam.errors import TrecexamError
 from trecexam.line.cautions import judgment_cautions, rating_cautions
 from trecexam.line.evaluation import official_values, rubric_values
+from trecexam.line.measures import left_out_runs
 from trecexam.line.official import LEADERBOARD, shown_error
 from trecexam.line.official import official_judgments as official_of
 from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, n_distinct, tops_without_interval
@@ -162,7 +163,8 @@ def nothing_to_compare(track: LoadedTrack) -> TrecexamError:
     """Why `correlate`, `swaps` and `outliers` give None, and what to do."""
     folder = track.folder
     if not track.runs:
-        return TrecexamError("no runs to compare yet: drop some in here", path=folder.runs)
+        reason = next(iter(left_out_runs(track)), "no runs to compare yet: drop some in here")
+        return TrecexamError(reason, path=folder.runs)
     if track.official is None and track.official_ranks is None:
         refused = next(_refused(track), None)
         return refused or TrecexamError(
@@ -189,6 +191,7 @@ def remarks(
     if track.official is not None and any(scores.official_measure != LEADERBOARD for scores in pairs):
         lines.append(_compared(track))
         lines += official_of(track).warnings()
+    lines += left_out_runs(track)
     lines += [shown_error(track.folder, error) for error in _refused(track)]
     lines += _unmatched_judgments(track)
     ranked = _ranked(track)
