@@ -102,6 +102,28 @@ def test_official_judgments_are_another_pool(small_track: Path) -> None:
     assert cautions(small_track, ["nDCG@8"], official=True) == ()
 
 
+def test_qrels_that_are_grades_are_a_pool_that_runs_do_not_change(small_track: Path) -> None:
+    (small_track / "llm.qrels").write_bytes((small_track / "qrels.txt").read_bytes())
+    for name in ("bank.jsonl", "queries.tsv"):
+        (small_track / name).unlink(missing_ok=True)
+    (small_track / "trecexam.toml").write_text(
+        '[track]\ndepth = 8\nbank = []\n[grader]\nname = "recorded"\nrecorded = "llm.qrels"\n'
+    )
+
+    def of_run0() -> float:
+        with trecexam.open_track(small_track) as track:
+            track.update()
+            board = track.leaderboard(["nDCG@8"])
+            assert board.cautions == ()
+            (row,) = (row for row in board.rows if row.run == "run0")
+            return row.scores[0].mean
+
+    together = of_run0()
+    for path in (small_track / "runs").glob("run[12].run"):
+        path.unlink()
+    assert of_run0() == together > 0
+
+
 def test_a_pool_of_judged_passages_too_has_none_but_for_queries_without_judgments(small_track: Path) -> None:
     (small_track / "trecexam.toml").write_text("[track]\ndepth = 8\npool_judged = true\n")
     assert cautions(small_track) == ()

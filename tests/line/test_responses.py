@@ -465,6 +465,24 @@ def test_a_track_of_ranked_runs_alone_says_why_its_leaderboard_is_empty(
     assert update(small_track, hash_grader).graded == 0
     assert run(["leaderboard", str(small_track)]) == 0
     assert LEFT_OUT in capsys.readouterr().err
+    assert run(["correlate", str(small_track)]) == 2
+    assert LEFT_OUT in capsys.readouterr().err
+
+
+def test_out_follows_when_another_run_is_left_out_and_correlate_says_it(
+    small_track: Path, hash_grader: HashGrader
+) -> None:
+    for name in ("gen", "gen2"):
+        responses(small_track / "runs" / f"{name}.jsonl", {"q1": f"An answer of {name}."})
+    ranks = {"gen": 1, "gen2": 2}
+    (small_track / "official_leaderboard.json").write_text(json.dumps(ranks))
+    unit(small_track, "response")
+    update(small_track, hash_grader)
+    (small_track / "runs" / "run2.run").unlink()
+    update(small_track, hash_grader)
+    left_out = LEFT_OUT.replace("3 ranked", "2 ranked")
+    for name, key in (("leaderboard", "cautions"), ("correlation", "remarks")):
+        assert left_out in json.loads((small_track / "out" / f"{name}.json").read_text())[key]
 
 
 def test_citations_alone_have_no_unit_and_the_settings_say_so(

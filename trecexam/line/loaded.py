@@ -86,8 +86,8 @@ class LoadedTrack(TrackInputs):
         """A digest of the content of each part, the same in every process.
 
         "cells" are pool, items, grades and the ratings of people that count; "people" is what became of each
-        line of theirs; "runs" the runs' files; "official" and "ranks" the official judgments and leaderboard;
-        "settings" all that trecexam.toml, grader and program decide.
+        line of theirs; "runs" the runs' files, and how many are left out; "official" and "ranks" the official
+        judgments and leaderboard; "settings" all that trecexam.toml, grader and program decide.
         """
         shown = self.folder.shown
         official, ranks = self.folder.qrels(), self.folder.official_leaderboard()
@@ -103,8 +103,11 @@ class LoadedTrack(TrackInputs):
             "people": _digest([self.overrides.decisions, self.judgments.decisions]),
             "runs": _digest(
                 [
-                    (run, shown(path), self.digests.get(shown(path)), self.run_contents[run].query_texts)
-                    for run, path in self.run_files.items()
+                    self.left_out_runs,
+                    *(
+                        (run, shown(path), self.digests.get(shown(path)), self.run_contents[run].query_texts)
+                        for run, path in self.run_files.items()
+                    ),
                 ]
             ),
             "official": _digest(
@@ -152,7 +155,12 @@ class LoadedTrack(TrackInputs):
 
     @property
     def pooled_of_runs_alone(self) -> tuple[str, ...]:
-        """The queries whose pool is of runs alone: all, or with `pool_judged` those that nobody judged."""
+        """The queries whose pool is of runs alone: all, or with `pool_judged` those that nobody judged.
+
+        None where the grader knows passages by id, as qrels that are grades do: all that it knows are pooled.
+        """
+        if self.traits.known_passages is not None:
+            return ()
         judged = self.judged_queries if self.config.track.pool_judged else ()
         return tuple(query_id for query_id in self.bank.query_ids if query_id not in judged)
 

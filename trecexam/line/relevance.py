@@ -33,7 +33,8 @@ def relevance_thresholds(
     """The thresholds of labels and judgments, equal by default where both are on the same scale.
 
     The scale of labels is the grader's; that of judgments goes from 0 to the best one in the whole file of
-    judgments, of whichever queries. Labels that count items have no scale in common with judgments.
+    judgments, of whichever queries, or to min_relevant where that is above it: nobody gave the best one yet.
+    Labels that count items have no scale in common with judgments.
 
     On the same scale a threshold that is given holds for both sides unless each has one; without any it is
     the greater of the settings `min_rating` and `min_relevant`. On scales that differ each side has the
@@ -47,9 +48,11 @@ def relevance_thresholds(
     given = (int(q.ratings.max(initial=0)) for q in track.ratings(human=False))
     max_rating = max(track.traits.scale.max_rating, *given)
     judged = () if track.official is None else official_judgments(track).judged.values()
-    max_judgment = max((label for labels in judged for label in labels.values()), default=None)
-    same_scale = scores.label != "count" and max_rating == max_judgment
     rating, relevant = scores.min_rating, scores.min_relevant
+    max_judgment = max((label for labels in judged for label in labels.values()), default=None)
+    if max_judgment is not None:
+        max_judgment = max(max_judgment, relevant if min_relevant is None else min_relevant)
+    same_scale = scores.label != "count" and max_rating == max_judgment
     if same_scale:
         rating = relevant = max(rating, relevant)
         rating = rating if min_relevant is None else min_relevant

@@ -170,6 +170,17 @@ def n_distinct(values: ArrayLike) -> int:
     return len(np.unique(official_means(np.asarray(values, np.float64))))
 
 
+def tops_without_interval(rubric: ArrayLike, official: ArrayLike) -> tuple[int, ...]:
+    """Of `TOPS` those whose best runs alone have too few distinct values on a side for an interval.
+
+    Args:
+        rubric, official: values as `correlate` takes them.
+    """
+    ours, truth = (official_means(np.asarray(side, np.float64)) for side in (rubric, official))
+    enough = _enough_distinct(ours, truth)
+    return tuple(k for k, top in zip(TOPS, enough[-len(TOPS) :], strict=True) if enough[0] and not top)
+
+
 def _enough_distinct(rubric: Floats, official: Floats) -> NDArray[np.bool_]:
     """For each coefficient, whether the runs that it is of have distinct values enough on both sides."""
     enough = np.full(N_COEFFICIENTS, _are_distinct(rubric, official))

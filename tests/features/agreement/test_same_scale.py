@@ -251,3 +251,19 @@ def test_what_people_say_on_the_judgments_scale_is_learned_as_it_is(tmp_path: Pa
     assert added == 4
     assert official is not None
     assert [official.judged["q1"][f"d01{rating}"] for rating in range(4)] == [0, 1, 2, 3]
+
+
+def test_a_min_relevant_that_nobody_gave_yet_stops_no_update(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels, judgments = drawn(3, 5, (4, 3, 2, 2))
+    root = make_track(tmp_path, labels, judgments)
+    config = root / "trecexam.toml"
+    config.write_text(config.read_text().replace("[scores]\n", "[scores]\nmin_relevant = 4\n"))
+    assert run(["watch", str(root), "--once"]) == 0
+    row, said = agreement(capsys, root)
+    assert (row["min_rating"], row["min_relevant"]) == ("2", "4")
+    assert "labels are on the scale 0..3 and judgments on 0..4, so each side" in said
+    assert "every judgment is <4, so the binary kappa says nothing" in said
+    row, said = agreement(capsys, root, "--min-relevant", "9")
+    assert (row["min_rating"], row["min_relevant"]) == ("2", "9")

@@ -6,11 +6,13 @@ import csv
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support import RECORDED, HashGrader, make_small_track, write_run
 
 import trecexam
 from trecexam.cli.main import run
+from trecexam.features.correlation.paired_scores import PairedScores, without_interval
 
 WHY = (
     "no interval where the runs have fewer than 5 distinct values on a side, as the coefficient can then "
@@ -88,3 +90,16 @@ def test_runs_that_differ_have_intervals_and_no_reason(
         assert float(row[f"{name}.low"]) <= float(row[name]) <= float(row[f"{name}.high"])
     assert row["kendall@10"] == ""
     assert "no interval" not in err
+
+
+def test_few_distinct_values_among_the_best_runs_are_a_reason_of_their_own() -> None:
+    official = np.arange(20.0)[:, None] + np.linspace(0, 0.5, 6)
+    ours = official.copy()
+    ours[10:] = 30.0
+    names, queries = tuple(f"run{n}" for n in range(20)), tuple(f"q{n}" for n in range(6))
+    tied = PairedScores("P@20", "AP", None, names, queries, ours, official)
+    assert without_interval([tied]) == (
+        "no interval where the best runs alone have fewer than 5 distinct values on a side: "
+        "kendall@10 of P@20 with AP",
+    )
+    assert without_interval([PairedScores("P@20", "AP", None, names, queries, official, official)]) == ()

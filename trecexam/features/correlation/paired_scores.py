@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from trecexam.errors import TrecexamError
 from trecexam.line.cautions import judgment_cautions, rating_cautions
 from trecexam.line.evaluation import official_values, rubric_values
+from trecexam.line.measures import left_out_runs
 from trecexam.line.official import LEADERBOARD, shown_error
 from trecexam.line.official import official_judgments as official_of
-from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, n_distinct
+from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, n_distinct, tops_without_interval
 from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
 from trecexam.scores.paired_tests import MOST_RUNS
 from trecexam.scores.rank_correlation.ranks import Floats, official_means
@@ -162,7 +163,8 @@ def nothing_to_compare(track: LoadedTrack) -> TrecexamError:
     """Why `correlate`, `swaps` and `outliers` give None, and what to do."""
     folder = track.folder
     if not track.runs:
-        return TrecexamError("no runs to compare yet: drop some in here", path=folder.runs)
+        reason = next(iter(left_out_runs(track)), "no runs to compare yet: drop some in here")
+        return TrecexamError(reason, path=folder.runs)
     if track.official is None and track.official_ranks is None:
         refused = next(_refused(track), None)
         return refused or TrecexamError(
@@ -189,6 +191,7 @@ def remarks(
     if track.official is not None and any(scores.official_measure != LEADERBOARD for scores in pairs):
         lines.append(_compared(track))
         lines += official_of(track).warnings()
+    lines += left_out_runs(track)
     lines += [shown_error(track.folder, error) for error in _refused(track)]
     lines += _unmatched_judgments(track)
     ranked = _ranked(track)
@@ -242,14 +245,24 @@ def without_interval(pairs: Sequence[PairedScores]) -> tuple[str, ...]:
             # A single one means that there is no correlation at all, which `remarks` say.
             if 1 < n < MIN_DISTINCT:
                 few[name] = n
-    if not few:
-        return ()
-    n_runs = max(len(scores.runs) for scores in pairs)
-    sides = shorten_list([f"{name} has {n}" for name, n in few.items()], 6, quote="")
-    return (
-        f"no interval where the runs have fewer than {MIN_DISTINCT} distinct values on a side, as the "
-        f"coefficient can then take only a few values: of {plural(n_runs, 'run')} {sides}",
-    )
+    lines = []
+    if few:
+        n_runs = max(len(scores.runs) for scores in pairs)
+        sides = shorten_list([f"{name} has {n}" for name, n in few.items()], 6, quote="")
+        lines.append(
+            f"no interval where the runs have fewer than {MIN_DISTINCT} distinct values on a side, as the "
+            f"coefficient can then take only a few values: of {plural(n_runs, 'run')} {sides}"
+        )
+    tops: dict[str, None] = {}
+    for scores in pairs:
+        for k in tops_without_interval(scores.rubric, scores.official):
+            tops[f"kendall@{k} of {scores.measure} with {scores.official_measure}"] = None
+    if tops:
+        lines.append(
+            f"no interval where the best runs alone have fewer than {MIN_DISTINCT} distinct values on a "
+            f"side: {shorten_list(list(tops), 4, quote='')}"
+        )
+    return tuple(lines)
 
 
 def _variants(
