@@ -188,6 +188,9 @@ def _fast(path: Path) -> tuple[str, tuple[str, ...], Any, Any, Any]:
             )
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowKeyError, UnicodeError, OSError):
             raise _RefusedError from None
+        except pa.ArrowCancelled:
+            # A signal came: pyarrow ends its reading and sends it again. Its handler decides what ends.
+            raise _RefusedError from None
     if not table.num_rows:
         raise _RefusedError
     query_ids: dict[str, int] = {}

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import gzip
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +28,26 @@ def rows(run: Run) -> list[tuple[str, str, int, float]]:
 
 
 PLAIN = "q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\nq2 Q0 d1 1 1 tag\n"
+#: Reads a run while signals come, which a handler takes, as that of `trecexam watch` does.
+UNDER_SIGNALS = """\
+import os, signal, sys, threading, time
+from converters.trec_run import read_run
+
+caught, done = [], threading.Event()
+signal.signal(signal.SIGINT, lambda *args: caught.append(args))
+
+def send():
+    while not done.wait(0.002):
+        os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=send, daemon=True).start()
+while not caught:
+    time.sleep(0.001)
+n = len(caught)
+runs = [read_run(sys.argv[1]) for _ in range(3)]
+done.set()
+print({len(run) for run in runs}, len(caught) > n)
+"""
 EXPECTED = [("q1", "d1", 1, 2.5), ("q1", "d2", 2, 1.5), ("q2", "d1", 1, 1.0)]
 
 
@@ -166,3 +188,10 @@ def test_the_duplicate_that_is_named_stands_twice() -> None:
 def test_a_run_made_from_entries_refuses_scores_that_are_not_finite() -> None:
     with pytest.raises(ValueError, match="not a finite number"):
         Run.from_entries("t", [("q", "d", float("nan"))])
+
+
+def test_a_signal_while_a_run_is_read_is_its_handlers_alone(tmp_path: Path) -> None:
+    path = put(tmp_path, "".join(f"q{n // 100} Q0 d{n} 1 {-n} tag\n" for n in range(30_000)))
+    command = [sys.executable, "-c", UNDER_SIGNALS, path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("{30000} True\n", "")

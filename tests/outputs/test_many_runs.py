@@ -155,6 +155,22 @@ def test_a_stop_while_outputs_are_written_ends_after_the_one_in_hand(tmp_path: P
         assert after[f"out/{name}"] == outputs(undisturbed)[f"out/{name}"], name
 
 
+def test_a_stop_while_inputs_are_read_grades_and_writes_nothing(small_track: Path) -> None:
+    with trecexam.open_track(small_track, grader=HashGrader()) as track:
+        track.update()
+    before = outputs(small_track)
+    write_run(small_track / "runs" / "new.run", {"q1": ["q1-d11"], "q2": ["q2-d11"]})
+    grader = HashGrader()
+    with trecexam.open_track(small_track, grader=grader) as track:
+        stages: list[str] = []
+        stopped = track.update(stop=lambda: bool(stages), doing=stages.append)
+        assert stages == ["reading the inputs"]
+        assert (stopped.graded, stopped.complete, stopped.written) == (0, False, ())
+        assert outputs(small_track) == before
+        assert track.update().complete
+    assert b"new" in outputs(small_track)["out/leaderboard.tsv"]
+
+
 def test_a_stop_that_came_while_grading_has_all_outputs_written(small_track: Path) -> None:
     graded: list[object] = []
     with trecexam.open_track(small_track, grader=HashGrader()) as track:

@@ -325,7 +325,8 @@ def test_a_grader_that_breaks_loses_only_the_batch_in_hand(small_track: Path) ->
 
 def test_a_stop_ends_after_the_batch_in_hand_and_leaves_consistent_outputs(small_track: Path) -> None:
     with trecexam.open_track(small_track, grader=HashGrader(batch=5)) as track:
-        done = track.update(stop=lambda: True)
+        graded: list[object] = []
+        done = track.update(progress=graded.append, stop=lambda: bool(graded))
     assert (done.graded, done.complete) == (5, False)
     manifest = json.loads((small_track / "out" / "manifest.json").read_text())
     assert manifest["complete"] is False

@@ -53,9 +53,10 @@ def update(
 
     Args:
         progress: called after each graded batch.
-        stop: asked between batches, and while large files are read; True ends the grading early, and what was
-            graded is written. True for the first time while outputs are written, it ends that after the
-            one in hand: the next update writes the others.
+        stop: asked while inputs are read, and after each batch. True while they are read, nothing is done.
+            True while cells are graded, it ends the grading, and what was graded is written. True for the
+            first time while outputs are written, it ends that after the one in hand: the next update writes
+            the others.
         hold: run files that are being written now.
         encoding: called after each passage that is encoded, where the order of cells asks for that.
         doing: called with what is done next, in words that follow "finishing".
@@ -85,6 +86,8 @@ def update(
             loader.open_to_write()
             loader.inputs.forget_missing()
             track = loader.load(hold)
+            if stop is not None and stop():
+                raise StoppedError
     except StoppedError:
         return Update(True, 0, 0, Counts(), (), complete=False, written=())
     doing("the batch in hand, then all of out/")
@@ -214,6 +217,8 @@ def warm_up(loader: TrackLoader, stop: Callable[[], bool] | None = None, hold: C
     try:
         with stoppable(stop):
             track = loader.load(hold)
+            if stop is not None and stop():
+                raise StoppedError
     except StoppedError:
         return
     rubric_values(track)

@@ -236,7 +236,10 @@ def test_a_stopped_update_is_not_logged_and_the_next_one_is_compared_with_the_la
     (first,) = entries(logged)
     bank = logged / "bank.questions.jsonl"
     bank.write_text(bank.read_text().replace(" of q", " quite unlike q"))
-    assert update(logged, HashGrader(batch=5), stop=lambda: True).entry is None
+    graded: list[object] = []
+    assert (
+        update(logged, HashGrader(batch=5), progress=graded.append, stop=lambda: bool(graded)).entry is None
+    )
     assert json.loads((logged / "out" / "manifest.json").read_text())["complete"] is False
     assert len(entries(logged)) == 1
     update(logged)

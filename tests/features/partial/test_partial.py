@@ -108,8 +108,9 @@ def test_a_stopped_update_says_what_may_change_and_the_next_one_goes_on(tmp_path
 
 def test_too_few_grades_give_no_interval(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "t", items=9)
+    calls: list[Progress] = []
     with trecexam.open_track(root, grader=ModelGrader(root / "out", batch=5)) as track:
-        track.update(stop=lambda: True)
+        track.update(progress=calls.append, stop=lambda: bool(calls))
     assert json.loads((root / "out" / "manifest.json").read_text())["partial"]["graded"] == 5
     assert not (root / "out" / "partial.tsv").exists()
 
@@ -118,8 +119,9 @@ def test_answers_that_cannot_be_read_give_no_interval(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "t")
     grader = ModelGrader(root / "out", batch=50)
     grader.status = lambda cell: "unparsed"
+    calls: list[Progress] = []
     with trecexam.open_track(root, grader=grader) as track:
-        track.update(stop=lambda: True)
+        track.update(progress=calls.append, stop=lambda: bool(calls))
     assert json.loads((root / "out" / "manifest.json").read_text())["partial"]["graded"] == 50
     assert not (root / "out" / "partial.tsv").exists()
 

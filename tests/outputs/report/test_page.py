@@ -274,7 +274,8 @@ def test_a_track_without_runs_has_a_page(small_track: Path) -> None:
 
 
 def test_a_page_in_the_midst_of_grading_says_so(small_track: Path) -> None:
-    stopped = update(small_track, HashGrader(batch=4), stop=lambda: True)
+    graded: list[object] = []
+    stopped = update(small_track, HashGrader(batch=4), progress=graded.append, stop=lambda: bool(graded))
     assert not stopped.complete
     said = read(small_track).words
     assert re.search(r"Grading had not ended .* \d+ of 1\d\d cells have no grade yet", said[""])
