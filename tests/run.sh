@@ -45,7 +45,7 @@ mkdir "$alone/trecexam"
 git ls-files -z --cached --others --exclude-standard | tar --null --ignore-failed-read -cf - -T - | tar -xf - -C "$alone/trecexam"
 (
   cd "$alone/trecexam"
-  grep -rlE --include='test_*.py' '^(from outside import|import outside)' tests | PYTHONPATH=$PWD xargs \
+  grep -rlE --include='test_*.py' '^(from outside import|import outside)|\b(dl19|trec_eval): ' tests | PYTHONPATH=$PWD xargs \
     "$root/.venv/bin/python" -m pytest --quiet --numprocesses 2 --dist loadscope --no-loadscope-reorder
 ) || status=$?
 rm -rf "$alone"

@@ -45,6 +45,35 @@ def test_no_file_finds_data_outside_the_repository_in_another_way() -> None:
     assert not scripts
 
 
+#: Fixtures of conftest.py that skip where the data is missing.
+FIXTURES = {"dl19", "trec_eval"}
+
+
+def uses_data(source: str) -> bool:
+    """Whether a test file imports the helper, or has one of the fixtures."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module == "outside":
+            return True
+        if isinstance(node, ast.Import) and any(alias.name == "outside" for alias in node.names):
+            return True
+        if isinstance(node, ast.FunctionDef) and FIXTURES & {arg.arg for arg in node.args.args}:
+            return True
+    return False
+
+
+def test_the_whole_run_runs_each_file_that_uses_the_data_without_it_too() -> None:
+    (pattern,) = re.findall(
+        r"grep -rlE --include='test_\*\.py' '([^']*)' tests", (TESTS / "run.sh").read_text()
+    )
+    sources = {path: path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py")}
+    users = {str(path.relative_to(ROOT)) for path, source in sources.items() if uses_data(source)}
+    found = {
+        str(path.relative_to(ROOT)) for path, source in sources.items() if re.search(pattern, source, re.M)
+    }
+    assert "tests/dl19/test_line.py" in users
+    assert users <= found
+
+
 @pytest.mark.parametrize(
     "line",
     [
