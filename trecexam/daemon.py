@@ -16,6 +16,7 @@ from trecexam.line.grading import Progress
 from trecexam.line.loader import TrackLoader
 from trecexam.outputs.update import update, warm_up
 from trecexam.outputs.updates import Update
+from trecexam.tables.text import plural
 from trecexam.track import TrackFolder, refuse_code, settings_caution
 from trecexam.watching.events import Hints, watching
 from trecexam.watching.settle import Settler
@@ -225,7 +226,7 @@ def describe(update: Update) -> str:
     """One line on what an update did."""
     counts = update.counts
     parts = [
-        f"{update.runs} runs",
+        plural(update.runs, "run"),
         f"{update.graded:,} cells graded" if update.graded else "nothing to grade",
     ]
     if update.cut:

@@ -30,14 +30,15 @@ def pool_cautions(track: LoadedTrack, measures: Iterable[MeasureLike]) -> tuple[
     if not names or not alone or not track.runs:
         return ()
     where = f" for {len(alone):,} of {plural(len(query_ids), 'query')}" if pool_judged else ""
-    helps = (
-        "adds nothing there, for lack of official judgments"
-        if pool_judged
-        else "adds the passages of official judgments"
-    )
+    if pool_judged:
+        helps = "`pool_judged` in [track] adds nothing there, for lack of official judgments"
+    elif track.official is None:
+        helps = "report with them how many runs were pooled, to which depth"
+    else:
+        helps = "`pool_judged` in [track] adds the passages of official judgments"
     return (
         f"do not compare {', '.join(names)} with values from another pool: this one has passages of "
-        f"{plural(len(track.runs), 'run')} alone{where}; `pool_judged` in [track] {helps}",
+        f"{plural(len(track.runs), 'run')} alone{where}; {helps}",
     )
 
 
@@ -92,10 +93,10 @@ def label_cautions(rows: Sequence[Qrel], source: object, measures: Iterable[Meas
     best = _best(rows)
     if not at_default or best <= 1:
         return ()
-    named = ", ".join(_names(_with_rel(each, best) for each in at_default))
+    named = ", ".join(_names(_with_rel(each, 2) for each in at_default))
     return (
-        f"{_count(at_default)} labels from 1 on, and those of {source} go up to {best}: {named} "
-        f"{'counts' if len(at_default) == 1 else 'count'} from {best} on",
+        f"{_count(at_default)} labels from 1 on, and those of {source} go up to {best}: write the label from "
+        f"which a passage is relevant, as in {named}",
     )
 
 

@@ -318,7 +318,7 @@ def _relabelled(name: str, *, counts: bool) -> bool:
 def _compared(track: TrackInputs) -> str:
     queries, judged = common_queries(track), track.judged_queries
     unjudged = [query_id for query_id in track.bank.query_ids if query_id not in judged]
-    line = f"compared over {len(queries):,} queries and {len(track.runs):,} runs"
+    line = f"compared over {plural(len(queries), 'query')} and {plural(len(track.runs), 'run')}"
     if unjudged:
         line += f"; without official judgments, and left out: {shorten_list(unjudged)}"
     others = len(judged) - len(queries)
