@@ -191,7 +191,7 @@ def test_a_bad_line_of_responses_loses_that_line_alone(
     with trecexam.open_track(small_track, grader=hash_grader) as track:
         status = track.status()
     assert (status["rejected"], status["lost"]) == (1, {lost: 1})
-    note = "runs/gen.jsonl: 1 of 3 responses rejected: queries without another score 0"
+    note = "runs/gen.jsonl: 1 of 3 responses rejected: a query left without a response scores 0"
     assert note in status["notes"]
     assert note in (small_track / "out" / "report.html").read_text()
 

@@ -131,7 +131,9 @@ class DroppedRuns:
             runs[path] = dropped.run
             if dropped.refused and dropped.responses:
                 n, total = len(dropped.refused), len(dropped.refused) + len(dropped.responses)
-                reason = f"{n:,} of {plural(total, 'response')} rejected: queries without another score 0"
+                reason = (
+                    f"{n:,} of {plural(total, 'response')} rejected: a query left without a response scores 0"
+                )
                 incomplete.append(located(shown, None, reason))
             known_by = texts if dropped.by_prompt else ""
             contents[path] = RunContent(path, self._files.stamp_of("run", path), known_by)
