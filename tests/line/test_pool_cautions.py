@@ -200,3 +200,11 @@ def test_the_first_measure_of_any_track_does_not_depend_on_the_pool(tmp_path: Pa
         assert list(board.measures) == names, label
         says = [line for line in board.cautions if "expected" in line]
         assert bool(says) == (label == "expected")
+
+
+def test_without_official_judgments_the_caution_names_a_remedy_that_there_is(small_track: Path) -> None:
+    (small_track / "qrels.txt").unlink()
+    with trecexam.open_track(small_track, grader=HashGrader()) as track:
+        track.update()
+        (caution,) = track.leaderboard().cautions
+    assert caution.endswith("of 3 runs alone; report with them how many runs were pooled, to which depth")

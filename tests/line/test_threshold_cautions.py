@@ -163,7 +163,7 @@ def test_evaluating_a_qrels_file_says_it_where_labels_go_beyond_1(
         names = ["-m", "P@2", "-m", "AP", "-m", "RR(rel=1)", "-m", "nDCG@2"]
         assert run(["evaluate", str(qrels), str(tmp_path / "x.run"), *names]) == 0
         line = (
-            f"P@2, AP count labels from 1 on, and those of {qrels} go up to 5: P(rel=5)@2, AP(rel=5) count "
-            "from 5 on"
+            f"P@2, AP count labels from 1 on, and those of {qrels} go up to 5: write the label from which a "
+            "passage is relevant, as in P(rel=2)@2, AP(rel=2)"
         )
         assert capsys.readouterr().err.splitlines() == ([line] if says else [])
