@@ -57,8 +57,23 @@ def test_no_flipped_bit_and_no_lost_or_added_byte_gives_another_payload(
         b"[" * 200_000,
         sealed("other.json", b"{}"),
         sealed("memory.json", b"{}") + b" ",
+        # A head that fits does not make the rest harmless.
+        sealed("memory.json", b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
+        sealed("memory.json", b'{"a": ' + b"[" * 200 + b"]" * 200 + b"}"),
+        sealed("memory.json", b"\xff"),
     ],
-    ids=["empty", "list", "half", "no head", "deep", "another file", "longer"],
+    ids=[
+        "empty",
+        "list",
+        "half",
+        "no head",
+        "deep",
+        "another file",
+        "longer",
+        "too deep",
+        "nested",
+        "no text",
+    ],
 )
 def test_of_a_memory_that_is_damaged_nothing_is_recalled(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "memory.json"

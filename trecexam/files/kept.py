@@ -44,8 +44,15 @@ def read_regular(path: Path, largest: int = LARGEST) -> bytes:
 
 def read_object(path: Path) -> dict[str, Any]:
     """The JSON object in a file of the track; empty where there is none, or it cannot be read."""
-    with contextlib.suppress(OSError, ValueError, RecursionError):
-        value = json.loads(read_regular(path))
+    try:
+        return _object(read_regular(path))
+    except OSError:
+        return {}
+
+
+def _object(content: bytes) -> dict[str, Any]:
+    with contextlib.suppress(ValueError, RecursionError):
+        value = json.loads(content)
         if isinstance(value, dict) and _is_shallow(value):
             return value
     return {}
@@ -95,7 +102,8 @@ def read_kept(path: Path, version: int = 1) -> bytes | None:
     try:
         with open_input(path) as file:
             head = file.read(HEAD)
-            if os.fstat(file.fileno()).st_size != HEAD + _length(head):
+            length = _length(head)
+            if length > LARGEST or os.fstat(file.fileno()).st_size != HEAD + length:
                 return None
             payload = file.read()
     except (OSError, ConversionError):
@@ -105,9 +113,7 @@ def read_kept(path: Path, version: int = 1) -> bytes | None:
 
 def recall(path: Path) -> dict[str, Any]:
     """The JSON object that `remember` kept; empty where it is missing or damaged."""
-    payload = read_kept(path)
-    value = {} if payload is None else json.loads(payload)
-    return value if isinstance(value, dict) else {}
+    return _object(read_kept(path) or b"")
 
 
 def remember(path: Path, value: dict[str, Any]) -> None:
