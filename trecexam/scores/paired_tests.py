@@ -160,6 +160,11 @@ def holm(p: ArrayLike) -> Floats:
     return adjusted
 
 
+def with_untested(p: Floats, n_hypotheses: int) -> Floats:
+    """p values, then a NaN for each hypothesis that was not tested: corrections count these, too."""
+    return np.concatenate([p, np.full(n_hypotheses - len(p), math.nan)])
+
+
 def corrected(p: Floats, correction: Correction) -> Floats:
     """p values adjusted for how many there are; a NaN counts among them, and stays NaN.
 

@@ -14,7 +14,15 @@ from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.letters import group_letters
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.measure_names import names_of
-from trecexam.scores.paired_tests import MOST_RUNS, Correction, PairedT, corrected, paired_t, randomisation_p
+from trecexam.scores.paired_tests import (
+    MOST_RUNS,
+    Correction,
+    PairedT,
+    corrected,
+    paired_t,
+    randomisation_p,
+    with_untested,
+)
 from trecexam.scores.ties import TIE_DECIMALS
 from trecexam.tables.table import Table, Value
 from trecexam.tables.text import shorten_list
@@ -284,8 +292,7 @@ def compare(
         second = np.full(len(first), at, np.intp)
     tests = paired_t(values, first, second)
     p = tests.p if permutations is None else randomisation_p(values, first, second, permutations, seed)
-    # Hypotheses without a p value count among those to correct for.
-    p_corrected = corrected(_padded(p, n_comparisons), correction)[: len(p)]
+    p_corrected = corrected(with_untested(p, n_comparisons), correction)[: len(p)]
     reject = p_corrected < alpha
     groups = {}
     if baseline is None:
@@ -293,10 +300,6 @@ def compare(
         different[first, second] = different[second, first] = reject
         groups = dict(zip(runs[:n_compared], group_letters(different), strict=True))
     return MeasureDifferences(measure, runs, first, second, tests._replace(p=p), p_corrected, reject, groups)
-
-
-def _padded(p: NDArray[np.float64], length: int) -> NDArray[np.float64]:
-    return np.concatenate([p, np.full(length - len(p), math.nan)])
 
 
 def _descending(mean: float) -> float:

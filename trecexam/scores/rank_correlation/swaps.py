@@ -19,7 +19,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trecexam.scores.paired_tests import holm, paired_p
+from trecexam.scores.paired_tests import holm, paired_p, with_untested
 from trecexam.scores.rank_correlation.ranks import checked, means, official_means
 from trecexam.scores.ties import TIE_DECIMALS
 
@@ -110,10 +110,8 @@ def find_swaps(runs: Sequence[str], rubric: ArrayLike, official: ArrayLike, most
     )
     p_rubric = paired_p(rubric_values)
     p_official = paired_p(official_values) if official_values.ndim == 2 else np.full(len(first), math.nan)
-    # Hypotheses without a p value count among those to adjust for.
-    untested = np.full(n_all_pairs - len(first), math.nan)
     holm_rubric, holm_official = (
-        holm(np.concatenate([p, untested]))[: len(first)] for p in (p_rubric, p_official)
+        holm(with_untested(p, n_all_pairs))[: len(first)] for p in (p_rubric, p_official)
     )
     significant = (holm_rubric < SIGNIFICANCE).astype(int) + (holm_official < SIGNIFICANCE)
     tested = ~(np.isnan(holm_rubric) | np.isnan(holm_official))
