@@ -10,12 +10,12 @@ import pytest
 import trecexam
 from trecexam.api import Track
 from trecexam.calls import on_folder, on_loaded, on_loader
-from trecexam.line.loaded import LoadedTrack
+from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
 from trecexam.track import TrackFolder
 
 
-def depth(track: LoadedTrack, more: int = 0, *, times: int = 1) -> int:
+def depth(track: Assessment, more: int = 0, *, times: int = 1) -> int:
     """The depth, and more."""
     return (track.config.track.depth + more) * times
 

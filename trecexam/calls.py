@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
-from trecexam.line.loaded import LoadedTrack
+from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
 from trecexam.track import TrackFolder
 
@@ -23,7 +23,7 @@ class OpenTrack(Protocol):
     _loader: TrackLoader
 
 
-def on_loaded(function: Callable[Concatenate[LoadedTrack, P], R]) -> Callable[Concatenate[OpenTrack, P], R]:
+def on_loaded(function: Callable[Concatenate[Assessment, P], R]) -> Callable[Concatenate[OpenTrack, P], R]:
     """A method that loads the track as it is now and calls `function` of it.
 
     Returns:

@@ -25,9 +25,9 @@ from scipy.stats import rankdata
 
 import trecexam
 from trecexam.graders.embedding import EmbeddingGrader
+from trecexam.line.assessment import Assessment
 from trecexam.line.encoder_cautions import encoder_agreements, highest_cosines
 from trecexam.line.evaluation import official_values
-from trecexam.line.loaded import LoadedTrack
 from trecexam.line.loader import TrackLoader
 from trecexam.scores.encoder_likeness import agreement, runs_like_encoder
 from trecexam.scores.rank_correlation.tau import tau_b_columns
@@ -195,7 +195,7 @@ def shift_rows(track: trecexam.Track, name: str, team_of: dict[str, str]) -> Ite
         )
 
 
-def cosine_runs(track: LoadedTrack) -> dict[str, np.ndarray]:
+def cosine_runs(track: Assessment) -> dict[str, np.ndarray]:
     """Runs that the encoder makes of the pool: their agreement with the grader's order on each query."""
     assert isinstance(track.grader, EmbeddingGrader)
     means = official_values(track, ["nDCG@10"]).matrix("nDCG@10").mean(axis=1)
@@ -223,7 +223,7 @@ def cosine_runs(track: LoadedTrack) -> dict[str, np.ndarray]:
 
 
 def with_encoders(
-    track: LoadedTrack, of_team: Sequence[str], own: dict[str, np.ndarray]
+    track: Assessment, of_team: Sequence[str], own: dict[str, np.ndarray]
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
     """The other runs' names, their agreements, those of the encoder's runs."""
     names, values = list(track.runs), encoder_agreements(track)
@@ -233,7 +233,7 @@ def with_encoders(
 
 
 def caution_rows(
-    track: LoadedTrack, name: str, of_team: Sequence[str], own: dict[str, np.ndarray]
+    track: Assessment, name: str, of_team: Sequence[str], own: dict[str, np.ndarray]
 ) -> Iterator[str]:
     names, others, ours = with_encoders(track, of_team, own)
     called = list(own) or list(of_team)
@@ -250,7 +250,7 @@ def caution_rows(
 
 
 def drawn_rows(
-    track: LoadedTrack, name: str, of_team: Sequence[str], own: dict[str, np.ndarray]
+    track: Assessment, name: str, of_team: Sequence[str], own: dict[str, np.ndarray]
 ) -> Iterator[str]:
     names, others, ours = with_encoders(track, of_team, own)
     called = list(own) or list(of_team)

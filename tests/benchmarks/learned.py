@@ -32,7 +32,7 @@ from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
 from trecexam.learning.arithmetic.process import KERNELS, Kernel
 from trecexam.learning.encoding import TrackVectors
 from trecexam.learning.learned_pool import gather_data, track_encoder
-from trecexam.line.loaded import LoadedTrack
+from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
 from trecexam.track import TrackFolder
 
@@ -104,7 +104,7 @@ def main(root: Path, wordllama: Path | None) -> None:
     RESULTS.write_text("\n".join(lines))
 
 
-def encoders(track: LoadedTrack, wordllama: Path | None) -> Iterator[TokenMeans | Reduced]:
+def encoders(track: Assessment, wordllama: Path | None) -> Iterator[TokenMeans | Reduced]:
     """What all-MiniLM-L6-v2 is compared with; no other sentence encoder is to be had without a network."""
     texts = [track.texts[doc] for doc in sorted(track.texts)]
     mini = track_encoder(track)

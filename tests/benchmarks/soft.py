@@ -25,7 +25,7 @@ from scipy.stats import kendalltau, t
 from trecexam.features.correlation.comparison import compare
 from trecexam.features.correlation.paired_scores import paired_scores
 from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, SoftCuts, link, probabilities, soft_link
-from trecexam.line.loaded import LoadedTrack
+from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
 from trecexam.line.official import official_judgments
 from trecexam.line.probable_ratings import probable_ratings
@@ -74,7 +74,7 @@ def main(root: Path) -> None:
     RESULTS.write_text("\n".join(lines) + "\n")
 
 
-def whole(track: LoadedTrack, label: str) -> list[str]:
+def whole(track: Assessment, label: str) -> list[str]:
     """Tau of all queries."""
     measures = [OFFICIAL, *(COVERS if label == "max" else ())]
     found = compare(track, measures, [OFFICIAL])
@@ -88,7 +88,7 @@ def whole(track: LoadedTrack, label: str) -> list[str]:
     return lines
 
 
-def differences(hard: LoadedTrack, expected: LoadedTrack) -> list[str]:
+def differences(hard: Assessment, expected: Assessment) -> list[str]:
     """Of tau, with intervals over queries."""
     lines = [
         "\n## Differences\n",
@@ -116,7 +116,7 @@ def differences(hard: LoadedTrack, expected: LoadedTrack) -> list[str]:
     return lines
 
 
-def unseen(track: LoadedTrack, cosines: Mapping[str, Floats]) -> list[str]:
+def unseen(track: Assessment, cosines: Mapping[str, Floats]) -> list[str]:
     """Cut points fitted on half of the queries, leaderboards of the other half."""
     rng = np.random.default_rng(0)
     taus: dict[str, list[float]] = {}
@@ -142,7 +142,7 @@ def unseen(track: LoadedTrack, cosines: Mapping[str, Floats]) -> list[str]:
     return [*lines, f"\nHigher than its counterpart, of {2 * SPLITS} halves: {', '.join(higher)}."]
 
 
-def other_models(track: LoadedTrack, cosines: Mapping[str, Floats]) -> list[str]:
+def other_models(track: Assessment, cosines: Mapping[str, Floats]) -> list[str]:
     """Why the probabilities are not a logistic around the hard cut points."""
     lines = ["\n## Other models of the probabilities\n"]
     lines += [
@@ -158,7 +158,7 @@ def other_models(track: LoadedTrack, cosines: Mapping[str, Floats]) -> list[str]
     return lines
 
 
-def seconds(track: LoadedTrack) -> list[str]:
+def seconds(track: Assessment) -> list[str]:
     """What it costs."""
     started = time.process_time()
     for sheet in track.sheets.values():
@@ -180,7 +180,7 @@ def seconds(track: LoadedTrack) -> list[str]:
     ]
 
 
-def cosines_of(track: LoadedTrack) -> dict[str, Floats]:
+def cosines_of(track: Assessment) -> dict[str, Floats]:
     """query_id -> cosines of its passages and items, of the judged queries."""
     cosines = {}
     for query_id in official_judgments(track).labels:
@@ -193,7 +193,7 @@ def cosines_of(track: LoadedTrack) -> dict[str, Floats]:
 
 
 def judged(
-    track: LoadedTrack, cosines: Mapping[str, Floats], query_ids: Sequence[str]
+    track: Assessment, cosines: Mapping[str, Floats], query_ids: Sequence[str]
 ) -> tuple[list[Floats], list[int]]:
     labels = official_judgments(track).labels
     given, judgments = [], []
@@ -207,7 +207,7 @@ def judged(
 
 
 def evaluated(
-    track: LoadedTrack,
+    track: Assessment,
     cosines: Mapping[str, Floats],
     query_ids: Sequence[str],
     cuts: Sequence[float],
@@ -231,7 +231,7 @@ def evaluated(
     return found | {f"`{name}`": tau(column, official) for name, column in zip(COVERS, covers.T, strict=True)}
 
 
-def means(track: LoadedTrack, judgments: Judged, names: Sequence[str]) -> Any:
+def means(track: Assessment, judgments: Judged, names: Sequence[str]) -> Any:
     evaluator = ColumnEvaluator([ir_measures.parse_measure(name) for name in names], judgments)
     return np.array([evaluator.values(run).mean(axis=0) for run in track.runs.values()])
 

@@ -22,11 +22,11 @@ from scipy.stats import kendalltau
 from trecexam.features.partial.partial import partial_standing
 from trecexam.graders.base import Answer, Cell, Grader
 from trecexam.learning.promise import promising_places
+from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import ItemPlaces, UsefulCells, item_places
 from trecexam.line.derived import DerivedValues
 from trecexam.line.evaluation import rubric_values
 from trecexam.line.grading import missing_cells
-from trecexam.line.loaded import LoadedTrack
 from trecexam.line.loader import TrackLoader
 from trecexam.line.sheets import MISSING
 from trecexam.line.value_cache import EvaluatedMeasures
@@ -56,7 +56,7 @@ class RevealingGrader:
         raise NotImplementedError
 
 
-def ungraded(track: LoadedTrack, share: str = "nothing", stop: object = None) -> LoadedTrack:
+def ungraded(track: Assessment, share: str = "nothing", stop: object = None) -> Assessment:
     """The track without its grades."""
     sheets = {
         q: replace(sheet, codes=np.full_like(sheet.codes, MISSING)) for q, sheet in track.sheets.items()
@@ -73,7 +73,7 @@ def ungraded(track: LoadedTrack, share: str = "nothing", stop: object = None) ->
 
 
 def revealed(
-    track: LoadedTrack, cells: UsefulCells | Iterable[Cell], full: LoadedTrack
+    track: Assessment, cells: UsefulCells | Iterable[Cell], full: Assessment
 ) -> list[tuple[str, int, int]]:
     """The cells as (query_id, row, column), in the order in which they are asked for."""
     columns = {
@@ -94,7 +94,7 @@ def revealed(
     return order
 
 
-def partly(track: LoadedTrack, full: LoadedTrack, order: Sequence[tuple[str, int, int]]) -> LoadedTrack:
+def partly(track: Assessment, full: Assessment, order: Sequence[tuple[str, int, int]]) -> Assessment:
     """The track with the grades of these cells; passages of the same text and equal items have them too."""
     codes = {q: sheet.codes.copy() for q, sheet in track.sheets.items()}
     known = {(full.sheets[q].texts[row], full.sheets[q].items[column].text, q) for q, row, column in order}
@@ -114,13 +114,11 @@ def partly(track: LoadedTrack, full: LoadedTrack, order: Sequence[tuple[str, int
     )
 
 
-def means(track: LoadedTrack) -> np.ndarray:
+def means(track: Assessment) -> np.ndarray:
     return rubric_values(track, MEASURES).array.mean(axis=1)
 
 
-def taus(
-    track: LoadedTrack, full: LoadedTrack, order: Sequence[tuple[str, int, int]], total: int
-) -> list[str]:
+def taus(track: Assessment, full: Assessment, order: Sequence[tuple[str, int, int]], total: int) -> list[str]:
     expected, cells = means(full), []
     for share in SHARES:
         if share * total > len(order) and share - len(order) / total > 0.1 and share < 1:
@@ -140,7 +138,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join([lines[0], "|---" * len(header) + "|", *lines[1:]])
 
 
-def intervals(full: LoadedTrack, places: ItemPlaces) -> Iterator[list[str]]:
+def intervals(full: Assessment, places: ItemPlaces) -> Iterator[list[str]]:
     """How often the final values lie in the intervals: all queries, and four times half of them at random."""
     rng = np.random.default_rng(0)
     halves = [sorted(rng.choice(list(full.sheets), len(full.sheets) // 2, replace=False)) for _ in range(4)]
@@ -176,7 +174,7 @@ def intervals(full: LoadedTrack, places: ItemPlaces) -> Iterator[list[str]]:
             ]
 
 
-def of_queries(track: LoadedTrack, queries: Sequence[str]) -> LoadedTrack:
+def of_queries(track: Assessment, queries: Sequence[str]) -> Assessment:
     bank = replace(track.bank, items={q: track.bank.items[q] for q in queries})
     return replace(
         track,

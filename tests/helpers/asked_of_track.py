@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from trecexam.errors import TrecexamError
-from trecexam.line.loaded import LoadedTrack
+from trecexam.line.assessment import Assessment
 
 
-def counted(track: LoadedTrack, query_id: str) -> int:
+def counted(track: Assessment, query_id: str) -> int:
     """How many passages the query has in the pool."""
     return len(track.sheets[query_id].doc_ids)
 
 
-def refused(track: LoadedTrack) -> None:
+def refused(track: Assessment) -> None:
     raise TrecexamError("so it is", path="somewhere")

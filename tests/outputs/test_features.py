@@ -9,7 +9,7 @@ import pytest
 from support import HashGrader
 
 import trecexam
-from trecexam.line.loaded import LoadedTrack
+from trecexam.line.assessment import Assessment
 from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.outputs import outputs
 from trecexam.tables.section import FeatureReport, ReportPart
@@ -21,10 +21,10 @@ def test_a_feature_is_in_the_outputs_and_in_the_report_by_what_it_declares(
     html = tmp_path / "section.html"
     html.write_text('<p class="note">{{ names|join(", ") }}</p>\n')
 
-    def files(track: LoadedTrack) -> Mapping[str, bytes]:
+    def files(track: Assessment) -> Mapping[str, bytes]:
         return {"names.txt": "\n".join(track.runs).encode()}
 
-    def report(track: LoadedTrack) -> FeatureReport:
+    def report(track: Assessment) -> FeatureReport:
         names = {"names": ["<b>", *track.runs]}
         return FeatureReport(
             (

@@ -18,8 +18,8 @@ import pytest
 from support import ROOT, HashGrader, hashed_rating, make_small_track, write_run
 
 import trecexam
+from trecexam.line.assessment import Assessment
 from trecexam.line.inputs import InputReader
-from trecexam.line.loaded import LoadedTrack
 from trecexam.line.output_files import OutputFiles
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.outputs import outputs
@@ -54,7 +54,7 @@ def recording(
     made: list[str] = []
 
     def spied(group: OutputFiles) -> OutputFiles:
-        def make(track: LoadedTrack) -> Mapping[str, bytes]:
+        def make(track: Assessment) -> Mapping[str, bytes]:
             before(group.names[0])
             contents = group.make(track)
             made.extend(contents)

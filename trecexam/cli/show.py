@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trecexam.api import Track
+    from trecexam.line.assessment import Assessment
     from trecexam.line.grading import Progress
-    from trecexam.line.loaded import LoadedTrack
     from trecexam.line.sheets import Counts
 
 #: Seconds between log lines of long work that has no terminal to draw on.
@@ -128,7 +128,7 @@ def _encodable(text: str) -> str:
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
-def human(track: Track | LoadedTrack) -> None:
+def human(track: Track | Assessment) -> None:
     """Says how much of what is shown people rated, if they did."""
     summary = track.override_summary()
     if summary["who"]:

@@ -14,7 +14,7 @@ from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
 from trecexam.learning.encoding import Encoded, TrackVectors
 from trecexam.learning.language import odd_languages
 from trecexam.learning.ratings import cell_ratings, mean_ratings
-from trecexam.line.loaded import LoadedTrack
+from trecexam.line.assessment import Assessment
 from trecexam.line.official import Official
 from trecexam.tables.text import plural, shorten_list
 
@@ -36,7 +36,7 @@ class Gathered(NamedTuple):
 
 
 def gather(
-    track: LoadedTrack,
+    track: Assessment,
     vectors: TrackVectors,
     official: Official | None,
     *,
@@ -127,7 +127,7 @@ def gather(
     )
 
 
-def odd_judgments(track: LoadedTrack, official: Official) -> Iterator[str]:
+def odd_judgments(track: Assessment, official: Official) -> Iterator[str]:
     """What of the judgments is not learned from, a line each."""
     yield from official.warnings()
     outside = [
@@ -154,7 +154,7 @@ def odd_judgments(track: LoadedTrack, official: Official) -> Iterator[str]:
         )
 
 
-def odd_texts(track: LoadedTrack, queries: Sequence[PooledQueryToLearn], model: str) -> Iterator[str]:
+def odd_texts(track: Assessment, queries: Sequence[PooledQueryToLearn], model: str) -> Iterator[str]:
     """What of the pool cannot be learned of, or hardly by this encoder, a line each."""
     unknown = sum(int(np.isnan(np.delete(query.judgments, query.rows)).sum()) for query in queries)
     if unknown:
@@ -169,9 +169,9 @@ def odd_texts(track: LoadedTrack, queries: Sequence[PooledQueryToLearn], model: 
     yield from odd_languages(sample, (track.query_texts[q.passages.query_id] for q in queries), model)
 
 
-def _asks(track: LoadedTrack, query_id: str) -> bool:
+def _asks(track: Assessment, query_id: str) -> bool:
     return bool(track.query_texts.get(query_id, "").strip())
 
 
-def _has_text(track: LoadedTrack, doc_id: str) -> bool:
+def _has_text(track: Assessment, doc_id: str) -> bool:
     return bool(track.texts.get(doc_id, "").strip())

@@ -19,8 +19,8 @@ from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
 from trecexam.learning.arithmetic.retrieval import retrieved_alike
 from trecexam.learning.encoding import Encoded, Encoder
 from trecexam.learning.learned_pool import LearnedPool, learn_pool
+from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import NO_RUNS
-from trecexam.line.loaded import LoadedTrack
 from trecexam.scores.correlation import half_width
 from trecexam.scores.ties import TIE_DECIMALS
 from trecexam.tables.table import Table
@@ -118,7 +118,7 @@ class LearnedBoard:
 
 
 def learned_leaderboard(
-    track: LoadedTrack,
+    track: Assessment,
     *,
     these_queries: bool = False,
     source: Path | str | None = None,
@@ -152,7 +152,7 @@ def learned_leaderboard(
 
 
 def board_of(
-    track: LoadedTrack, pool: LearnedPool, *, these_queries: bool = False, draws: int = DRAWS, seed: int = 0
+    track: Assessment, pool: LearnedPool, *, these_queries: bool = False, draws: int = DRAWS, seed: int = 0
 ) -> LearnedBoard:
     """As `learned_leaderboard`, of what was learned of the track; it must have runs."""
     queries, min_relevant = pool.data.queries, track.config.scores.min_relevant

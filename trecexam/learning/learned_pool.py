@@ -22,7 +22,7 @@ from trecexam.learning.arithmetic.steps import C
 from trecexam.learning.encoding import Encoded, Encoder, TrackVectors
 from trecexam.learning.gather import Gathered, gather, odd_judgments, odd_texts
 from trecexam.learning.peoples_labels import with_peoples_labels
-from trecexam.line.loaded import LoadedTrack
+from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
 from trecexam.line.official import Official, official_judgments
 from trecexam.line.stored_grades import unusable_lines
@@ -84,7 +84,7 @@ class LearnedPool:
 
 
 def learn_pool(
-    track: LoadedTrack,
+    track: Assessment,
     *,
     source: Path | str | None = None,
     encoder: str | Encoder | None = None,
@@ -124,7 +124,7 @@ def learn_pool(
 
 
 def gather_data(
-    track: LoadedTrack,
+    track: Assessment,
     *,
     source: Path | str | None = None,
     encoder: str | Encoder | None = None,
@@ -182,7 +182,7 @@ def gather_data(
     )
 
 
-def track_encoder(track: LoadedTrack, model: str | None = None) -> TextEncoder:
+def track_encoder(track: Assessment, model: str | None = None) -> TextEncoder:
     """What a track's texts are encoded with: else than asked for, the embedding grader's own model.
 
     Args:
@@ -199,7 +199,7 @@ def track_encoder(track: LoadedTrack, model: str | None = None) -> TextEncoder:
 
 
 def _gathered(
-    pools: Sequence[tuple[LoadedTrack, Official | None]],
+    pools: Sequence[tuple[Assessment, Official | None]],
     encoder: Encoder,
     progress: Encoded | None,
     *,
@@ -211,7 +211,7 @@ def _gathered(
     ]
 
 
-def people_judgments(track: LoadedTrack) -> tuple[Official | None, int]:
+def people_judgments(track: Assessment) -> tuple[Official | None, int]:
     """The track's judgments and what people say beside them, see `with_peoples_labels`.
 
     Raises:
@@ -220,7 +220,7 @@ def people_judgments(track: LoadedTrack) -> tuple[Official | None, int]:
     return with_peoples_labels(track, _official(track, needed=False))
 
 
-def _official(track: LoadedTrack, *, needed: bool) -> Official | None:
+def _official(track: Assessment, *, needed: bool) -> Official | None:
     """The track's judgments.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from converters.records import Qrel
-from trecexam.line.loaded import LoadedTrack
+from trecexam.line.assessment import Assessment
 from trecexam.line.official import Official
 from trecexam.line.relevance import relevance_thresholds
 
@@ -29,7 +29,7 @@ def label_of_rating(
     return side[(2 * place * (len(side) - 1) + n - 1) // max(1, 2 * (n - 1))]
 
 
-def with_peoples_labels(track: LoadedTrack, official: Official | None) -> tuple[Official | None, int]:
+def with_peoples_labels(track: Assessment, official: Official | None) -> tuple[Official | None, int]:
     """The judgments, with what people say of pooled passages that have none; and of how many that is.
 
     Judgments on the scale of [judging] are on that of the official ones, and stay as they are; ratings on the

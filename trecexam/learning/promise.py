@@ -8,15 +8,15 @@ from converters.errors import StoppedError
 from trecexam.errors import TrecexamError
 from trecexam.learning.encoding import Encoded, Encoder, TrackVectors
 from trecexam.learning.learned_pool import track_encoder
+from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import ItemPlaces, item_places, places_by, ranks_items
-from trecexam.line.loaded import LoadedTrack
 
 #: So many missing cells are worth a minute of encoding.
 WORTH_ENCODING = 1_000
 
 
 def promising_places(
-    track: LoadedTrack,
+    track: Assessment,
     stop: Callable[[], bool] | None = None,
     progress: Encoded | None = None,
     encoder: Encoder | None = None,

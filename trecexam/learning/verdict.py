@@ -15,7 +15,7 @@ from trecexam.files.kept import read_kept, write_kept
 from trecexam.files.stamps import stamp
 from trecexam.graders.base import identity_digest
 from trecexam.learning.learned_pool import track_encoder
-from trecexam.line.loaded import LoadedTrack
+from trecexam.line.assessment import Assessment
 from trecexam.line.official import Official, official_judgments
 
 #: Ways to fill; beside them "label:1", the same label for each passage.
@@ -85,7 +85,7 @@ def best_way(splits: Sequence[SplitFigures]) -> str:
     return max(unbeaten, key=lambda way: means[way][0], default=LEARNED)
 
 
-def verdict_basis(track: LoadedTrack, official: Official, encoder: Mapping[str, Any]) -> dict[str, str]:
+def verdict_basis(track: Assessment, official: Official, encoder: Mapping[str, Any]) -> dict[str, str]:
     """What a verdict hangs on, as digests.
 
     Args:
@@ -115,7 +115,7 @@ def keep_verdict(folder: Path, verdict: Verdict) -> None:
     write_kept(folder / FILE, f"{verdict.model_dump_json(indent=1)}\n".encode())
 
 
-def kept_verdict(track: LoadedTrack, official: Official | None = None) -> tuple[Verdict | None, str | None]:
+def kept_verdict(track: Assessment, official: Official | None = None) -> tuple[Verdict | None, str | None]:
     """The verdict, where it is of these judgments, the track's encoder and its grader.
 
     Args:
@@ -144,7 +144,7 @@ def kept_verdict(track: LoadedTrack, official: Official | None = None) -> tuple[
 _NAMES: Mapping[str, str] = {"judgments": "judgments", "encoder": "encoders", "grader": "graders"}
 
 
-def _again(track: LoadedTrack, why: str) -> str:
+def _again(track: Assessment, why: str) -> str:
     command = CHECK.format(track.folder.root)
     return f"the kept cross-validation {why}: {command} with what is here now makes another"
 

@@ -14,11 +14,11 @@ from trecexam.tables.text import plural
 if TYPE_CHECKING:
     from ir_measures import Measure
 
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.line.measure_names import MeasureLike
 
 
-def pool_cautions(track: LoadedTrack, measures: Iterable[MeasureLike]) -> tuple[str, ...]:
+def pool_cautions(track: Assessment, measures: Iterable[MeasureLike]) -> tuple[str, ...]:
     """A line on measures that depend on the pool, where the pool is of the track's runs alone.
 
     With `pool_judged` it is not: it holds the judged passages, too. The line is then about the queries
@@ -63,7 +63,7 @@ def rating_cautions(config: TrackConfig, measures: Iterable[MeasureLike]) -> tup
     )
 
 
-def judgment_cautions(track: LoadedTrack, measures: Sequence[MeasureLike] | None = None) -> tuple[str, ...]:
+def judgment_cautions(track: Assessment, measures: Sequence[MeasureLike] | None = None) -> tuple[str, ...]:
     """A line on official measures that count from 1 on, where `min_relevant` is another or was never set.
 
     Where it was not set, it is said of graded judgments alone.

@@ -13,7 +13,7 @@ import numpy as np
 
 from trecexam.bank.model import asked_digest
 from trecexam.graders.base import Answer, Cell
-from trecexam.line.loaded import LoadedTrack
+from trecexam.line.assessment import Assessment
 from trecexam.line.pool import PooledQuery
 from trecexam.line.sheets import MISSING, GradeSheet
 from trecexam.scores.measures import COVER, DIVERSITY, measure
@@ -46,7 +46,7 @@ class MissingRow(NamedTuple):
         """What tells it from others: the query and the text."""
         return self.sheet.query_id, self.sheet.texts[self.row]
 
-    def cell(self, track: LoadedTrack, column: int) -> Cell:
+    def cell(self, track: Assessment, column: int) -> Cell:
         """The cell at this column."""
         sheet, text = self.sheet, self.sheet.texts[self.row]
         assert text is not None
@@ -55,7 +55,7 @@ class MissingRow(NamedTuple):
 
 
 def missing_rows(
-    track: LoadedTrack, only: Mapping[str, Collection[str]] | None = None
+    track: Assessment, only: Mapping[str, Collection[str]] | None = None
 ) -> Iterator[MissingRow]:
     """Every cell that has a text and no grade of any kind, a passage at a time; equal cells once.
 
@@ -88,13 +88,13 @@ def missing_rows(
                 yield MissingRow(sheet, row, columns, shared[columns])
 
 
-def is_useful(track: LoadedTrack) -> bool:
+def is_useful(track: Assessment) -> bool:
     """Whether the most useful cells are graded first, and outputs are written along the way."""
     order = track.config.cells.order
     return track.traits.cells_share is not None if order is None else order == "useful"
 
 
-def ranks_items(track: LoadedTrack) -> bool:
+def ranks_items(track: Assessment) -> bool:
     """Whether the cells of a passage are put in an order, and may be parted."""
     share = track.traits.cells_share
     if share == "prompts":
@@ -103,7 +103,7 @@ def ranks_items(track: LoadedTrack) -> bool:
     return is_useful(track) and share != "answer"
 
 
-def cell_scores(track: LoadedTrack, places: ItemPlaces) -> Mapping[str, NDArray[np.float64]]:
+def cell_scores(track: Assessment, places: ItemPlaces) -> Mapping[str, NDArray[np.float64]]:
     """query_id -> how useful each cell is, shape (passages, items): the weight of the passage, see
     `retrieved_weights`, divided by the place of the item among those of the passage, counted from 1.
     """
@@ -118,7 +118,7 @@ def places_by(promise: NDArray[np.floating]) -> NDArray[np.intp]:
     return np.argsort(np.argsort(-promise, axis=1, kind="stable"), axis=1, kind="stable")
 
 
-def item_places(track: LoadedTrack) -> ItemPlaces:
+def item_places(track: Assessment) -> ItemPlaces:
     """Items by the words that they share with a passage; those that few passages have weigh more."""
     return {
         query_id: places_by(
@@ -146,7 +146,7 @@ def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.casefold())
 
 
-def settled(track: LoadedTrack, sheet: GradeSheet) -> NDArray[np.bool_]:
+def settled(track: Assessment, sheet: GradeSheet) -> NDArray[np.bool_]:
     """Of each passage whether no missing rating can change its label, or its label has reached `stop`."""
     ratings = track.ratings((sheet.query_id,))[0]
     by_people = np.array([doc_id in ratings.human for doc_id in sheet.doc_ids], np.bool_)
@@ -157,7 +157,7 @@ def settled(track: LoadedTrack, sheet: GradeSheet) -> NDArray[np.bool_]:
     return np.asarray(by_people | (reached >= track.config.scores.min_answers))
 
 
-def _level(track: LoadedTrack) -> int | None:
+def _level(track: Assessment) -> int | None:
     """The rating from which on more of it changes nothing; None where labels are numbers of items."""
     stop = track.config.cells.stop
     if isinstance(stop, int):
@@ -165,7 +165,7 @@ def _level(track: LoadedTrack) -> int | None:
     return track.traits.scale.max_rating if track.config.scores.label == "max" else None
 
 
-def left_out_cells(track: LoadedTrack) -> Mapping[str, NDArray[np.bool_]]:
+def left_out_cells(track: Assessment) -> Mapping[str, NDArray[np.bool_]]:
     """query_id -> which cells without a grade `stop` leaves out, by passage and item; {} where unset."""
     if track.config.cells.stop is None or track.traits.cells_share == "answer":
         return {}
@@ -178,17 +178,17 @@ def left_out_cells(track: LoadedTrack) -> Mapping[str, NDArray[np.bool_]]:
     return left_out
 
 
-def count_left_out(track: LoadedTrack) -> int:
+def count_left_out(track: Assessment) -> int:
     """How many cells without a grade `stop` leaves out."""
     return sum(int(cells.sum()) for cells in left_out_cells(track).values())
 
 
-def _uses(track: LoadedTrack) -> Counter[bytes]:
+def _uses(track: Assessment) -> Counter[bytes]:
     """How many queries ask an item."""
     return Counter(asked_digest(item) for sheet in track.sheets.values() for item in sheet.items)
 
 
-def left_out_cautions(track: LoadedTrack) -> tuple[str, ...]:
+def left_out_cautions(track: Assessment) -> tuple[str, ...]:
     """A line on the cells that `stop` left out, and on the track's measures that need them."""
     count, stop = count_left_out(track), track.config.cells.stop
     if not count:
@@ -224,7 +224,7 @@ class UsefulCells:
 
     def __init__(
         self,
-        track: LoadedTrack,
+        track: Assessment,
         only: Mapping[str, Collection[str]] | None = None,
         places: ItemPlaces | None = None,
         *,

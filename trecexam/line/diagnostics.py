@@ -9,7 +9,7 @@ from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Rejected
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.line.track_inputs import TrackInputs
     from trecexam.track import TrackFolder
 
@@ -44,7 +44,7 @@ def without_text(
             )
 
 
-def nothing_graded(track: LoadedTrack) -> str:
+def nothing_graded(track: Assessment) -> str:
     """Why no passage of the pool has a rating, and what to do."""
     counts = track.counts
     asked = counts.unparsed + counts.refused + counts.error
@@ -59,7 +59,7 @@ def nothing_graded(track: LoadedTrack) -> str:
     return f"nothing is graded yet; `trecexam watch {track.folder.root} --once` grades"
 
 
-def resolve_min_rating(track: LoadedTrack, asked: int | None) -> int:
+def resolve_min_rating(track: Assessment, asked: int | None) -> int:
     if asked is None:
         return track.config.scores.min_rating
     most = track.traits.scale.max_rating

@@ -13,11 +13,11 @@ from trecexam.tables.text import plural, shorten_list
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.line.sheets import GradeSheet
 
 
-def encoder_cautions(track: LoadedTrack) -> tuple[str, ...]:
+def encoder_cautions(track: Assessment) -> tuple[str, ...]:
     """A line that names the runs nearer to the grader's encoder than chance allows, see `runs_like_encoder`.
 
     A passage's cosine is its highest over the query's items, as its label is its best rating.
@@ -35,12 +35,12 @@ def encoder_cautions(track: LoadedTrack) -> tuple[str, ...]:
     )
 
 
-def _runs_like_encoder(track: LoadedTrack) -> tuple[str, ...]:
+def _runs_like_encoder(track: Assessment) -> tuple[str, ...]:
     names = list(track.runs)
     return tuple(names[row] for row in runs_like_encoder(encoder_agreements(track)))
 
 
-def encoder_agreements(track: LoadedTrack) -> NDArray[np.float64]:
+def encoder_agreements(track: Assessment) -> NDArray[np.float64]:
     """How far each run ranks as the grader's encoder does, shape (runs, queries): see `agreement`."""
     agreements = np.full((len(track.runs), len(track.sheets)), np.nan)
     for column, (query_id, sheet) in enumerate(track.sheets.items()):
@@ -55,7 +55,7 @@ def encoder_agreements(track: LoadedTrack) -> NDArray[np.float64]:
     return agreements
 
 
-def highest_cosines(track: LoadedTrack, sheet: GradeSheet) -> NDArray[np.float64]:
+def highest_cosines(track: Assessment, sheet: GradeSheet) -> NDArray[np.float64]:
     """Each passage's highest cosine, NaN where it has none."""
     cosines = track.grades.cosines(sheet)
     if cosines is None or not cosines.shape[1]:

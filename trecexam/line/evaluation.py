@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from converters.run import Run
 from trecexam.errors import TrecexamError, did_you_mean
+from trecexam.line.assessment import Assessment
 from trecexam.line.cautions import judgment_cautions, pool_cautions, rating_cautions
-from trecexam.line.loaded import LoadedTrack
 from trecexam.line.measure_names import names_of
 from trecexam.line.measures import (
     above_scale,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def rubric_values(
-    track: LoadedTrack, measures: Sequence[str] | None = None, *, min_rating: int | None = None
+    track: Assessment, measures: Sequence[str] | None = None, *, min_rating: int | None = None
 ) -> MeasureValues:
     """The runs' values on the rubric labels, over all queries of the bank.
 
@@ -75,7 +75,7 @@ def rubric_values(
     return values if computed == all_measures else _with_support(track, values, _printed(all_measures))
 
 
-def _with_support(track: LoadedTrack, values: MeasureValues, names: Sequence[str]) -> MeasureValues:
+def _with_support(track: Assessment, values: MeasureValues, names: Sequence[str]) -> MeasureValues:
     """The values of these measures, those of support among them.
 
     Raises:
@@ -94,7 +94,7 @@ def _with_support(track: LoadedTrack, values: MeasureValues, names: Sequence[str
 
 
 def official_values(
-    track: LoadedTrack, measures: Sequence[str] | None = None, query_ids: Collection[str] | None = None
+    track: Assessment, measures: Sequence[str] | None = None, query_ids: Collection[str] | None = None
 ) -> MeasureValues:
     """The runs' values on the official judgments.
 
@@ -127,7 +127,7 @@ def official_values(
     return _values(track, cache, computed, tokens, prepare)
 
 
-def check_runs(track: LoadedTrack, runs: Collection[str] | None) -> None:
+def check_runs(track: Assessment, runs: Collection[str] | None) -> None:
     """Refuses names of runs that the track does not have.
 
     Raises:
@@ -142,7 +142,7 @@ def check_runs(track: LoadedTrack, runs: Collection[str] | None) -> None:
 
 
 def values_of_runs(
-    track: LoadedTrack,
+    track: Assessment,
     measures: Sequence[MeasureLike] | None = None,
     *,
     official: bool = False,
@@ -164,7 +164,7 @@ def values_of_runs(
 
 
 def leaderboard(
-    track: LoadedTrack,
+    track: Assessment,
     measures: Sequence[MeasureLike] | None = None,
     *,
     official: bool = False,
@@ -206,7 +206,7 @@ def leaderboard(
     return replace(board, cautions=cautions)
 
 
-def _unsupported(track: LoadedTrack, board: Leaderboard) -> tuple[str, ...]:
+def _unsupported(track: Assessment, board: Leaderboard) -> tuple[str, ...]:
     """A line on runs that are no generated responses, by measures of what these cite."""
     of_support = [name for name in board.measures if name in SUPPORT]
     ranked = [row for row in board.rows if row.run not in track.responses]
@@ -216,7 +216,7 @@ def _unsupported(track: LoadedTrack, board: Leaderboard) -> tuple[str, ...]:
     return (f"{some}: no generated responses, so 0 in {', '.join(of_support)}",)
 
 
-def own_leaderboard(track: LoadedTrack) -> Leaderboard:
+def own_leaderboard(track: Assessment) -> Leaderboard:
     """The leaderboard by the track's own measures."""
     return track.derived("leaderboard", ("cells", "people", "runs", "settings"), lambda: leaderboard(track))
 
@@ -244,7 +244,7 @@ def _prepared(
 
 
 def _values(
-    track: LoadedTrack,
+    track: Assessment,
     cache: ValueCache,
     measures: Sequence[Measure],
     tokens: Mapping[str, Hashable],

@@ -15,11 +15,11 @@ from trecexam.scores.chances import RATINGS, Opinions
 from trecexam.scores.ratings import MAX_RATING, MISSING, QueryRatings
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.scores.chances import Opinions
 
 
-def grader_probabilities(track: LoadedTrack, queries: Sequence[QueryRatings]) -> Iterator[Opinions]:
+def grader_probabilities(track: Assessment, queries: Sequence[QueryRatings]) -> Iterator[Opinions]:
     """The opinions on each query's cells, in the order of the queries.
 
     Args:
@@ -46,7 +46,7 @@ def grader_probabilities(track: LoadedTrack, queries: Sequence[QueryRatings]) ->
         yield Opinions(stated, others)
 
 
-def _ratings(track: LoadedTrack, graders: Sequence[int], cells: Sequence[Mapping[str, Any]]) -> Any:
+def _ratings(track: Assessment, graders: Sequence[int], cells: Sequence[Mapping[str, Any]]) -> Any:
     """What each of these graders said of cells of one item, shape (n_graders, n_cells); -1 where nothing."""
     store = track.grades.store
     item = store.item_ids([bytes.fromhex(cells[0]["item_sha256"])])[0]
@@ -62,7 +62,7 @@ def _ratings(track: LoadedTrack, graders: Sequence[int], cells: Sequence[Mapping
     return ratings
 
 
-def _others(track: LoadedTrack) -> list[int]:
+def _others(track: Assessment) -> list[int]:
     """The graders, other than the track's, that ever graded here on the same scale."""
     own, best = identity_json(track.grader.identity), track.traits.scale.max_rating
     return [

@@ -22,8 +22,8 @@ from trecexam.graders.base import (
     identity_json,
 )
 from trecexam.graders.traits import UsageMeter, traits_of
+from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import ItemPlaces, UsefulCells, is_useful, missing_rows
-from trecexam.line.loaded import LoadedTrack
 from trecexam.line.paces import paced_time, remember_pace
 from trecexam.line.sheets import CODES, MISSING
 from trecexam.line.store import GradeRow, GradeStore
@@ -48,7 +48,7 @@ class Progress(NamedTuple):
     cells: int
 
 
-def missing_cells(track: LoadedTrack, only: Mapping[str, Collection[str]] | None = None) -> Iterator[Cell]:
+def missing_cells(track: Assessment, only: Mapping[str, Collection[str]] | None = None) -> Iterator[Cell]:
     """Every cell that has a text and no grade of any kind, passage by passage; equal cells once.
 
     Args:
@@ -59,12 +59,12 @@ def missing_cells(track: LoadedTrack, only: Mapping[str, Collection[str]] | None
             yield row.cell(track, column)
 
 
-def count_missing(track: LoadedTrack, only: Mapping[str, Collection[str]]) -> int:
+def count_missing(track: Assessment, only: Mapping[str, Collection[str]]) -> int:
     """How many cells of these passages the grader would be asked about: equal ones once."""
     return sum(len(row.columns) for row in missing_rows(track, only))
 
 
-def with_recorded_answers(track: LoadedTrack) -> LoadedTrack:
+def with_recorded_answers(track: Assessment) -> Assessment:
     """The track with what its grader says now of cells without a grade, which is stored nowhere.
 
     For graders that run no model: what they say is recorded already.
@@ -105,7 +105,7 @@ class Grading:
 
     def run(
         self,
-        track: LoadedTrack,
+        track: Assessment,
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
         only: Mapping[str, Collection[str]] | None = None,
@@ -203,7 +203,7 @@ class Grading:
 
     def _ordered(
         self,
-        track: LoadedTrack,
+        track: Assessment,
         only: Mapping[str, Collection[str]] | None,
         places: ItemPlaces | None,
         *,
@@ -220,7 +220,7 @@ class Grading:
             return None
         return {"this_update": meter.as_json(self._used), "total": meter.as_json(self._used_before())}
 
-    def estimate(self, track: LoadedTrack) -> Estimate:
+    def estimate(self, track: Assessment) -> Estimate:
         """What it would take to grade all cells without a grade; asks nobody."""
         return self.estimate_cells(missing_cells(track), track.counts.missing)
 

@@ -12,15 +12,15 @@ from trecexam.graders.sampling import MeasuredTime, measured
 from trecexam.graders.traits import traits_of
 from trecexam.graders.writing.asking import runs_here
 from trecexam.graders.written import WritingGrader
+from trecexam.line.assessment import Assessment
 from trecexam.line.grading import missing_cells
-from trecexam.line.loaded import LoadedTrack
 from trecexam.line.loader import TrackLoader
 
 #: The graders of [support] that run a model in this process.
 _GRADE_HERE = ("embedding", "seq2seq", "causal")
 
 
-def measure_time(loader: TrackLoader, track: LoadedTrack | None = None) -> MeasuredTime | None:
+def measure_time(loader: TrackLoader, track: Assessment | None = None) -> MeasuredTime | None:
     """Grades up to 85 passages as they come, and extrapolates; None where that could cost or runs elsewhere.
 
     Only graders that come with trecexam, count no tokens and run in this process are asked.

@@ -1,4 +1,4 @@
-"""From a track folder to a `LoadedTrack`, again and again; unchanged parts are shared with the one before."""
+"""From a track folder to a `Assessment`, again and again; unchanged parts are shared with the one before."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from trecexam.graders.base import Estimate
 from trecexam.graders.support import create_support
 from trecexam.graders.traits import GraderTraits
 from trecexam.graders.writing.base import naming
+from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import ItemPlaces
 from trecexam.line.derived import DerivedValues
 from trecexam.line.grading import Graded, Grading, Progress
 from trecexam.line.inputs import InputReader
-from trecexam.line.loaded import LoadedTrack
 from trecexam.line.measures import check_importance, check_measures
 from trecexam.line.overrides import resolve
 from trecexam.line.sheets import GradeSheet
@@ -67,7 +67,7 @@ class TrackLoader:
         self._kept = DerivedValues()
         self._texts: Texts = share_with[0]._texts if share_with else Texts(folder)
         #: The track as it was loaded last, and the state of its inputs.
-        self._last: tuple[object, LoadedTrack] | None = None
+        self._last: tuple[object, Assessment] | None = None
 
     def __enter__(self) -> TrackLoader:
         return self
@@ -153,7 +153,7 @@ class TrackLoader:
         depth: int | None = None,
         bank_files: Sequence[Path] | None = None,
         select_runs: Callable[[TrackInputs], TrackInputs] | None = None,
-    ) -> LoadedTrack:
+    ) -> Assessment:
         """The track as it is now; grades nothing. Where no input changed, it is the one of the last call.
 
         Args:
@@ -184,7 +184,7 @@ class TrackLoader:
         depth: int | None = None,
         bank_files: Sequence[Path] | None = None,
         select_runs: Callable[[TrackInputs], TrackInputs] | None = None,
-    ) -> LoadedTrack:
+    ) -> Assessment:
         check_measures(self.config, self.folder.config_path)
         inputs, digests = steady_inputs(self.inputs, hold, bank_files)
         n_runs = len(inputs.runs)
@@ -221,7 +221,7 @@ class TrackLoader:
         judgments = resolve(inputs.judged, shown, *known, judging.best or 0, judging.rule, own_scale=True)
         grades = StoredGrades(self.store, self.grader, self.track_grader.kept_codes)
         self._sheets = sheets_of(self._sheets, grades, inputs.bank, pool, overrides)
-        return LoadedTrack(
+        return Assessment(
             **{field.name: getattr(inputs, field.name) for field in fields(TrackInputs)},
             folder=self.folder,
             config=self.config,
@@ -260,13 +260,13 @@ class TrackLoader:
         statements = statements_of(inputs.responses, citations)
         return load_support(statements, citations, self._texts, StoredGrades(self.store, self.support_grader))
 
-    def refreshed(self, track: LoadedTrack) -> LoadedTrack:
+    def refreshed(self, track: Assessment) -> Assessment:
         """The same track with the grades that came since for cells without one, or with an error."""
         grades = StoredGrades(self.store, self.grader)
         self._sheets = with_new_grades(track.sheets, grades)
         return self._followed(track, replace(track, sheets=self._sheets, grades=grades))
 
-    def _followed(self, track: LoadedTrack, fresh: LoadedTrack) -> LoadedTrack:
+    def _followed(self, track: Assessment, fresh: Assessment) -> Assessment:
         """What comes after `track`; what else was loaded before may lack its grades."""
         is_last = self._last is not None and self._last[1] is track
         self._last = (self._last[0], fresh) if self._last is not None and is_last else None
@@ -279,14 +279,14 @@ class TrackLoader:
 
     def grade(
         self,
-        track: LoadedTrack,
+        track: Assessment,
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
         only: Mapping[str, Collection[str]] | None = None,
         places: ItemPlaces | None = None,
         *,
         all_cells: bool = False,
-    ) -> tuple[LoadedTrack, Graded]:
+    ) -> tuple[Assessment, Graded]:
         """Grades the cells that have no grade yet, see `Grading.run`; the track with its new grades.
 
         The track must be loaded with the store open to write.
@@ -299,7 +299,7 @@ class TrackLoader:
         """The grader of support at work."""
         return Grading(self.support_grader, lambda: self.store, self.folder.paces_path)
 
-    def estimate(self, track: LoadedTrack) -> Estimate:
+    def estimate(self, track: Assessment) -> Estimate:
         """What `grade` and `grade_support` would take together; asks nobody."""
         estimate = self.grading.estimate(track)
         if track.support is None:
@@ -309,10 +309,10 @@ class TrackLoader:
 
     def grade_support(
         self,
-        track: LoadedTrack,
+        track: Assessment,
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
-    ) -> tuple[LoadedTrack, Graded]:
+    ) -> tuple[Assessment, Graded]:
         """As `grade`, of responses' sentences with what they cite, where the settings have [support]."""
         if track.support is None:
             return track, Graded(0)
@@ -323,7 +323,7 @@ class TrackLoader:
         support = with_codes(track.support, StoredGrades(self.store, self.support_grader))
         return self._followed(track, replace(track, support=support)), outcome
 
-    def keep_codes(self, track: LoadedTrack) -> None:
+    def keep_codes(self, track: Assessment) -> None:
         """Keeps the codes of a loaded track for the next process, where its store is open to write."""
         kept_codes = self.track_grader.kept_codes
         if kept_codes is not None and self.store.write:

@@ -20,7 +20,7 @@ from trecexam.tables.text import plural
 if TYPE_CHECKING:
     from ir_measures import Measure
 
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
 
 
 def check_measures(config: TrackConfig, path: Path) -> None:
@@ -86,7 +86,7 @@ def without_vital(names: Iterable[str], bank: Bank) -> tuple[str, ...]:
     return (f"no item of the bank is vital, so all runs have 0 in {', '.join(vital)}",)
 
 
-def left_out_runs(track: LoadedTrack) -> tuple[str, ...]:
+def left_out_runs(track: Assessment) -> tuple[str, ...]:
     """A line on ranked runs that are left out, and the setting that brings them back."""
     if not track.left_out_runs:
         return ()
@@ -98,12 +98,12 @@ def left_out_runs(track: LoadedTrack) -> tuple[str, ...]:
     )
 
 
-def run_cautions(track: LoadedTrack) -> tuple[str, ...]:
+def run_cautions(track: Assessment) -> tuple[str, ...]:
     """What one must know of the runs to read any leaderboard of them, a line each."""
     return (*left_out_runs(track), *encoder_cautions(track))
 
 
-def own_cautions(track: LoadedTrack) -> tuple[str, ...]:
+def own_cautions(track: Assessment) -> tuple[str, ...]:
     """What one must know to read a leaderboard by the track's own measures, a line each."""
     generated = track.generated.intersection(track.runs)
     ranked_by = measure(track.measures[0])
@@ -121,7 +121,7 @@ def own_cautions(track: LoadedTrack) -> tuple[str, ...]:
     return (*run_cautions(track), *on_queries, *few, *certain, *expected)
 
 
-def _expected(track: LoadedTrack) -> tuple[str, ...]:
+def _expected(track: Assessment) -> tuple[str, ...]:
     """A line on default measures with label = "expected": the one that orders the runs is another."""
     scores, first = track.config.scores, track.measures[0]
     if scores.label != "expected" or scores.measures is not None or not first.startswith("P("):
@@ -133,7 +133,7 @@ def _expected(track: LoadedTrack) -> tuple[str, ...]:
     )
 
 
-def _against(track: LoadedTrack) -> tuple[str, ...]:
+def _against(track: Assessment) -> tuple[str, ...]:
     """A line on items that count against, where measures are shown that know nothing of that."""
     weighted = {str(each) for each in _weighted(track.measures) if each["weights"] == ITEM}
     others = [name for name in track.measures if str(measure(name)) not in weighted]

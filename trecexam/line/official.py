@@ -16,7 +16,7 @@ from trecexam.line.sources import written_by
 from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.track import TrackFolder
 
 
@@ -102,7 +102,7 @@ def read_official(path: Path) -> Official:
     return Official(str(path), tuple(converters.read(path, "qrels")), written_by(path))
 
 
-def official_judgments(track: LoadedTrack) -> Official:
+def official_judgments(track: Assessment) -> Official:
     """The track's official judgments.
 
     Raises:

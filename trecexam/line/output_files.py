@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from trecexam.line.loaded import LoadedTrack, Part
+from trecexam.line.assessment import Assessment, Part
 from trecexam.tables.plots.model import Plot
 from trecexam.tables.section import ExtraFiles, FeatureReport
 
@@ -24,7 +24,7 @@ class OutputFiles:
 
     names: tuple[str, ...]
     parts: tuple[Part, ...]
-    make: Callable[[LoadedTrack], Mapping[str, bytes]]
+    make: Callable[[Assessment], Mapping[str, bytes]]
     first: bool = False
 
 
@@ -40,7 +40,7 @@ class ExtraOutputs:
 
     kind: str
     folder: str
-    make: Callable[[LoadedTrack], ExtraFiles]
+    make: Callable[[Assessment], ExtraFiles]
 
 
 class PlotMeasures(NamedTuple):
@@ -62,7 +62,7 @@ class FeaturePlot:
     """
 
     what: str
-    make: Callable[[LoadedTrack, PlotMeasures], Plot]
+    make: Callable[[Assessment, PlotMeasures], Plot]
     of: tuple[str, ...] = ()
 
 
@@ -78,6 +78,6 @@ class Feature:
     """
 
     files: tuple[OutputFiles, ...] = ()
-    report: Callable[[LoadedTrack], FeatureReport] | None = None
+    report: Callable[[Assessment], FeatureReport] | None = None
     plots: Mapping[str, FeaturePlot] = field(default_factory=dict)
     extra: ExtraOutputs | None = None

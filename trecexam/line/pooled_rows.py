@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from converters.arrow import numbers, strings
 from converters.run import Run
-from trecexam.line.loaded import LoadedTrack
+from trecexam.line.assessment import Assessment
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.ranked import Ranked
 
@@ -37,7 +37,7 @@ class PooledRows:
 
     @classmethod
     def of(
-        cls, track: LoadedTrack, runs: Sequence[Run], judged: Judged, depth: int | None
+        cls, track: Assessment, runs: Sequence[Run], judged: Judged, depth: int | None
     ) -> PooledRows | None:
         """The first `depth` ranks; None where the pool is not that deep, or does not have all queries.
 

@@ -14,17 +14,17 @@ from trecexam.scores.measures import measure
 if TYPE_CHECKING:
     from ir_measures import Measure
 
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.scores.ratings import QueryRatings
 
 
-def needing(track: LoadedTrack, measures: Iterable[str | Measure]) -> list[str]:
+def needing(track: Assessment, measures: Iterable[str | Measure]) -> list[str]:
     """Those of these measures that look at probabilities of ratings."""
     kinds = {"ECover", "nDCG"} if track.config.scores.label == "expected" else {"ECover"}
     return [str(each) for each in map(measure, measures) if each.NAME in kinds]
 
 
-def probable_ratings(track: LoadedTrack, query_ids: Sequence[str] | None = None) -> Sequence[QueryRatings]:
+def probable_ratings(track: Assessment, query_ids: Sequence[str] | None = None) -> Sequence[QueryRatings]:
     """The ratings of these queries, or of all of the bank, with `QueryRatings.at_least`.
 
     A cell that a person rated, and one whose grade has no probabilities, is certain. The store is read for
@@ -33,7 +33,7 @@ def probable_ratings(track: LoadedTrack, query_ids: Sequence[str] | None = None)
     return [_of_query(track, q)[0] for q in (track.bank.query_ids if query_ids is None else query_ids)]
 
 
-def without_probabilities(track: LoadedTrack, measures: Iterable[str | Measure]) -> tuple[str, ...]:
+def without_probabilities(track: Assessment, measures: Iterable[str | Measure]) -> tuple[str, ...]:
     """A line on ratings of the grader that are certain, where these measures look at their probabilities."""
     names = needing(track, measures)
     counts = [_of_query(track, query_id)[1] for query_id in track.bank.query_ids] if names else []
@@ -47,7 +47,7 @@ def without_probabilities(track: LoadedTrack, measures: Iterable[str | Measure])
     )
 
 
-def _of_query(track: LoadedTrack, query_id: str) -> tuple[QueryRatings, tuple[int, int, int]]:
+def _of_query(track: Assessment, query_id: str) -> tuple[QueryRatings, tuple[int, int, int]]:
     """Its ratings; how many of the grader's are certain, for how many of these something else is stored, and
     how many there are.
     """
@@ -55,7 +55,7 @@ def _of_query(track: LoadedTrack, query_id: str) -> tuple[QueryRatings, tuple[in
     return track.kept.get(f"probable {query_id}", sheet.digest, lambda: _read(track, sheet))
 
 
-def _read(track: LoadedTrack, sheet: GradeSheet) -> tuple[QueryRatings, tuple[int, int, int]]:
+def _read(track: Assessment, sheet: GradeSheet) -> tuple[QueryRatings, tuple[int, int, int]]:
     (q,) = track.ratings([sheet.query_id])
     stated, unusable = track.grades.distributions(sheet, read=True)
     graded = sheet.codes >= 0

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from converters.fields import taken_for_comments
 from trecexam.config import CONFIG_NAME
 from trecexam.files.stamps import Rejected
+from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import left_out_cells, missing_rows
-from trecexam.line.loaded import LoadedTrack
 from trecexam.scores.evaluate import OfficialJudgments
 
 
-def rejected_rows(track: LoadedTrack, ungraded: tuple[Rejected, ...] = ()) -> tuple[Rejected, ...]:
+def rejected_rows(track: Assessment, ungraded: tuple[Rejected, ...] = ()) -> tuple[Rejected, ...]:
     """Inputs that were not taken, and items that cannot be graded.
 
     Args:
@@ -33,17 +33,17 @@ def rejected_rows(track: LoadedTrack, ungraded: tuple[Rejected, ...] = ()) -> tu
     return (*track.not_taken, *ids, *measures, *ungraded, *items)
 
 
-def all_rejected(track: LoadedTrack) -> tuple[Rejected, ...]:
+def all_rejected(track: Assessment) -> tuple[Rejected, ...]:
     """What of the track's inputs was not taken, and what has no grade, each with file, line and reason."""
     return rejected_rows(track, tuple(left_out(track)))
 
 
-def not_computable(track: LoadedTrack) -> str | None:
+def not_computable(track: Assessment) -> str | None:
     """Why the track's own official measures cannot be computed on its judgments; None where they can."""
     return track.derived("official measures", ("official", "settings"), lambda: _not_computable(track))
 
 
-def _not_computable(track: LoadedTrack) -> str | None:
+def _not_computable(track: Assessment) -> str | None:
     try:
         OfficialJudgments(track.official or ()).evaluator(track.config.official_measures(), ())
     except ValueError as error:
@@ -51,7 +51,7 @@ def _not_computable(track: LoadedTrack) -> str | None:
     return None
 
 
-def left_out(track: LoadedTrack) -> Iterator[Rejected]:
+def left_out(track: Assessment) -> Iterator[Rejected]:
     """A row where the grader gave no grade to cells that it was asked about."""
     counts, folder = track.counts, track.folder
     left_out = left_out_cells(track)

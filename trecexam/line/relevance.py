@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from trecexam.line.official import official_judgments
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
 
 
 class RelevanceThresholds(NamedTuple):
@@ -28,7 +28,7 @@ class RelevanceThresholds(NamedTuple):
 
 
 def relevance_thresholds(
-    track: LoadedTrack, min_rating: int | None = None, min_relevant: int | None = None
+    track: Assessment, min_rating: int | None = None, min_relevant: int | None = None
 ) -> RelevanceThresholds:
     """The thresholds of labels and judgments, equal by default where both are on the same scale.
 

@@ -28,7 +28,7 @@ from trecexam.tables.table import Table, to_json, to_tsv
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.line.support import SupportCells
 
 REJECTED = "rejected.tsv"
@@ -66,7 +66,7 @@ class Outputs:
 
     def write(
         self,
-        track: LoadedTrack,
+        track: Assessment,
         rejected: Sequence[Rejected],
         usage: Mapping[str, Any] | None,
         partial: PartialStanding | None,
@@ -203,7 +203,7 @@ class Outputs:
             self._put({MANIFEST: to_json({**manifest, **self._learned()}).encode()})
         return written
 
-    def renew_page(self, track: LoadedTrack, rejected: Sequence[Rejected]) -> None:
+    def renew_page(self, track: Assessment, rejected: Sequence[Rejected]) -> None:
         """Writes the report again, after something was learned of the track that it is about.
 
         Raises:
@@ -239,7 +239,7 @@ class Outputs:
         return (out, *(out / name for name in (PLOTS, *_extra_folders())))
 
     def _others(
-        self, track: LoadedTrack, rejected: Sequence[Rejected], partial: PartialStanding | None
+        self, track: Assessment, rejected: Sequence[Rejected], partial: PartialStanding | None
     ) -> Iterator[tuple[str, bytes]]:
         """What hangs on more than the parts of the track: what was rejected, and the report on all."""
         refused = Table(Rejected._fields, tuple(tuple(row) for row in rejected))
@@ -254,7 +254,7 @@ class Outputs:
 
     def _manifest(
         self,
-        track: LoadedTrack,
+        track: Assessment,
         n_rejected: int,
         usage: Mapping[str, Any] | None,
         hashes: dict[str, str],
@@ -298,7 +298,7 @@ def _extra_folders() -> tuple[str, ...]:
     return tuple(place for folder in folders for place in (folder, f"{folder}/{PLOTS}"))
 
 
-def _extra_files(track: LoadedTrack) -> ExtraFiles:
+def _extra_files(track: Assessment) -> ExtraFiles:
     """The files of the grader's items, where these have scores of their own, by their names in out/."""
     for feature in FEATURES:
         if feature.extra is not None and feature.extra.kind in track.traits.item_kinds:

@@ -11,7 +11,7 @@ from trecexam.tables.plots.lengths import inches
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.line.measure_names import MeasureLike
     from trecexam.tables.plots.paper import PaperFigure
 
@@ -44,7 +44,7 @@ def plots_table() -> Table:
 
 
 def plot(
-    track: LoadedTrack,
+    track: Assessment,
     name: str,
     *,
     measure: MeasureLike | None = None,

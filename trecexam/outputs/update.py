@@ -21,10 +21,10 @@ from trecexam.files.stamps import fingerprint
 from trecexam.graders.base import identity_json
 from trecexam.learning.encoding import Encoded
 from trecexam.learning.promise import promising_places
+from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import ItemPlaces, is_useful, left_out_cautions
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.grading import Progress
-from trecexam.line.loaded import LoadedTrack
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import lost_grades, refuse_lost_grades, stored_grades
 from trecexam.line.measures import left_out_runs, without_vital
@@ -151,7 +151,7 @@ class _AlongTheWay:
         self,
         loader: TrackLoader,
         outputs: Outputs,
-        track: LoadedTrack,
+        track: Assessment,
         places: ItemPlaces | None,
         progress: Callable[[Progress], None] | None,
     ) -> None:
@@ -176,7 +176,7 @@ class _AlongTheWay:
         self._due = time.monotonic() + max(track.config.cells.outputs_every, _LESS_OFTEN * took)
 
 
-def _learn(track: LoadedTrack, outputs: Outputs) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+def _learn(track: Assessment, outputs: Outputs) -> tuple[tuple[Path, ...], tuple[str, ...]]:
     """Learns, where the settings say so and there are judgments: the files that changed, and what is odd."""
     if not track.config.learn.update or track.official is None:
         return (), ()

@@ -16,8 +16,8 @@ from converters.nuggets import RATINGS
 from converters.records import Item
 from trecexam.errors import TrecexamError
 from trecexam.features.judging.assessments import (
-    Assessment,
     CellKey,
+    PersonalJudgment,
     asked_items,
     is_done,
     own_assessments,
@@ -68,7 +68,7 @@ class Question(NamedTuple):
     number: int
     item: Item | None
     choices: tuple[Choice, ...]
-    own: Assessment | None
+    own: PersonalJudgment | None
 
     @property
     def item_id(self) -> str:
@@ -95,12 +95,12 @@ class Desk:
         return tuple(Task(name_of(self._secret, *pair), *pair) for pair in pairs)
 
     @cached_property
-    def own(self) -> dict[CellKey, Assessment]:
+    def own(self) -> dict[CellKey, PersonalJudgment]:
         """What she says of each cell."""
         rows = own_assessments(self.folder, self.who)
         return {CellKey(*row[:3]): row for row in rows if row.status != "withdrawn"}
 
-    def take(self, said: Assessment) -> None:
+    def take(self, said: PersonalJudgment) -> None:
         """What she says now, as it was written."""
         self.own.pop(CellKey(*said[:3]), None)
         if said.status != "withdrawn":
@@ -170,7 +170,7 @@ class Desk:
             for number, item_id in enumerate(self.asked(task.query_id), 1)
         )
 
-    def said(self, task: Task) -> dict[str, Assessment]:
+    def said(self, task: Task) -> dict[str, PersonalJudgment]:
         """item_id -> what she says of a passage; "" is the passage as a whole."""
         cells = dict.fromkeys((*self.asked(task.query_id), ""))
         keys = {item_id: CellKey(task.query_id, task.doc_id, item_id) for item_id in cells}
@@ -186,7 +186,7 @@ class Desk:
                 judged.setdefault(task.query_id, []).append((task, self._in_words(task, own)))
         return judged
 
-    def _in_words(self, task: Task, own: Mapping[str, Assessment]) -> str:
+    def _in_words(self, task: Task, own: Mapping[str, PersonalJudgment]) -> str:
         if "" in own and own[""].cannot:
             return "cannot judge"
         said = ((question.own, question.choices) for question in self.questions(task))

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from converters.records import HumanRating
     from trecexam.features.verification.arithmetic import ItemReach
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.scores.leaderboard import Leaderboard
     from trecexam.scores.ratings import QueryRatings
     from trecexam.scores.values import MeasureValues
@@ -72,7 +72,7 @@ class Gatherer:
         self._kept: dict[str, _GatheredQuery] = {}
         self._support: Hashable = None
 
-    def gather(self, track: LoadedTrack) -> tuple[View, dict[str, Part]]:
+    def gather(self, track: Assessment) -> tuple[View, dict[str, Part]]:
         """The view of a track that was loaded just now, without parts; and the parts that are new.
 
         Raises:
@@ -96,7 +96,7 @@ class Gatherer:
         view = _view(track, judgments, notes, list(gathered.values()))
         return view, new
 
-    def new_support(self, track: LoadedTrack) -> bytes | None:
+    def new_support(self, track: Assessment) -> bytes | None:
         """What people can label of what responses cite, pickled; None where it is as it was, or nothing."""
         # Without people's labels, which the page reads for itself: none of them makes another queue.
         cells, passages = track.support and replace(track.support, human={}), track.folder.passages()
@@ -106,7 +106,7 @@ class Gatherer:
         self._support = token
         return None if cells is None else pickle.dumps(support_queue(cells), protocol=5)
 
-    def _common(self, track: LoadedTrack) -> Hashable:
+    def _common(self, track: Assessment) -> Hashable:
         """Changes when all queries have to be looked at again."""
         folder = track.folder
         passages, qrels = folder.passages(), folder.qrels()
@@ -118,7 +118,7 @@ class Gatherer:
         )
 
 
-def _token(track: LoadedTrack, q: QueryRatings) -> tuple[Hashable, ...]:
+def _token(track: Assessment, q: QueryRatings) -> tuple[Hashable, ...]:
     """Changes when something of this query does."""
     query_id = q.query_id
     return (
@@ -130,7 +130,7 @@ def _token(track: LoadedTrack, q: QueryRatings) -> tuple[Hashable, ...]:
     )
 
 
-def _human(track: LoadedTrack, query_id: str) -> dict[tuple[str, str], HumanRating]:
+def _human(track: Assessment, query_id: str) -> dict[tuple[str, str], HumanRating]:
     human = {}
     for people in (track.overrides, track.judgments):
         of_query = people.queries.get(query_id)
@@ -139,7 +139,7 @@ def _human(track: LoadedTrack, query_id: str) -> dict[tuple[str, str], HumanRati
     return human
 
 
-def _official(track: LoadedTrack) -> tuple[Official | None, tuple[str, ...]]:
+def _official(track: Assessment) -> tuple[Official | None, tuple[str, ...]]:
     """The official judgments, and what is to be said of them; None where there are none."""
     if track.official is None and track.folder.qrels() is None:
         return None, ()
@@ -152,7 +152,7 @@ def _official(track: LoadedTrack) -> tuple[Official | None, tuple[str, ...]]:
 
 
 def _gathered(
-    track: LoadedTrack, q: QueryRatings, judgments: Official | None, token: Hashable
+    track: Assessment, q: QueryRatings, judgments: Official | None, token: Hashable
 ) -> _GatheredQuery:
     state = _state(track, q, judgments)
     pairs = zip(state.doc_ids, state.texts, strict=True)
@@ -177,7 +177,7 @@ def _gathered(
     )
 
 
-def _state(track: LoadedTrack, q: QueryRatings, judgments: Official | None) -> QueryView:
+def _state(track: Assessment, q: QueryRatings, judgments: Official | None) -> QueryView:
     scores = track.config.scores
     query_id = q.query_id
     texts = track.texts
@@ -234,7 +234,7 @@ def _holes(
 
 
 def _view(
-    track: LoadedTrack, judgments: Official | None, notes: tuple[str, ...], gathered: Sequence[_GatheredQuery]
+    track: Assessment, judgments: Official | None, notes: tuple[str, ...], gathered: Sequence[_GatheredQuery]
 ) -> View:
     config, folder = track.config, track.folder
     scores = config.scores
@@ -330,7 +330,7 @@ def _judged(gathered: Sequence[_GatheredQuery]) -> JudgedTable | None:
     return JudgedTable(query, *np.concatenate(judged).T)
 
 
-def _agreement(track: LoadedTrack) -> Agreements | None:
+def _agreement(track: Assessment) -> Agreements | None:
     """How far the grader's own labels agree with the judgments; None where there is nothing to compare."""
     try:
         return agreements_if_any(track)
@@ -344,7 +344,7 @@ def _kappa(agreements: Agreements) -> tuple[float, float, float] | None:
     return None if math.isnan(kappa.value) else (kappa.value, kappa.low, kappa.high)
 
 
-def _items(track: LoadedTrack, judgments: Official | None) -> tuple[ItemReachLine, ...] | None:
+def _items(track: Assessment, judgments: Official | None) -> tuple[ItemReachLine, ...] | None:
     if judgments is None:
         return None
     try:

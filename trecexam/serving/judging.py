@@ -21,7 +21,7 @@ from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
 from trecexam.features.judge_next.arithmetic.next_judgments import ranked
 from trecexam.features.judge_next.search import Level, Search
-from trecexam.line.loaded import LoadedTrack
+from trecexam.line.assessment import Assessment
 from trecexam.line.loader import opened
 from trecexam.serving import child
 
@@ -362,7 +362,7 @@ def _ordered(query_ids: Collection[str], known: Collection[str]) -> list[str]:
     return [q for q in query_ids if q not in known] + [q for q in known if q in there]
 
 
-def _query_looks(search: Search, query_ids: list[str], track: LoadedTrack) -> Iterator[QueryLooked]:
+def _query_looks(search: Search, query_ids: list[str], track: Assessment) -> Iterator[QueryLooked]:
     for look in search.looks(query_ids):
         items = track.bank.items[look.query_id]
         rows = tuple(

@@ -17,7 +17,7 @@ from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Stamp, stamp
 from trecexam.files.track_lock import holder
-from trecexam.line.loaded import LoadedTrack
+from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
 from trecexam.serving.child import Look
 from trecexam.serving.gather import Gatherer
@@ -103,7 +103,7 @@ class Reader:
         self._root = root
         self._say = say
         self._loader: TrackLoader | None = None
-        self._track: LoadedTrack | None = None
+        self._track: Assessment | None = None
         self._settings: object = None
         self._settler = Settler(0)
         self._seen: object = None

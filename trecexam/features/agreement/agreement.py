@@ -20,7 +20,7 @@ from trecexam.tables.table import Table
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.scores.ratings import QueryRatings
 
 
@@ -98,7 +98,7 @@ class Agreements:
 
 
 def agreements(
-    track: LoadedTrack,
+    track: Assessment,
     min_ratings: Sequence[int] = (),
     min_answers: Sequence[int] = (),
     min_relevant: int | None = None,
@@ -162,7 +162,7 @@ def agreements(
     )
 
 
-def agreements_if_any(track: LoadedTrack) -> Agreements | None:
+def agreements_if_any(track: Assessment) -> Agreements | None:
     """Agreement at the track's thresholds; None where no passage has both labels."""
     if track.official is None:
         return None
@@ -181,7 +181,7 @@ def _n_unpooled(judged: Official, ratings: Sequence[QueryRatings]) -> int:
     return sum(len(judged.judged.get(q.query_id, {}).keys() - set(q.doc_ids)) for q in ratings)
 
 
-def _why_none(track: LoadedTrack, ratings: Sequence[QueryRatings]) -> str:
+def _why_none(track: Assessment, ratings: Sequence[QueryRatings]) -> str:
     if not any(q.doc_ids for q in ratings):
         return "no passages to compare labels of: drop runs into the track's runs folder"
     if not any(q.rated.any() for q in ratings):

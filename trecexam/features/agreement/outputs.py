@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from trecexam.features.agreement.agreement import Agreements, agreements_if_any
-from trecexam.line.loaded import LoadedTrack, Part
+from trecexam.line.assessment import Assessment, Part
 from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.tables.section import FeatureReport, ReportPart
 from trecexam.tables.table import to_tsv
@@ -15,17 +15,17 @@ from trecexam.tables.text import sentence
 _PARTS: tuple[Part, ...] = ("cells", "people", "official", "settings")
 
 
-def own_agreement(track: LoadedTrack) -> Agreements | None:
+def own_agreement(track: Assessment) -> Agreements | None:
     """The agreement at the track's thresholds; None where no passage has both labels."""
     return track.derived("agreement", _PARTS, lambda: agreements_if_any(track))
 
 
-def _agreement(track: LoadedTrack) -> Mapping[str, bytes]:
+def _agreement(track: Assessment) -> Mapping[str, bytes]:
     agreed = own_agreement(track)
     return {} if agreed is None else {"agreement.tsv": to_tsv(agreed.table()).encode()}
 
 
-def agreement_report(track: LoadedTrack) -> FeatureReport:
+def agreement_report(track: Assessment) -> FeatureReport:
     """The end of the section "official"."""
     agreements = own_agreement(track)
     if agreements is None:

@@ -31,7 +31,7 @@ from trecexam.tables.terminal import printable
 if TYPE_CHECKING:
     from converters.run import Run
     from trecexam.bank import Bank
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.line.measure_names import MeasureLike
     from trecexam.scores.values import MeasureValues
 
@@ -115,7 +115,7 @@ class _Evaluated:
 
 
 def _evaluated(
-    loader: TrackLoader, track: LoadedTrack, files: Sequence[Path], measures: Sequence[str]
+    loader: TrackLoader, track: Assessment, files: Sequence[Path], measures: Sequence[str]
 ) -> _Evaluated:
     shown = [track.folder.shown(path) for path in files]
     counts = track.counts

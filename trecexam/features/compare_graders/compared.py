@@ -17,7 +17,7 @@ from trecexam.line.loader import TrackLoader
 from trecexam.track import PROMPT_SUFFIXES, TrackFolder
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
 
 #: A file with a [grader] of its own, or a grader.
 GraderLike = str | Path | Grader
@@ -35,7 +35,7 @@ class ComparedGrader:
     name: str
     model: str
     prompt: str
-    track: LoadedTrack
+    track: Assessment
 
     @property
     def max_rating(self) -> int:

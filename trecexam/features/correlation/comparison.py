@@ -25,7 +25,7 @@ from trecexam.scores.rank_correlation.swaps import SIGNIFICANCE, Swaps, find_swa
 from trecexam.tables.table import Table, Value
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.line.measure_names import MeasureLike
 
 Key = tuple[Value, ...]
@@ -124,7 +124,7 @@ class Outliers:
 
 
 def compare(
-    track: LoadedTrack,
+    track: Assessment,
     measures: Sequence[MeasureLike] | None = None,
     official_measures: Sequence[MeasureLike] | None = None,
     *,
@@ -174,7 +174,7 @@ def compare(
 
 
 def swapped(
-    track: LoadedTrack,
+    track: Assessment,
     measures: Sequence[MeasureLike] | None = None,
     official_measures: Sequence[MeasureLike] | None = None,
     *,
@@ -211,7 +211,7 @@ def swapped(
 
 
 def outlying(
-    track: LoadedTrack,
+    track: Assessment,
     measures: Sequence[MeasureLike] | None = None,
     official_measures: Sequence[MeasureLike] | None = None,
     *,

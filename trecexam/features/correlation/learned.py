@@ -25,14 +25,14 @@ from trecexam.scores.values import MeasureValues
 
 if TYPE_CHECKING:
     from trecexam.learning.encoding import Encoded, Encoder
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.line.measure_names import MeasureLike
 
 PREFIX = "learned "
 
 
 def compare_learned(
-    track: LoadedTrack,
+    track: Assessment,
     official_measures: Sequence[MeasureLike] | None = None,
     *,
     rbo_p: float | None = None,

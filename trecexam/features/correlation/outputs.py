@@ -15,8 +15,8 @@ from trecexam.features.correlation.comparison import (
 )
 from trecexam.features.correlation.paired_scores import nothing_to_compare
 from trecexam.features.correlation.plots import official_plots, scatter_of, thresholds_of
+from trecexam.line.assessment import EVERYTHING, Assessment
 from trecexam.line.diagnostics import NO_RUNS
-from trecexam.line.loaded import EVERYTHING, LoadedTrack
 from trecexam.line.output_files import Feature, FeaturePlot, OutputFiles
 from trecexam.line.rejected import not_computable
 from trecexam.scores.correlation import TOPS
@@ -47,7 +47,7 @@ _COLUMNS = {
 }
 
 
-def own_comparison(track: LoadedTrack) -> LeaderboardComparison | None:
+def own_comparison(track: Assessment) -> LeaderboardComparison | None:
     """The comparison by the track's own measures; None where there is nothing to compare."""
     # Otherwise rejected.tsv says why.
     return track.derived(
@@ -55,18 +55,18 @@ def own_comparison(track: LoadedTrack) -> LeaderboardComparison | None:
     )
 
 
-def own_outliers(track: LoadedTrack) -> Outliers | None:
+def own_outliers(track: Assessment) -> Outliers | None:
     """The outliers by the track's own measures; None where there is nothing to compare."""
     return track.derived(
         "outliers", EVERYTHING, lambda: outlying(track) if not_computable(track) is None else None
     )
 
 
-def _own_swaps(track: LoadedTrack) -> SwappedPairs | None:
+def _own_swaps(track: Assessment) -> SwappedPairs | None:
     return swapped(track, most=MOST_RUNS) if not_computable(track) is None else None
 
 
-def _correlation(track: LoadedTrack) -> Mapping[str, bytes]:
+def _correlation(track: Assessment) -> Mapping[str, bytes]:
     compared = own_comparison(track)
     if compared is None:
         return {}
@@ -77,17 +77,17 @@ def _correlation(track: LoadedTrack) -> Mapping[str, bytes]:
     }
 
 
-def _swaps(track: LoadedTrack) -> Mapping[str, bytes]:
+def _swaps(track: Assessment) -> Mapping[str, bytes]:
     swaps = _own_swaps(track)
     return {} if swaps is None else {"swaps.tsv": to_tsv(swaps.table()).encode()}
 
 
-def _outliers(track: LoadedTrack) -> Mapping[str, bytes]:
+def _outliers(track: Assessment) -> Mapping[str, bytes]:
     outliers = own_outliers(track)
     return {} if outliers is None else {"outliers.tsv": to_tsv(outliers.table()).encode()}
 
 
-def correlation_report(track: LoadedTrack) -> FeatureReport:
+def correlation_report(track: Assessment) -> FeatureReport:
     """The head of the section "official", and its plots where there is something to compare."""
     comparison, outliers = own_comparison(track), own_outliers(track)
     plots: tuple[Plot, ...] = ()

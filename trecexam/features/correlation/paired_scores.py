@@ -19,7 +19,7 @@ from trecexam.scores.rank_correlation.ranks import Floats, official_means
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.line.measure_names import MeasureLike
     from trecexam.line.track_inputs import TrackInputs
     from trecexam.scores.values import MeasureValues
@@ -56,7 +56,7 @@ class _Variant:
 
 
 def paired_scores(
-    track: LoadedTrack,
+    track: Assessment,
     measures: Sequence[str] | None = None,
     official_measures: Sequence[str] | None = None,
     min_ratings: Sequence[int] = (),
@@ -113,7 +113,7 @@ def paired_scores(
 
 
 def _with_judgments(
-    track: LoadedTrack,
+    track: Assessment,
     variants: Sequence[Sequence[_Variant]],
     official: MeasureValues,
     official_measures: Sequence[str],
@@ -137,7 +137,7 @@ def _with_judgments(
 
 
 def _with_leaderboard(
-    track: LoadedTrack, variants: Sequence[Sequence[_Variant]], ranked: Sequence[str], queries: Sequence[str]
+    track: Assessment, variants: Sequence[Sequence[_Variant]], ranked: Sequence[str], queries: Sequence[str]
 ) -> Iterator[PairedScores]:
     """The variants with the official leaderboard, over these queries and runs."""
     assert track.official_ranks is not None
@@ -159,7 +159,7 @@ def common_queries(track: TrackInputs) -> list[str]:
     return [query_id for query_id in track.bank.query_ids if query_id in track.judged_queries]
 
 
-def nothing_to_compare(track: LoadedTrack) -> TrecexamError:
+def nothing_to_compare(track: Assessment) -> TrecexamError:
     """Why `correlate`, `swaps` and `outliers` give None, and what to do."""
     folder = track.folder
     if not track.runs:
@@ -177,7 +177,7 @@ def nothing_to_compare(track: LoadedTrack) -> TrecexamError:
 
 
 def remarks(
-    track: LoadedTrack,
+    track: Assessment,
     pairs: Sequence[PairedScores],
     measures: Sequence[MeasureLike] | None = None,
     official_measures: Sequence[MeasureLike] | None = None,
@@ -212,7 +212,7 @@ def remarks(
 
 
 def _thresholds(
-    track: LoadedTrack,
+    track: Assessment,
     pairs: Sequence[PairedScores],
     measures: Sequence[MeasureLike] | None,
     official_measures: Sequence[MeasureLike] | None,
@@ -266,7 +266,7 @@ def without_interval(pairs: Sequence[PairedScores]) -> tuple[str, ...]:
 
 
 def _variants(
-    track: LoadedTrack, measures: Sequence[str] | None, min_ratings: Sequence[int], *, first: bool
+    track: Assessment, measures: Sequence[str] | None, min_ratings: Sequence[int], *, first: bool
 ) -> list[list[_Variant]]:
     """For each measure, what of it is compared."""
     names = track.measures if measures is None else measures
@@ -299,7 +299,7 @@ def _variants(
     return variants
 
 
-def _refuse_off_scale(track: LoadedTrack, min_ratings: Sequence[int]) -> None:
+def _refuse_off_scale(track: Assessment, min_ratings: Sequence[int]) -> None:
     best = track.traits.scale.max_rating
     for min_rating in min_ratings:
         if not 1 <= min_rating <= best:
@@ -325,7 +325,7 @@ def _compared(track: TrackInputs) -> str:
     return line + (f"; {others:,} judged queries are not in the bank" if others else "")
 
 
-def _refused(track: LoadedTrack) -> Iterator[TrecexamError]:
+def _refused(track: Assessment) -> Iterator[TrecexamError]:
     """Why official judgments that are there were not taken."""
     if track.official is None and track.folder.qrels() is not None:
         try:
@@ -334,7 +334,7 @@ def _refused(track: LoadedTrack) -> Iterator[TrecexamError]:
             yield error
 
 
-def _unmatched_judgments(track: LoadedTrack) -> Iterator[str]:
+def _unmatched_judgments(track: Assessment) -> Iterator[str]:
     """Official judgments and leaderboards that have nothing in common with what is here."""
     if track.official is not None:
         reason = official_of(track).explain_no_overlap(track.ranked_passages())

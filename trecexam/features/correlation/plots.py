@@ -17,7 +17,7 @@ from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.tables.plots.model import Plot
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
 
 #: The second measure has thresholds of its own only where runs x queries are no more than these.
 _SMALL = 10_000
@@ -25,9 +25,7 @@ _SMALL = 10_000
 _OPEN = 999
 
 
-def official_plots(
-    track: LoadedTrack, compared: LeaderboardComparison, outliers: Outliers
-) -> dict[str, Plot]:
+def official_plots(track: Assessment, compared: LeaderboardComparison, outliers: Outliers) -> dict[str, Plot]:
     """The plots "scatter", and "thresholds" where min_rating has a bearing on one of the track's measures.
 
     Args:
@@ -42,7 +40,7 @@ def official_plots(
     return plots
 
 
-def scatter_of(track: LoadedTrack, asked: PlotMeasures) -> Plot:
+def scatter_of(track: Assessment, asked: PlotMeasures) -> Plot:
     """The plot "scatter" by these measures.
 
     Raises:
@@ -57,7 +55,7 @@ def scatter_of(track: LoadedTrack, asked: PlotMeasures) -> Plot:
     return _scatter(scores, outliers, _by_sides(compared))
 
 
-def thresholds_of(track: LoadedTrack, asked: PlotMeasures) -> Plot:
+def thresholds_of(track: Assessment, asked: PlotMeasures) -> Plot:
     """The plot "thresholds" by these measures.
 
     Raises:
@@ -72,7 +70,7 @@ def thresholds_of(track: LoadedTrack, asked: PlotMeasures) -> Plot:
     return thresholds_plot(points, track.config.scores.min_rating)
 
 
-def _paired(track: LoadedTrack, asked: PlotMeasures) -> PairedScores:
+def _paired(track: Assessment, asked: PlotMeasures) -> PairedScores:
     own, official = (None if name is None else [name] for name in asked)
     pairs = paired_scores(track, own, official, first=True)
     if not pairs:
@@ -96,7 +94,7 @@ def _scatter(scores: PairedScores, outliers: Outliers, known: Mapping[tuple[str,
 
 
 def _points(
-    track: LoadedTrack,
+    track: Assessment,
     official: str,
     known: Mapping[tuple[str, str], Correlation],
     asked: PlotMeasures = PlotMeasures(),  # noqa: B008 - it never changes
@@ -130,7 +128,7 @@ def _points(
     return sorted(points, key=lambda point: (order.index(point[0][0]), point[0][3]))
 
 
-def _lines(track: LoadedTrack, names: Sequence[str]) -> list[tuple[str, str]]:
+def _lines(track: Assessment, names: Sequence[str]) -> list[tuple[str, str]]:
     """The first of the measures on labels and the first on items on which min_rating has a bearing.
 
     Returns:

@@ -20,7 +20,7 @@ from trecexam.scores.ties import TIE_DECIMALS
 from trecexam.tables.table import Table, Value
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.line.measure_names import MeasureLike
     from trecexam.scores.values import MeasureValues
 
@@ -85,7 +85,7 @@ class RepresentativeQueries:
 
 
 def representative(
-    track: LoadedTrack,
+    track: Assessment,
     measures: Sequence[MeasureLike] | None = None,
     official_measures: Sequence[MeasureLike] | None = None,
     *,

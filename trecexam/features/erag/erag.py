@@ -43,8 +43,8 @@ from trecexam.track import TrackFolder, refuse_code
 if TYPE_CHECKING:
     from converters.records import Item, Qrel
     from converters.run import Run
+    from trecexam.line.assessment import Assessment
     from trecexam.line.grading import Graded
-    from trecexam.line.loaded import LoadedTrack
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def erag_grader(folder: TrackFolder, request: EragRequest) -> Grader:
 class LoadedRequest:
     """A track whose pool is what is to be evaluated."""
 
-    track: LoadedTrack
+    track: Assessment
     chosen: ChosenRuns
     request: EragRequest
     query_ids: tuple[str, ...]

@@ -15,13 +15,13 @@ from trecexam.tables.section import ExtraFiles, ReportSection
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
 
 #: Runs that the page shows.
 _ROWS = 50
 
 
-def made(track: LoadedTrack) -> ExtraFiles:
+def made(track: Assessment) -> ExtraFiles:
     """Its files on the default measures; none where another grader asks about gold outputs."""
     label = track.traits.label
     if label is None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from converters.downstream import DocumentOutput
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
 
 #: run -> query_id -> its doc_ids, best first, as far as they count.
 Ranked = Mapping[str, Mapping[str, Sequence[str]]]
@@ -64,7 +64,7 @@ class Labelled:
     empty: int
 
 
-def from_grades(track: LoadedTrack, label: LabelOutput, ranked: Ranked, query_ids: Sequence[str]) -> Labelled:
+def from_grades(track: Assessment, label: LabelOutput, ranked: Ranked, query_ids: Sequence[str]) -> Labelled:
     """Labels from the outputs in the track's store.
 
     Args:

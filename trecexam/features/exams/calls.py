@@ -24,7 +24,7 @@ from trecexam.graders.base import Estimate
 from trecexam.graders.writing import Writer, create_writer
 from trecexam.graders.writing.asking import estimate
 from trecexam.graders.writing.kept_answers import KeptAnswers
-from trecexam.line.loaded import LoadedTrack
+from trecexam.line.assessment import Assessment
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def _making(
 
 
 def fit_exam(
-    track: LoadedTrack,
+    track: Assessment,
     settings: Settings | None = None,
     *,
     components: Path | None = None,
@@ -185,7 +185,7 @@ def fit_exam(
 
 
 def improve_exam(
-    track: LoadedTrack,
+    track: Assessment,
     settings: Settings | None = None,
     *,
     components: Path | None = None,

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from trecexam.features.exams.plots import abilities_plot, curves_plot, information_plot
 from trecexam.features.exams.rubric import fit_track
 from trecexam.irt.exam import FittedExam
-from trecexam.line.loaded import LoadedTrack
+from trecexam.line.assessment import Assessment
 from trecexam.line.output_files import Feature, FeaturePlot, PlotMeasures
 from trecexam.tables.plots.model import Plot
 
 
-def _of_fit(plot: Callable[[FittedExam], Plot]) -> Callable[[LoadedTrack, PlotMeasures], Plot]:
+def _of_fit(plot: Callable[[FittedExam], Plot]) -> Callable[[Assessment, PlotMeasures], Plot]:
     return lambda track, asked: plot(fit_track(track).fitted)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from trecexam.bank.model import Bank
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.scores.ratings import QueryRatings
 
 
@@ -67,7 +67,7 @@ def from_file(path: Path, labels: LabelFiles | None = None) -> ExamResponses:
 
 
 def from_track(
-    track: LoadedTrack,
+    track: Assessment,
     labels: LabelFiles | None = None,
     *,
     min_rating: int | None = None,

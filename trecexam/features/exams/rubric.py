@@ -25,7 +25,7 @@ from trecexam.tables.text import shorten_list
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.scores.correlation import Correlation
 
 #: With fewer runs an item's discrimination is its prior's, not its own.
@@ -68,7 +68,7 @@ def default_settings() -> Settings:
 
 
 def fit_track(
-    track: LoadedTrack,
+    track: Assessment,
     settings: Settings | None = None,
     labels: LabelFiles | None = None,
     *,
@@ -90,7 +90,7 @@ def fit_track(
     return TrackExam(fitted_exam, tuple(_against_official(track, fitted_exam)))
 
 
-def discriminations(track: LoadedTrack, min_rating: int | None = None) -> Mapping[tuple[str, str], float]:
+def discriminations(track: Assessment, min_rating: int | None = None) -> Mapping[tuple[str, str], float]:
     """(query_id, item_id) -> discrimination of the items that tell runs apart; {} where too few runs are.
 
     Items that all or none of the runs cover have none.
@@ -108,7 +108,7 @@ def discriminations(track: LoadedTrack, min_rating: int | None = None) -> Mappin
     return {key: known[name] for key, name in names.items() if name in known}
 
 
-def _against_official(track: LoadedTrack, fitted_exam: FittedExam) -> Iterator[tuple[str, str, Correlation]]:
+def _against_official(track: Assessment, fitted_exam: FittedExam) -> Iterator[tuple[str, str, Correlation]]:
     ours = {
         name: dict(zip(fitted_exam.exam.examinees, values.tolist(), strict=True))
         for name, values in (("theta", fitted_exam.fit.theta), ("accuracy", fitted_exam.fit.accuracy))

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 from trecexam.features.exporting.facets import facet_ratings
+from trecexam.line.assessment import Assessment
 from trecexam.line.evaluation import check_runs
-from trecexam.line.loaded import LoadedTrack
 from trecexam.line.official import official_judgments
 from trecexam.line.probable_ratings import probable_ratings
 from trecexam.scores.labels import label_qrels, subtopic_qrels
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def qrels(
-    track: LoadedTrack,
+    track: Assessment,
     *,
     label: LabelRule | None = None,
     min_rating: int | None = None,
@@ -53,7 +53,7 @@ def qrels(
     )
 
 
-def subtopics(track: LoadedTrack, *, min_rating: int | None = None) -> Iterator[Qrel]:
+def subtopics(track: Assessment, *, min_rating: int | None = None) -> Iterator[Qrel]:
     """The diversity qrels: iteration is the item's index, relevance 1 where the passage reaches it.
 
     Every item of a query is named, also one that no passage is rated on: Cover(rel=1) of these rows is
@@ -66,7 +66,7 @@ def subtopics(track: LoadedTrack, *, min_rating: int | None = None) -> Iterator[
     return (row for query in track.ratings() for row in subtopic_qrels(query, threshold))
 
 
-def runs(track: LoadedTrack, runs: Collection[str] | None = None) -> dict[str, Run]:
+def runs(track: Assessment, runs: Collection[str] | None = None) -> dict[str, Run]:
     """The runs by name, in trec_eval's order; of generated responses, what of them is evaluated.
 
     Iterating a run gives `converters.records.RunEntry`s, which `ir_measures` takes.
@@ -81,7 +81,7 @@ def runs(track: LoadedTrack, runs: Collection[str] | None = None) -> dict[str, R
     return {name: run for name, run in track.runs.items() if runs is None or name in runs}
 
 
-def official_qrels(track: LoadedTrack) -> Iterator[Qrel]:
+def official_qrels(track: Assessment) -> Iterator[Qrel]:
     """The official judgments, whatever they came from.
 
     Raises:
@@ -90,7 +90,7 @@ def official_qrels(track: LoadedTrack) -> Iterator[Qrel]:
     return iter(official_judgments(track).rows)
 
 
-def grades(track: LoadedTrack) -> Iterator[dict[str, Any]]:
+def grades(track: Assessment) -> Iterator[dict[str, Any]]:
     """Every grade of the pool: ids, rating, status, raw answer, digests.
 
     Where a person rated the cell, `human_rating`, `who` and `why` stand beside the grader's rating.

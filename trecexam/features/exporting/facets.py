@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from trecexam.errors import TrecexamError
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.scores.ratings import QueryRatings
 
 
-def facet_ratings(track: LoadedTrack) -> list[QueryRatings]:
+def facet_ratings(track: Assessment) -> list[QueryRatings]:
     """The ratings of each facet of the bank, in the bank's order; the query id is `query/facet`.
 
     Every pooled passage of the query is there. A person's rating of a passage as a whole is of the query, and
@@ -32,12 +32,12 @@ def facet_ratings(track: LoadedTrack) -> list[QueryRatings]:
     return facets
 
 
-def without_facet(track: LoadedTrack) -> int:
+def without_facet(track: Assessment) -> int:
     """How many items have no facet, and are in no labels by facet."""
     return sum(not item.facet_id for items in track.bank.items.values() for item in items)
 
 
-def _facets(track: LoadedTrack) -> Iterator[QueryRatings]:
+def _facets(track: Assessment) -> Iterator[QueryRatings]:
     for q in track.ratings():
         columns: dict[str, list[int]] = {}
         for column, item in enumerate(track.sheets[q.query_id].items):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from trecexam.features.exporting.exports import qrels
+from trecexam.line.assessment import Assessment
 from trecexam.line.evaluation import values_of_runs
-from trecexam.line.loaded import LoadedTrack
 from trecexam.line.probable_ratings import probable_ratings
 from trecexam.scores.expected import gains
 from trecexam.tables.frames import Library, data_frame, texts
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def qrels_frame(
-    track: LoadedTrack,
+    track: Assessment,
     *,
     label: LabelRule | None = None,
     min_rating: int | None = None,
@@ -78,7 +78,7 @@ def qrels_frame(
 
 
 def per_query(
-    track: LoadedTrack,
+    track: Assessment,
     measures: Sequence[MeasureLike] | None = None,
     *,
     official: bool = False,
@@ -110,7 +110,7 @@ def per_query(
     return data_frame(columns, library)
 
 
-def grades_frame(track: LoadedTrack, *, library: Library = "pandas") -> Any:
+def grades_frame(track: Assessment, *, library: Library = "pandas") -> Any:
     """Every grade of the pool as a data frame, a row for each graded passage and item.
 
     Args:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from converters.trec_qrels import qrels_lines
-from trecexam.line.loaded import LoadedTrack
+from trecexam.line.assessment import Assessment
 from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.line.probable_ratings import probable_ratings
 from trecexam.scores.expected import gains
@@ -18,7 +18,7 @@ from trecexam.tables.table import Table, to_tsv
 LABELS, GAINS, SUBTOPICS = "rubric.qrels", "rubric.gains.tsv", "rubric.subtopics.qrels"
 
 
-def label_lines(track: LoadedTrack) -> bytes:
+def label_lines(track: Assessment) -> bytes:
     """The labels of all rated passages as a qrels file, sorted by query and document."""
     scores = track.config.scores
     parts = []
@@ -29,7 +29,7 @@ def label_lines(track: LoadedTrack) -> bytes:
     return b"".join(parts)
 
 
-def gain_table(track: LoadedTrack) -> Table:
+def gain_table(track: Assessment) -> Table:
     """The expected gain of each labelled passage beside its label, sorted by query and document."""
     scores = track.config.scores
     rows = []
@@ -52,15 +52,15 @@ def subtopic_lines(queries: Iterable[QueryRatings], min_rating: int) -> Iterator
             yield qrels_lines(q.query_id, str(item + 1), docs, reached[rated, item].tolist())
 
 
-def _labels(track: LoadedTrack) -> Mapping[str, bytes]:
+def _labels(track: Assessment) -> Mapping[str, bytes]:
     return {LABELS: label_lines(track)}
 
 
-def _gains(track: LoadedTrack) -> Mapping[str, bytes]:
+def _gains(track: Assessment) -> Mapping[str, bytes]:
     return {GAINS: to_tsv(gain_table(track)).encode()} if track.config.scores.label == "expected" else {}
 
 
-def _subtopics(track: LoadedTrack) -> Mapping[str, bytes]:
+def _subtopics(track: Assessment) -> Mapping[str, bytes]:
     return {SUBTOPICS: b"".join(subtopic_lines(track.ratings(), track.config.scores.min_rating))}
 
 

@@ -9,14 +9,14 @@ from converters.pooled import DirectGrade, Judgment, PooledGrading, PooledPassag
 from trecexam.bank.asked import QUERY
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
 
 Row = Mapping[str, Any]
 #: (query id, document id)
 Place = tuple[str, str]
 
 
-def pooled_passages(track: LoadedTrack) -> Iterator[PooledPassage]:
+def pooled_passages(track: Assessment) -> Iterator[PooledPassage]:
     """The passages of a loaded track's pool, query by query, in the pool's order.
 
     Ranks count from 1 in trec_eval's order. Cells without a grade are left out; a passage without a text

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from trecexam.errors import TrecexamError
 from trecexam.features.exporting.exports import qrels
 from trecexam.features.exporting.exports import runs as runs_of
-from trecexam.line.loaded import LoadedTrack
+from trecexam.line.assessment import Assessment
 
 if TYPE_CHECKING:
     import ranx
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def ranx_qrels(
-    track: LoadedTrack,
+    track: Assessment,
     *,
     label: LabelRule | None = None,
     min_rating: int | None = None,
@@ -45,7 +45,7 @@ def ranx_qrels(
     return ranx.Qrels.from_dict(labels)
 
 
-def ranx_runs(track: LoadedTrack, runs: Collection[str] | None = None) -> dict[str, ranx.Run]:
+def ranx_runs(track: Assessment, runs: Collection[str] | None = None) -> dict[str, ranx.Run]:
     """The runs as `ranx.Run`s, by name, in full depth.
 
     ranx leaves open how equal scores are ordered. So that it is trec_eval's order, a score that is not below

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
     from trecexam.files.stamps import Rejected
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
 
 #: What the second column of plain qrels holds.
 NO_SUBTOPIC = frozenset(("0", "Q0"))
@@ -198,7 +198,7 @@ def _no_overlap(
 
 
 def _judgment_notes(
-    track: LoadedTrack, judgments: Official, holes: Mapping[str, Collection[str]]
+    track: Assessment, judgments: Official, holes: Mapping[str, Collection[str]]
 ) -> Iterator[str]:
     """What is odd about the judgments beside this bank, and about the runs."""
     foreign = [query_id for query_id in judgments.labels if query_id not in track.bank.items]
@@ -211,7 +211,7 @@ def _judgment_notes(
 
 
 def choose_rule(
-    track: LoadedTrack, judgments: Official, request: FillRequest
+    track: Assessment, judgments: Official, request: FillRequest
 ) -> tuple[ScaleMap, tuple[str, ...]]:
     """The rule for labels, from the grades that there are, and what is to be said of it.
 
@@ -240,7 +240,7 @@ def choose_rule(
     return rule, ()
 
 
-def merged(track: LoadedTrack, to_fill: HolesToFill, graded: int = 0) -> Filled:
+def merged(track: Assessment, to_fill: HolesToFill, graded: int = 0) -> Filled:
     """Merges the labels of the holes, as far as they have grades, into the official judgments.
 
     Raises:
@@ -309,7 +309,7 @@ def _expected(chances: Mapping[str, NDArray[np.float64]], rule: ScaleMap) -> dic
 
 
 def _automatic(
-    track: LoadedTrack, queries: Mapping[str, object] | None = None, *, human: bool = True
+    track: Assessment, queries: Mapping[str, object] | None = None, *, human: bool = True
 ) -> dict[str, dict[str, int]]:
     scores = track.config.scores
     return {
@@ -319,7 +319,7 @@ def _automatic(
 
 
 def _overridden(
-    track: LoadedTrack, automatic: Mapping[str, Mapping[str, int]]
+    track: Assessment, automatic: Mapping[str, Mapping[str, int]]
 ) -> dict[tuple[str, str], tuple[str, str]]:
     """(query_id, doc_id) -> who gave it its label, and why, where that is not the grader's own.
 
@@ -337,7 +337,7 @@ def _overridden(
     }
 
 
-def _machines(track: LoadedTrack, queries: Mapping[str, object]) -> Iterator[tuple[str, Machine]]:
+def _machines(track: Assessment, queries: Mapping[str, object]) -> Iterator[tuple[str, Machine]]:
     """What grades each of the queries: their items may be of kinds with different prompts."""
     if not queries:
         return
@@ -349,7 +349,7 @@ def _machines(track: LoadedTrack, queries: Mapping[str, object]) -> Iterator[tup
         yield query_id, Machine(str(identity["grader"]), str(model or ""), "; ".join(prompts))
 
 
-def _rejected(track: LoadedTrack, request: FillRequest) -> tuple[Rejected, ...]:
+def _rejected(track: Assessment, request: FillRequest) -> tuple[Rejected, ...]:
     """The inputs not taken, but for official ones that were not asked for."""
     folder = track.folder
     aside = {folder.official_leaderboard(), folder.qrels() if request.qrels is not None else None}

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.simulation import Filler, Labels
     from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
     from trecexam.learning.encoding import Encoded
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.line.official import Official
 
 CONDENSED = "condensed"
 
 
 def other_ways(
-    track: LoadedTrack, official: Official, ways: Sequence[str], encoding: Encoded | None = None
+    track: Assessment, official: Official, ways: Sequence[str], encoding: Encoded | None = None
 ) -> dict[str, Filler]:
     """What fills dropped judgments, by the way's name.
 

@@ -21,7 +21,7 @@ from trecexam.scores.labels import labels
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
     from trecexam.features.fill.arithmetic.simulation import Filler
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.line.measure_names import MeasureLike
 
 #: Called with how many steps are done, and of how many.
@@ -29,7 +29,7 @@ Steps = Callable[[int, int], None]
 
 
 def simulate_runs(
-    track: LoadedTrack,
+    track: Assessment,
     official_measures: Sequence[MeasureLike] | None = None,
     *,
     rule: RuleName | None = None,
@@ -92,7 +92,7 @@ def simulate_runs(
 
 
 def simulate_removal(
-    track: LoadedTrack,
+    track: Assessment,
     official_measures: Sequence[MeasureLike] | None = None,
     *,
     rule: RuleName | None = None,
@@ -126,7 +126,7 @@ def simulate_removal(
 
 
 def _simulation(
-    track: LoadedTrack,
+    track: Assessment,
     judgments: Official,
     measures: Sequence[str] | None,
     rule: ScaleMap | None,
@@ -151,7 +151,7 @@ def _simulation(
 
 
 def _notes(
-    track: LoadedTrack, simulation: Simulation, judgments: Official, apart: str | None
+    track: Assessment, simulation: Simulation, judgments: Official, apart: str | None
 ) -> tuple[str, ...]:
     bank = track.bank.items
     notes = [*judgments.warnings(), *([apart] if apart else [])]

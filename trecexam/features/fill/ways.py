@@ -10,7 +10,7 @@ from trecexam.learning.verdict import CHECK, GRADER, LABEL, LEARNED, kept_verdic
 
 if TYPE_CHECKING:
     from trecexam.features.fill.filled import FillRequest
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.line.official import Official
 
 #: Higher labels than this are refused, as readers of qrels do.
@@ -45,7 +45,7 @@ def constant_label(way: str) -> int | None:
 
 
 def choose_way(
-    track: LoadedTrack, official: Official, request: FillRequest
+    track: Assessment, official: Official, request: FillRequest
 ) -> tuple[str, bool, tuple[str, ...]]:
     """By what holes are filled.
 

@@ -20,7 +20,7 @@ from trecexam.tables.text import plural
 if TYPE_CHECKING:
     from trecexam.learning.arithmetic.learning import Prediction
     from trecexam.learning.encoding import Encoded
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.line.official import Official
 
 
@@ -42,7 +42,7 @@ class TaughtLabels:
 
 
 def taught_labels(
-    track: LoadedTrack, official: Official, *, grades: bool, progress: Encoded | None = None
+    track: Assessment, official: Official, *, grades: bool, progress: Encoded | None = None
 ) -> TaughtLabels:
     """What the pooled passages with a text would be judged, learned from these judgments.
 
@@ -67,7 +67,7 @@ def rule_in_words(way: str) -> str:
 
 
 def merged_without_grader(
-    track: LoadedTrack, to_fill: HolesToFill, progress: Callable[[Progress], None] | None = None
+    track: Assessment, to_fill: HolesToFill, progress: Callable[[Progress], None] | None = None
 ) -> Filled:
     """Merges learned labels, or the same for all holes, into the official judgments.
 

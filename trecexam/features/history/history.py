@@ -45,7 +45,7 @@ from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.features.history.tables import LogRow
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
 
 #: Of the file in .trecexam; another version's is as good as none.
 _FORMAT = 1
@@ -85,7 +85,7 @@ class History:
         self.log_path = self.folder / "log.tsv"
         self._state = folder.state / "history.json.gz"
 
-    def note(self, track: LoadedTrack) -> Noted:
+    def note(self, track: Assessment) -> Noted:
         """Takes down what changed since the last entry. `finish` must follow.
 
         Args:
@@ -119,7 +119,7 @@ class History:
             files.replace(self._path(number), content, into_special=False)
         return Noted(number, _Logged(number, key, snapshot, origin), {number: entry})
 
-    def finish(self, noted: Noted, track: LoadedTrack) -> None:
+    def finish(self, noted: Noted, track: Assessment) -> None:
         """Remembers where the leaderboard stands now, and adds the entry to the log.
 
         It may be left to the end of an update: where a process is killed before, the next one makes the same
@@ -194,7 +194,7 @@ class History:
         snapshot: LeaderboardSnapshot,
         origin: SnapshotOrigin,
         key: str,
-        track: LoadedTrack,
+        track: Assessment,
     ) -> Entry:
         depth = track.config.track.depth
         runs = {printable(name): run for name, run in track.runs.items()}

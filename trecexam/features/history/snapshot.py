@@ -26,7 +26,7 @@ from trecexam.scores.labels import labels
 from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
 
 #: Settings that can change no answer and no score.
 _IDLE = (
@@ -38,7 +38,7 @@ _IDLE = (
 )
 
 
-def snapshot_of(track: LoadedTrack) -> LeaderboardSnapshot:
+def snapshot_of(track: Assessment) -> LeaderboardSnapshot:
     """Where the runs stand, with the labels and items that they stand on.
 
     Names that cannot be written as UTF-8 are escaped, as in the outputs.
@@ -59,12 +59,12 @@ def snapshot_of(track: LoadedTrack) -> LeaderboardSnapshot:
     return LeaderboardSnapshot(board.measures, runs, query_states(track))
 
 
-def query_states(track: LoadedTrack) -> Mapping[str, QuerySnapshot]:
+def query_states(track: Assessment) -> Mapping[str, QuerySnapshot]:
     """query_id -> its items, and the labels and items of its passages."""
     return track.derived("query states", ("cells", "settings"), lambda: _query_states(track))
 
 
-def _query_states(track: LoadedTrack) -> dict[str, QuerySnapshot]:
+def _query_states(track: Assessment) -> dict[str, QuerySnapshot]:
     scores = track.config.scores
     ratings = {query.query_id: query for query in track.ratings()}
     bank = track.bank
@@ -104,7 +104,7 @@ def _reached(ratings: Any, min_rating: int) -> Iterator[int]:
     return (int.from_bytes(row.tobytes(), "little") for row in packed)
 
 
-def origin_of(track: LoadedTrack) -> SnapshotOrigin:
+def origin_of(track: Assessment) -> SnapshotOrigin:
     """What can move the leaderboard: no files that were not taken, and the official judgments only where
     their passages are pooled.
     """

@@ -15,7 +15,7 @@ from trecexam.line.pool import pool_with_ranks
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
 
 #: What stands in the query_id column of a run's sums: trec_eval's word.
 ALL = "all"
@@ -86,7 +86,7 @@ class HolesReport:
 
 
 def holes_report(
-    track: LoadedTrack, depths: Sequence[int] | None = None, *, qrels: Path | None = None
+    track: Assessment, depths: Sequence[int] | None = None, *, qrels: Path | None = None
 ) -> HolesReport:
     """Passages in the runs' first ranks that have no official judgment, or no grade.
 
@@ -118,7 +118,7 @@ def holes_report(
 
 
 def _count_holes(
-    track: LoadedTrack, judgments: Official | None, depths: Sequence[int]
+    track: Assessment, judgments: Official | None, depths: Sequence[int]
 ) -> tuple[dict[tuple[str, int], dict[str, Holes]], tuple[PoolHoles, ...]]:
     """(run, depth) -> query_id -> the holes of its ranking; and those of the whole pool at each depth."""
     holes: dict[tuple[str, int], dict[str, Holes]] = {
@@ -142,7 +142,7 @@ def _count_holes(
     return holes, tuple(pools.values())
 
 
-def _judgments(track: LoadedTrack, qrels: Path | None) -> tuple[Official | None, tuple[str, ...]]:
+def _judgments(track: Assessment, qrels: Path | None) -> tuple[Official | None, tuple[str, ...]]:
     """The official judgments, and what is to be said of them."""
     if not track.runs:
         return None, (f"no runs yet: drop some into {track.folder.runs}",)

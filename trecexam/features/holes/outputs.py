@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from trecexam.features.holes.holes import HolesReport, holes_report
+from trecexam.line.assessment import Assessment, Part
 from trecexam.line.diagnostics import NO_RUNS
-from trecexam.line.loaded import LoadedTrack, Part
 from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.tables.excerpt import Excerpt, excerpt
 from trecexam.tables.section import FeatureReport, ReportPart
@@ -20,16 +20,16 @@ _ROWS = 15
 _PARTS: tuple[Part, ...] = ("cells", "runs", "official", "settings")
 
 
-def own_holes(track: LoadedTrack) -> HolesReport:
+def own_holes(track: Assessment) -> HolesReport:
     """The holes in the track's depth."""
     return track.derived("holes", _PARTS, lambda: holes_report(track))
 
 
-def _holes(track: LoadedTrack) -> Mapping[str, bytes]:
+def _holes(track: Assessment) -> Mapping[str, bytes]:
     return {"holes.tsv": to_tsv(own_holes(track).table()).encode()}
 
 
-def holes_section(track: LoadedTrack) -> FeatureReport:
+def holes_section(track: Assessment) -> FeatureReport:
     """The section "holes"."""
     holes = own_holes(track)
     values = {

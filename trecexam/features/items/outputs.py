@@ -12,9 +12,9 @@ from trecexam.features.items.coverage_plot import coverage_plot
 from trecexam.features.items.grades_plot import grades_by_item_plot, grades_plot
 from trecexam.features.items.items_plot import ItemSummary, items_plot, items_table
 from trecexam.features.items.quality import Quality, quality
+from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import NO_RUNS, nothing_graded
 from trecexam.line.evaluation import own_leaderboard
-from trecexam.line.loaded import LoadedTrack
 from trecexam.line.output_files import Feature, FeaturePlot, PlotMeasures
 from trecexam.tables.excerpt import Excerpt, excerpt
 from trecexam.tables.plots.model import Plot
@@ -62,7 +62,7 @@ class _Plots(NamedTuple):
     rated: Quality | None = None
 
 
-def _plots(track: LoadedTrack) -> _Plots:
+def _plots(track: Assessment) -> _Plots:
     scores, depth = track.config.scores, track.config.track.depth
     runs = [row.run for row in own_leaderboard(track).rows]
     if not runs:
@@ -84,7 +84,7 @@ def _plots(track: LoadedTrack) -> _Plots:
     return _Plots(by_name, "" if total.sum() else why, why, bank if rated else None)
 
 
-def items_report(track: LoadedTrack) -> FeatureReport:
+def items_report(track: Assessment) -> FeatureReport:
     """The sections "coverage", "grades" and "items", with the plots that apply."""
     made = _plots(track)
     lists = tuple(_lists(made.rated)) if made.rated is not None else ()
@@ -144,8 +144,8 @@ def _number(value: float) -> float:
     return value if value == value else -1.0
 
 
-def _plot_named(name: str) -> Callable[[LoadedTrack, PlotMeasures], Plot]:
-    def make(track: LoadedTrack, asked: PlotMeasures) -> Plot:
+def _plot_named(name: str) -> Callable[[Assessment, PlotMeasures], Plot]:
+    def make(track: Assessment, asked: PlotMeasures) -> Plot:
         made = _plots(track)
         if name not in made.plots:
             why = made.why_no_grades if name.startswith("grades") else made.why_no_ratings

@@ -18,7 +18,7 @@ from trecexam.scores.coverage import covered_items
 from trecexam.scores.ratings import MAX_RATING
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
 
 #: The codes of a cell in the order of GRADES.
 _CODES = (*range(MAX_RATING + 1), UNPARSED, REFUSED, ERROR, MISSING)
@@ -46,7 +46,7 @@ class Quality:
         return tuple(item for item in self.items if not item.retired)
 
 
-def quality(track: LoadedTrack, runs: Sequence[str]) -> Quality:
+def quality(track: Assessment, runs: Sequence[str]) -> Quality:
     """The items of a loaded track.
 
     Args:

@@ -16,7 +16,7 @@ from trecexam.tables.table import Table
 if TYPE_CHECKING:
     from converters.records import Item
     from trecexam.learning.encoding import Encoder
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.line.measure_names import MeasureLike
 
 
@@ -130,7 +130,7 @@ class NextJudgments:
 
 @overload
 def next_judgments(
-    track: LoadedTrack,
+    track: Assessment,
     measure: MeasureLike | None = None,
     *,
     level: Level | None = None,
@@ -143,7 +143,7 @@ def next_judgments(
 
 @overload
 def next_judgments(
-    track: LoadedTrack,
+    track: Assessment,
     *,
     by: Literal["learned"],
     query_ids: Collection[str] = (),
@@ -158,7 +158,7 @@ def next_judgments(
 
 
 def next_judgments(
-    track: LoadedTrack,
+    track: Assessment,
     measure: MeasureLike | None = None,
     *,
     level: Level | None = None,
@@ -242,7 +242,7 @@ def next_judgments(
     )
 
 
-def _with_texts(track: LoadedTrack, suggestion: Suggestion) -> SuggestionWithTexts:
+def _with_texts(track: Assessment, suggestion: Suggestion) -> SuggestionWithTexts:
     items = track.bank.items[suggestion.query_id]
     return SuggestionWithTexts(
         suggestion,

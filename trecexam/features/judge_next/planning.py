@@ -21,7 +21,7 @@ from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.learning.encoding import Encoder
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
 
 #: Passages of a query, the share that is drawn, and the expected change below which a budget is not used up.
 PER_QUERY, RANDOM_SHARE, STOP_BELOW = 5, 0.1, 0.01
@@ -96,7 +96,7 @@ class JudgmentPlan:
 
 
 def plan_judgments(
-    track: LoadedTrack,
+    track: Assessment,
     *,
     query_ids: Collection[str] = (),
     per_query: int | None = None,
@@ -182,7 +182,7 @@ def _check(
             raise TrecexamError(f"{name} = {value:g}: at least 0")
 
 
-def judged_passages(track: LoadedTrack) -> dict[str, set[str]]:
+def judged_passages(track: Assessment) -> dict[str, set[str]]:
     """query_id -> the passages with an official judgment, or a person's rating or judgment as a whole."""
     judged: dict[str, set[str]] = {}
     for row in track.official or ():
@@ -197,7 +197,7 @@ def judged_passages(track: LoadedTrack) -> dict[str, set[str]]:
 
 
 def _learned(
-    track: LoadedTrack, encoder: str | Encoder | None, progress: Callable[[int, int], None] | None
+    track: Assessment, encoder: str | Encoder | None, progress: Callable[[int, int], None] | None
 ) -> tuple[LearnedPool | None, tuple[str, ...]]:
     """What is learned from the judgments, and what a reader must know; None where nothing can be."""
     # Encoding takes minutes, so it is not for nothing.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.scores.chances import Opinions
     from trecexam.scores.ratings import QueryRatings
 
@@ -53,7 +53,7 @@ class Search:
     """
 
     def __init__(
-        self, track: LoadedTrack, measure: str | None, level: Level | None, *, include_judged: bool = False
+        self, track: Assessment, measure: str | None, level: Level | None, *, include_judged: bool = False
     ) -> None:
         self._track = track
         self._scoring = _scoring(track, measure, level)
@@ -100,7 +100,7 @@ class Search:
             )
 
 
-def _scoring(track: LoadedTrack, name: str | None, level: Level | None) -> Scoring:
+def _scoring(track: Assessment, name: str | None, level: Level | None) -> Scoring:
     """How runs are ranked: by this measure, or by the track's first that a judgment of this level changes."""
     scores = track.config.scores
     try:
@@ -121,7 +121,7 @@ def _scoring(track: LoadedTrack, name: str | None, level: Level | None) -> Scori
         raise TrecexamError(str(error)) from None
 
 
-def _check(track: LoadedTrack, queries: Sequence[QueryRatings]) -> None:
+def _check(track: Assessment, queries: Sequence[QueryRatings]) -> None:
     runs, root = track.runs, track.folder.root
     if len(runs) < 2:
         here = f"only one run, '{next(iter(runs))}'" if runs else "no runs yet"
@@ -134,7 +134,7 @@ def _check(track: LoadedTrack, queries: Sequence[QueryRatings]) -> None:
         raise TrecexamError(nothing_graded(track), path=root)
 
 
-def _board(track: LoadedTrack, measure: str) -> Board:
+def _board(track: Assessment, measure: str) -> Board:
     import numpy as np
 
     runs, query_ids = track.runs, track.bank.query_ids
@@ -155,7 +155,7 @@ def _board(track: LoadedTrack, measure: str) -> Board:
     )
 
 
-def _judged(track: LoadedTrack, *, officially: bool) -> dict[str, set[str]]:
+def _judged(track: Assessment, *, officially: bool) -> dict[str, set[str]]:
     """query_id -> the passages that people judged on the scale of [judging], or officially, too."""
     judged = {query_id: set(people.passages) for query_id, people in track.judgments.queries.items()}
     for row in (track.official if officially else None) or ():
@@ -166,7 +166,7 @@ def _judged(track: LoadedTrack, *, officially: bool) -> dict[str, set[str]]:
 
 
 def _possible_judgments(
-    track: LoadedTrack,
+    track: Assessment,
     q: QueryRatings,
     opinions: Opinions,
     level: Level,
@@ -185,7 +185,7 @@ def _possible_judgments(
     return PossibleJudgments(chances, rated & ~judged, alike), int((rated & judged).sum())
 
 
-def _equal_texts(track: LoadedTrack, q: QueryRatings) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _equal_texts(track: Assessment, q: QueryRatings) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """A number for each passage's text, and which passages are the first with theirs."""
     import numpy as np
 
@@ -208,7 +208,7 @@ def _judged_passages(
     return np.isin(alike, alike[judged])
 
 
-def _judged_cells(track: LoadedTrack, q: QueryRatings) -> NDArray[np.bool_]:
+def _judged_cells(track: Assessment, q: QueryRatings) -> NDArray[np.bool_]:
     """Which cells a person rated, shape (n_docs, n_items)."""
     import numpy as np
 

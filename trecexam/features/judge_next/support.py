@@ -15,7 +15,7 @@ from trecexam.scores.support import WEIGHTS
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.line.support import SupportCells, SupportPair
 
 
@@ -94,7 +94,7 @@ class SupportPlan:
 
 
 def next_support(
-    track: LoadedTrack, *, query_ids: Collection[str] = (), budget: int | None = None
+    track: Assessment, *, query_ids: Collection[str] = (), budget: int | None = None
 ) -> SupportPlan:
     """Which sentences of responses a person should label with what they cite, the first one first.
 

@@ -17,7 +17,7 @@ from trecexam.scores.kappa import Kappa, kappa, weighted_kappa
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
 
 Level = Literal["passage", "item", "citation"]
 
@@ -131,7 +131,7 @@ class AssessorAgreement:
         }
 
 
-def assessor_agreement(track: LoadedTrack, *, seed: int = 0) -> AssessorAgreement:
+def assessor_agreement(track: Assessment, *, seed: int = 0) -> AssessorAgreement:
     """How far people agree on the cells that at least two of them rated, whether that was planned or not.
 
     Each person's last rating counts, whatever counts for the track; "cannot judge" is no rating, and what

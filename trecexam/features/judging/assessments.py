@@ -16,7 +16,7 @@ from trecexam.features.override.overriding import QueryToRate, seen_token, take
 from trecexam.line.overrides import REFUSED, takes_back
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.track import TrackFolder
 
 #: The reasons that stand in the file where nobody is asked for one.
@@ -31,7 +31,7 @@ class CellKey(NamedTuple):
     item_id: str
 
 
-class Assessment(NamedTuple):
+class PersonalJudgment(NamedTuple):
     """The last that a person said of a cell.
 
     Attributes:
@@ -75,7 +75,7 @@ def asked_items(judging: JudgingSection, items: Sequence[Item]) -> tuple[str, ..
 
 
 def is_done(
-    opinions: Mapping[CellKey, HumanRating] | Mapping[CellKey, Assessment],
+    opinions: Mapping[CellKey, HumanRating] | Mapping[CellKey, PersonalJudgment],
     query_id: str,
     doc_id: str,
     asked: Sequence[str],
@@ -92,7 +92,7 @@ def is_done(
     )
 
 
-def own_assessments(folder: TrackFolder, who: str, query_id: str = "") -> tuple[Assessment, ...]:
+def own_assessments(folder: TrackFolder, who: str, query_id: str = "") -> tuple[PersonalJudgment, ...]:
     """The last that a person said of each cell, of one query or of all, by the files as they are now.
 
     What she took back is there as "withdrawn"; decisions between other people are not there. A judgment of
@@ -117,7 +117,7 @@ def ratings_by_assessor(folder: TrackFolder, cell: CellKey) -> dict[str, int]:
     return {name: row.rating for name, row in rows.items() if row is not None and row.rating is not None}
 
 
-def said_before(folder: TrackFolder, who: str, cell: CellKey, seen: str) -> Assessment | None:
+def said_before(folder: TrackFolder, who: str, cell: CellKey, seen: str) -> PersonalJudgment | None:
     """What a person said of a cell with this `seen`, whatever she said since; None where that is nothing."""
     lines = _lines(_file_of(folder, cell), cell.query_id, who)
     own = (assessment_of(row) for row in lines if row.who == who and CellKey(*row[:3]) == cell)
@@ -149,7 +149,7 @@ def standing_opinions(rows: Iterable[HumanRating]) -> dict[str, dict[CellKey, Hu
     return opinions
 
 
-def opinions_of(track: LoadedTrack) -> dict[str, dict[CellKey, HumanRating]]:
+def opinions_of(track: Assessment) -> dict[str, dict[CellKey, HumanRating]]:
     """As `standing_opinions`, by all lines of the track that were not refused."""
     return standing_opinions(
         decision.row
@@ -171,7 +171,7 @@ def record_assessment(
     note: str = "",
     seconds: float | None = None,
     seen: str | None = None,
-) -> Assessment:
+) -> PersonalJudgment:
     """Takes a person's judgment of a cell or, with item_id "", of a passage as a whole.
 
     It is a line of overrides.tsv; of a passage as a whole, where [judging] has a scale, of judgments.tsv.
@@ -182,8 +182,8 @@ def record_assessment(
             back the last one, and brings back what this person said before, if she did.
         why: needed with "cannot", and with `reason` in [judging].
         seconds: of active work, 0 or more.
-        seen: `Assessment.seen` of her own judgment that she was shown, `seen_token(None)` where she had none;
-            None to take this one in any case.
+        seen: `PersonalJudgment.seen` of her own judgment that she was shown, `seen_token(None)` where
+            she had none; None to take this one in any case.
 
     Returns:
         What she says now.
@@ -206,10 +206,12 @@ def record_assessment(
     return assessment_of(taken.row)
 
 
-def assessment_of(row: HumanRating) -> Assessment:
+def assessment_of(row: HumanRating) -> PersonalJudgment:
     """A line of a file of people's ratings as what its writer says."""
     status: Literal["rated", "cannot", "withdrawn"] = (
         "cannot" if row.cannot else "withdrawn" if row.rating is None else "rated"
     )
     token = seen_token(None if status == "withdrawn" else row)
-    return Assessment(*row[:3], row.who, row.rating, status, row.seconds, row.when, row.note, row.why, token)
+    return PersonalJudgment(
+        *row[:3], row.who, row.rating, status, row.seconds, row.when, row.note, row.why, token
+    )

@@ -29,7 +29,7 @@ from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.track import TrackFolder
 
 QRELS, SIX_COLUMNS, TABLE = "qrels.txt", "qrels-6.txt", "judgments.tsv"
@@ -63,7 +63,7 @@ class ImportedJudgments:
     refused: tuple[Rejected, ...]
 
 
-def export_judgments(track: LoadedTrack, folder: Path | str) -> ExportedJudgments:
+def export_judgments(track: Assessment, folder: Path | str) -> ExportedJudgments:
     """Writes what people judged into a folder: qrels.txt, qrels-6.txt and judgments.tsv.
 
     A passage's label is the judgment that counts on the scale of [judging], else made of people's ratings
@@ -152,7 +152,7 @@ def _check(row: HumanRating) -> None:
     with_override(b"", row)
 
 
-def peoples_labels(track: LoadedTrack) -> dict[tuple[str, str], int]:
+def peoples_labels(track: Assessment) -> dict[tuple[str, str], int]:
     """(query_id, doc_id) -> the label by people's ratings that count; see `export_judgments`."""
     if track.config.judging.scale is not None:
         return {
@@ -167,12 +167,12 @@ def peoples_labels(track: LoadedTrack) -> dict[tuple[str, str], int]:
     }
 
 
-def _source(track: LoadedTrack) -> Overrides:
+def _source(track: Assessment) -> Overrides:
     """The ratings that labels are made of."""
     return track.overrides if track.config.judging.scale is None else track.judgments
 
 
-def _deciders(track: LoadedTrack) -> dict[tuple[str, str], list[str]]:
+def _deciders(track: Assessment) -> dict[tuple[str, str], list[str]]:
     """(query_id, doc_id) -> who decided between people, in what counts of a passage."""
     deciders: dict[tuple[str, str], list[str]] = {}
     for (query_id, doc_id, _), row in _source(track).ratings.items():
@@ -181,7 +181,7 @@ def _deciders(track: LoadedTrack) -> dict[tuple[str, str], list[str]]:
     return deciders
 
 
-def _undecided(track: LoadedTrack) -> dict[str, int]:
+def _undecided(track: Assessment) -> dict[str, int]:
     """See `ExportedJudgments.undecided`."""
     waiting: dict[str, set[str]] = {}
     for decision in _source(track).decisions:
@@ -195,7 +195,7 @@ def _undecided(track: LoadedTrack) -> dict[str, int]:
 
 
 def _labels(
-    track: LoadedTrack, query_id: str, cells: Mapping[tuple[str, str], int], passages: Mapping[str, int]
+    track: Assessment, query_id: str, cells: Mapping[tuple[str, str], int], passages: Mapping[str, int]
 ) -> dict[str, int]:
     """doc_id -> label by these ratings alone."""
     scores, items = track.config.scores, track.bank.items.get(query_id, ())
@@ -210,7 +210,7 @@ def _labels(
     return labels(query, scores.label, scores.min_rating, scores.min_answers)
 
 
-def _labels_by_person(track: LoadedTrack) -> dict[tuple[str, str], dict[str, int]]:
+def _labels_by_person(track: Assessment) -> dict[tuple[str, str], dict[str, int]]:
     """(query_id, doc_id) -> assessor -> the label by her ratings alone; of copies of the passage, too."""
     alike: dict[tuple[str, str], list[str]] = {}
     for query_id, sheet in track.sheets.items():
@@ -226,7 +226,7 @@ def _labels_by_person(track: LoadedTrack) -> dict[tuple[str, str], dict[str, int
     return people
 
 
-def _labels_of(track: LoadedTrack, own: Mapping[CellKey, HumanRating]) -> Iterable[tuple[str, str, int]]:
+def _labels_of(track: Assessment, own: Mapping[CellKey, HumanRating]) -> Iterable[tuple[str, str, int]]:
     cells: dict[str, dict[tuple[str, str], int]] = {}
     passages: dict[str, dict[str, int]] = {}
     for key, row in own.items():

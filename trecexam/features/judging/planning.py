@@ -18,7 +18,7 @@ from trecexam.tables.table import Table
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
 
 #: What passages of a topic may be ordered by.
 Order = Literal["change", "swaps", "learned", "retrieved"]
@@ -70,7 +70,7 @@ class PlannedCampaign:
 
 
 def plan_judging(
-    track: LoadedTrack,
+    track: Assessment,
     assessors: Sequence[str] = (),
     *,
     topics_each: int | None = None,
@@ -173,7 +173,7 @@ def _names_to_take_over(plan: JudgingPlan, names: Mapping[str, str]) -> dict[str
 
 
 def _places(
-    track: LoadedTrack,
+    track: Assessment,
     by: Order | None,
     query_ids: Collection[str],
     progress: Callable[[int, int], None] | None,
@@ -210,7 +210,7 @@ def _places(
 
 
 def _topics(
-    track: LoadedTrack, asked: Mapping[str, Sequence[str]], places: Mapping[str, Mapping[str, int]]
+    track: Assessment, asked: Mapping[str, Sequence[str]], places: Mapping[str, Mapping[str, int]]
 ) -> list[Topic]:
     officially: dict[str, set[str]] = {}
     for row in track.official or ():

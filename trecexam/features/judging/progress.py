@@ -14,7 +14,7 @@ from trecexam.features.judging.plan import JudgingPlan, PlannedTask, plan_path, 
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
 
 
 class ProgressRow(NamedTuple):
@@ -81,7 +81,7 @@ def progress(
     return Progress(tuple(topics), tuple(assessors))
 
 
-def judging_progress(track: LoadedTrack) -> Progress:
+def judging_progress(track: Assessment) -> Progress:
     """How far each assessor is with the track's plan.
 
     Raises:

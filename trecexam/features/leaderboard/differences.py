@@ -28,7 +28,7 @@ from trecexam.tables.table import Table, Value
 from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.line.measure_names import MeasureLike
 
 Test = Literal["t", "randomisation"]
@@ -190,7 +190,7 @@ class Differences:
 
 
 def differences(
-    track: LoadedTrack,
+    track: Assessment,
     measures: Sequence[MeasureLike] | None = None,
     *,
     baseline: str | None = None,
@@ -247,7 +247,7 @@ def differences(
     return Differences(baseline, test, correction, alpha, drawn, compared)
 
 
-def own_differences(track: LoadedTrack) -> Differences:
+def own_differences(track: Assessment) -> Differences:
     """All pairs of runs by the track's first measure; of more than `MOST_RUNS` runs, of the best of them."""
     first = track.measures[:1]
     return track.derived(

@@ -10,9 +10,9 @@ from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.differences import differences, own_differences
 from trecexam.features.leaderboard.plot import leaderboard_plot
 from trecexam.features.leaderboard.tables import leaderboard_json, leaderboard_table, per_query_table
+from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import NO_RUNS
 from trecexam.line.evaluation import leaderboard, own_leaderboard, rubric_values
-from trecexam.line.loaded import LoadedTrack
 from trecexam.line.output_files import Feature, FeaturePlot, OutputFiles, PlotMeasures
 from trecexam.scores.leaderboard import Score, interval
 from trecexam.tables.plots.model import Plot
@@ -23,7 +23,7 @@ from trecexam.tables.table import to_json, to_tsv
 _RUNS = 200
 
 
-def _leaderboard(track: LoadedTrack) -> Mapping[str, bytes]:
+def _leaderboard(track: Assessment) -> Mapping[str, bytes]:
     board = own_leaderboard(track)
     shown = {name: track.folder.shown(path) for name, path in track.run_files.items()}
     as_json = leaderboard_json(board, shown, track.override_summary())
@@ -33,7 +33,7 @@ def _leaderboard(track: LoadedTrack) -> Mapping[str, bytes]:
     }
 
 
-def _per_query(track: LoadedTrack) -> Mapping[str, bytes]:
+def _per_query(track: Assessment) -> Mapping[str, bytes]:
     values = rubric_values(track)
     # A run at a time: the rows of all of them take five times as much as the file.
     runs = ((), *((run,) for run in sorted(values.runs)))
@@ -41,7 +41,7 @@ def _per_query(track: LoadedTrack) -> Mapping[str, bytes]:
     return {"per_query.tsv": "".join([header, *(text[len(header) :] for text in rows)]).encode()}
 
 
-def _differences(track: LoadedTrack) -> Mapping[str, bytes]:
+def _differences(track: Assessment) -> Mapping[str, bytes]:
     compared = own_differences(track)
     return {
         "differences.tsv": to_tsv(compared.table()).encode(),
@@ -49,7 +49,7 @@ def _differences(track: LoadedTrack) -> Mapping[str, bytes]:
     }
 
 
-def leaderboard_report(track: LoadedTrack) -> FeatureReport:
+def leaderboard_report(track: Assessment) -> FeatureReport:
     """The section "leaderboard", and its plot where there are runs."""
     board = own_leaderboard(track)
     named = track.config.report.baseline
@@ -68,7 +68,7 @@ def leaderboard_report(track: LoadedTrack) -> FeatureReport:
     return FeatureReport((part,), (leaderboard_plot(board),) if board.rows else ())
 
 
-def _plot(track: LoadedTrack, asked: PlotMeasures) -> Plot:
+def _plot(track: Assessment, asked: PlotMeasures) -> Plot:
     board = own_leaderboard(track) if asked.measure is None else leaderboard(track, [asked.measure])
     if not board.rows:
         raise TrecexamError(NO_RUNS, path=track.folder.runs)

@@ -17,7 +17,7 @@ from trecexam.scores.measures import COVER, measure
 from trecexam.tables.table import Table, Value
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.line.measure_names import MeasureLike
 
 #: What the row of all runs together is called, here as in the Rubric workbench.
@@ -60,7 +60,7 @@ class OverallLeaderboard:
 
 
 def overall_leaderboard(
-    track: LoadedTrack, measures: Sequence[MeasureLike] | None = None
+    track: Assessment, measures: Sequence[MeasureLike] | None = None
 ) -> OverallLeaderboard:
     """The leaderboard, with the Cover and nCover that all pooled passages have together.
 

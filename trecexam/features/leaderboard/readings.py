@@ -14,7 +14,7 @@ from trecexam.line.measure_names import names_of
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.line.measure_names import MeasureLike
 
 
@@ -35,7 +35,7 @@ class Difference:
 
 
 def difference(
-    track: LoadedTrack, compat: str = "workbench", measures: Sequence[MeasureLike] | None = None
+    track: Assessment, compat: str = "workbench", measures: Sequence[MeasureLike] | None = None
 ) -> Difference:
     """What changes where the stored answers are read another way; runs no model.
 

@@ -14,7 +14,7 @@ from trecexam.graders.base import Grader, identity_digest, identity_json
 from trecexam.learning.arithmetic.features import Floats
 from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
 from trecexam.learning.ratings import cell_ratings, mean_ratings
-from trecexam.line.loaded import LoadedTrack
+from trecexam.line.assessment import Assessment
 from trecexam.line.sheets import GradeSheet
 from trecexam.line.stored_grades import StoredGrades
 
@@ -26,7 +26,7 @@ class _FormerGrader:
     identity: Mapping[str, Any]
 
 
-def graders_of(track: LoadedTrack, queries: Sequence[PooledQueryToLearn]) -> Mapping[str, tuple[Floats, ...]]:
+def graders_of(track: Assessment, queries: Sequence[PooledQueryToLearn]) -> Mapping[str, tuple[Floats, ...]]:
     """The mean ratings of each grader that rated any of these passages, the track's own first.
 
     They are read from the store; nothing is graded. Of other graders than the track's the rating counts that
@@ -65,7 +65,7 @@ def coverage(means: Mapping[str, Sequence[Floats]]) -> Iterator[str]:
             yield f"{name}: {rated.sum():,} of {rated.size:,} passages have a rating, the others count as 0"
 
 
-def _means(track: LoadedTrack, sheets: Sequence[GradeSheet], grades: StoredGrades) -> tuple[Floats, ...]:
+def _means(track: Assessment, sheets: Sequence[GradeSheet], grades: StoredGrades) -> tuple[Floats, ...]:
     means = [np.full(len(sheet.doc_ids), np.nan) for sheet in sheets]
     # A grader may have gone by ids, where the track's goes by texts.
     for keys in (

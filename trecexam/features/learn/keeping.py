@@ -12,10 +12,10 @@ from trecexam.features.learn.splits import Split
 from trecexam.learning import verdict
 from trecexam.learning.learned_pool import LearningData
 from trecexam.learning.verdict import SplitFigures, Verdict
-from trecexam.line.loaded import LoadedTrack
+from trecexam.line.assessment import Assessment
 
 
-def keep(track: LoadedTrack, data: LearningData, rows: Sequence[Row], splits: Sequence[Split]) -> str | None:
+def keep(track: Assessment, data: LearningData, rows: Sequence[Row], splits: Sequence[Split]) -> str | None:
     """Keeps which way to fill was best, over the splits that leave each query some of its judgments.
 
     A query that has holes mostly has judgments, too, and where it has none, all plain rules tie the runs.

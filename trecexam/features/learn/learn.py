@@ -15,7 +15,7 @@ from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
 from trecexam.learning.encoding import Encoded, Encoder
 from trecexam.learning.learned_board import LearnedBoard, board_of
 from trecexam.learning.learned_pool import learn_pool
-from trecexam.line.loaded import LoadedTrack, Part
+from trecexam.line.assessment import Assessment, Part
 from trecexam.line.official import Official
 from trecexam.line.sources import LEARNED_IDENTITY, LEARNED_QRELS
 from trecexam.tables.table import Table, to_json, to_tsv
@@ -71,7 +71,7 @@ class LearnedLabels:
 
 
 def learn(
-    track: LoadedTrack,
+    track: Assessment,
     *,
     source: Path | str | None = None,
     encoder: str | Encoder | None = None,

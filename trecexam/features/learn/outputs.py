@@ -7,7 +7,7 @@ from pathlib import Path
 from trecexam.features.learn.learn import BOARD, IDENTITY, PARTS
 from trecexam.files.atomic import sha256
 from trecexam.files.kept import read_object, read_regular
-from trecexam.line.loaded import LoadedTrack
+from trecexam.line.assessment import Assessment
 from trecexam.line.output_files import Feature
 from trecexam.tables.excerpt import excerpt
 from trecexam.tables.section import FeatureReport, ReportPart
@@ -17,7 +17,7 @@ from trecexam.tables.table import Table, Value
 _ROWS = 50
 
 
-def learned_report(track: LoadedTrack) -> FeatureReport:
+def learned_report(track: Assessment) -> FeatureReport:
     """The section "learned"; none where nothing was learned, or of other runs, grades or judgments."""
     board = _up_to_date(track)
     if board is None:
@@ -28,7 +28,7 @@ def learned_report(track: LoadedTrack) -> FeatureReport:
     return FeatureReport((ReportPart("learned", html, values, "Leaderboard by learned labels", "Learned"),))
 
 
-def _up_to_date(track: LoadedTrack) -> Table | None:
+def _up_to_date(track: Assessment) -> Table | None:
     """What `learn` wrote of the runs; None where it is not there, or of another state of the track."""
     learned = read_object(track.folder.out / IDENTITY)
     try:

@@ -29,7 +29,7 @@ from trecexam.features.learn.splits import (
 from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
 from trecexam.learning.encoding import Encoded, Encoder
 from trecexam.learning.learned_pool import MORE, LearningData, gather_data, track_encoder
-from trecexam.line.loaded import LoadedTrack
+from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
 from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES
 from trecexam.tables.table import Table
@@ -88,7 +88,7 @@ class Validation:
 
 
 def cross_validate(
-    track: LoadedTrack,
+    track: Assessment,
     *,
     known: Sequence[float] | None = None,
     top: Sequence[int] | None = None,
@@ -151,7 +151,7 @@ def cross_validate(
 
 
 def _splits(
-    track: LoadedTrack,
+    track: Assessment,
     queries: Sequence[PooledQueryToLearn],
     source: Path | str | None,
     *,
@@ -183,7 +183,7 @@ def _splits(
 
 
 def _validated(
-    track: LoadedTrack,
+    track: Assessment,
     gathered: LearningData,
     splits: Sequence[Split],
     resamples: int,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from trecexam.features.override.overriding import human_table
-from trecexam.line.loaded import EVERYTHING, LoadedTrack
+from trecexam.line.assessment import EVERYTHING, Assessment
 from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.tables.excerpt import excerpt
 from trecexam.tables.section import FeatureReport, ReportPart
@@ -16,17 +16,17 @@ from trecexam.tables.table import Table, to_tsv
 _ROWS = 50
 
 
-def own_ratings(track: LoadedTrack) -> Table | None:
+def own_ratings(track: Assessment) -> Table | None:
     """People's ratings and what became of them; None where nobody rated anything."""
     return human_table(track) if track.overrides.decisions or track.judgments.decisions else None
 
 
-def _human(track: LoadedTrack) -> Mapping[str, bytes]:
+def _human(track: Assessment) -> Mapping[str, bytes]:
     table = own_ratings(track)
     return {} if table is None else {"human.tsv": to_tsv(table).encode()}
 
 
-def override_report(track: LoadedTrack) -> FeatureReport:
+def override_report(track: Assessment) -> FeatureReport:
     """The end of the section "grades"."""
     table = own_ratings(track)
     values = {

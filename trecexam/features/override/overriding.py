@@ -36,7 +36,7 @@ from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
     from trecexam.files.stamps import Rejected
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.track import TrackFolder
 
 #: The columns of out/human.tsv and of `trecexam override --list`.
@@ -107,7 +107,7 @@ class QueryToRate:
 
 
 def override(
-    track: LoadedTrack,
+    track: Assessment,
     query_id: str,
     doc_id: str,
     rating: int | None,
@@ -155,7 +155,7 @@ def cited_to_rate(statement: Item, texts: Mapping[str, str | None]) -> QueryToRa
     return QueryToRate(statement.query_id, (statement,), (), texts, 0, BEST)
 
 
-def _to_rate(track: LoadedTrack, query_id: str) -> QueryToRate:
+def _to_rate(track: Assessment, query_id: str) -> QueryToRate:
     bank = track.bank
     live, retired = bank.items.get(query_id, ()), bank.retired.get(query_id, ())
     texts = {d: track.sheets[query_id].text_of(d) for d in track.sheets[query_id].doc_ids} if live else {}
@@ -293,13 +293,13 @@ def _resolved(folder: TrackFolder, query: QueryToRate, path: Path, who: str = ""
     return resolve(rows, folder.shown(path), bank, pool, texts, best, judging.rule, own_scale=own_scale)
 
 
-def refused_overrides(track: LoadedTrack) -> tuple[Rejected, ...]:
+def refused_overrides(track: Assessment) -> tuple[Rejected, ...]:
     """The lines of overrides.tsv that cannot count, with reasons; or the file as a whole."""
     file = track.folder.shown(track.folder.overrides())
     return tuple(row for row in rejected_rows(track) if row.file == file)
 
 
-def human_table(track: LoadedTrack) -> Table:
+def human_table(track: Assessment) -> Table:
     """The ratings that people gave, beside the grader's, and which of them count.
 
     There is a row for every line of overrides.tsv that could be read. Below a line that counts stand the
@@ -373,7 +373,7 @@ def _checked(
     )
 
 
-def _machine(track: LoadedTrack, query_ids: set[str]) -> dict[tuple[str, str, str], int]:
+def _machine(track: Assessment, query_ids: set[str]) -> dict[tuple[str, str, str], int]:
     """(query_id, doc_id, item_id or "") -> the grader's rating, or its label of the passage.
 
     Sentences of responses with what they cite are there, too.

@@ -11,12 +11,12 @@ from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
     from converters.records import Item
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.line.support import Statement, SupportCells
 
 
 def cited_by(
-    track: LoadedTrack, query_id: str, name: str, doc_id: str
+    track: Assessment, query_id: str, name: str, doc_id: str
 ) -> tuple[Item, Mapping[str, str | None]]:
     """A sentence of a response to a query, and the texts of what all responses to it cite for that sentence.
 

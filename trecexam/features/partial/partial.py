@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import (
     ItemPlaces,
     cell_scores,
@@ -18,7 +19,6 @@ from trecexam.line.cell_order import (
 )
 from trecexam.line.derived import DerivedValues
 from trecexam.line.evaluation import rubric_values
-from trecexam.line.loaded import LoadedTrack
 from trecexam.line.probable_ratings import needing
 from trecexam.line.sheets import MISSING
 from trecexam.line.value_cache import EvaluatedMeasures
@@ -76,7 +76,7 @@ class PartialStanding:
         )
 
 
-def partial_standing(track: LoadedTrack, places: ItemPlaces | None = None) -> PartialStanding:
+def partial_standing(track: Assessment, places: ItemPlaces | None = None) -> PartialStanding:
     """How far the grading is, with intervals where the most useful cells, item by item, are graded first.
 
     What is missing is drawn again and again, see `PartlyRated.draws`. How far such draws are off is found out
@@ -143,7 +143,7 @@ def partial_standing(track: LoadedTrack, places: ItemPlaces | None = None) -> Pa
 class _Drawing:
     """Values of the runs of a track with ratings that are drawn."""
 
-    def __init__(self, track: LoadedTrack, places: ItemPlaces, names: list[str]) -> None:
+    def __init__(self, track: Assessment, places: ItemPlaces, names: list[str]) -> None:
         self._track = replace(track, evaluated=EvaluatedMeasures(), kept=DerivedValues())
         self._places = places
         self._names = names

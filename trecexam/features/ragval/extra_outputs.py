@@ -18,19 +18,19 @@ from trecexam.tables.section import ExtraFiles, Picture, ReportSection
 from trecexam.tables.table import to_json
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
 
 #: Systems that the page shows.
 _ROWS = 50
 
 
-def made(track: LoadedTrack) -> ExtraFiles:
+def made(track: Assessment) -> ExtraFiles:
     """judged.jsonl, judging.json and the report's files; nothing without answers."""
     answers = judged(track)
     return made_of(answers, track) if answers.rows or answers.waiting else ExtraFiles({})
 
 
-def made_of(answers: JudgedAnswers, track: LoadedTrack) -> ExtraFiles:
+def made_of(answers: JudgedAnswers, track: Assessment) -> ExtraFiles:
     """The files of what was judged."""
     buffer = io.BytesIO()
     write_judged(answers.rows, buffer)
@@ -64,8 +64,8 @@ def _section(answers: JudgedAnswers, report: RagvalReport, pictures: dict[str, P
     )
 
 
-def _plot_named(name: str) -> Callable[[LoadedTrack, PlotMeasures], Plot]:
-    def make(track: LoadedTrack, asked: PlotMeasures) -> Plot:
+def _plot_named(name: str) -> Callable[[Assessment, PlotMeasures], Plot]:
+    def make(track: Assessment, asked: PlotMeasures) -> Plot:
         rows = judged(track).rows
         made = {plot.name: plot for plot in report_of(rows).plots()} if rows else {}
         if name not in made:

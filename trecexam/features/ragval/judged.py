@@ -13,7 +13,7 @@ from trecexam.graders.ragval.reading import Scores, read_scores
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
 
 #: In out/.
 FOLDER = "ragval"
@@ -64,7 +64,7 @@ class JudgedAnswers:
         }
 
 
-def judged(track: LoadedTrack) -> JudgedAnswers:
+def judged(track: Assessment) -> JudgedAnswers:
     """What the grader's stored answers say of the track's answers; `load` must come before. Asks nobody.
 
     A person's rating of an item stands in place of that score; a 0, which is none, counts as 1.

@@ -16,11 +16,11 @@ from trecexam.files.stamps import Rejected
 from trecexam.graders import Grader
 from trecexam.graders.base import Estimate
 from trecexam.graders.traits import traits_of
+from trecexam.line.assessment import Assessment
 from trecexam.line.dropped_runs import NO_QUERY
 from trecexam.line.grading import Progress
 from trecexam.line.grading_time import measure_time
 from trecexam.line.judged_answers import JUDGED
-from trecexam.line.loaded import LoadedTrack
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.rejected import rejected_rows
@@ -117,7 +117,7 @@ def updated(loader: TrackLoader, cells: int, *, complete: bool, why: str) -> Jud
 
 
 def result(
-    track: LoadedTrack,
+    track: Assessment,
     answers: JudgedAnswers,
     used: dict[str, Any] | None,
     graded: int,
@@ -144,7 +144,7 @@ def check_judge(grader: Grader) -> None:
         raise GraderError("this grader judges no answers for truthfulness and relevance")
 
 
-def _write(track: LoadedTrack, answers: JudgedAnswers) -> None:
+def _write(track: Assessment, answers: JudgedAnswers) -> None:
     out = track.folder.out / FOLDER
     contents = {}
     if answers.rows or answers.waiting:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from trecexam.features.support.support import LABELS_FILE, RUNS_FILE, SupportReport
-from trecexam.line.loaded import LoadedTrack, Part
+from trecexam.line.assessment import Assessment, Part
 from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.tables.excerpt import excerpt
 from trecexam.tables.section import FeatureReport, ReportPart
@@ -28,17 +28,17 @@ _SHOWN = (
 )
 
 
-def own_support(track: LoadedTrack) -> SupportReport | None:
+def own_support(track: Assessment) -> SupportReport | None:
     """The support of the track's responses; None where there are none, or no [support]."""
     return SupportReport(track, track.support) if track.support is not None and track.responses else None
 
 
-def _files(track: LoadedTrack) -> Mapping[str, bytes]:
+def _files(track: Assessment) -> Mapping[str, bytes]:
     report = own_support(track)
     return {} if report is None else report.contents()
 
 
-def support_section(track: LoadedTrack) -> FeatureReport:
+def support_section(track: Assessment) -> FeatureReport:
     """The section "support"; nothing where there is no support."""
     report = own_support(track)
     if report is None:

@@ -23,9 +23,9 @@ from trecexam.files import atomic as files
 from trecexam.files.stamps import Rejected
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.base import Answer, Cell, Estimate
+from trecexam.line.assessment import Assessment
 from trecexam.line.grading import Graded, Progress
 from trecexam.line.grading_time import measure_support_time
-from trecexam.line.loaded import LoadedTrack
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.support import SupportCells
@@ -55,7 +55,7 @@ class SupportReport:
         from_file: the labels are those of a file, and no grader was asked.
     """
 
-    track: LoadedTrack
+    track: Assessment
     cells: SupportCells
     graded: Graded = _NOTHING
     usage: dict[str, Any] | None = None
@@ -182,7 +182,7 @@ def estimate_support(
         return estimate._replace(time=measure_support_time(loading, missing))
 
 
-def _cells(track: LoadedTrack) -> SupportCells:
+def _cells(track: Assessment) -> SupportCells:
     assert track.support is not None, "it is loaded with [support]"
     if not track.responses:
         first = next((f": {row}" for row in _refused_runs(track)), "")
@@ -190,7 +190,7 @@ def _cells(track: LoadedTrack) -> SupportCells:
     return track.support
 
 
-def _refused_runs(track: LoadedTrack) -> Iterator[Rejected]:
+def _refused_runs(track: Assessment) -> Iterator[Rejected]:
     runs = {track.folder.shown(path) for path in track.folder.run_files()}
     return (row for row in track.rejected if row.file in runs)
 

@@ -24,7 +24,7 @@ from trecexam.tables.table import Table
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.line.loader import TrackLoader
 
 #: Where a graded cell stands; all but its last part say of which passage it is.
@@ -282,7 +282,7 @@ def _graded(loader: TrackLoader, *, support: bool) -> _Graded:
     return graded
 
 
-def _graded_pool(loader: TrackLoader, track: LoadedTrack) -> _Graded:
+def _graded_pool(loader: TrackLoader, track: Assessment) -> _Graded:
     folder, own = loader.folder, loader.track_grader.is_own
     settings = folder.config
     if own and settings.grader.name == "recorded":
@@ -312,7 +312,7 @@ def _graded_pool(loader: TrackLoader, track: LoadedTrack) -> _Graded:
     return _Graded(grader, track.grades, places, cell, "graded cell")
 
 
-def _graded_support(loader: TrackLoader, track: LoadedTrack) -> _Graded:
+def _graded_support(loader: TrackLoader, track: Assessment) -> _Graded:
     settings, cells = loader.config.support, track.support
     if cells is None:
         raise TrecexamError(

@@ -33,14 +33,14 @@ from trecexam.scores.ratings import MISSING, QueryRatings
 from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
 
 Ids = Collection[str] | None
 Judgments = Mapping[str, Mapping[str, int]]
 
 
 def grading(
-    track: LoadedTrack,
+    track: Assessment,
     *,
     query_ids: Collection[str] | None = None,
     item_ids: Collection[str] | None = None,
@@ -97,7 +97,7 @@ def grading(
 
 
 def grids(
-    track: LoadedTrack,
+    track: Assessment,
     *,
     query_ids: Collection[str] | None = None,
     item_ids: Collection[str] | None = None,
@@ -139,7 +139,7 @@ def grids(
 
 
 def missing(
-    track: LoadedTrack,
+    track: Assessment,
     *,
     query_ids: Collection[str] | None = None,
     min_rating: int | None = None,
@@ -168,7 +168,7 @@ def missing(
 
 
 def spurious(
-    track: LoadedTrack,
+    track: Assessment,
     *,
     query_ids: Collection[str] | None = None,
     item_ids: Collection[str] | None = None,
@@ -201,7 +201,7 @@ def spurious(
     return Spurious(threshold, relevant, ordered, _unjudged(queries, judgments))
 
 
-def judgments_unused(track: LoadedTrack) -> str | None:
+def judgments_unused(track: Assessment) -> str | None:
     """Why the official judgments that the track has say nothing of its pool; None where they do.
 
     None also where the track has none.
@@ -214,19 +214,19 @@ def judgments_unused(track: LoadedTrack) -> str | None:
         return str(error)
 
 
-def _thresholds(track: LoadedTrack, min_rating: int | None, min_relevant: int | None) -> tuple[int, int]:
+def _thresholds(track: Assessment, min_rating: int | None, min_relevant: int | None) -> tuple[int, int]:
     """From which rating and from which judgment on a passage counts."""
     resolve_min_rating(track, min_rating)
     at = relevance_thresholds(track, min_rating, min_relevant)
     return at.min_rating, at.min_relevant
 
 
-def _known_judgments(track: LoadedTrack) -> Judgments:
+def _known_judgments(track: Assessment) -> Judgments:
     return {} if track.official is None else official_judgments(track).labels
 
 
 def _judged(
-    track: LoadedTrack, query_ids: Ids, item_ids: Ids = None
+    track: Assessment, query_ids: Ids, item_ids: Ids = None
 ) -> tuple[Sequence[QueryRatings], Judgments]:
     """The ratings of the queries asked for, and the official judgments, of at least one of them."""
     judged = official_judgments(track)
@@ -245,7 +245,7 @@ def _unjudged(queries: Sequence[QueryRatings], judgments: Judgments) -> tuple[st
 
 
 def _queries(
-    track: LoadedTrack, query_ids: Ids = None, item_ids: Ids = None, doc_ids: Ids = None
+    track: Assessment, query_ids: Ids = None, item_ids: Ids = None, doc_ids: Ids = None
 ) -> Sequence[QueryRatings]:
     """The ratings of the queries asked for, of those that have the items asked for.
 
@@ -272,14 +272,14 @@ def _queries(
     return queries
 
 
-def _refuse_unknown(ids: Ids, known: Collection[str], what: str, where: str, track: LoadedTrack) -> None:
+def _refuse_unknown(ids: Ids, known: Collection[str], what: str, where: str, track: Assessment) -> None:
     for unknown in ids or ():
         if unknown not in known:
             hint = did_you_mean(unknown, known, before="; ")
             raise TrecexamError(f"no {what} '{unknown}' {where}{hint}", path=track.folder.root)
 
 
-def _topics(track: LoadedTrack, queries: Sequence[QueryRatings]) -> dict[str, Topic]:
+def _topics(track: Assessment, queries: Sequence[QueryRatings]) -> dict[str, Topic]:
     texts = track.texts
     return {
         q.query_id: Topic(
@@ -292,7 +292,7 @@ def _topics(track: LoadedTrack, queries: Sequence[QueryRatings]) -> dict[str, To
     }
 
 
-def _without_text(track: LoadedTrack, topics: Mapping[str, Topic]) -> set[str]:
+def _without_text(track: Assessment, topics: Mapping[str, Topic]) -> set[str]:
     """The pooled passages whose text is missing, or too short to be graded."""
     least = track.config.track.min_text
     return {
@@ -303,7 +303,7 @@ def _without_text(track: LoadedTrack, topics: Mapping[str, Topic]) -> set[str]:
     }
 
 
-def _human_cells(track: LoadedTrack, query_id: str) -> Collection[tuple[str, str]]:
+def _human_cells(track: Assessment, query_id: str) -> Collection[tuple[str, str]]:
     """(doc_id, item_id) of the cells that a person rated in place of the grader."""
     human = track.overrides.queries.get(query_id)
     return () if human is None else human.cells.keys()

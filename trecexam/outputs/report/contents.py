@@ -20,7 +20,7 @@ from trecexam.tables.terminal import cut
 from trecexam.tables.text import plural, sentence
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.tables.section import ReportSection
 
 #: Rows that the page shows of each table; the files have the rest.
@@ -49,7 +49,7 @@ class UpdateFacts:
     own_scores: ReportSection | None
 
 
-def page_of(track: LoadedTrack, facts: UpdateFacts, parts: Sequence[PagePart]) -> Report:
+def page_of(track: Assessment, facts: UpdateFacts, parts: Sequence[PagePart]) -> Report:
     """The page. `parts` are those of the features."""
     counts = track.counts
     numbers = {
@@ -81,7 +81,7 @@ def page_of(track: LoadedTrack, facts: UpdateFacts, parts: Sequence[PagePart]) -
     )
 
 
-def _cautions(track: LoadedTrack, partial: PartialStanding | None) -> Iterator[str]:
+def _cautions(track: Assessment, partial: PartialStanding | None) -> Iterator[str]:
     counts = track.counts
     left_out = count_left_out(track)
     missing = counts.missing - left_out
@@ -111,7 +111,7 @@ def _cautions(track: LoadedTrack, partial: PartialStanding | None) -> Iterator[s
     yield from map(sentence, own_leaderboard(track).cautions)
 
 
-def _provenance(track: LoadedTrack, facts: UpdateFacts) -> dict[str, Any]:
+def _provenance(track: Assessment, facts: UpdateFacts) -> dict[str, Any]:
     """What the numbers come from."""
     scores, identity, overrides = track.config.scores, dict(track.grader.identity), track.override_summary()
     human = "none"

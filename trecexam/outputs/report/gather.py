@@ -12,12 +12,12 @@ from trecexam.tables.plots.drawings import Drawings, plot_files
 from trecexam.tables.section import Picture
 
 if TYPE_CHECKING:
-    from trecexam.line.loaded import LoadedTrack
+    from trecexam.line.assessment import Assessment
     from trecexam.line.output_files import Feature
 
 
 def report_files(
-    track: LoadedTrack, features: Sequence[Feature], facts: UpdateFacts
+    track: Assessment, features: Sequence[Feature], facts: UpdateFacts
 ) -> Iterator[tuple[str, bytes]]:
     """report.html and the plots' files, by their names in out/."""
     folder = track.folder

@@ -12,7 +12,7 @@ from starlette.routing import Route
 from converters.controls import CONTROLS
 from converters.overrides import CANNOT
 from trecexam.errors import RatingConflictError, TrecexamError
-from trecexam.features.judging.assessments import Assessment, CellKey, record_assessment, said_before
+from trecexam.features.judging.assessments import CellKey, PersonalJudgment, record_assessment, said_before
 from trecexam.features.override.overriding import seen_token
 from trecexam.line.typed_text import MAX_NOTE, MAX_WHY, typed
 from trecexam.serving import urls
@@ -202,7 +202,9 @@ def _not_taken(request: Request, desk: Desk, task: Task, wishes: Wishes, error: 
     return _page(request, desk, task, 422, trouble=trouble, note=note, picked=picked, **reason)
 
 
-def _gone_on(request: Request, desk: Desk, task: Task, new: Wishes, whole: Assessment | None) -> Response:
+def _gone_on(
+    request: Request, desk: Desk, task: Task, new: Wishes, whole: PersonalJudgment | None
+) -> Response:
     """To what comes next, from where what was said just now can be taken back.
 
     Args:
@@ -230,7 +232,9 @@ def _gone_on(request: Request, desk: Desk, task: Task, new: Wishes, whole: Asses
     return go(request, urls.assess_passage(following.name, **undo), message)
 
 
-def _wishes(form: Mapping[str, str], questions: Sequence[Question], own: Mapping[str, Assessment]) -> Wishes:
+def _wishes(
+    form: Mapping[str, str], questions: Sequence[Question], own: Mapping[str, PersonalJudgment]
+) -> Wishes:
     """What a form says.
 
     Raises:
@@ -258,14 +262,14 @@ def _wishes(form: Mapping[str, str], questions: Sequence[Question], own: Mapping
     return wishes
 
 
-def _says(row: Assessment | None, wish: int | str | None, why: str) -> bool:
+def _says(row: PersonalJudgment | None, wish: int | str | None, why: str) -> bool:
     """Whether that is what she says already."""
     if row is None or wish is None:
         return row is None and wish is None
     return (CANNOT if row.cannot else row.rating) == wish and why in ("", row.why)
 
 
-def _note_of(own: Mapping[str, Assessment]) -> tuple[str | None, str]:
+def _note_of(own: Mapping[str, PersonalJudgment]) -> tuple[str | None, str]:
     """The note on a passage, and the item_id that it is kept with: None without one."""
     return next(((item_id, row.note) for item_id, row in own.items() if row.note), (None, ""))
 

@@ -38,7 +38,7 @@ EVERYTHING: tuple[Part, ...] = ("cells", "people", "runs", "official", "ranks", 
 
 
 @dataclass(frozen=True, eq=False)
-class LoadedTrack(TrackInputs):
+class Assessment(TrackInputs):
     """A track's inputs, its pool, and the grades of the pool's cells.
 
     A later one shares every part that did not change with those before it.
