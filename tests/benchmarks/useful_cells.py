@@ -56,12 +56,12 @@ class RevealingGrader:
         raise NotImplementedError
 
 
-def ungraded(track: Assessment, share: str = "nothing", stop: object = None) -> Assessment:
+def ungraded(track: Assessment, share: str = "nothing") -> Assessment:
     """The track without its grades."""
     sheets = {
         q: replace(sheet, codes=np.full_like(sheet.codes, MISSING)) for q, sheet in track.sheets.items()
     }
-    cells = track.config.cells.model_copy(update={"order": "useful", "stop": stop})
+    cells = track.config.cells.model_copy(update={"order": "useful"})
     return replace(
         track,
         sheets=sheets,
@@ -193,10 +193,8 @@ def main(root: str) -> None:
         by_words, by_embedder = item_places(full), promising_places(blank)
         assert by_embedder is not None
 
-        def made(
-            places: ItemPlaces | None, share: str = "nothing", stop: object = None, measures: object = None
-        ):
-            track = ungraded(full, share, stop)
+        def made(places: ItemPlaces | None, share: str = "nothing", measures: object = None):
+            track = ungraded(full, share)
             scores = track.config.scores.model_copy(update={"measures": measures})
             track = replace(track, config=track.config.model_copy(update={"scores": scores}))
             return revealed(track, UsefulCells(track, None, places), full)
@@ -207,8 +205,6 @@ def main(root: str) -> None:
             "useful, items by words": made(by_words),
             "useful, items by embedder": made(by_embedder),
             "the same, `measures` on labels alone": made(by_embedder, measures=list(MEASURES[:2])),
-            'the same, `stop = "label"`': made(by_embedder, stop="label"),
-            "the same, `stop = 4`": made(by_embedder, stop=4),
         }
         total = len(orders["bank"])
         rows = [

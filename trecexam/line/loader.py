@@ -284,14 +284,12 @@ class TrackLoader:
         stop: Callable[[], bool] | None = None,
         only: Mapping[str, Collection[str]] | None = None,
         places: ItemPlaces | None = None,
-        *,
-        all_cells: bool = False,
     ) -> tuple[Assessment, Graded]:
         """Grades the cells that have no grade yet, see `Grading.run`; the track with its new grades.
 
         The track must be loaded with the store open to write.
         """
-        outcome = self.grading.run(track, progress, stop, only, places, all_cells=all_cells)
+        outcome = self.grading.run(track, progress, stop, only, places)
         return self.refreshed(track), outcome
 
     @cached_property

@@ -15,7 +15,6 @@ from trecexam.features.partial.partial import PartialStanding
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_object, recall, remember
 from trecexam.files.stamps import Rejected, stamp
-from trecexam.line.cell_order import count_left_out
 from trecexam.line.sheets import Counts
 from trecexam.line.versions import package_version, versions
 from trecexam.outputs.features import FEATURES
@@ -260,11 +259,10 @@ class Outputs:
         hashes: dict[str, str],
         partial: PartialStanding | None,
     ) -> dict[str, Any]:
-        left_out, support = count_left_out(track), track.support
+        support = track.support
         return {
             "complete": partial is None,
             **({} if partial is None else {"partial": partial.as_json()}),
-            **({"left_out": {"stop": track.config.cells.stop, "cells": left_out}} if left_out else {}),
             "grader": dict(track.grader.identity),
             **track.grades.environments().as_json(),
             "config": track.config.model_dump(mode="json", exclude={"generator", "exam", "learn", "cells"}),

@@ -22,7 +22,7 @@ from trecexam.graders.base import identity_json
 from trecexam.learning.encoding import Encoded
 from trecexam.learning.promise import promising_places
 from trecexam.line.assessment import Assessment
-from trecexam.line.cell_order import ItemPlaces, is_useful, left_out_cautions
+from trecexam.line.cell_order import ItemPlaces, is_useful
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.grading import Progress
 from trecexam.line.loader import TrackLoader
@@ -47,7 +47,6 @@ def update(
     encoding: Encoded | None = None,
     doing: Callable[[str], None] = lambda stage: None,
     regrade: bool = False,
-    all_cells: bool = False,
 ) -> Update:
     """Brings grades and outputs up to date with the folder. Nothing new: nothing is done.
 
@@ -62,7 +61,6 @@ def update(
         doing: called with what is done next, in words that follow "finishing".
         regrade: cells that were graded once may be graded again, by a grader that costs, where the store is
             gone or an older one.
-        all_cells: grades the cells that `stop` in [cells] leaves out, too.
 
     Raises:
         TrecexamError, ConversionError: what stands in the way; outputs are as they were.
@@ -75,8 +73,7 @@ def update(
             loader.renew()
             seen = _fingerprint(loader, hold)
             last = outputs.last(seen, loader.store.n_environments())
-            missing = all_cells and last is not None and last[1].missing
-            if last is not None and not missing and loader.folder.store_path.exists():
+            if last is not None and loader.folder.store_path.exists():
                 return Update(False, 0, *last, complete=True, written=())
             if not regrade:
                 refuse_lost_grades(loader)
@@ -93,7 +90,7 @@ def update(
     doing("the batch in hand, then all of out/")
     places = promising_places(track, stop, encoding)
     along = _AlongTheWay(loader, outputs, track, places, progress)
-    track, outcome = loader.grade(track, along.progress, stop, places=places, all_cells=all_cells)
+    track, outcome = loader.grade(track, along.progress, stop, places=places)
     if outcome.complete and track.support is not None:
         track, of_support = loader.grade_support(track, progress, stop)
         outcome = of_support._replace(
@@ -133,7 +130,7 @@ def update(
         written.entry,
         outcome.why,
         outcome.cut,
-        (*without_vital(track.measures, track.bank), *left_out_cautions(track)),
+        without_vital(track.measures, track.bank),
         (*left_out_runs(track), *track.notes, *why_not),
     )
 

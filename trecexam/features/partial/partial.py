@@ -12,9 +12,7 @@ from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import (
     ItemPlaces,
     cell_scores,
-    is_exact,
     item_places,
-    left_out_cells,
     ranks_items,
 )
 from trecexam.line.derived import DerivedValues
@@ -86,26 +84,18 @@ def partial_standing(track: Assessment, places: ItemPlaces | None = None) -> Par
     Args:
         places: which items are most promising for which passage; None for `item_places`.
     """
-    left_out = left_out_cells(track)
     missing = {
         query_id: (sheet.codes == MISSING)
         & np.array([text is not None for text in sheet.texts], np.bool_)[:, None]
-        & ~left_out.get(query_id, np.False_)
         for query_id, sheet in track.sheets.items()
     }
     n_missing = sum(int(cells.sum()) for cells in missing.values())
     n_cells = track.counts.cells - track.counts.no_text_cells
-    n_cells -= sum(int(cells.sum()) for cells in left_out.values())
     standing = PartialStanding(n_cells - n_missing, n_cells)
-    stop = track.config.cells.stop
     # What takes probabilities has none of ratings that are drawn.
     uncertain = needing(track, track.measures)
     names = [
-        name
-        for name in track.measures
-        if supported(measure(name))
-        and str(measure(name)) not in uncertain
-        and (stop is None or is_exact(name, stop))
+        name for name in track.measures if supported(measure(name)) and str(measure(name)) not in uncertain
     ]
     # Where passages stay whole, nothing is known of those that are ranked low: on DL 2019 the intervals of AP
     # held the final values in 23% of cases.

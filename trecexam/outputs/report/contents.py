@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.features.partial.partial import PartialStanding
 from trecexam.graders.base import identity_digest
-from trecexam.line.cell_order import count_left_out
 from trecexam.line.evaluation import own_leaderboard
 from trecexam.outputs.page.model import PagePart, Report
 from trecexam.outputs.page.render import HERE
@@ -83,17 +82,15 @@ def page_of(track: Assessment, facts: UpdateFacts, parts: Sequence[PagePart]) ->
 
 def _cautions(track: Assessment, partial: PartialStanding | None) -> Iterator[str]:
     counts = track.counts
-    left_out = count_left_out(track)
-    missing = counts.missing - left_out
     if partial is not None:
         yield (
-            f"Grading had not ended when this was written: {missing:,} of {counts.cells:,} cells have "
+            f"Grading had not ended when this was written: {counts.missing:,} of {counts.cells:,} cells have "
             "no grade yet, and all scores will change."
         )
         yield from partial.lines()
-    elif missing:
+    elif counts.missing:
         yield (
-            f"The grader left {missing:,} of {counts.cells:,} cells without a grade; they count as "
+            f"The grader left {counts.missing:,} of {counts.cells:,} cells without a grade; they count as "
             "not relevant."
         )
     unread = counts.unparsed + counts.refused + counts.error
