@@ -19,7 +19,6 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import kendalltau
 
-from trecexam.features.partial.partial import partial_standing
 from trecexam.graders.base import Answer, Cell, Grader
 from trecexam.learning.promise import promising_places
 from trecexam.line.assessment import Assessment
@@ -138,54 +137,6 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join([lines[0], "|---" * len(header) + "|", *lines[1:]])
 
 
-def intervals(full: Assessment, places: ItemPlaces) -> Iterator[list[str]]:
-    """How often the final values lie in the intervals: all queries, and four times half of them at random."""
-    rng = np.random.default_rng(0)
-    halves = [sorted(rng.choice(list(full.sheets), len(full.sheets) // 2, replace=False)) for _ in range(4)]
-    for graded in (0.1, 0.2, 0.35, 0.6):
-        held: list[np.ndarray] = []
-        widths: list[np.ndarray] = []
-        for queries in (list(full.sheets), *halves):
-            some = of_queries(full, queries)
-            track = ungraded(some)
-            order = revealed(track, UsefulCells(track, None, {q: places[q] for q in queries}), full)
-            order = order[: round(graded * len(order))]
-            standing = partial_standing(partly(track, some, order), {q: places[q] for q in queries})
-            if standing.intervals is None:
-                continue
-            final = rubric_values(some)
-            truth = dict(np.ndenumerate(final.array.mean(axis=1)))
-            rows = standing.intervals.rows
-            at = [(final.runs.index(row[0]), final.measures.index(row[1])) for row in rows]
-            inside = [
-                row[4] - 1e-6 <= truth[place] <= row[5] + 1e-6 for row, place in zip(rows, at, strict=True)
-            ]
-            shape = len(final.runs), -1
-            held.append(np.reshape(inside, shape).mean(axis=0))
-            widths.append(np.reshape([row[5] - row[4] for row in rows], shape).mean(axis=0))
-            names = [row[1] for row in rows[: len(held[-1])]]
-        if held:
-            yield [
-                f"{graded:.0%}",
-                *(
-                    f"{np.mean([h[k] for h in held]):.0%} ({np.mean([w[k] for w in widths]):.3f})"
-                    for k in range(len(names))
-                ),
-            ]
-
-
-def of_queries(track: Assessment, queries: Sequence[str]) -> Assessment:
-    bank = replace(track.bank, items={q: track.bank.items[q] for q in queries})
-    return replace(
-        track,
-        bank=bank,
-        sheets={q: track.sheets[q] for q in queries},
-        pool={q: track.pool[q] for q in queries},
-        evaluated=EvaluatedMeasures(),
-        kept=DerivedValues(),
-    )
-
-
 def main(root: str) -> None:
     with TrackLoader(TrackFolder.open(root)) as loader:
         full = loader.load()
@@ -216,12 +167,6 @@ def main(root: str) -> None:
         text = INTRODUCTION.format(cells=full.counts.cells)
         text += f"\n## Kendall's tau with the full leaderboard\n\nOf {', '.join(MEASURES)}, in this order, after a share of all cells. The second column is how many cells are asked for at all; behind it a row ends.\n\n"
         text += table(["order", "asked", *(f"{share:.0%}" for share in SHARES)], rows)
-        names = list(full.measures)
-        text += "\n\n## 95% intervals of partial.tsv\n\nHow many of the runs' final values lie in their intervals, over all queries and four random halves of them, and how wide these are on average. There are none where passages stay whole (`causal`): they held nDCG@20 in 74 to 100% and AP in 23 to 100% of cases. Nor are there any below 10%: tried once by hand, they held 46 to 92% of the values, by measure, with 5% graded, and 17 to 77% with 2%.\n\n"
-        of_shares = list(intervals(full, by_embedder))
-        for row in of_shares:
-            print(row, flush=True)
-        text += table(["graded", *names], of_shares)
         text += f"\n\nMachine: {platform.machine()}, {os.cpu_count()} processors, Python {platform.python_version()}, numpy {np.__version__}.\n"
         RESULTS.write_text(text)
 

@@ -16,13 +16,12 @@ from converters.errors import StoppedError
 from converters.lines import stoppable
 from trecexam.errors import TrecexamError
 from trecexam.features.learn.learn import learn
-from trecexam.features.partial.partial import partial_standing
 from trecexam.files.stamps import fingerprint
 from trecexam.graders.base import identity_json
 from trecexam.learning.encoding import Encoded
 from trecexam.learning.promise import promising_places
 from trecexam.line.assessment import Assessment
-from trecexam.line.cell_order import ItemPlaces, is_useful
+from trecexam.line.cell_order import is_useful
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.grading import Progress
 from trecexam.line.loader import TrackLoader
@@ -89,7 +88,7 @@ def update(
         return Update(True, 0, 0, Counts(), (), complete=False, written=())
     doing("the batch in hand, then all of out/")
     places = promising_places(track, stop, encoding)
-    along = _AlongTheWay(loader, outputs, track, places, progress)
+    along = _AlongTheWay(loader, outputs, track, progress)
     track, outcome = loader.grade(track, along.progress, stop, places=places)
     if outcome.complete and track.support is not None:
         track, of_support = loader.grade_support(track, progress, stop)
@@ -102,10 +101,10 @@ def update(
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1, user_api="blas"), _not_collected():
-        partial = None if outcome.complete else partial_standing(track, places)
         # Where grading was stopped, what it brought is written.
         halt = stop if stop is not None and not stop() else lambda: False
-        written = outputs.write(track, rejected, loader.grading.usage(), partial, halt, doing)
+        usage = loader.grading.usage()
+        written = outputs.write(track, rejected, usage, halt, doing, complete=outcome.complete)
     outcome = outcome._replace(complete=outcome.complete and written.complete)
     doing("what is kept for the next update")
     loader.keep_codes(track)
@@ -140,7 +139,6 @@ class _AlongTheWay:
 
     Args:
         track: before any of them was graded.
-        places: see `partial_standing`.
         progress: called after each batch, too.
     """
 
@@ -149,10 +147,9 @@ class _AlongTheWay:
         loader: TrackLoader,
         outputs: Outputs,
         track: Assessment,
-        places: ItemPlaces | None,
         progress: Callable[[Progress], None] | None,
     ) -> None:
-        self._loader, self._outputs, self._track, self._places = loader, outputs, track, places
+        self._loader, self._outputs, self._track = loader, outputs, track
         self._progress = progress
         self._due = time.monotonic() + track.config.cells.outputs_every if is_useful(track) else math.inf
 
@@ -167,8 +164,8 @@ class _AlongTheWay:
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1, user_api="blas"):
-            partial = partial_standing(track, self._places)
-            self._outputs.write(track, rejected_rows(track), self._loader.grading.usage(), partial)
+            usage = self._loader.grading.usage()
+            self._outputs.write(track, rejected_rows(track), usage, complete=False)
         took = time.monotonic() - begun
         self._due = time.monotonic() + max(track.config.cells.outputs_every, _LESS_OFTEN * took)
 
