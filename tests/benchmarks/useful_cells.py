@@ -22,7 +22,7 @@ from scipy.stats import kendalltau
 from trecexam.graders.base import Answer, Cell, Grader
 from trecexam.learning.promise import promising_places
 from trecexam.line.assessment import Assessment
-from trecexam.line.cell_order import ItemPlaces, UsefulCells, item_places
+from trecexam.line.cell_order import ItemPlaces, item_places, useful_cells
 from trecexam.line.derived import DerivedValues
 from trecexam.line.evaluation import rubric_values
 from trecexam.line.grading import missing_cells
@@ -34,8 +34,6 @@ from trecexam.track import TrackFolder
 RESULTS = Path(__file__).parent / "results" / "useful-cells.md"
 MEASURES = ("P(rel=4)@20", "nDCG@20", "Cover(rel=4)@20")
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.6, 0.8, 1.0)
-#: Cells that a model has in hand when the next ones are chosen.
-AHEAD = 512
 INTRODUCTION = """# The most useful cells first: TREC DL 2019
 
 Made by `python tests/benchmarks/useful_cells.py TRACK` on `../shared/dl19`: 37 runs, 21 queries, {cells:,} cells with FLAN-T5-large's recorded ratings
@@ -71,25 +69,15 @@ def ungraded(track: Assessment, share: str = "nothing") -> Assessment:
     )
 
 
-def revealed(
-    track: Assessment, cells: UsefulCells | Iterable[Cell], full: Assessment
-) -> list[tuple[str, int, int]]:
+def revealed(cells: Iterable[Cell], full: Assessment) -> list[tuple[str, int, int]]:
     """The cells as (query_id, row, column), in the order in which they are asked for."""
     columns = {
         q: {item.item_id: at for at, item in enumerate(sheet.items)} for q, sheet in full.sheets.items()
     }
     order: list[tuple[str, int, int]] = []
-    batch: list[tuple[Cell, Answer]] = []
     for cell in cells:
         sheet = full.sheets[cell.query_id]
-        at = cell.query_id, sheet.row_of[cell.doc_id], columns[cell.query_id][cell.item.item_id]
-        order.append(at)
-        code = int(sheet.codes[at[1:]])
-        batch.append((cell, Answer(code if code >= 0 else None, "ok", "")))
-        if len(batch) == AHEAD:
-            if isinstance(cells, UsefulCells):
-                cells.note(batch)
-            batch = []
+        order.append((cell.query_id, sheet.row_of[cell.doc_id], columns[cell.query_id][cell.item.item_id]))
     return order
 
 
@@ -144,18 +132,15 @@ def main(root: str) -> None:
         by_words, by_embedder = item_places(full), promising_places(blank)
         assert by_embedder is not None
 
-        def made(places: ItemPlaces | None, share: str = "nothing", measures: object = None):
+        def made(places: ItemPlaces | None, share: str = "nothing"):
             track = ungraded(full, share)
-            scores = track.config.scores.model_copy(update={"measures": measures})
-            track = replace(track, config=track.config.model_copy(update={"scores": scores}))
-            return revealed(track, UsefulCells(track, None, places), full)
+            return revealed(useful_cells(track, None, places), full)
 
         orders = {
-            "bank": revealed(blank, missing_cells(blank), full),
+            "bank": revealed(missing_cells(blank), full),
             "whole passages by rank": made(None, "answer"),
             "useful, items by words": made(by_words),
             "useful, items by embedder": made(by_embedder),
-            "the same, `measures` on labels alone": made(by_embedder, measures=list(MEASURES[:2])),
         }
         total = len(orders["bank"])
         rows = [

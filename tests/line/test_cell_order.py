@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from support import HashGrader, hashed_rating, make_small_track
+from support import HashGrader, make_small_track
 
 import trecexam
 from trecexam.graders import Answer, Cell
@@ -132,22 +132,6 @@ def test_any_order_gives_the_same_grades_and_the_same_bytes(tmp_path: Path, shar
     made, expected = outputs(root), outputs(bank)
     assert made.keys() == expected.keys()
     assert [name for name, content in made.items() if content != expected[name]] == []
-
-
-@pytest.mark.parametrize("measures", [["nDCG@8"], ["nDCG@8", "Cover(rel=4)@8"]])
-def test_what_can_change_no_label_any_more_comes_last_unless_a_measure_is_on_items(
-    tmp_path: Path, measures: list[str]
-) -> None:
-    root = make_small_track(tmp_path / "t", items=9, config=f"{TRACK}[scores]\nmeasures = {measures}\n")
-    grader = ModelGrader(batch=1)
-    update(root, grader)
-    best: dict[str, int] = {}
-    settled = []
-    for cell in grader.asked:
-        settled.append(best.get(cell.doc_id, 0) == 5)
-        best[cell.doc_id] = max(best.get(cell.doc_id, 0), hashed_rating(cell.text, cell.item.text))
-    assert any(settled)
-    assert (settled == sorted(settled)) == (len(measures) == 1)
 
 
 def test_a_limit_ends_grading_after_the_most_useful_cells(tmp_path: Path) -> None:

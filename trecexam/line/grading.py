@@ -23,7 +23,7 @@ from trecexam.graders.base import (
 )
 from trecexam.graders.traits import UsageMeter, traits_of
 from trecexam.line.assessment import Assessment
-from trecexam.line.cell_order import ItemPlaces, UsefulCells, is_useful, missing_rows
+from trecexam.line.cell_order import ItemPlaces, is_useful, missing_rows, useful_cells
 from trecexam.line.paces import paced_time, remember_pace
 from trecexam.line.sheets import CODES, MISSING
 from trecexam.line.store import GradeRow, GradeStore
@@ -120,15 +120,14 @@ class Grading:
             stop: asked between batches; when it says True, grading ends after the batch in hand. Requests
                 that are on their way to a server get `LAST_ANSWERS` seconds.
             only: query_id -> the doc_ids whose cells are meant; None for all.
-            places: which items are most promising for which passage, see `UsefulCells`.
+            places: which items are most promising for which passage, see `useful_cells`.
 
         Raises:
             GraderError: the grader cannot go on; what it graded is stored.
         """
         total = track.counts.missing if only is None else count_missing(track, only)
-        ordered = UsefulCells(track, only, places) if total and is_useful(track) else None
-        missing = missing_cells(track, only) if ordered is None else ordered
-        return self.run_cells(missing, total, progress, stop, ordered)
+        missing = useful_cells(track, only, places) if is_useful(track) else missing_cells(track, only)
+        return self.run_cells(missing, total, progress, stop)
 
     def run_cells(
         self,
@@ -136,13 +135,8 @@ class Grading:
         total: int,
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
-        ordered: UsefulCells | None = None,
     ) -> Graded:
-        """As `run`, of these cells, of which there are `total`.
-
-        Args:
-            ordered: they are these, which are told what was graded.
-        """
+        """As `run`, of these cells, of which there are `total`."""
         graded, complete, why = 0, True, ""
         cut_texts = traits_of(self._grader).cut_texts
         cut_before = cut_texts()
@@ -159,8 +153,6 @@ class Grading:
             for batch in batches:
                 if batch:
                     self._record(batch)
-                    if ordered is not None:
-                        ordered.note(batch)
                     graded += len(batch)
                     self._note_usage(meter)
                     # Waiting for a server that is gone counts for no pace.
