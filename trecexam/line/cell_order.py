@@ -15,7 +15,7 @@ from trecexam.bank.model import asked_digest
 from trecexam.graders.base import Answer, Cell
 from trecexam.line.assessment import Assessment
 from trecexam.line.pool import PooledQuery
-from trecexam.line.sheets import MISSING, GradeSheet
+from trecexam.line.sheets import MISSING, Sheet
 from trecexam.scores.measures import COVER, DIVERSITY, measure
 from trecexam.scores.retrieved import retrieved_weights
 
@@ -36,7 +36,7 @@ class MissingRow(NamedTuple):
     `shared` says of each of these whether another query asks the same item.
     """
 
-    sheet: GradeSheet
+    sheet: Sheet
     row: int
     columns: NDArray[np.intp]
     shared: NDArray[np.bool_]
@@ -59,6 +59,8 @@ def missing_rows(
 ) -> Iterator[MissingRow]:
     """Every cell that has a text and no grade of any kind, a passage at a time; equal cells once.
 
+    Where texts are asked about some items only, it is cell by cell, in the items' order.
+
     Args:
         only: query_id -> the doc_ids whose cells are meant; None for all.
     """
@@ -70,6 +72,15 @@ def missing_rows(
         shared = np.array([uses[digest] > 1 for digest in digests], np.bool_)
         any_shared = bool(shared.any())
         meant = None if only is None else frozenset(only.get(query_id, ()))
+        if sheet.cells is not None:
+            rows, of_cells = sheet.where((sheet.flat() == MISSING) & sheet.gradable)
+            for at in np.argsort(of_cells, kind="stable"):
+                row, columns = int(rows[at]), of_cells[at : at + 1]
+                key = sheet.texts[row] or "", digests[columns[0]]
+                if key not in asked and (meant is None or sheet.doc_ids[row] in meant):
+                    asked.add(key)
+                    yield MissingRow(sheet, row, columns, shared[columns])
+            continue
         for row, text in enumerate(sheet.texts):
             if text is None or text in seen or (meant is not None and sheet.doc_ids[row] not in meant):
                 continue
@@ -146,7 +157,7 @@ def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.casefold())
 
 
-def settled(track: Assessment, sheet: GradeSheet) -> NDArray[np.bool_]:
+def settled(track: Assessment, sheet: Sheet) -> NDArray[np.bool_]:
     """Of each passage whether no missing rating can change its label, or its label has reached `stop`."""
     ratings = track.ratings((sheet.query_id,))[0]
     by_people = np.array([doc_id in ratings.human for doc_id in sheet.doc_ids], np.bool_)
@@ -174,7 +185,7 @@ def left_out_cells(track: Assessment) -> Mapping[str, NDArray[np.bool_]]:
     for query_id, sheet in track.sheets.items():
         has_text = np.array([text is not None for text in sheet.texts], np.bool_)
         own = np.array([uses[asked_digest(item)] == 1 for item in sheet.items], np.bool_)
-        left_out[query_id] = (sheet.codes == MISSING) & (has_text & settled(track, sheet))[:, None] & own
+        left_out[query_id] = (sheet.matrix() == MISSING) & (has_text & settled(track, sheet))[:, None] & own
     return left_out
 
 

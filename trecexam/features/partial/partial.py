@@ -88,7 +88,7 @@ def partial_standing(track: Assessment, places: ItemPlaces | None = None) -> Par
     """
     left_out = left_out_cells(track)
     missing = {
-        query_id: (sheet.codes == MISSING)
+        query_id: (sheet.matrix() == MISSING)
         & np.array([text is not None for text in sheet.texts], np.bool_)[:, None]
         & ~left_out.get(query_id, np.False_)
         for query_id, sheet in track.sheets.items()
