@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from starlette.routing import Route
 
 from trecexam.features.override.overriding import seen_token
-from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
+from trecexam.line.sheets import ERROR, MISSING, NOT_ASKED, REFUSED, UNPARSED
 from trecexam.serving.answers import GraderAnswer, of_passage
 from trecexam.serving.listing import Address
 from trecexam.serving.marking import marked
@@ -92,6 +92,8 @@ def cells_of(state: QueryView, place: int, answers: Mapping[str, GraderAnswer]) 
     cells = []
     for column, item in enumerate(state.items):
         code, counts = int(state.codes[place, column]), int(state.ratings[place, column])
+        if code == NOT_ASKED:
+            continue
         status = STATUS.get(code, "")
         if not state.gradable[place]:
             status = "no text to grade"
