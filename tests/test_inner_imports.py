@@ -39,16 +39,20 @@ PERMITTED = {
     "jinja2": {"trecexam.cli.serve"},
     "ir_measures": {
         "trecexam",
-        "trecexam.cli.bank.diff",
         "trecexam.cli.exam.fit",
-        "trecexam.cli.history",
         "trecexam.cli.plot",
         "trecexam.cli.scores",
         "trecexam.cli.show",
         "trecexam.cli.watch",
     },
     "pyarrow": {"trecexam.cli.init"},
-    "numpy": {"trecexam", "trecexam.cli.exam.fit", "trecexam.cli.exam.improve", "trecexam.cli.scores"},
+    "numpy": {
+        "trecexam",
+        "trecexam.cli.bank.diff",
+        "trecexam.cli.exam.fit",
+        "trecexam.cli.exam.improve",
+        "trecexam.cli.scores",
+    },
     "pydantic": {
         "trecexam",
         "trecexam.cli.bank.check",
