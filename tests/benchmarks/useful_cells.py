@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import kendalltau
 
+from trecexam.extensions.learn.promise import promising_places
 from trecexam.features.partial.partial import partial_standing
 from trecexam.graders.base import Answer, Cell, Grader
-from trecexam.learning.promise import promising_places
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import ItemPlaces, UsefulCells, item_places
 from trecexam.line.derived import DerivedValues
