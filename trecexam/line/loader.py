@@ -24,7 +24,7 @@ from trecexam.line.grading import Graded, Grading, Progress
 from trecexam.line.inputs import InputReader
 from trecexam.line.measures import check_importance, check_measures
 from trecexam.line.overrides import resolve
-from trecexam.line.sheets import GradeSheet
+from trecexam.line.sheets import Sheet
 from trecexam.line.steady_inputs import steady_inputs
 from trecexam.line.store import GradeStore
 from trecexam.line.stored_grades import StoredGrades
@@ -62,7 +62,7 @@ class TrackLoader:
         self._support_grader = support_grader
         self._share_with = share_with
         self._store: GradeStore | None = None
-        self._sheets: Mapping[str, GradeSheet] = {}
+        self._sheets: Mapping[str, Sheet] = {}
         self._evaluated = EvaluatedMeasures()
         self._kept = DerivedValues()
         self._texts: Texts = share_with[0]._texts if share_with else Texts(folder)
@@ -284,14 +284,12 @@ class TrackLoader:
         stop: Callable[[], bool] | None = None,
         only: Mapping[str, Collection[str]] | None = None,
         places: ItemPlaces | None = None,
-        *,
-        all_cells: bool = False,
     ) -> tuple[Assessment, Graded]:
         """Grades the cells that have no grade yet, see `Grading.run`; the track with its new grades.
 
         The track must be loaded with the store open to write.
         """
-        outcome = self.grading.run(track, progress, stop, only, places, all_cells=all_cells)
+        outcome = self.grading.run(track, progress, stop, only, places)
         return self.refreshed(track), outcome
 
     @cached_property

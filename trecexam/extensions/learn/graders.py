@@ -15,7 +15,7 @@ from trecexam.extensions.learn.arithmetic.pooled import PooledQueryToLearn
 from trecexam.extensions.learn.ratings import cell_ratings, mean_ratings
 from trecexam.graders.base import Grader, identity_digest, identity_json
 from trecexam.line.assessment import Assessment
-from trecexam.line.sheets import GradeSheet
+from trecexam.line.sheets import Sheet
 from trecexam.line.stored_grades import StoredGrades
 
 
@@ -65,7 +65,7 @@ def coverage(means: Mapping[str, Sequence[Floats]]) -> Iterator[str]:
             yield f"{name}: {rated.sum():,} of {rated.size:,} passages have a rating, the others count as 0"
 
 
-def _means(track: Assessment, sheets: Sequence[GradeSheet], grades: StoredGrades) -> tuple[Floats, ...]:
+def _means(track: Assessment, sheets: Sequence[Sheet], grades: StoredGrades) -> tuple[Floats, ...]:
     means = [np.full(len(sheet.doc_ids), np.nan) for sheet in sheets]
     # A grader may have gone by ids, where the track's goes by texts.
     for keys in (
@@ -74,8 +74,8 @@ def _means(track: Assessment, sheets: Sequence[GradeSheet], grades: StoredGrades
         lambda sheet: sheet.doc_ids,
     ):
         asked = [replace(sheet, texts=keys(sheet)) for sheet in sheets]
-        matrices = grades.codes([(sheet.texts, sheet.items) for sheet in asked])
-        for at, (sheet, codes) in enumerate(zip(asked, matrices, strict=True)):
+        found = grades.codes([sheet.shape for sheet in asked])
+        for at, (sheet, codes) in enumerate(zip(asked, found, strict=True)):
             ratings, _ = cell_ratings(replace(sheet, codes=codes), grades, track.config.scores.unparsed)
             means[at] = np.where(np.isnan(means[at]), mean_ratings(ratings), means[at])
     return tuple(means)

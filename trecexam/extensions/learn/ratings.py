@@ -6,12 +6,12 @@ import numpy as np
 
 from trecexam.config import UnparsedPolicy
 from trecexam.extensions.learn.arithmetic.features import Floats
-from trecexam.line.sheets import GradeSheet
+from trecexam.line.sheets import Sheet
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.scores.ratings import MAX_RATING
 
 
-def cell_ratings(sheet: GradeSheet, grades: StoredGrades, unparsed: UnparsedPolicy) -> tuple[Floats, int]:
+def cell_ratings(sheet: Sheet, grades: StoredGrades, unparsed: UnparsedPolicy) -> tuple[Floats, int]:
     """The grader's ratings without people's, shape (passages, items); -1 where there is none.
 
     Where the grader gave probabilities, it is the expected rating: the sum of rating times probability. For

@@ -1,7 +1,7 @@
 """What the grader said, word by word: read from the store when somebody looks at it, and never kept.
 
 Each reading opens the store for itself, for reading only, and is over in milliseconds: no writer waits, and
-a store that was moved away, made anew or migrated meanwhile is simply the one that is there now.
+a store that was moved away or made anew meanwhile is simply the one that is there now.
 """
 
 from __future__ import annotations

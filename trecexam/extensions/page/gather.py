@@ -36,7 +36,7 @@ from trecexam.line.evaluation import leaderboard, official_values, rubric_values
 from trecexam.line.official import Official, official_judgments
 from trecexam.line.rejected import rejected_rows
 from trecexam.line.relevance import relevance_thresholds
-from trecexam.line.sheets import MISSING
+from trecexam.line.sheets import MISSING, NOT_ASKED
 from trecexam.scores.labels import labels
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _gathered(
         len(state.doc_ids),
         None if judgments is None else sum(doc_id in state.judgments for doc_id in state.doc_ids),
         int((gradable == MISSING).sum()),
-        int((state.codes < MISSING).sum()),
+        int(((state.codes < MISSING) & (state.codes != NOT_ASKED)).sum()),
         len(state.human),
     )
     return _GatheredQuery(
@@ -197,7 +197,7 @@ def _state(track: Assessment, q: QueryRatings, judgments: Official | None) -> Qu
         tuple(texts.get(doc_id) for doc_id in q.doc_ids),
         track.sheets[query_id].texts,
         q.ratings,
-        track.sheets[query_id].codes,
+        track.sheets[query_id].matrix(),
         tuple(label.get(doc_id) for doc_id in q.doc_ids),
         {} if judgments is None else dict(judgments.labels.get(query_id, {})),
         _human(track, query_id),

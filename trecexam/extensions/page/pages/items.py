@@ -11,6 +11,7 @@ from trecexam.extensions.page.answers import of_item
 from trecexam.extensions.page.listing import Address, in_order
 from trecexam.extensions.page.pages.passages import STATUS
 from trecexam.extensions.page.rendering import NotFoundError, query_of, render, view_of
+from trecexam.line.sheets import NOT_ASKED
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -30,12 +31,13 @@ def item(request: Request) -> Response:
             else f"Query '{state.query_id}' has no item '{item_id}'."
         )
     column, item = column_and_item
-    ratings = state.ratings[:, column].tolist()
+    ratings, codes = state.ratings[:, column].tolist(), state.codes[:, column].tolist()
     search_text, only = address.get("q").casefold(), address.get("rating")
     places = [
         place
         for place, rating in enumerate(ratings)
-        if (not only or (only == "none" and rating < 0) or only == str(rating))
+        if codes[place] != NOT_ASKED
+        and (not only or (only == "none" and rating < 0) or only == str(rating))
         and (
             not search_text
             or search_text in state.doc_ids[place].casefold()
@@ -50,7 +52,6 @@ def item(request: Request) -> Response:
     file_columns = {name: keys[name] for name in ("doc", "rating", "judgment")}
     rows = in_order(places, address, keys, "-rating", file_columns)
     answers = of_item(Path(view.store), view, state, column, list(rows.rows))
-    codes = state.codes[:, column].tolist()
     return render(
         request,
         "item.html",
@@ -66,7 +67,7 @@ def item(request: Request) -> Response:
         rows=rows,
         answers=answers,
         counts=[(value, ratings.count(value)) for value in range(view.settings.max_rating + 1)],
-        unrated=sum(rating < 0 for rating in ratings),
+        unrated=sum(rating < 0 for rating, code in zip(ratings, codes, strict=True) if code != NOT_ASKED),
     )
 
 

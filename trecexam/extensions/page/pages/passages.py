@@ -14,7 +14,7 @@ from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.marking import marked
 from trecexam.extensions.page.rendering import NotFoundError, query_of, render, view_of, who_of
 from trecexam.features.override.overriding import seen_token
-from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
+from trecexam.line.sheets import ERROR, MISSING, NOT_ASKED, REFUSED, UNPARSED
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -92,6 +92,8 @@ def cells_of(state: QueryView, place: int, answers: Mapping[str, GraderAnswer]) 
     cells = []
     for column, item in enumerate(state.items):
         code, counts = int(state.codes[place, column]), int(state.ratings[place, column])
+        if code == NOT_ASKED:
+            continue
         status = STATUS.get(code, "")
         if not state.gradable[place]:
             status = "no text to grade"
