@@ -44,10 +44,9 @@ PERMITTED = {
         "trecexam.cli.history",
         "trecexam.cli.plot",
         "trecexam.cli.scores",
-        "trecexam.cli.show",
         "trecexam.cli.watch",
     },
-    "pyarrow": {"trecexam.cli.init"},
+    "pyarrow": {"trecexam.cli.init", "trecexam.cli.show"},
     "numpy": {
         "trecexam",
         "trecexam.extensions.exams.cli.fit",
