@@ -48,7 +48,6 @@ from trecexam.features.verification import reproducing, verification
 from trecexam.files.track_lock import TrackLock, holder
 from trecexam.graders.base import identity_digest
 from trecexam.learning.learned_board import learned_leaderboard
-from trecexam.line.cell_order import count_left_out
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grading import Graded, Progress
 from trecexam.line.grading_time import measure_update_time
@@ -142,7 +141,6 @@ class Track:
         encoding: Callable[[int, int], None] | None = None,
         doing: Callable[[str], None] = lambda stage: None,
         regrade: bool = False,
-        all_cells: bool = False,
     ) -> Update:
         """Grades what has no grade yet and writes `out/`: what `trecexam watch --once` does.
 
@@ -153,7 +151,6 @@ class Track:
             doing: called with what is done next: reading, grading, each output.
             regrade: where the store is gone, cells that were graded once may be graded again by a grader that
                 costs.
-            all_cells: grade the cells that `stop` in [cells] leaves out, too.
 
         Raises:
             LockedError: a daemon is running on this track.
@@ -168,7 +165,6 @@ class Track:
                 encoding=encoding,
                 doing=doing,
                 regrade=regrade,
-                all_cells=all_cells,
             )
 
     def grade(
@@ -228,9 +224,6 @@ class Track:
         """How many cells and passages people rated in place of the grader, and who did."""
         return self._loader.load().override_summary()
 
-    #: The older name of `override_summary`.
-    said = override_summary
-
     def counts(self) -> Counts:
         """The cells of the pool by what became of them."""
         return self._loader.load().counts
@@ -267,7 +260,6 @@ class Track:
                 if track.config.has_judging
                 else {}
             ),
-            **({} if track.config.cells.stop is None else {"left_out": count_left_out(track)}),
             **({"judged_only_passages": track.n_judged_only} if track.config.track.pool_judged else {}),
             "official_judgments": 0 if track.official is None else len(track.official),
             "rejected": len(rejected),

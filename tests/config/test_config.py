@@ -73,17 +73,6 @@ def test_every_setting_has_a_description() -> None:
         ("[grader]\nsoft_width = inf\n", 2, "`grader.soft_width` ="),
         ("[grader]\nsoft_cuts = [0.1, 0.2, 0.3, 0.4, nan]\n", 2, "`grader.soft_cuts` ="),
         ("[cells]\noutputs_every = inf\n", 2, "`cells.outputs_every` ="),
-        ("[cells]\nstop = 6\n", 2, '`cells.stop` = 6: Value error, give "label", or a rating from 1 to 5'),
-        (
-            "[cells]\nstop = 4.0\n",
-            2,
-            '`cells.stop` = 4.0: Value error, give "label", or a rating from 1 to 5',
-        ),
-        (
-            "[cells]\nstop = true\n",
-            2,
-            '`cells.stop` = true: Value error, give "label", or a rating from 1 to 5',
-        ),
         (
             "[grader]\nextra = { day = 2026-01-01 }\n",
             2,

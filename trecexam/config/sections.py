@@ -153,7 +153,7 @@ class WatchSection(Section):
 
 
 class CellsSection(Section):
-    """In which order cells are graded, and which are left out. Without effect on any answer."""
+    """In which order cells are graded. Does not change any answer."""
 
     order: Literal["useful", "bank"] | None = Field(
         None,
@@ -162,27 +162,12 @@ class CellsSection(Section):
         'runs, on their most promising items; "bank" goes by query, passage and item. Unset: useful where a '
         "language model is asked.",
     )
-    stop: Literal["label", 1, 2, 3, 4, 5] | None = Field(
-        None,
-        examples=["label"],
-        description='Cells to leave out: "label" those that cannot change their passage\'s label any more, '
-        "a rating (4) those of passages whose label has reached it. Take it away, or `watch --all-cells`, "
-        "to have them graded. Measures on items (Cover) need all. Not for erag and ragval.",
-    )
     outputs_every: float = Field(
         60.0,
         gt=0,
         description="Seconds between outputs along the way, marked as partial, where the order is useful. "
         "They take a twentieth of the time at most.",
     )
-
-    @field_validator("stop", mode="before")
-    @classmethod
-    def _label_or_rating(cls, value: object) -> object:
-        # 4.0 and true would be taken for 4 and 1.
-        if value not in (None, "label") and (type(value) is not int or value not in range(1, 6)):
-            raise ValueError('give "label", or a rating from 1 to 5')
-        return value
 
 
 class LearnSection(Section):

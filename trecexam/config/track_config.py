@@ -74,12 +74,8 @@ class TrackConfig(Section):
         """These settings for grades of 0..`max_rating`; `min_rating` is the default on that scale.
 
         Raises:
-            ConfigError: a min_rating is set that no grade can reach, or a `stop` that goes with no label.
+            ConfigError: a min_rating is set that no grade can reach.
         """
-        stop = self.cells.stop
-        if isinstance(stop, int) and (self.scores.label == "count" or stop > max_rating):
-            why = f"the grader rates 0..{max_rating}" if stop > max_rating else 'labels "count" items'
-            raise ConfigError(f'`cells.stop` = {stop}: {why}; set "label", or leave it out', path=path)
         if "min_rating" not in self.scores.model_fields_set:
             scores = self.scores.model_copy(update={"min_rating": min_rating})
             return self.model_copy(update={"scores": scores})

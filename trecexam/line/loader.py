@@ -331,8 +331,6 @@ class TrackLoader:
         stop: Callable[[], bool] | None = None,
         only: Mapping[str, Collection[str]] | None = None,
         places: ItemPlaces | None = None,
-        *,
-        all_cells: bool = False,
     ) -> tuple[Assessment, Graded]:
         """Grades the cells that have no grade yet, see `Grading.run`; the track with its new grades.
 
@@ -340,7 +338,7 @@ class TrackLoader:
         """
         section = self.folder.section
         with naming(section):
-            outcome = self.grading.run(track, progress, stop, only, places, all_cells=all_cells)
+            outcome = self.grading.run(track, progress, stop, only, places)
         outcome = outcome._replace(why=outcome.why.replace("[grader]", f"[{section}]"))
         return self.refreshed(track), outcome
 
