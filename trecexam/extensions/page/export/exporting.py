@@ -22,6 +22,7 @@ from trecexam.extensions.page.export.naming import file_of
 from trecexam.extensions.page.export.placing import new_copy, refuse_others, write_marker
 from trecexam.extensions.page.live import LiveTrack
 from trecexam.extensions.page.view import View
+from trecexam.line.track_graders import open_folder
 from trecexam.track import TrackFolder, folder_of_track
 
 #: Pages that name files and people in too many ways to be shown blind.
@@ -53,7 +54,7 @@ def export(
     Raises:
         TrecexamError: the track cannot be read, or the folder has something else in it, or cannot be written.
     """
-    track = TrackFolder.open(root)
+    track = open_folder(root)
     refuse_inside_track(folder, track)
     refuse_others(folder)
     with LiveTrack(root, apart=False) as live:

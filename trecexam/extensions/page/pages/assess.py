@@ -20,8 +20,8 @@ from trecexam.extensions.page.people import standing
 from trecexam.extensions.page.rendering import NotFoundError, form_of, go, live_of, render, view_of
 from trecexam.extensions.page.users import user_of
 from trecexam.features.override.overriding import seen_token
+from trecexam.line.track_graders import open_folder
 from trecexam.line.typed_text import MAX_NOTE, MAX_WHY, typed
-from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -81,7 +81,7 @@ def _desk(request: Request) -> Desk:
     user = user_of(request)
     if user is None:
         raise NotFoundError("Assessors need names: start the page with `trecexam serve --users`.")
-    folder = TrackFolder.open(live_of(request).root)
+    folder = open_folder(live_of(request).root)
     return Desk(folder, view_of(request), user.name, request.app.state.pooled)
 
 

@@ -23,7 +23,7 @@ from trecexam.extensions.page.rendering import (
     who_of,
 )
 from trecexam.line.overrides import digest_of
-from trecexam.track import TrackFolder
+from trecexam.line.track_graders import open_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,7 +110,7 @@ def _changed(
 
 def _page(request: Request, query_id: str, status: int = 200, **values: Any) -> Response:
     view = view_of(request)
-    folder = TrackFolder.open(live_of(request).root)
+    folder = open_folder(live_of(request).root)
     trouble = values.pop("trouble", "")
     items: tuple[ToEdit, ...] = ()
     try:

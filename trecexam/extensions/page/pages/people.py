@@ -24,8 +24,8 @@ from trecexam.extensions.page.rendering import (
 )
 from trecexam.extensions.page.users import user_of
 from trecexam.features.override.overriding import Taken, seen_token, take
+from trecexam.line.track_graders import open_folder
 from trecexam.line.typed_text import MAX_WHO, typed
-from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -60,7 +60,7 @@ def override(request: Request) -> Response:
         raise NotFoundError(f"No query '{key.query_id}' in the bank.")
     rating = rating_of(form.get("rating", ""))
     why = form.get("why", "") or (WITHDRAWN if rating is None else "")
-    folder = TrackFolder.open(live.root)
+    folder = open_folder(live.root)
     try:
         taken = take(
             folder,
