@@ -20,7 +20,7 @@ from support import HashGrader, hashed_rating, make_small_track
 
 import converters
 import trecexam
-import trecexam.learning.learned_pool as learning
+import trecexam.extensions.learn.learned_pool as learning
 from converters.errors import ConversionError
 from trecexam.cli.main import run
 from trecexam.files.kept import read_kept, write_kept
