@@ -9,19 +9,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trecexam.calls import named_as_called, on_folder, on_loaded, on_loader
+from trecexam.extensions.banks import editing
+from trecexam.extensions.banks.check import check_track
+from trecexam.extensions.banks.diff import bank_diff
+from trecexam.extensions.banks.generation.calls import estimate_bank, generate_bank
+from trecexam.extensions.campaign.agreement import assessor_agreement
+from trecexam.extensions.campaign.exporting import export_judgments, import_judgments
+from trecexam.extensions.campaign.planning import plan_judging
+from trecexam.extensions.campaign.progress import judging_progress
+from trecexam.extensions.erag.calls import erag, estimate_erag
+from trecexam.extensions.exams import calls as exams
+from trecexam.extensions.learn.correlation import compare_learned
+from trecexam.extensions.learn.learn import LearnedLabels, learn
+from trecexam.extensions.learn.learned_board import learned_leaderboard
+from trecexam.extensions.learn.validation import cross_validate
+from trecexam.extensions.ragval import calls as ragval
+from trecexam.extensions.ragval import judging
 from trecexam.features.adding.runs import add_run
 from trecexam.features.agreement.agreement import agreements
-from trecexam.features.banks import editing
-from trecexam.features.banks.check import check_track
-from trecexam.features.banks.diff import bank_diff
-from trecexam.features.banks.generation.calls import estimate_bank, generate_bank
 from trecexam.features.compare_graders.compare import compare_grader_pairs, compare_graders
 from trecexam.features.correlation.comparison import compare, outlying, swapped
-from trecexam.features.correlation.learned import compare_learned
 from trecexam.features.correlation.paired_scores import nothing_to_compare
 from trecexam.features.correlation.representative import representative
-from trecexam.features.erag.calls import erag, estimate_erag
-from trecexam.features.exams import calls as exams
 from trecexam.features.exporting import exports, frames, ranx
 from trecexam.features.exporting.facets import without_facet
 from trecexam.features.exporting.pooled import pooled_passages
@@ -31,27 +40,19 @@ from trecexam.features.history.history import history, history_entry
 from trecexam.features.holes.holes import holes_report
 from trecexam.features.judge_next.judge_next import next_judgments
 from trecexam.features.judge_next.support import next_support
-from trecexam.features.judging.agreement import assessor_agreement
-from trecexam.features.judging.exporting import export_judgments, import_judgments
-from trecexam.features.judging.planning import plan_judging
-from trecexam.features.judging.progress import judging_progress
 from trecexam.features.leaderboard.differences import differences
 from trecexam.features.leaderboard.overall import overall_leaderboard
 from trecexam.features.leaderboard.readings import difference
-from trecexam.features.learn.learn import LearnedLabels, learn
-from trecexam.features.learn.validation import cross_validate
 from trecexam.features.override import overriding
-from trecexam.features.ragval import calls as ragval
-from trecexam.features.ragval import judging
 from trecexam.features.support.support import estimate_support, support
 from trecexam.features.verification import reproducing, verification
 from trecexam.files.track_lock import TrackLock, holder
 from trecexam.graders.base import identity_digest
-from trecexam.learning.learned_board import learned_leaderboard
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grading import Graded, Progress
 from trecexam.line.grading_time import measure_update_time
 from trecexam.line.judged_pool import count_judged_outside
+from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import lost_grades, refuse_lost_grades
 from trecexam.line.measures import left_out_runs
@@ -61,7 +62,7 @@ from trecexam.outputs.outputs import Outputs
 from trecexam.outputs.plotting import plot
 from trecexam.outputs.update import update
 from trecexam.outputs.updates import Update
-from trecexam.track import TrackFolder
+from trecexam.track import TrackFolder, chosen_grader
 
 if TYPE_CHECKING:
     from trecexam.graders import Grader
@@ -69,17 +70,25 @@ if TYPE_CHECKING:
     from trecexam.graders.sampling import MeasuredTime
 
 
-def open_track(root: Path | str, *, grader: Grader | None = None, trust_code: bool = False) -> Track:
+def open_track(
+    root: Path | str,
+    *,
+    grader: Grader | None = None,
+    graders: Mapping[str, Grader] | None = None,
+    trust_code: bool = False,
+) -> Track:
     """The track in folder `root`.
 
     Args:
         grader: a grader of your own in place of the one that trecexam.toml names.
+        graders: of a track that has several, graders of your own in place of those of these names.
         trust_code: run code that trecexam.toml names (`metric = "module:function"`): read it first.
 
     Raises:
         TrecexamError: it is no track folder, or its trecexam.toml is wrong.
     """
-    return Track(TrackFolder.open(root, trust_code=trust_code), grader)
+    folder = TrackFolder.open(root, trust_code=trust_code)
+    return Track(TrackLoaders(folder, grader, graders=graders), chosen_grader.get())
 
 
 @named_as_called
@@ -87,12 +96,28 @@ class Track:
     """One track folder. What is read and computed is kept, so asking twice is cheap.
 
     The methods that read (`leaderboard`, `qrels` ...) use the grades that are in the store and never
-    run a grader; `update` does.
+    run a grader; `update` does. Of a track with several graders, `track["NAME"]` is what one of them says.
     """
 
-    def __init__(self, folder: TrackFolder, grader: Grader | None = None) -> None:
-        self.folder = folder
-        self._loader = TrackLoader(folder, grader)
+    def __init__(self, loaders: TrackLoaders, grader: str | None = None) -> None:
+        """Args: grader: the name of the one that is meant; None for the track as a whole."""
+        self._loaders = loaders
+        self._grader = grader
+        self._loader = loaders.first if grader is None else loaders[grader]
+        self.folder = self._loader.folder
+
+    def __getitem__(self, grader: str) -> Track:
+        """The same track as one of its graders sees it.
+
+        Raises:
+            TrackError: there is no grader of this name.
+        """
+        return Track(self._loaders, grader)
+
+    @property
+    def graders(self) -> tuple[str, ...]:
+        """The names of those who grade it, in the order of trecexam.toml."""
+        return tuple(self._loaders)
 
     def __enter__(self) -> Track:
         return self
@@ -102,7 +127,7 @@ class Track:
 
     def close(self) -> None:
         """Closes the store; also done at the end of a `with` block."""
-        self._loader.close()
+        self._loaders.close()
 
     # Runs, grading, and what there is.
 
@@ -383,6 +408,6 @@ class Track:
                 done = update(self._loader, progress, stop)
                 return judging.updated(self._loader, done.graded, complete=done.complete, why=done.why)
             # One process writes the store at a time.
-            self._loader.close()
+            self._loaders.close()
             with TrackLoader(folder) as loader:
                 return judging.judge(loader, progress, stop)

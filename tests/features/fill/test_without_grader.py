@@ -15,7 +15,7 @@ from learnable import WordEncoder, make_learnable
 from support import hashed_rating
 
 import trecexam
-import trecexam.learning.learned_pool as learning
+import trecexam.extensions.learn.learned_pool as learning
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 from trecexam.files.kept import read_kept, write_kept

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import GraderError, TrecexamError
+from trecexam.extensions.learn.verdict import GRADER
 from trecexam.features.fill.arithmetic import scale_map
 from trecexam.features.fill.arithmetic.confidence import label_confidences
 from trecexam.features.fill.arithmetic.merging import Machine, holes_of, merge, with_both
@@ -16,7 +17,6 @@ from trecexam.features.fill.scale_rule import stated
 from trecexam.features.fill.ways import check_request, choose_way
 from trecexam.features.fill.without_grader import merged_without_grader
 from trecexam.files.track_lock import TrackLock
-from trecexam.learning.verdict import GRADER
 from trecexam.line.grading import Progress, count_missing
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import refuse_lost_grades
@@ -103,7 +103,7 @@ def fill(
     if output is not None:
         output = Path(output)
         sources = sources_beside(output) if sources is None else Path(sources)
-        check_outputs(loader.inputs.stamps(), loader.folder.state, to_fill, output, sources)
+        check_outputs(loader.inputs.stamps(), loader.folder.shared_state, to_fill, output, sources)
     graded = 0
     if to_fill.missing:
         with TrackLock(loader.folder.lock_path):

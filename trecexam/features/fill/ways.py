@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
-from trecexam.learning.verdict import CHECK, GRADER, LABEL, LEARNED, kept_verdict
+from trecexam.extensions.learn.verdict import CHECK, GRADER, LABEL, LEARNED, kept_verdict
 
 if TYPE_CHECKING:
     from trecexam.features.fill.filled import FillRequest

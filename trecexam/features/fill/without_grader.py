@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trecexam.extensions.learn.learned_pool import LearnedPool, learn_pool
+from trecexam.extensions.learn.verdict import LEARNED
 from trecexam.features.fill.arithmetic.merging import HoleLabel, Machine, merge_labels
 from trecexam.features.fill.filled import Filled, HolesToFill
-from trecexam.learning.learned_pool import LearnedPool, learn_pool
-from trecexam.learning.verdict import LEARNED
 from trecexam.line.grading import Progress
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.learning.arithmetic.learning import Prediction
-    from trecexam.learning.encoding import Encoded
+    from trecexam.extensions.learn.arithmetic.learning import Prediction
+    from trecexam.extensions.learn.encoding import Encoded
     from trecexam.line.assessment import Assessment
     from trecexam.line.official import Official
 
