@@ -164,7 +164,7 @@ def test_a_label_that_is_best_already_is_left_out_and_labels_stay(tmp_path: Path
     assert "partial" not in manifest
     with trecexam.open_track(root, grader=grader) as track:
         assert track.status()["left_out"] == done.counts.missing
-        assert track.leaderboard().cautions[0] == done.cautions[0]
+        assert track.leaderboard().notes[0] == done.cautions[0]
 
 
 def test_a_stop_rating_leaves_out_the_rest_of_passages_that_reached_it(tmp_path: Path) -> None:
