@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Rejected
-from trecexam.line.cell_order import count_left_out
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
@@ -69,11 +68,9 @@ def _human(track: Assessment) -> Iterator[str]:
 
 def _missing(track: Assessment) -> Iterator[str]:
     counts = track.counts
-    # What is left out on purpose is among the notes of the measures.
-    missing = counts.missing - count_left_out(track)
-    if missing:
+    if counts.missing:
         yield (
-            f"{missing:,} of {counts.cells:,} cells have no grade; "
+            f"{counts.missing:,} of {counts.cells:,} cells have no grade; "
             f"`trecexam watch {track.folder.root}` grades what the grader can"
         )
     if counts.no_text:

@@ -16,6 +16,9 @@ from trecexam.tables.frames import texts
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table, Value
 
+#: What `override_summary` gives where nobody rated anything.
+NOBODY: Mapping[str, Any] = {"cells": 0, "passages": 0, "who": []}
+
 Average = Literal["all", "answered"]
 
 
@@ -139,7 +142,7 @@ class Leaderboard(Result):
     @property
     def facts(self) -> dict[str, Any]:
         """How means were made, and how much of the grades people gave."""
-        human = self.human_ratings or {"cells": 0, "passages": 0, "who": []}
+        human = self.human_ratings or NOBODY
         how = {"measures": list(self.measures), "n_queries": self.n_queries, "average": self.average}
         return how | {"human_ratings": dict(human)}
 

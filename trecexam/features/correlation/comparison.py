@@ -19,6 +19,7 @@ from trecexam.features.correlation.tables import correlation_table
 from trecexam.line.measure_names import names_of
 from trecexam.line.official import LEADERBOARD
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
+from trecexam.scores.leaderboard import NOBODY
 from trecexam.scores.rank_correlation.outliers import Outlier, find_outliers
 from trecexam.scores.rank_correlation.rbo import DEFAULT_P
 from trecexam.scores.rank_correlation.resampling import QueryDraws
@@ -51,7 +52,7 @@ class LeaderboardComparison(Result):
     pairs: tuple[tuple[Key, Correlation], ...]
     rbo_p: float
     notes: tuple[str, ...]
-    human_ratings: Mapping[str, Any] = field(default_factory=dict)
+    human_ratings: Mapping[str, Any] = field(default_factory=lambda: NOBODY)
 
     def declare(self) -> dict[str, Table]:
         """One row a pair."""

@@ -148,8 +148,9 @@ class Differences(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """How the differences were tested."""
+        """How the means were made, and the differences tested."""
         return {
+            **({} if self.board is None else self.board.facts),
             "baseline": self.baseline,
             "test": self.test,
             "permutations": self.permutations,

@@ -57,9 +57,9 @@ class OverallLeaderboard(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What all runs reach together."""
+        """How means were made, and what all runs reach together."""
         overall = {name: {"mean": each.mean, "stderr": each.stderr} for name, each in self.overall.items()}
-        return {"overall": overall}
+        return self.board.facts | {"overall": overall}
 
 
 def overall_leaderboard(
