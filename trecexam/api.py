@@ -358,8 +358,8 @@ class Track:
 
     # Exams: the bank as one that the runs take, and multiple-choice ones on the track's passages.
 
-    fit_exam = on_loaded(exams.fit_exam)
-    improve_exam = on_loaded(exams.improve_exam)
+    fit_exam = on_graded(exams.fit_exam)
+    improve_exam = on_graded(exams.improve_exam)
     generate_exam = on_folder(exams.generate_exam)
     estimate_exam = on_folder(exams.estimate_exam)
     refill_exam = on_folder(exams.refill_exam)

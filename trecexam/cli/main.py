@@ -57,6 +57,7 @@ COMMANDS = {
         "learned_correlate",
         "How far those agree officially.",
     ),
+    "cross-validate": (f"{_EXTENSIONS}.learn.boards", "cross_validate", "How good learned labels are."),
     "verify": ("trecexam.cli.verify", "verify", "Look at grades, grids, missed passages, spurious items."),
     "holes": ("trecexam.cli.holes", "holes", "Passages in the first ranks that nobody judged."),
     "simulate": ("trecexam.cli.simulate", "simulate", "How far filled judgment holes can be trusted."),

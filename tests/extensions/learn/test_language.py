@@ -115,7 +115,7 @@ def test_what_is_odd_is_said_once_with_what_to_do() -> None:
     )
     assert "--encoder" in line
     (line,) = odd_languages(mixed, ["where to go"], "BAAI/bge-m3")
-    assert line.endswith("BAAI/bge-m3 may not read that: see --cross-validate")
+    assert line.endswith("BAAI/bge-m3 may not read that: see `trecexam cross-validate`")
     assert not odd_languages(mixed[:9], ["where to go"], MINILM)
     (line,) = odd_languages(english, [FOREIGN["Spanish"], FOREIGN["Spanish"]], MINILM)
     assert line.startswith("the queries seem to be Spanish")
