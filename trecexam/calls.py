@@ -23,6 +23,16 @@ class OpenTrack(Protocol):
     _loader: TrackLoader
 
 
+class Accessor:
+    """What an extension adds to a track by one name (`track.exam`): its calls, made as a track's own are."""
+
+    def __init__(self, track: Any) -> None:
+        """Args: track: the `trecexam.Track` that it is of."""
+        self.track = track
+        self.folder: TrackFolder = track.folder
+        self._loader: TrackLoader = track._loader
+
+
 def on_loaded(function: Callable[Concatenate[Assessment, P], R]) -> Callable[Concatenate[OpenTrack, P], R]:
     """A method that loads the track as it is now and calls `function` of it.
 

@@ -135,7 +135,7 @@ def correlate(
         shown: LeaderboardComparison | SwappedPairs | Outliers | RepresentativeQueries | None
         if learned:
             with show.grading("encoding", "encoded", "passages") as encoding:
-                shown = opened.correlate_learned(
+                shown = opened.learn.correlate(
                     official_measures or None, rbo_p=rbo_p, progress=show.steps(encoding)
                 )
         elif representative is not None:

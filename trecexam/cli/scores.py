@@ -225,7 +225,7 @@ def leaderboard(
 
 def _learned(track: Path, *, these_queries: bool, wide: bool, aligned: bool, as_json: bool) -> None:
     with trecexam.open_track(track) as opened, show.grading("encoding", "encoded", "passages") as encoding:
-        board = opened.learned_leaderboard(these_queries=these_queries, progress=show.steps(encoding))
+        board = opened.learn.leaderboard(these_queries=these_queries, progress=show.steps(encoding))
     for line in (board.summary(), *board.notes):
         click.echo(line, err=True)
     layout = Layout(KEYS, ranks=board.ranks)

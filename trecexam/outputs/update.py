@@ -14,14 +14,11 @@ from pathlib import Path
 
 from converters.errors import StoppedError
 from converters.lines import stoppable
-from trecexam.errors import TrecexamError
-from trecexam.extensions.learn.encoding import Encoded
-from trecexam.extensions.learn.learn import learn
-from trecexam.extensions.learn.promise import promising_places
+from trecexam.extension import extensions, named
 from trecexam.files.stamps import fingerprint
 from trecexam.graders.base import identity_json
 from trecexam.line.assessment import Assessment
-from trecexam.line.cell_order import is_useful
+from trecexam.line.cell_order import ItemPlaces, is_useful, item_places, ranks_items
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.grading import Progress
 from trecexam.line.loader import TrackLoader
@@ -29,6 +26,7 @@ from trecexam.line.lost_grades import lost_grades, refuse_lost_grades, stored_gr
 from trecexam.line.measures import left_out_runs, without_vital
 from trecexam.line.rejected import left_out, not_computable, rejected_rows
 from trecexam.line.sheets import Counts
+from trecexam.outputs.features import features
 from trecexam.outputs.outputs import Outputs
 from trecexam.outputs.updates import Update
 from trecexam.version import __version__
@@ -43,7 +41,7 @@ def update(
     stop: Callable[[], bool] | None = None,
     hold: Collection[Path] = (),
     *,
-    encoding: Encoded | None = None,
+    encoding: Callable[[int, int], None] | None = None,
     doing: Callable[[str], None] = lambda stage: None,
     regrade: bool = False,
 ) -> Update:
@@ -87,7 +85,7 @@ def update(
     except StoppedError:
         return Update(True, 0, 0, Counts(), (), complete=False, written=())
     doing("the batch in hand, then all of out/")
-    places = promising_places(track, stop, encoding)
+    places = _promising(track, stop, encoding)
     along = _AlongTheWay(loader, outputs, track, progress)
     track, outcome = loader.grade(track, along.progress, stop, places=places)
     if outcome.complete and track.support is not None:
@@ -108,8 +106,9 @@ def update(
     outcome = outcome._replace(complete=outcome.complete and written.complete)
     doing("what is kept for the next update")
     loader.keep_codes(track)
-    learned, why_not = _learn(track, outputs) if outcome.complete else ((), ())
-    if learned:
+    after = [each.updated(track) for each in features() if each.updated] if outcome.complete else []
+    if any(each.written for each in after):
+        outputs.renew_manifest()
         outputs.renew_page(track, rejected)
     if outcome.complete:
         stored = [value for pair in stored_grades(loader).items() for value in pair]
@@ -125,12 +124,12 @@ def update(
         track.counts,
         rejected,
         outcome.complete,
-        (*written.files, *learned),
+        (*written.files, *(path for each in after for path in each.written)),
         written.entry,
         outcome.why,
         outcome.cut,
         without_vital(track.measures, track.bank),
-        (*left_out_runs(track), *track.notes, *why_not),
+        (*left_out_runs(track), *track.notes, *(note for each in after for note in each.notes)),
     )
 
 
@@ -170,16 +169,15 @@ class _AlongTheWay:
         self._due = time.monotonic() + max(track.config.cells.outputs_every, _LESS_OFTEN * took)
 
 
-def _learn(track: Assessment, outputs: Outputs) -> tuple[tuple[Path, ...], tuple[str, ...]]:
-    """Learns, where the settings say so and there are judgments: the files that changed, and what is odd."""
-    if not track.config.learn.update or track.official is None:
-        return (), ()
-    try:
-        labels = learn(track)
-        return outputs.write_learned(labels), tuple(f"learn: {line}" for line in labels.notes)
-    except TrecexamError as error:
-        # Grades and leaderboard do not hang on it.
-        return (), (f"nothing learned, out/learned.tsv is as it was: {error}",)
+def _promising(
+    track: Assessment, stop: Callable[[], bool] | None, encoding: Callable[[int, int], None] | None
+) -> ItemPlaces | None:
+    """Which items are most promising for which passage; None where their order does not matter."""
+    if not ranks_items(track) or not track.counts.missing:
+        return None
+    at = next((extension.promise for extension in extensions() if extension.promise is not None), None)
+    places: ItemPlaces | None = None if at is None else named(at)(track, stop, encoding)
+    return item_places(track) if places is None else places
 
 
 @contextlib.contextmanager

@@ -147,7 +147,7 @@ def erag(
             show.grading("answering", "answered", "documents") as progress,
             signals(lambda: stopped.append(True)) as caught,
         ):
-            done = opened.erag(
+            done = opened.erag.score(
                 gold,
                 metric,
                 runs=runs,

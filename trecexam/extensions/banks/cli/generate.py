@@ -96,7 +96,7 @@ def generate(
             return show_estimate(estimate_of, as_json=as_json)
         refuse_json_alone(as_json=as_json)
         with working() as work:
-            made = opened.generate_bank(
+            made = opened.bank.generate(
                 prompt,
                 query_ids=query_ids,
                 subtopics=subtopics,

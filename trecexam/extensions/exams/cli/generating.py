@@ -99,7 +99,7 @@ def generating(
             )
             return show_estimate(estimate_of, as_json=as_json)
         with working() as work:
-            made = opened.generate_exam(
+            made = opened.exam.generate(
                 domain,
                 passages=passages,
                 output=output,
@@ -122,7 +122,7 @@ def _again(track: Path, domain: str, output: Path | None, *, estimate: bool, as_
         if estimate:
             return show_estimate(partial(opened.estimate_refilling, domain, output=output), as_json=as_json)
         with working() as work:
-            made = opened.refill_exam(domain, output=output, progress=work.progress, stop=work.stop)
+            made = opened.exam.refill(domain, output=output, progress=work.progress, stop=work.stop)
     for question_id, reason in made.unwritten:
         click.echo(printable(f"question {question_id}: {reason}"), err=True)
     if made.why:

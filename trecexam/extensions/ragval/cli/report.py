@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import json_option
 from trecexam.tables.terminal import printable
@@ -73,9 +72,9 @@ def report(
 
     Exit status 1: a line has an error; 2: none can be taken.
     """
-    comparison = trecexam.ragval_report(
-        *paths, baseline=baseline, oracle=oracle, sweep=sweep, parameters=parameters
-    )
+    from trecexam.extensions.ragval import ragval_report
+
+    comparison = ragval_report(*paths, baseline=baseline, oracle=oracle, sweep=sweep, parameters=parameters)
     why = comparison.write(output, plots=plots) if output else []
     for error in comparison.rejected[:_NAMED]:
         click.echo(f"trecexam: {printable(str(error))}", err=True)
