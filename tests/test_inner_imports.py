@@ -48,7 +48,6 @@ PERMITTED = {
     },
     "pyarrow": {"trecexam.cli.init", "trecexam.cli.show"},
     "numpy": {
-        "trecexam",
         "trecexam.extensions.exams.cli.fit",
         "trecexam.extensions.exams.cli.improve",
         "trecexam.cli.scores",

@@ -1,8 +1,8 @@
 """What stands around the core: extensions declare what they add, and are found by name.
 
 Ours are the folders of `trecexam/extensions/`. Another is a package with an entry point in the group
-"trecexam.extensions", whose object is an `Extension`. What a declaration names is a string, "module:name", and is
-imported when it is asked for: so `--help` stays quick, and the core imports no extension.
+"trecexam.extensions", whose object is an `Extension`. What a declaration names is a string, "module:name",
+and is imported when it is asked for: so `--help` stays quick, and the core imports no extension.
 """
 
 from __future__ import annotations

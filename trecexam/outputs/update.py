@@ -173,11 +173,11 @@ def _promising(
     track: Assessment, stop: Callable[[], bool] | None, encoding: Callable[[int, int], None] | None
 ) -> ItemPlaces | None:
     """Which items are most promising for which passage; None where their order does not matter."""
-    if not ranks_items(track) or not track.counts.missing:
-        return None
     at = next((extension.promise for extension in extensions() if extension.promise is not None), None)
-    places: ItemPlaces | None = None if at is None else named(at)(track, stop, encoding)
-    return item_places(track) if places is None else places
+    if at is None:
+        return item_places(track) if ranks_items(track) and track.counts.missing else None
+    places: ItemPlaces | None = named(at)(track, stop, encoding)
+    return places
 
 
 @contextlib.contextmanager

@@ -182,7 +182,7 @@ def test_judgments_that_teach_nothing_are_named(
     edit_qrels(learnable, change)
     error = said(capsys, learnable, status=2)
     assert why in error
-    assert "judge-next" in error
+    assert "learned-next" in error
     assert not (learnable / "out" / "learned.tsv").exists()
 
 

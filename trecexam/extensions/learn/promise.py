@@ -9,7 +9,7 @@ from trecexam.errors import TrecexamError
 from trecexam.extensions.learn.encoding import Encoded, Encoder, TrackVectors
 from trecexam.extensions.learn.learned_pool import track_encoder
 from trecexam.line.assessment import Assessment
-from trecexam.line.cell_order import ItemPlaces, item_places, places_by
+from trecexam.line.cell_order import ItemPlaces, item_places, places_by, ranks_items
 
 #: So many missing cells are worth a minute of encoding.
 WORTH_ENCODING = 1_000
@@ -21,20 +21,22 @@ def promising_places(
     progress: Encoded | None = None,
     encoder: Encoder | None = None,
 ) -> ItemPlaces | None:
-    """Items by falling cosine with the passage.
+    """Items by falling cosine with the passage; None where the order of a passage's items does not matter.
 
     What has no vector yet is encoded where at least `WORTH_ENCODING` cells are missing. With fewer, with one
-    item a query, or where the encoder is not installed, None: then items go by the words that they share with
-    the passage, see `item_places`.
+    item a query, or where the encoder is not installed, items go by the words that they share with the
+    passage, see `item_places`.
 
     Args:
         stop: asked while texts are encoded; True ends it.
         progress: called after each passage that is encoded.
         encoder: None for `track_encoder`.
     """
+    if not ranks_items(track) or not track.counts.missing:
+        return None
     nothing_to_order = all(len(sheet.items) < 2 for sheet in track.sheets.values())
     if track.counts.missing < WORTH_ENCODING or nothing_to_order:
-        return None
+        return item_places(track)
     try:
         vectors = TrackVectors(track.folder.shared_state, encoder or track_encoder(track))
         texts = {
@@ -49,7 +51,7 @@ def promising_places(
     except (TrecexamError, StoppedError, ImportError):
         # Not installed (a model's folder may be here without torch), or not to be fetched: the order is a
         # matter of taste, grading is not.
-        return None
+        return item_places(track)
     return {
         query_id: places_by(vectors.of(texts[query_id]) @ vectors.of(items[query_id]).T)
         if texts[query_id] and items[query_id]

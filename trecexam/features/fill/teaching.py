@@ -1,4 +1,4 @@
-"""Who fills holes in the grader's place by what the track's judgments teach: an extension, if one is there."""
+"""Who fills holes in the grader's place by what the track's judgments teach: an extension, if one does."""
 
 from __future__ import annotations
 

@@ -109,9 +109,9 @@ def plan_judgments(
 ) -> JudgmentPlan:
     """The passages from whose judgments most is learned.
 
-    Of each query the most retrieved passages that nobody judged (over runs, 1 / log2(rank + 1) to rank 10, 0.1
-    to rank 20), which leaderboards gain by, and a random share, which labels gain by. Nothing has to be graded
-    for it. Judged is what has an official judgment, or a person's rating as a whole.
+    Of each query the most retrieved passages that nobody judged (over runs, 1 / log2(rank + 1) to rank 10,
+    0.1 to rank 20), which leaderboards gain by, and a random share, which labels gain by. Nothing has to be
+    graded for it. Judged is what has an official judgment, or a person's rating as a whole.
 
     Args:
         query_ids: only these queries; none for all.

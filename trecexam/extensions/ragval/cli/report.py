@@ -8,6 +8,7 @@ import click
 
 from trecexam.cli import show
 from trecexam.cli.options import json_option
+from trecexam.extensions import ragval
 from trecexam.tables.terminal import printable
 
 #: Of the lines with errors, so many are named.
@@ -72,9 +73,9 @@ def report(
 
     Exit status 1: a line has an error; 2: none can be taken.
     """
-    from trecexam.extensions.ragval import ragval_report
-
-    comparison = ragval_report(*paths, baseline=baseline, oracle=oracle, sweep=sweep, parameters=parameters)
+    comparison = ragval.ragval_report(
+        *paths, baseline=baseline, oracle=oracle, sweep=sweep, parameters=parameters
+    )
     why = comparison.write(output, plots=plots) if output else []
     for error in comparison.rejected[:_NAMED]:
         click.echo(f"trecexam: {printable(str(error))}", err=True)
