@@ -10,6 +10,12 @@ EXTENSION = Extension(
         "learn": Command(
             f"{__name__}.cli.learn:learn", "Learn from judgments what the rest would be judged.", "holes"
         ),
+        "learned-leaderboard": Command(
+            f"{__name__}.cli.boards:learned_leaderboard", "Runs by learned labels.", "holes"
+        ),
+        "learned-correlate": Command(
+            f"{__name__}.cli.boards:learned_correlate", "How far those agree officially.", "holes"
+        ),
         "learned-next": Command(
             f"{__name__}.cli.next:learned_next", "What people should judge, to learn most from it.", "people"
         ),

@@ -85,7 +85,7 @@ def generate(
     with trecexam.open_track(track) as opened:
         if estimate:
             estimate_of = partial(
-                opened.estimate_bank,
+                opened.bank.estimate,
                 prompt,
                 query_ids=query_ids,
                 subtopics=subtopics,

@@ -85,7 +85,7 @@ def asking(
     with trecexam.open_track(track) as opened:
         if estimate:
             estimate_of = partial(
-                opened.estimate_questions,
+                opened.ragval.estimate_questions,
                 blocks,
                 output=output,
                 prompt=prompt,

@@ -59,7 +59,7 @@ def judging(
     settings = _model(model, base_url, key_env)
     with trecexam.open_track(track) as opened:
         if estimate:
-            estimate_of = partial(opened.estimate_judging, model=settings)
+            estimate_of = partial(opened.ragval.estimate_judging, model=settings)
             return show_estimate(estimate_of, "answers", as_json=as_json, doing="judging", grades=True)
         stopped: list[bool] = []
         with show.grading("judging", "judged") as progress, signals(lambda: stopped.append(True)) as caught:
