@@ -16,6 +16,7 @@ from trecexam.features.fill.simulated_ways import Learner, other_ways
 from trecexam.features.fill.simulation_tables import HOW, RemovalReport, RunsReport
 from trecexam.line.measure_names import names_of
 from trecexam.line.official import Official, official_judgments, read_official
+from trecexam.line.relevance import official_measures as own_official_measures
 from trecexam.scores.labels import labels
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def _simulation(
         name: {query_id: run.ranking(query_id) for query_id in judgments.labels if query_id in run}
         for name, run in track.runs.items()
     }
-    names = track.config.official_measures() if measures is None else list(measures)
+    names = own_official_measures(track) if measures is None else list(measures)
     try:
         simulation = Simulation(rankings, judgments.labels, automatic, names, rule, fillable, others)
     except ValueError as error:
