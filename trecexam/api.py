@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trecexam.calls import named_as_called, on_folder, on_loaded, on_loader
+from trecexam.calls import named_as_called, on_folder, on_loaded, on_loader, on_track
 from trecexam.features.adding.runs import add_run
 from trecexam.features.agreement.agreement import agreements
 from trecexam.features.banks import editing
@@ -36,6 +36,7 @@ from trecexam.features.judging.exporting import export_judgments, import_judgmen
 from trecexam.features.judging.planning import plan_judging
 from trecexam.features.judging.progress import judging_progress
 from trecexam.features.leaderboard.differences import differences
+from trecexam.features.leaderboard.joint import joint_leaderboard
 from trecexam.features.leaderboard.overall import overall_leaderboard
 from trecexam.features.leaderboard.readings import difference
 from trecexam.features.learn.learn import LearnedLabels, learn
@@ -61,6 +62,7 @@ from trecexam.line.sheets import Counts
 from trecexam.outputs.outputs import Outputs
 from trecexam.outputs.plotting import plot
 from trecexam.outputs.update import update
+from trecexam.outputs.update_all import update_all
 from trecexam.outputs.updates import Update
 from trecexam.track import TrackFolder, chosen_grader
 
@@ -158,10 +160,11 @@ class Track:
             TrecexamError, ConversionError: what stands in the way.
         """
         with TrackLock(self.folder.lock_path):
-            return update(
-                self._loader,
+            return update_all(
+                self._loaders,
                 progress,
                 stop,
+                only=self._grader,
                 encoding=encoding,
                 doing=doing,
                 regrade=regrade,
@@ -272,7 +275,7 @@ class Track:
 
     # Scores and exports.
 
-    leaderboard = on_loaded(leaderboard)
+    leaderboard = on_track(joint_leaderboard, leaderboard)
     overall_leaderboard = on_loaded(overall_leaderboard)
     learned_leaderboard = on_loaded(learned_leaderboard)
     differences = on_loaded(differences)

@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from trecexam.line.assessment import Assessment
+from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
 from trecexam.line.loader import TrackLoader
 from trecexam.track import TrackFolder
 
@@ -21,6 +22,8 @@ class OpenTrack(Protocol):
 
     folder: TrackFolder
     _loader: TrackLoader
+    _loaders: TrackLoaders
+    _grader: str | None
 
 
 def on_loaded(function: Callable[Concatenate[Assessment, P], R]) -> Callable[Concatenate[OpenTrack, P], R]:
@@ -36,6 +39,21 @@ def on_loaded(function: Callable[Concatenate[Assessment, P], R]) -> Callable[Con
         return function(self._loader.load(), *args, **kwargs)
 
     return _with_self(method, function)
+
+
+def on_track(
+    joint: Callable[Concatenate[LoadedTrack, P], R], one: Callable[Concatenate[Assessment, P], R]
+) -> Callable[Concatenate[OpenTrack, P], R]:
+    """As `on_loaded`; of several graders `joint` answers for all, unless one of them is meant."""
+
+    @wraps(one)
+    def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        _check_arguments(method, self, *args, **kwargs)
+        if self._grader is None and len(self._loaders) > 1:
+            return joint(self._loaders.load(), *args, **kwargs)
+        return one(self._loader.load(), *args, **kwargs)
+
+    return _with_self(method, one)
 
 
 def on_loader(function: Callable[Concatenate[TrackLoader, P], R]) -> Callable[Concatenate[OpenTrack, P], R]:

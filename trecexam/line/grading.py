@@ -42,10 +42,11 @@ class Graded(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far grading is. `cells` is what this update has to grade."""
+    """How far grading is. `cells` is what this update has to grade; `grader` whose, of several."""
 
     graded: int
     cells: int
+    grader: str = ""
 
 
 def missing_cells(track: Assessment, only: Mapping[str, Collection[str]] | None = None) -> Iterator[Cell]:

@@ -57,6 +57,18 @@ class LoadedTrack:
             raise error
         return next(iter(self.assessments.values()))
 
+    @property
+    def of_documents(self) -> Assessment:
+        """The first whose labels are of documents that runs rank; the first of all where there is none."""
+        return next((each for each in self.assessments.values() if each.of_documents), self.first)
+
+    def named(self, measure: str) -> tuple[str, str]:
+        """Whose measure `NAME:MEASURE` is, and which; without a name it is the first grader's."""
+        name, colon, rest = measure.partition(":")
+        if not colon or name not in (*self.assessments, *self.unable):
+            return self.first.name, measure
+        return name, rest
+
 
 class TrackLoaders(Mapping[str, TrackLoader]):
     """A loader for each grader of a track, by name, in the order of trecexam.toml; they share what they read.
