@@ -9,19 +9,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trecexam.calls import named_as_called, on_folder, on_loaded, on_loader, on_track
+from trecexam.extensions.banks import editing
+from trecexam.extensions.banks.check import check_track
+from trecexam.extensions.banks.diff import bank_diff
+from trecexam.extensions.banks.generation.calls import estimate_bank, generate_bank
+from trecexam.extensions.campaign.agreement import assessor_agreement
+from trecexam.extensions.campaign.exporting import export_judgments, import_judgments
+from trecexam.extensions.campaign.planning import plan_judging
+from trecexam.extensions.campaign.progress import judging_progress
+from trecexam.extensions.erag.calls import erag, estimate_erag
+from trecexam.extensions.exams import calls as exams
+from trecexam.extensions.learn.correlation import compare_learned
+from trecexam.extensions.learn.learn import LearnedLabels, learn
+from trecexam.extensions.learn.learned_board import learned_leaderboard
+from trecexam.extensions.learn.validation import cross_validate
+from trecexam.extensions.ragval import calls as ragval
+from trecexam.extensions.ragval import judging
 from trecexam.features.adding.runs import add_run
 from trecexam.features.agreement.agreement import agreements
-from trecexam.features.banks import editing
-from trecexam.features.banks.check import check_track
-from trecexam.features.banks.diff import bank_diff
-from trecexam.features.banks.generation.calls import estimate_bank, generate_bank
 from trecexam.features.compare_graders.compare import compare_grader_pairs, compare_graders
 from trecexam.features.correlation.comparison import compare, outlying, swapped
-from trecexam.features.correlation.learned import compare_learned
 from trecexam.features.correlation.paired_scores import nothing_to_compare
 from trecexam.features.correlation.representative import representative
-from trecexam.features.erag.calls import erag, estimate_erag
-from trecexam.features.exams import calls as exams
 from trecexam.features.exporting import exports, frames, ranx
 from trecexam.features.exporting.facets import without_facet
 from trecexam.features.exporting.pooled import pooled_passages
@@ -31,24 +40,15 @@ from trecexam.features.history.history import history, history_entry
 from trecexam.features.holes.holes import holes_report
 from trecexam.features.judge_next.judge_next import next_judgments
 from trecexam.features.judge_next.support import next_support
-from trecexam.features.judging.agreement import assessor_agreement
-from trecexam.features.judging.exporting import export_judgments, import_judgments
-from trecexam.features.judging.planning import plan_judging
-from trecexam.features.judging.progress import judging_progress
 from trecexam.features.leaderboard.differences import differences
 from trecexam.features.leaderboard.joint import joint_leaderboard
 from trecexam.features.leaderboard.overall import overall_leaderboard
 from trecexam.features.leaderboard.readings import difference
-from trecexam.features.learn.learn import LearnedLabels, learn
-from trecexam.features.learn.validation import cross_validate
 from trecexam.features.override import overriding
-from trecexam.features.ragval import calls as ragval
-from trecexam.features.ragval import judging
 from trecexam.features.support.support import estimate_support, support
 from trecexam.features.verification import reproducing, verification
 from trecexam.files.track_lock import TrackLock, holder
 from trecexam.graders.base import identity_digest
-from trecexam.learning.learned_board import learned_leaderboard
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grading import Graded, Progress
 from trecexam.line.grading_time import measure_update_time

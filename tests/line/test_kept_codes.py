@@ -63,7 +63,7 @@ def refuse_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
     def read(*args: Any) -> Any:
         raise AssertionError("grades were read of the store")
 
-    for name in ("grade_columns", "answer_columns", "passage_ids"):
+    for name in ("columns", "passage_ids"):
         monkeypatch.setattr(GradeStore, name, read)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from trecexam.errors import StoreError
 from trecexam.line.store import GradeRow, GradeStore
-from trecexam.line.store_connection import MIGRATIONS
+from trecexam.line.store_connection import VERSION
 
 
 def test_a_grade_is_found_again_after_reopening(tmp_path: Path) -> None:
@@ -20,7 +20,7 @@ def test_a_grade_is_found_again_after_reopening(tmp_path: Path) -> None:
         store.add(grader, [GradeRow(item, passage, 4, "ok", "4.", (0.0, 0.1, 0.1, 0.1, 0.6, 0.1))])
     with GradeStore(path) as store:
         assert store.grader_id(b"g") == grader
-        (grades,) = store.grade_columns(grader, [item])
+        (grades,) = store.columns(grader, [item])
         assert (grades.passage_ids.tolist(), grades.codes.tolist()) == ([passage], [4])
         assert store.answers(grader, item)[passage].answer == "4."
         assert store.answers(grader, item)[passage].probabilities == (0.0, 0.1, 0.1, 0.1, 0.6, 0.1)
@@ -37,7 +37,7 @@ def test_graders_do_not_see_each_others_grades(tmp_path: Path) -> None:
     with GradeStore(tmp_path / "s") as store:
         one, two = store.add_grader(b"1", "{}"), store.add_grader(b"2", "{}")
         store.add(one, [GradeRow(1, 1, 3, "ok", "3")])
-        assert list(store.grade_columns(two, [1])) == []
+        assert list(store.columns(two, [1])) == []
         assert (store.count(one), store.count(two), store.count()) == (1, 0, 1)
 
 
@@ -66,14 +66,16 @@ def test_a_file_that_is_no_store_is_named_and_left_as_it_is(tmp_path: Path) -> N
     assert path.read_bytes() == before
 
 
-def test_a_store_of_a_newer_program_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [VERSION - 1, VERSION + 1])
+def test_a_store_of_another_version_is_refused(tmp_path: Path, version: int) -> None:
     path = tmp_path / "s"
     GradeStore(path).close()
     db = sqlite3.connect(path)
-    db.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    db.execute(f"PRAGMA user_version = {version}")
     db.close()
-    with pytest.raises(StoreError, match="newer trecexam"):
-        GradeStore(path)
+    for write in (True, False):
+        with pytest.raises(StoreError, match=f"another trecexam .store version {version}, .*move the store"):
+            GradeStore(path, write=write)
 
 
 def test_a_full_disk_loses_the_batch_and_nothing_else(tmp_path: Path) -> None:
@@ -88,7 +90,7 @@ def test_a_full_disk_loses_the_batch_and_nothing_else(tmp_path: Path) -> None:
         assert store.count() == 1
         store.add(1, [GradeRow(1, 2, 4, "ok", "4")])
     with GradeStore(path) as store:
-        (grades,) = store.grade_columns(1, [1])
+        (grades,) = store.columns(1, [1])
         rated = dict(zip(grades.passage_ids.tolist(), grades.codes.tolist(), strict=True))
         assert rated == {1: 3, 2: 4}
 
@@ -137,13 +139,25 @@ def test_columns_of_answers_are_the_rows_whatever_stands_in_them(tmp_path: Path,
         if limit is not None:
             # Joined, the answers are longer than SQLite lets a text be.
             store._db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limit)
-        columns = {each.item_id: each for each in store.answer_columns(grader, [plain, odd, none])}
-        assert columns.keys() == {plain, odd}
-        for item, each in columns.items():
-            answers = store.answers(grader, item)
-            by_passage = dict(zip(each.passage_ids.tolist(), each.answers, strict=True))
-            assert by_passage == {passage: row.answer for passage, row in answers.items()}
-        assert columns[odd].codes.tolist() == [-2] * len(texts)
+        for size in (1, 2, 256):
+            blocks = list(store.columns(grader, [plain, odd, none], size, answers=True))
+            assert len(blocks) == (2 if size == 1 else 1)
+            found = {
+                (item, passage): (code, answer)
+                for block in blocks
+                for item, passage, code, answer in zip(
+                    block.item_ids.tolist(),
+                    block.passage_ids.tolist(),
+                    block.codes.tolist(),
+                    block.answers,
+                    strict=True,
+                )
+            }
+            assert found == {
+                (item, passage): (-2 if row.rating is None else row.rating, row.answer)
+                for item in (plain, odd)
+                for passage, row in store.answers(grader, item).items()
+            }
 
 
 def test_ids_are_the_same_whether_a_table_is_read_whole_or_row_by_row(

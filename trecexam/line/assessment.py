@@ -18,7 +18,7 @@ from trecexam.line.derived import DerivedValues
 from trecexam.line.kind import Kind, MeasureFacts
 from trecexam.line.overrides import Overrides
 from trecexam.line.pool import PooledQuery
-from trecexam.line.sheets import Counts, GradeSheet, count_cells
+from trecexam.line.sheets import Counts, Sheet, count_cells
 from trecexam.line.sources import written_by
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.support import SupportCells
@@ -74,7 +74,7 @@ class Assessment(TrackInputs):
     depth: int
     pool: Mapping[str, PooledQuery]
     texts: Mapping[str, str]
-    sheets: Mapping[str, GradeSheet]
+    sheets: Mapping[str, Sheet]
     overrides: Overrides
     judgments: Overrides
     digests: Mapping[str, str]

@@ -13,7 +13,7 @@ from trecexam.bank.model import asked_digest
 from trecexam.graders.base import Cell
 from trecexam.line.assessment import Assessment
 from trecexam.line.pool import PooledQuery
-from trecexam.line.sheets import MISSING, GradeSheet
+from trecexam.line.sheets import MISSING, Sheet
 from trecexam.scores.retrieved import retrieved_weights
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _LEAST = 0.1
 class MissingRow(NamedTuple):
     """A passage without all of its grades: its sheet, its row there, and the items' columns."""
 
-    sheet: GradeSheet
+    sheet: Sheet
     row: int
     columns: NDArray[np.intp]
 
@@ -47,6 +47,8 @@ def missing_rows(
 ) -> Iterator[MissingRow]:
     """Every cell that has a text and no grade of any kind, a passage at a time; equal cells once.
 
+    Where texts are asked about some items only, it is cell by cell, in the items' order.
+
     Args:
         only: query_id -> the doc_ids whose cells are meant; None for all.
     """
@@ -59,6 +61,15 @@ def missing_rows(
         shared = np.array([uses[digest] > 1 for digest in digests], np.bool_)
         any_shared = bool(shared.any())
         meant = None if only is None else frozenset(only.get(query_id, ()))
+        if sheet.cells is not None:
+            rows, of_cells = sheet.where((sheet.flat() == MISSING) & sheet.gradable)
+            for at in np.argsort(of_cells, kind="stable"):
+                row, columns = int(rows[at]), of_cells[at : at + 1]
+                key = sheet.texts[row] or "", digests[columns[0]]
+                if key not in asked and (meant is None or sheet.doc_ids[row] in meant):
+                    asked.add(key)
+                    yield MissingRow(sheet, row, columns)
+            continue
         for row, text in enumerate(sheet.texts):
             if text is None or text in seen or (meant is not None and sheet.doc_ids[row] not in meant):
                 continue

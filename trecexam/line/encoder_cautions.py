@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from trecexam.line.assessment import Assessment
-    from trecexam.line.sheets import GradeSheet
+    from trecexam.line.sheets import Sheet
 
 
 def encoder_cautions(track: Assessment) -> tuple[str, ...]:
@@ -55,7 +55,7 @@ def encoder_agreements(track: Assessment) -> NDArray[np.float64]:
     return agreements
 
 
-def highest_cosines(track: Assessment, sheet: GradeSheet) -> NDArray[np.float64]:
+def highest_cosines(track: Assessment, sheet: Sheet) -> NDArray[np.float64]:
     """Each passage's highest cosine, NaN where it has none."""
     cosines = track.grades.cosines(sheet)
     if cosines is None or not cosines.shape[1]:

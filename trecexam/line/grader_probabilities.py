@@ -55,7 +55,7 @@ def _ratings(track: Assessment, graders: Sequence[int], cells: Sequence[Mapping[
     for place, grader in enumerate(graders):
         if item is None:
             continue
-        for grades in store.grade_columns(grader, [item]):
+        for grades in store.columns(grader, [item]):
             codes = dict(zip(grades.passage_ids.tolist(), grades.codes.tolist(), strict=True))
             given = [MISSING if passage is None else codes.get(passage, MISSING) for passage in passages]
             ratings[place] = [max(code, MISSING) for code in given]

@@ -9,6 +9,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from trecexam.bank.model import asked_digest, passage_digest
 from trecexam.graders.base import (
     LAST_ANSWERS,
@@ -81,12 +83,11 @@ def with_recorded_answers(track: Assessment) -> Assessment:
     sheets = {}
     for query_id, sheet in track.sheets.items():
         digests = [asked_digest(item) for item in sheet.items]
-        codes = sheet.codes.copy()
-        for row, column in zip(*(codes == MISSING).nonzero(), strict=True):
-            text = sheet.texts[row]
-            if text is not None:
-                codes[row, column] = codes_of.get((text, digests[column]), MISSING)
-        sheets[query_id] = replace(sheet, codes=codes)
+        codes = sheet.flat().copy()
+        places = np.flatnonzero((codes == MISSING) & sheet.gradable)
+        for place, row, column in zip(places, *sheet.at(places), strict=True):
+            codes[place] = codes_of.get((sheet.texts[row] or "", digests[column]), MISSING)
+        sheets[query_id] = replace(sheet, codes=codes.reshape(sheet.codes.shape))
     return replace(track, sheets=sheets)
 
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from converters.records import Item
-from trecexam.bank.model import asked_digest, item_digest
 from trecexam.errors import TrecexamError
 from trecexam.files.kept import read_kept, write_kept
 
@@ -26,17 +25,6 @@ if TYPE_CHECKING:
     Codes = NDArray[np.int8]
 
 
-def cells_token(texts: Sequence[str | None], items: Sequence[Item]) -> bytes:
-    """Another one whenever other cells are meant: 16 bytes of blake2b."""
-    content = hashlib.blake2b(digest_size=16)
-    lengths = [-1 if text is None else len(text) for text in texts]
-    content.update(np.array([len(texts), *lengths], np.int64).tobytes())
-    content.update("".join(text or "" for text in texts).encode(errors="surrogatepass"))
-    for item in items:
-        content.update(asked_digest(item) + item_digest(item))
-    return content.digest()
-
-
 class KeptCodes:
     """The file of one track."""
 
@@ -46,7 +34,7 @@ class KeptCodes:
         self._reader = json.dumps(reader)
 
     def read(self, store: Stamp | None) -> Mapping[bytes, Codes]:
-        """`cells_token` -> codes; {} where the store changed since, or its answers are read otherwise.
+        """`SheetShape.token` -> codes; {} where the store changed since, or its answers are read otherwise.
 
         Args:
             store: see `GradeStore.at_rest`.
@@ -58,7 +46,7 @@ class KeptCodes:
         if about["of"] != self._of(store):
             return {}
         codes, shapes = np.frombuffer(cells, np.int8), about["shapes"].items()
-        ends = np.cumsum([rows * columns for _, (rows, columns) in shapes])
+        ends = np.cumsum([math.prod(shape) for _, shape in shapes])
         parts = np.split(codes, ends[:-1])
         return {
             bytes.fromhex(token): part.reshape(shape)

@@ -28,7 +28,7 @@ from trecexam.line.kind import Kind
 from trecexam.line.measures import check_importance, check_measures
 from trecexam.line.overrides import resolve
 from trecexam.line.shared_inputs import SharedInputs
-from trecexam.line.sheets import GradeSheet
+from trecexam.line.sheets import Sheet
 from trecexam.line.steady_inputs import steady_inputs
 from trecexam.line.store import GradeStore
 from trecexam.line.stored_grades import StoredGrades
@@ -69,7 +69,7 @@ class TrackLoader:
         self._owns_shared = shared is None
         self.shared = shared or SharedInputs(folder)
         self._opened = self.shared.opened
-        self._sheets: Mapping[str, GradeSheet] = {}
+        self._sheets: Mapping[str, Sheet] = {}
         self._evaluated = EvaluatedMeasures()
         self._kept = DerivedValues()
         #: The track as it was loaded last, and the state of its inputs.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trecexam.line.sheets import GradeSheet
+from trecexam.line.sheets import Sheet
 from trecexam.scores.expected import with_probabilities
 from trecexam.scores.measures import measure
 
@@ -55,10 +55,10 @@ def _of_query(track: Assessment, query_id: str) -> tuple[QueryRatings, tuple[int
     return track.kept.get(f"probable {query_id}", sheet.digest, lambda: _read(track, sheet))
 
 
-def _read(track: Assessment, sheet: GradeSheet) -> tuple[QueryRatings, tuple[int, int, int]]:
+def _read(track: Assessment, sheet: Sheet) -> tuple[QueryRatings, tuple[int, int, int]]:
     (q,) = track.ratings([sheet.query_id])
     stated, unusable = track.grades.distributions(sheet, read=True)
-    graded = sheet.codes >= 0
+    graded = sheet.matrix() >= 0
     stated[~graded] = np.nan
     columns = {item.item_id: column for column, item in enumerate(sheet.items)}
     for doc_id, item_id in sheet.overrides.cells if sheet.overrides else ():

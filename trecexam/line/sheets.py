@@ -1,18 +1,18 @@
-"""The cells of a query and their grades as columns: one int8 matrix a query, never changed once made."""
+"""The cells of a query and their grades: all its texts with all its items, or some of these pairs."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from converters.records import Item
 from trecexam.bank.model import asked_digest, item_digest
-from trecexam.line.kept_codes import cells_token
 from trecexam.line.overrides import QueryOverrides
 from trecexam.scores.ratings import QueryRatings
 
@@ -24,13 +24,60 @@ if TYPE_CHECKING:
 #: Codes of a cell without a rating; ratings themselves are 0..5.
 MISSING, UNPARSED, REFUSED, ERROR = -1, -2, -3, -4
 CODES = {"unparsed": UNPARSED, "refused": REFUSED, "error": ERROR}
+#: What `Sheet.matrix` has where a text with an item is no cell: nobody is asked, and nothing is missing.
+NOT_ASKED = -6
 #: What a cell whose answer could not be read, or was refused, is rated, by the track's policy.
 _INSTEAD = {"zero": 0, "seed": 1, "skip": MISSING}
 
 
+class SheetShape(NamedTuple):
+    """Which cells a query has, without their grades; attributes as those of `Sheet`."""
+
+    texts: Sequence[str | None]
+    items: Sequence[Item]
+    cells: NDArray[np.int64] | None = None
+
+    @property
+    def size(self) -> tuple[int, ...]:
+        """The shape of the array of its codes."""
+        return (len(self.texts), len(self.items)) if self.cells is None else self.cells.shape
+
+    @property
+    def n_cells(self) -> int:
+        """How many cells there are."""
+        return math.prod(self.size)
+
+    @property
+    def token(self) -> bytes:
+        """Another one whenever other cells are meant: 16 bytes of blake2b."""
+        content = hashlib.blake2b(digest_size=16)
+        lengths = [-1 if text is None else len(text) for text in self.texts]
+        content.update(np.array([len(self.texts), *lengths], np.int64).tobytes())
+        content.update("".join(text or "" for text in self.texts).encode(errors="surrogatepass"))
+        for item in self.items:
+            content.update(asked_digest(item) + item_digest(item))
+        if self.cells is not None:
+            content.update(b"cells" + self.cells.tobytes())
+        return content.digest()
+
+    def keys(self, texts: NDArray[np.int64], items: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Of each cell one number made of its item's and its text's; negative where one of these is.
+
+        Args:
+            texts, items: a number below 2**31 for each text and item; negative for none.
+        """
+        if self.cells is None:
+            return np.asarray((items << 32)[None, :] | texts[:, None])
+        rows, columns = np.divmod(self.cells, max(len(self.items), 1))
+        return np.asarray((items << 32)[columns] | texts[rows])
+
+
 @dataclass(frozen=True, eq=False)
-class GradeSheet:
-    """One query's cells.
+class Sheet:
+    """One query's cells: all its texts with all its items, or some of these pairs.
+
+    Who walks cells does so by `flat`, and learns from `where` or `at` which they are; who needs all items of
+    a text at once takes `matrix`.
 
     Attributes:
         query_id: the query.
@@ -38,9 +85,10 @@ class GradeSheet:
         texts: what store and grader know them by, in the same order: their texts, or of a grader that goes
             by ids their ids; None where a passage has no gradable text.
         items: the query's items, in the bank's order.
-        codes: int8 of shape (len(doc_ids), len(items)): the grader's ratings 0..5, or MISSING, UNPARSED,
-            REFUSED, ERROR.
+        codes: the grader's ratings 0..5, or MISSING, UNPARSED, REFUSED, ERROR; int8, C order, of shape
+            (len(doc_ids), len(items)), or with `cells` one a cell.
         overrides: what people said in the grader's place; None where they said nothing.
+        cells: row * len(items) + column of each cell, rising; None where every text has every item.
     """
 
     query_id: str
@@ -49,6 +97,57 @@ class GradeSheet:
     items: tuple[Item, ...]
     codes: NDArray[np.int8]
     overrides: QueryOverrides | None = field(default=None)
+    cells: NDArray[np.int64] | None = None
+
+    @property
+    def shape(self) -> SheetShape:
+        """Which cells these are."""
+        return SheetShape(self.texts, self.items, self.cells)
+
+    def flat(self) -> NDArray[np.int8]:
+        """The codes, one a cell: a view."""
+        return self.codes.reshape(-1)
+
+    def at(self, places: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(rows, columns) of the cells at these places of `flat`."""
+        keys = places if self.cells is None else self.cells[places]
+        return np.divmod(keys, max(len(self.items), 1))
+
+    def where(self, mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(rows, columns) of the cells for which a mask of the shape of `flat` holds, in their order."""
+        return self.at(np.flatnonzero(mask))
+
+    def place(self, row: int, column: int) -> int | None:
+        """Where in `flat` the cell of this text and item is; None where they are no cell."""
+        key = row * len(self.items) + column
+        if self.cells is None:
+            return key
+        place = int(np.searchsorted(self.cells, key))
+        return place if place < len(self.cells) and self.cells[place] == key else None
+
+    def matrix(self) -> NDArray[np.int8]:
+        """The codes of shape (len(doc_ids), len(items)), NOT_ASKED where there is no cell.
+
+        It may be much larger than `codes`: to be let go before the next query's is made.
+        """
+        return self.codes if self.cells is None else self.spread(self.codes, NOT_ASKED)
+
+    def spread(self, values: NDArray[Any], fill: float) -> NDArray[Any]:
+        """An array with a value a cell, in the order of `flat`, as one of shape (rows, columns, ...)."""
+        size, rest = (len(self.doc_ids), len(self.items)), values.shape[1:]
+        if self.cells is None:
+            return values.reshape(*size, *rest)
+        whole = np.full((math.prod(size), *rest), fill, values.dtype)
+        whole[self.cells] = values
+        return whole.reshape(*size, *rest)
+
+    @property
+    def gradable(self) -> NDArray[np.bool_]:
+        """Of each cell, in the order of `flat`, whether its passage has a gradable text."""
+        has_text = np.array([text is not None for text in self.texts], np.bool_)
+        if self.cells is None:
+            return np.repeat(has_text, len(self.items))
+        return np.asarray(has_text[self.cells // max(len(self.items), 1)], np.bool_)
 
     @cached_property
     def row_of(self) -> Mapping[str, int]:
@@ -67,13 +166,15 @@ class GradeSheet:
             if item.weight is not None:
                 content.update(repr(item.weight).encode())
         content.update(self.codes.tobytes())
+        if self.cells is not None:
+            content.update(b"cells" + self.cells.tobytes())
         content.update(repr(self.overrides and self.overrides.token).encode(errors="surrogatepass"))
         return content.digest()
 
     @cached_property
     def token(self) -> bytes:
-        """See `cells_token`."""
-        return cells_token(self.texts, self.items)
+        """See `SheetShape.token`."""
+        return self.shape.token
 
     @property
     def without_text(self) -> frozenset[str]:
@@ -85,13 +186,14 @@ class GradeSheet:
         return self.texts[self.row_of[doc_id]]
 
     def ratings(self, unparsed: UnparsedPolicy, *, human: bool = True) -> QueryRatings:
-        """The ratings with the policy for unparsed (and refused) answers applied; -1 where none.
+        """The ratings with the policy for unparsed (and refused) answers applied; -1 where none, or no cell.
 
         Args:
             human: False for the grader's alone, without what people said in their place.
         """
-        unread = (self.codes == UNPARSED) | (self.codes == REFUSED)
-        ratings = np.where(unread, _INSTEAD[unparsed], np.maximum(self.codes, MISSING)).astype(np.int8)
+        codes = self.matrix()
+        unread = (codes == UNPARSED) | (codes == REFUSED)
+        ratings = np.where(unread, _INSTEAD[unparsed], np.maximum(codes, MISSING)).astype(np.int8)
         importances = tuple(item.importance for item in self.items)
         weighted = any(item.weight is not None for item in self.items)
         weights = tuple(item.counted_weight for item in self.items) if weighted else None
@@ -136,17 +238,17 @@ class Counts:
     human_passages: int = 0
 
 
-def count_cells(sheets: Iterable[GradeSheet]) -> Counts:
+def count_cells(sheets: Iterable[Sheet]) -> Counts:
     """What became of the cells of these queries."""
     total = dict.fromkeys(Counts.__dataclass_fields__, 0)
     for sheet in sheets:
-        codes = sheet.codes
+        codes = sheet.flat()
         no_text = sum(text is None for text in sheet.texts)
         total["cells"] += codes.size
         total["ok"] += int((codes >= 0).sum())
         total["passages"] += len(sheet.doc_ids)
         total["no_text"] += no_text
-        total["no_text_cells"] += no_text * len(sheet.items)
+        total["no_text_cells"] += int((~sheet.gradable).sum()) if no_text else 0
         for name, code in (("missing", MISSING), *CODES.items()):
             total[name] += int((codes == code).sum())
         if sheet.overrides is not None:
@@ -156,9 +258,9 @@ def count_cells(sheets: Iterable[GradeSheet]) -> Counts:
     return Counts(**total)
 
 
-def ungraded_items(sheets: Iterable[GradeSheet]) -> Iterator[tuple[Item, int]]:
+def ungraded_items(sheets: Iterable[Sheet]) -> Iterator[tuple[Item, int]]:
     """Each item with cells that could have a grade and have none: the item, and how many."""
     for sheet in sheets:
-        rows = [row for row, text in enumerate(sheet.texts) if text is not None]
-        missing = (sheet.codes[rows] == MISSING).sum(axis=0)
+        _, columns = sheet.where((sheet.flat() == MISSING) & sheet.gradable)
+        missing = np.bincount(columns, minlength=len(sheet.items))
         yield from ((sheet.items[column], int(missing[column])) for column in missing.nonzero()[0])

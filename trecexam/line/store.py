@@ -38,20 +38,37 @@ _SHARE = 0.1
 _CODE = "coalesce(rating, CASE status WHEN 'unparsed' THEN -2 WHEN 'refused' THEN -3 ELSE -4 END)"
 
 
-_JOINED = f"group_concat(passage_id, ' '), group_concat({_CODE}, ' ')"
+_JOINED = f"group_concat(item_id, ' '), group_concat(passage_id, ' '), group_concat({_CODE}, ' ')"
 
 
-class ItemGrades(NamedTuple):
-    """What one grader gave on one item, as columns.
+class GradeColumns(NamedTuple):
+    """What one grader gave on some items: columns of the same length.
 
     `codes` are the ratings 0..5, or -2 unparsed, -3 refused, -4 error; `answers` are those as they came, and
     empty where they were not asked for.
     """
 
-    item_id: int
+    item_ids: NDArray[np.int64]
     passage_ids: NDArray[np.int64]
     codes: NDArray[np.int8]
     answers: tuple[str, ...] = ()
+
+
+def _parted(row: Sequence[str | None]) -> GradeColumns | None:
+    """Columns of joined texts; None where the character that parts answers is in one of them."""
+    items, passages, codes, *joined = row
+    answers = tuple((joined[0] or "").split("\x1f")) if joined and codes is not None else ()
+    numbers = _numbers(items, "q"), _numbers(passages, "q"), _numbers(codes, "b")
+    whole = not joined or len(answers) == len(numbers[2])
+    return GradeColumns(*numbers, answers) if whole else None
+
+
+def _transposed(rows: Sequence[tuple[int, int, int, str]]) -> GradeColumns:
+    import numpy as np
+
+    items, passages, codes, answers = zip(*rows, strict=True) if rows else ((), (), (), ())
+    numbers = np.array(items, np.int64), np.array(passages, np.int64), np.array(codes, np.int8)
+    return GradeColumns(*numbers, answers)
 
 
 _WHOLE = "item_id, passage_id, rating, status, answer, probabilities"
@@ -63,15 +80,11 @@ def _grade_row(row: tuple[int, int, int | None, str, str, str | None]) -> GradeR
     return GradeRow(item, passage, rating, status, answer, probabilities)
 
 
-def _numbers(text: str, kind: str) -> NDArray[Any]:
+def _numbers(text: str | None, kind: str) -> NDArray[Any]:
     """Numbers with a blank between them as an array of this kind."""
     import numpy as np
 
-    return np.fromstring(text, kind, sep=" ")
-
-
-def _parts(ids: Sequence[int], size: int) -> list[Sequence[int]]:
-    return [ids[start : start + size] for start in range(0, len(ids), size)]
+    return np.fromstring(text or "", kind, sep=" ")
 
 
 class GradeStore(StoreConnection):
@@ -156,8 +169,6 @@ class GradeStore(StoreConnection):
     def n_environments(self) -> int:
         """How many environments answers of all graders were ever made on, as far as that is known."""
         with self._errors():
-            if self._version(self._db) < 3:
-                return 0
             return int(self._db.execute("SELECT count(*) FROM environment").fetchone()[0])
 
     def environments(self, grader_id: int) -> list[tuple[Mapping[str, str] | None, int]]:
@@ -215,9 +226,6 @@ class GradeStore(StoreConnection):
     def usage(self, grader_id: int) -> tuple[int, int, int]:
         """(requests, tokens in, tokens out) that this grader used so far."""
         with self._errors():
-            if self._version(self._db) < 2:
-                # Of an older version, and opened for reading only.
-                return 0, 0, 0
             query = "SELECT requests, tokens_in, tokens_out FROM usage WHERE grader_id = ?"
             return self._db.execute(query, (grader_id,)).fetchone() or (0, 0, 0)
 
@@ -229,57 +237,38 @@ class GradeStore(StoreConnection):
             )
             return deleted.rowcount
 
-    def grade_columns(self, grader_id: int, item_ids: Sequence[int]) -> Iterator[ItemGrades]:
-        """The grades that this grader gave on these items, item by item; items without any are left out."""
-        # SQLite joins an item's numbers in C; a million rows as Python tuples take several times as long.
-        query = f"SELECT item_id, {_JOINED} FROM grade WHERE grader_id = ?"
-        with self._errors():
-            for part in [None] if len(item_ids) > _MANY else _parts(item_ids, 500):
-                some = "" if part is None else f" AND item_id IN ({', '.join('?' * len(part))})"
-                for item_id, passages, codes in self._db.execute(
-                    f"{query}{some} GROUP BY item_id", (grader_id, *(part or ()))
-                ):
-                    yield ItemGrades(item_id, _numbers(passages, "q"), _numbers(codes, "b"))
+    def columns(
+        self, grader_id: int, item_ids: Iterable[int], size: int = 256, *, answers: bool = False
+    ) -> Iterator[GradeColumns]:
+        """The grades that this grader gave on these items, and maybe on some others, by rising item.
 
-    def answer_columns(self, grader_id: int, item_ids: Sequence[int]) -> Iterator[ItemGrades]:
-        """As `grade_columns`, with the raw answers."""
-        for item_id in item_ids:
+        Args:
+            size: grades of so many items come at a time.
+            answers: with the raw answers.
+        """
+        ids = sorted(set(item_ids))
+        # SQLite joins numbers in C; a million rows as Python tuples take several times as long.
+        joined = f"{_JOINED}, group_concat(answer, char(31))" if answers else _JOINED
+        for start in range(0, len(ids), size):
+            part = ids[start : start + size]
+            # Items that were graded together have neighbouring rows, which are read faster in one go.
+            if part[-1] - part[0] < 2 * len(part):
+                which, values = "item_id BETWEEN ? AND ?", [part[0], part[-1]]
+            else:
+                which, values = f"item_id IN ({', '.join('?' * len(part))})", part
+            rest = f"FROM grade WHERE grader_id = ? AND {which}"
             with self._errors():
-                columns = self._joined_answers(grader_id, item_id) or self._answers(grader_id, item_id)
-            if columns is not None:
+                try:
+                    row = self._db.execute(f"SELECT {joined} {rest}", (grader_id, *values)).fetchone()
+                    columns = _parted(row)
+                except sqlite3.DataError:
+                    # Longer than SQLite lets a text be.
+                    columns = None
+                if columns is None:
+                    query = f"SELECT item_id, passage_id, {_CODE}, answer {rest}"
+                    columns = _transposed(self._db.execute(query, (grader_id, *values)).fetchall())
+            if len(columns.codes):
                 yield columns
-
-    def _joined_answers(self, grader_id: int, item_id: int) -> ItemGrades | None:
-        """The grades on an item by way of joined texts; None where they cannot be parted, or are none."""
-        query = (
-            f"SELECT {_JOINED}, group_concat(answer, char(31)) FROM grade WHERE grader_id = ? AND item_id = ?"
-        )
-        try:
-            passages, codes, texts = self._db.execute(query, (grader_id, item_id)).fetchone()
-        except sqlite3.DataError:
-            # Longer than SQLite lets a text be.
-            return None
-        answers = () if texts is None else tuple(texts.split("\x1f"))
-        columns = ItemGrades(item_id, _numbers(passages or "", "q"), _numbers(codes or "", "b"), answers)
-        # Else the character that parts them is in one of them.
-        return columns if answers and len(answers) == len(columns.codes) else None
-
-    def _answers(self, grader_id: int, item_id: int) -> ItemGrades | None:
-        """The grades on an item row by row; None where there are none."""
-        import numpy as np
-
-        query = f"SELECT passage_id, {_CODE}, answer FROM grade WHERE grader_id = ? AND item_id = ?"
-        rows = self._db.execute(query, (grader_id, item_id)).fetchall()
-        if not rows:
-            return None
-        passages, codes, answers = zip(*rows, strict=True)
-        return ItemGrades(item_id, np.array(passages, np.int64), np.array(codes, np.int8), answers)
-
-    def coded_answers(self, grader_id: int) -> Iterator[tuple[int, int, int, str]]:
-        """(item id, passage id, code, raw answer) of every grade that this grader gave; see `ItemGrades`."""
-        query = f"SELECT item_id, passage_id, {_CODE}, answer FROM grade WHERE grader_id = ?"
-        with self._errors():
-            yield from self._db.execute(query, (grader_id,))
 
     def answers(self, grader_id: int, item_id: int) -> Mapping[int, GradeRow]:
         """passage id -> the whole grade, raw answer too, of every grade on this item."""

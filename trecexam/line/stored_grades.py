@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,9 +17,9 @@ from trecexam.graders import Grader
 from trecexam.graders.base import identity_digest
 from trecexam.graders.traits import traits_of
 from trecexam.line.environments import Environments
-from trecexam.line.kept_codes import KeptCodes, cells_token
-from trecexam.line.sheets import CODES, ERROR, MISSING, UNPARSED, GradeSheet
-from trecexam.line.store import GradeRow, GradeStore, ItemGrades
+from trecexam.line.kept_codes import KeptCodes
+from trecexam.line.sheets import CODES, ERROR, MISSING, UNPARSED, Sheet, SheetShape
+from trecexam.line.store import GradeColumns, GradeRow, GradeStore
 from trecexam.scores.expected import usable
 from trecexam.scores.ratings import MAX_RATING
 from trecexam.tables.text import plural
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Codes = NDArray[np.int8]
+
+#: Grades of the queries with so many items are in memory at a time. They are read in blocks of so many
+#: grades, of fewer with their answers, which may be long.
+_MOST_ITEMS, _MOST_GRADES, _MOST_ANSWERS = 4096, 65_536, 4096
 
 
 class Distributions(NamedTuple):
@@ -75,98 +80,112 @@ class StoredGrades:
         grader_id = self.grader_id
         return Environments.of_rows([] if grader_id is None else self.store.environments(grader_id))
 
-    def codes(self, cells: Sequence[tuple[Sequence[str | None], Sequence[Item]]]) -> list[Codes]:
-        """The codes of each query's cells, see `GradeSheet`.
+    def codes(self, shapes: Sequence[SheetShape]) -> list[Codes]:
+        """The codes of each query's cells, see `Sheet`.
 
         Args:
-            cells: the texts and the items of each query.
+            shapes: which cells each query has.
         """
-        kept = self._kept.read(self.store.at_rest()) if self._kept and cells else {}
-        known = [kept.get(cells_token(*of_query)) if kept else None for of_query in cells]
-        new = iter(
-            self._codes([of_query for of_query, codes in zip(cells, known, strict=True) if codes is None])
-        )
+        kept = self._kept.read(self.store.at_rest()) if self._kept and shapes else {}
+        known = [kept.get(shape.token) if kept else None for shape in shapes]
+        new = iter(self._codes([shape for shape, codes in zip(shapes, known, strict=True) if codes is None]))
         return [next(new) if codes is None else codes for codes in known]
 
-    def _codes(self, cells: Sequence[tuple[Sequence[str | None], Sequence[Item]]]) -> list[Codes]:
-        matrices = [np.full((len(texts), len(items)), MISSING, np.int8) for texts, items in cells]
+    def _codes(self, shapes: Sequence[SheetShape]) -> list[Codes]:
         grader_id = self.grader_id
-        if grader_id is None or not cells:
-            return matrices
-        passages = self._passage_rows(cells)
-        digests = [[asked_digest(item) for item in items] for _, items in cells]
-        flat = [digest for of_query in digests for digest in of_query]
-        rows = dict(zip(flat, self.store.item_ids(flat), strict=True))
-        row_numbers = sorted({row for row in rows.values() if row is not None})
-        places: dict[int, list[tuple[int, int]]] = {}
-        for place, of_query in enumerate(digests):
-            for column, digest in enumerate(of_query):
-                row = rows[digest]
-                if row is not None:
-                    places.setdefault(row, []).append((place, column))
-        # What was read of an answer when it was stored is looked at only where it holds still.
-        columns = self.store.grade_columns if self._read is None else self.store.answer_columns
-        for grades in columns(grader_id, row_numbers):
-            for place, column in places.get(grades.item_id, ()):
-                codes = self._codes_of(cells[place][1][column], grades)
-                matrices[place][:, column] = _looked_up(passages[place], grades.passage_ids, codes)
-        return matrices
+        if grader_id is None or not shapes:
+            return [np.full(shape.size, MISSING, np.int8) for shape in shapes]
+        texts, (items, readers) = self._passage_rows(shapes), self._item_keys(shapes)
+        found: list[Codes] = []
+        for part in _together([len(shape.items) for shape in shapes]):
+            rows = {row for place in part for row in items[place].tolist() if row in readers}
+            n_cells = sum(shapes[place].n_cells for place in part)
+            # What was read of an answer when it was stored is looked at only where it holds still.
+            read = [
+                of_keys
+                for columns in self._columns(grader_id, rows, n_cells, answers=self._read is not None)
+                for of_keys in (self._read_anew(columns, readers) if self._read else [_of_keys(columns)])
+            ]
+            keys, codes = _in_order(read)
+            for place in part:
+                at = _looked_up(keys, shapes[place].keys(texts[place], items[place]))
+                found.append(np.where(at >= 0, codes[at], np.int8(MISSING)).astype(np.int8))
+        return found
 
-    def codes_of_pairs(self, pairs: Sequence[tuple[str, Item]]) -> list[int]:
-        """As `codes`, of cells that make no matrix: passages' texts, each with an item."""
-        grader_id = self.grader_id
-        if grader_id is None or not pairs:
-            return [MISSING] * len(pairs)
-        texts = list(dict.fromkeys(text for text, _ in pairs))
-        passages = dict(
-            zip(texts, self.store.passage_ids([passage_digest(text) for text in texts]), strict=True)
-        )
-        items = self.store.item_ids([asked_digest(item) for _, item in pairs])
-        stored: dict[tuple[int | None, int | None], tuple[int, str]] = {
-            (item, passage): (code, answer)
-            for item, passage, code, answer in self.store.coded_answers(grader_id)
-        }
-        # Models say the same few things again and again; how they are read hangs on no more of an item.
-        known: dict[tuple[str, tuple[str, ...]], int] = {}
-        codes = []
-        for (text, item), row in zip(pairs, items, strict=True):
-            graded = stored.get((row, passages[text]))
-            code = MISSING if graded is None else graded[0]
-            if graded is not None and self._read is not None and code >= UNPARSED:
-                key = graded[1], item.gold_answers
-                if key not in known:
-                    rating, status = self._read(item, graded[1])
-                    known[key] = CODES[status] if rating is None else rating
-                code = known[key]
-            codes.append(code)
-        return codes
+    def _item_keys(
+        self, shapes: Sequence[SheetShape]
+    ) -> tuple[list[NDArray[np.int64]], Mapping[int, Sequence[tuple[int, Item]]]]:
+        """The key of each query's items, -1 where none is stored; and row -> the items asked there by key.
 
-    def _codes_of(self, item: Item, grades: ItemGrades) -> Codes:
-        """The codes of one item's answers as they are read now."""
-        if self._read is None:
-            return grades.codes
-        codes = grades.codes.copy()
-        # Models say the same few things again and again.
-        known: dict[str, int] = {}
-        for place, (answer, code) in enumerate(zip(grades.answers, codes.tolist(), strict=True)):
-            if code < UNPARSED:
+        A key is an item's row in the store, but for items that are asked the same and read otherwise, by
+        another answer key: all but the first have one beyond the rows.
+        """
+        alike: dict[tuple[bytes, tuple[str, ...]], int] = {}
+        distinct: list[Item] = []
+        numbers: list[list[int]] = []
+        for shape in shapes:
+            numbers.append([])
+            for item in shape.items:
+                number = alike.setdefault((asked_digest(item), item.gold_answers), len(distinct))
+                if number == len(distinct):
+                    distinct.append(item)
+                numbers[-1].append(number)
+        rows = self.store.item_ids([digest for digest, _ in alike])
+        readers: dict[int, list[tuple[int, Item]]] = {}
+        keys: list[int] = []
+        beyond = max((row for row in rows if row is not None), default=0)
+        for row, item in zip(rows, distinct, strict=True):
+            if row is None:
+                keys.append(-1)
                 continue
-            if answer not in known:
-                rating, status = self._read(item, answer)
-                known[answer] = CODES[status] if rating is None else rating
-            codes[place] = known[answer]
-        return codes
+            of_row = readers.setdefault(row, [])
+            key = beyond = beyond + 1 if of_row and self._read is not None else row
+            of_row.append((key, item))
+            keys.append(key)
+        of_number = np.array(keys, np.int64)
+        return [of_number[of_query] for of_query in numbers], readers
 
-    def _passage_rows(
-        self, cells: Sequence[tuple[Sequence[str | None], Sequence[Item]]]
-    ) -> list[NDArray[np.int64]]:
+    def _columns(
+        self, grader_id: int, item_rows: Collection[int], n_cells: int, *, answers: bool
+    ) -> Iterator[GradeColumns]:
+        """The grades on these items, which have so many cells, in blocks of a good size."""
+        most = _MOST_ANSWERS if answers else _MOST_GRADES
+        n_items = np.clip(most * len(item_rows) // max(n_cells, 1), 1, _MOST_ITEMS)
+        return self.store.columns(grader_id, item_rows, int(n_items), answers=answers)
+
+    def _read_anew(
+        self, columns: GradeColumns, readers: Mapping[int, Sequence[tuple[int, Item]]]
+    ) -> Iterator[tuple[NDArray[np.int64], Codes]]:
+        """(keys, codes) of these answers as they are read now, see `SheetShape.keys`."""
+        assert self._read is not None
+        # Models say the same few things again and again.
+        numbers: dict[str, int] = {}
+        said = np.array([numbers.setdefault(answer, len(numbers)) for answer in columns.answers], np.int64)
+        answers = list(numbers)
+        rows, place = np.unique(columns.item_ids, return_inverse=True)
+        readable = columns.codes >= UNPARSED
+        pairs, pair_of = np.unique((place * len(answers) + said)[readable], return_inverse=True)
+        of_rows = [readers.get(row, ()) for row in rows.tolist()]
+        for variant in range(max(map(len, of_rows))):
+            keys = np.array([of[variant][0] if len(of) > variant else -1 for of in of_rows], np.int64)[place]
+            read = np.full(len(pairs), MISSING, np.int8)
+            for at, pair in enumerate(pairs.tolist()):
+                row, answer = divmod(pair, len(answers))
+                if len(of_rows[row]) > variant:
+                    rating, status = self._read(of_rows[row][variant][1], answers[answer])
+                    read[at] = CODES[status] if rating is None else rating
+            codes = columns.codes.copy()
+            codes[readable] = read[pair_of]
+            yield (keys << 32 | columns.passage_ids)[keys >= 0], codes[keys >= 0]
+
+    def _passage_rows(self, shapes: Sequence[SheetShape]) -> list[NDArray[np.int64]]:
         """The row in the store of each query's passages; -1 where there is none."""
-        texts = list({text for of_query, _ in cells for text in of_query if text is not None})
+        texts = list({text for shape in shapes for text in shape.texts if text is not None})
         known = self.store.passage_ids([passage_digest(text) for text in texts])
         rows: dict[str | None, int] = {
             text: row for text, row in zip(texts, known, strict=True) if row is not None
         }
-        return [np.array([rows.get(text, -1) for text in of_query], np.int64) for of_query, _ in cells]
+        return [np.array([rows.get(text, -1) for text in shape.texts], np.int64) for shape in shapes]
 
     @cached_property
     def has_probabilities(self) -> bool:
@@ -181,11 +200,12 @@ class StoredGrades:
             return grade.rating, grade.status
         return self._read(item, grade.answer)
 
-    def failed_items(self, sheets: Mapping[str, GradeSheet]) -> Iterator[tuple[Item, str, int]]:
+    def failed_items(self, sheets: Mapping[str, Sheet]) -> Iterator[tuple[Item, str, int]]:
         """Each item with cells that could not be graded: the item, the first one's reason, and how many."""
         grader_id = self.grader_id
         for sheet in sheets.values():
-            failed = (sheet.codes == ERROR).sum(axis=0)
+            _, columns = sheet.where(sheet.flat() == ERROR)
+            failed = np.bincount(columns, minlength=len(sheet.items))
             for column in failed.nonzero()[0]:
                 item = sheet.items[column]
                 row = self.store.item_ids([asked_digest(item)])[0]
@@ -195,69 +215,81 @@ class StoredGrades:
                 reason = next((grade.answer for grade in answers if grade.status == "error"), "")
                 yield item, reason, int(failed[column])
 
-    def distributions(self, sheet: GradeSheet, *, read: bool = False) -> Distributions:
+    def distributions(self, sheet: Sheet, *, read: bool = False) -> Distributions:
         """The stored probabilities of the ratings 0..5 of the query's cells.
 
         Args:
             read: take those that the grader reads from its stored answers, where it does that.
         """
-        chances = np.full((*sheet.codes.shape, MAX_RATING + 1), np.nan)
+        chances = np.full((sheet.codes.size, MAX_RATING + 1), np.nan)
         grader_id = self.grader_id
         if grader_id is None:
-            return Distributions(chances, 0)
+            return Distributions(sheet.spread(chances, np.nan), 0)
         if read and self._probabilities is not None:
-            for column, given in self._read_answers(grader_id, sheet, self._probabilities):
-                chances[:, column] = given
-            return Distributions(chances, 0)
-        passages = self._passage_rows([(sheet.texts, sheet.items)])[0].tolist()
-        item_rows = self.store.item_ids([asked_digest(item) for item in sheet.items])
-        stored = np.zeros(sheet.codes.shape, np.bool_)
-        for column, item in enumerate(item_rows):
-            answers = {} if item is None else self.store.answers(grader_id, item)
-            for row, passage in enumerate(passages):
-                grade = answers.get(passage)
-                # A grader of users' own may have stored anything.
-                if grade is not None and grade.probabilities is not None:
-                    whole = len(grade.probabilities) == MAX_RATING + 1
-                    chances[row, column] = grade.probabilities if whole else np.inf
-                    stored[row, column] = True
+            given = self._read_answers(grader_id, sheet, self._probabilities)
+            return Distributions(sheet.spread(chances if given is None else given, np.nan), 0)
+        stored = np.zeros(sheet.codes.size, np.bool_)
+        for place, grade in self._graded(grader_id, sheet):
+            # A grader of users' own may have stored anything.
+            if grade.probabilities is not None:
+                whole = len(grade.probabilities) == MAX_RATING + 1
+                chances[place] = grade.probabilities if whole else np.inf
+                stored[place] = True
         good = usable(chances)
         chances[~good] = np.nan
-        total = chances.sum(axis=2, keepdims=True)
+        total = chances.sum(axis=1, keepdims=True)
         # Rounding is left as it is.
         np.divide(chances, total, out=chances, where=np.abs(total - 1) > 1e-6)
-        return Distributions(chances, int((stored & ~good).sum()))
+        return Distributions(sheet.spread(chances, np.nan), int((stored & ~good).sum()))
 
-    def cosines(self, sheet: GradeSheet) -> NDArray[np.float64] | None:
+    def cosines(self, sheet: Sheet) -> NDArray[np.float64] | None:
         """The cosines of the query's cells, NaN where there is none; None where the grader gives none."""
         if self._cosines is None:
             return None
-        cosines = np.full(sheet.codes.shape, np.nan)
-        if self.grader_id is not None:
-            for column, given in self._read_answers(self.grader_id, sheet, self._cosines):
-                cosines[:, column] = given
-        return cosines
+        grader_id = self.grader_id
+        given = None if grader_id is None else self._read_answers(grader_id, sheet, self._cosines)
+        return sheet.spread(np.full(sheet.codes.size, np.nan) if given is None else given, np.nan)
 
     def _read_answers(
         self,
         grader_id: int,
-        sheet: GradeSheet,
+        sheet: Sheet,
         read: Callable[[Sequence[str]], NDArray[np.float64]],
-    ) -> Iterator[tuple[int, NDArray[np.float64]]]:
-        """(column of the sheet, what the raw answers there mean; NaN where a passage has no grade)."""
-        passages = self._passage_rows([(sheet.texts, sheet.items)])[0].tolist()
+    ) -> NDArray[np.float64] | None:
+        """What the raw answers of the query's cells mean, one a cell; None where there are none."""
+        (texts,) = self._passage_rows([sheet.shape])
         item_rows = self.store.item_ids([asked_digest(item) for item in sheet.items])
-        columns = {item: column for column, item in enumerate(item_rows) if item is not None}
-        for grades in self.store.answer_columns(grader_id, list(columns)):
-            values = read(grades.answers)
-            # The last one stands for passages without a grade.
-            values = np.concatenate([values, np.full_like(values[:1], np.nan)])
-            row_of = {passage: row for row, passage in enumerate(grades.passage_ids.tolist())}
-            yield columns[grades.item_id], values[[row_of.get(passage, -1) for passage in passages]]
+        items = np.array([-1 if row is None else row for row in item_rows], np.int64)
+        stored = [row for row in item_rows if row is not None]
+        parts = [
+            (_of_keys(columns)[0], read(columns.answers))
+            for columns in self._columns(grader_id, stored, sheet.codes.size, answers=True)
+        ]
+        if not parts:
+            return None
+        keys, values = _in_order(parts)
+        at = _looked_up(keys, sheet.shape.keys(texts, items)).reshape(-1)
+        found: NDArray[np.float64] = values[at]
+        found[at < 0] = np.nan
+        return found
+
+    def _graded(self, grader_id: int, sheet: Sheet) -> Iterator[tuple[int, GradeRow]]:
+        """Where each cell with an answer is in `Sheet.flat`, and its whole grade, item by item."""
+        (passages,) = self._passage_rows([sheet.shape])
+        item_rows = self.store.item_ids([asked_digest(item) for item in sheet.items])
+        rows, columns = sheet.at(np.arange(sheet.codes.size))
+        in_order = np.argsort(columns, kind="stable")
+        for column, places in groupby(in_order.tolist(), lambda place: int(columns[place])):
+            item_row = item_rows[column]
+            answers = {} if item_row is None else self.store.answers(grader_id, item_row)
+            for place in places if answers else ():
+                grade = answers.get(int(passages[rows[place]]))
+                if grade is not None:
+                    yield place, grade
 
     def rows(
         self,
-        sheets: Mapping[str, GradeSheet],
+        sheets: Mapping[str, Sheet],
         human: Mapping[tuple[str, str, str], HumanRating],
         query_ids: Collection[str] | None = None,
     ) -> Iterator[dict[str, Any]]:
@@ -278,33 +310,26 @@ class StoredGrades:
         for query_id, sheet in sheets.items():
             if query_ids is not None and query_id not in query_ids:
                 continue
-            digests = [None if text is None else passage_digest(text) for text in sheet.texts]
-            passages = self.store.passage_ids([digest or b"" for digest in digests])
-            item_rows = self.store.item_ids([asked_digest(item) for item in sheet.items])
-            for item, item_row in zip(sheet.items, item_rows, strict=True):
-                if item_row is None:
-                    continue
-                answers = self.store.answers(grader_id, item_row)
-                item_sha256 = item_digest(item).hex()
-                for doc_id, digest, row in zip(sheet.doc_ids, digests, passages, strict=True):
-                    if digest is None or row is None or row not in answers:
-                        continue
-                    grade = answers[row]
-                    rating, status = self.reading(item, grade)
-                    yield {
-                        "query_id": query_id,
-                        "doc_id": doc_id,
-                        "item_id": item.item_id,
-                        "rating": rating,
-                        "status": status,
-                        "answer": grade.answer,
-                        "probabilities": grade.probabilities,
-                        "model": model,
-                        "prompt": prompt or self._prompt(item.kind),
-                        "passage_sha256": digest.hex(),
-                        "item_sha256": item_sha256,
-                        **_human(human.get((query_id, doc_id, item.item_id))),
-                    }
+            digests = ["" if text is None else passage_digest(text).hex() for text in sheet.texts]
+            item_digests = [item_digest(item).hex() for item in sheet.items]
+            rows, columns = (of_cell.tolist() for of_cell in sheet.at(np.arange(sheet.codes.size)))
+            for place, grade in self._graded(grader_id, sheet):
+                doc_id, item = sheet.doc_ids[rows[place]], sheet.items[columns[place]]
+                rating, status = self.reading(item, grade)
+                yield {
+                    "query_id": query_id,
+                    "doc_id": doc_id,
+                    "item_id": item.item_id,
+                    "rating": rating,
+                    "status": status,
+                    "answer": grade.answer,
+                    "probabilities": grade.probabilities,
+                    "model": model,
+                    "prompt": prompt or self._prompt(item.kind),
+                    "passage_sha256": digests[rows[place]],
+                    "item_sha256": item_digests[columns[place]],
+                    **_human(human.get((query_id, doc_id, item.item_id))),
+                }
 
     def model_and_prompt(self, items: Iterable[Item]) -> tuple[str, str]:
         """The model, and the prompts that ask about these items, as people know them; "" without a name."""
@@ -333,21 +358,39 @@ class StoredGrades:
             return None, None
 
 
-def _looked_up(passages: NDArray[np.int64], graded: NDArray[np.int64], codes: Codes) -> Codes:
-    """The codes of passages among those of an item; MISSING where one has none.
+def _together(sizes: Sequence[int]) -> Iterator[range]:
+    """Queries, by their places, that are looked up together: so many that they have `_MOST_ITEMS` or more."""
+    begin = total = 0
+    for place, size in enumerate(sizes):
+        total += size
+        if total >= _MOST_ITEMS or place == len(sizes) - 1:
+            yield range(begin, place + 1)
+            begin, total = place + 1, 0
 
-    Args:
-        passages: rows in the store, -1 for none.
-        graded, codes: the item's graded passages, and their codes.
-    """
-    if not len(graded):
-        return np.full(len(passages), MISSING, np.int8)
-    if (graded[1:] < graded[:-1]).any():
-        order = np.argsort(graded)
-        graded, codes = graded[order], codes[order]
-    places = np.searchsorted(graded, passages)
-    places[places == len(graded)] = 0
-    return np.where(graded[places] == passages, codes[places], np.int8(MISSING)).astype(np.int8)
+
+def _of_keys(columns: GradeColumns) -> tuple[NDArray[np.int64], Codes]:
+    """(keys, codes) of grades, see `SheetShape.keys`."""
+    return columns.item_ids << 32 | columns.passage_ids, columns.codes
+
+
+def _in_order(parts: Sequence[tuple[NDArray[np.int64], NDArray[Any]]]) -> tuple[Any, Any]:
+    """Keys with a value each of several parts as one, sorted by key."""
+    if not parts:
+        return np.empty(0, np.int64), np.empty(1, np.int8)
+    keys, values = (np.concatenate(each) for each in zip(*parts, strict=True))
+    if (keys[1:] < keys[:-1]).any():
+        order = np.argsort(keys, kind="stable")
+        keys, values = keys[order], values[order]
+    return keys, values
+
+
+def _looked_up(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Where each of these is among sorted keys; -1 where it is not."""
+    if not len(keys):
+        return np.full(wanted.shape, -1)
+    at = np.searchsorted(keys, wanted)
+    at[at == len(keys)] = 0
+    return np.where(keys[at] == wanted, at, -1)
 
 
 def _human(row: HumanRating | None) -> dict[str, Any]:

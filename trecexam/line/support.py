@@ -14,7 +14,7 @@ from converters.records import HumanRating, Item, Response
 from trecexam.files.stamps import Rejected
 from trecexam.graders.base import Cell
 from trecexam.graders.support import STATEMENT
-from trecexam.line.sheets import MISSING, UNPARSED
+from trecexam.line.sheets import MISSING, UNPARSED, SheetShape
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.texts import Texts
 from trecexam.scores.support import SUPPORT, WEIGHTS, support_scores
@@ -233,13 +233,22 @@ def load_support(
 
 def with_codes(cells: SupportCells, grades: StoredGrades) -> SupportCells:
     """The same cells with the grader's codes that the store has now."""
-    pairs: dict[tuple[str, str], Item] = {}
+    texts: dict[str, int] = {}
+    items: dict[str, Item] = {}
+    columns: dict[str, int] = {}
+    pairs: dict[tuple[int, int], tuple[str, str]] = {}
     for statement in cells.statements:
         for doc_id in statement.doc_ids:
             if doc_id in cells.texts:
-                pairs.setdefault((statement.text, cells.texts[doc_id]), statement.item)
-    of_pairs = grades.codes_of_pairs([(passage, item) for (_, passage), item in pairs.items()])
-    code_of = dict(zip(pairs, of_pairs, strict=True))
+                passage = cells.texts[doc_id]
+                row = texts.setdefault(passage, len(texts))
+                column = columns.setdefault(statement.text, len(columns))
+                items.setdefault(statement.text, statement.item)
+                pairs[row, column] = statement.text, passage
+    keys = sorted(pairs)
+    places = np.array([row * len(items) + column for row, column in keys], np.int64)
+    (of_pairs,) = grades.codes([SheetShape(tuple(texts), tuple(items.values()), places)])
+    code_of = dict(zip(map(pairs.__getitem__, keys), of_pairs.tolist(), strict=True))
     codes = tuple(
         tuple(
             code_of[statement.text, cells.texts[doc_id]] if doc_id in cells.texts else NO_TEXT

@@ -8,9 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from trecexam.extensions.learn.learn import IDENTITY as LEARNED
+from trecexam.extensions.learn.learn import LearnedLabels
 from trecexam.features.history.history import History
-from trecexam.features.learn.learn import IDENTITY as LEARNED
-from trecexam.features.learn.learn import LearnedLabels
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_object, recall, remember
 from trecexam.files.stamps import Rejected, stamp

@@ -16,11 +16,11 @@ from pathlib import Path
 from converters.errors import StoppedError
 from converters.lines import stoppable
 from trecexam.errors import TrecexamError
-from trecexam.features.learn.learn import learn
+from trecexam.extensions.learn.encoding import Encoded
+from trecexam.extensions.learn.learn import learn
+from trecexam.extensions.learn.promise import promising_places
 from trecexam.files.stamps import fingerprint
 from trecexam.graders.base import identity_json
-from trecexam.learning.encoding import Encoded
-from trecexam.learning.promise import promising_places
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import is_useful
 from trecexam.line.evaluation import official_values, rubric_values

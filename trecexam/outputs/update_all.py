@@ -9,7 +9,6 @@ from typing import Any
 
 from converters.errors import ConversionError
 from trecexam.errors import LockedError, StoreError, TrecexamError
-from trecexam.learning.encoding import Encoded
 from trecexam.line.assessment import Assessment
 from trecexam.line.grading import Progress
 from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
@@ -26,7 +25,7 @@ def update_all(
     hold: Collection[Path] = (),
     *,
     only: str | None = None,
-    encoding: Encoded | None = None,
+    encoding: Callable[[int, int], None] | None = None,
     doing: Callable[[str], None] = lambda stage: None,
     regrade: bool = False,
 ) -> Update:

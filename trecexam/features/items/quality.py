@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.features.exams.rubric import discriminations
+from trecexam.extensions.exams.rubric import discriminations
 from trecexam.features.items.grades_plot import GRADES
 from trecexam.features.items.items_plot import ItemSummary
 from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
@@ -62,9 +62,9 @@ def quality(track: Assessment, runs: Sequence[str]) -> Quality:
     rows = [place[run] for run in runs]
     for q in track.ratings():
         sheet = track.sheets[q.query_id]
-        there = np.array([text is not None for text in sheet.texts], np.bool_)
-        codes = sheet.codes[there]
-        counts = np.stack([(codes == code).sum(axis=0) for code in _CODES], axis=1).astype(np.int64)
+        gradable, flat, n_items = sheet.gradable, sheet.flat(), len(sheet.items)
+        columns = [sheet.where(gradable & (flat == code))[1] for code in _CODES]
+        counts = np.stack([np.bincount(of_code, minlength=n_items) for of_code in columns], axis=1)
         ranks = track.pool[q.query_id].ranks[rows, :depth]
         reached = covered_items(q, ranks, scores.min_rating)
         rated = q.ratings >= 0
@@ -79,7 +79,7 @@ def quality(track: Assessment, runs: Sequence[str]) -> Quality:
                     item.text,
                     item.kind,
                     item.importance,
-                    passages=len(codes),
+                    passages=int(counts[n].sum()),
                     rated=int(n_rated[n]),
                     unparsed=int(unread[n]),
                     mean_rating=int(total[n]) / int(n_rated[n]) if n_rated[n] else float("nan"),

@@ -295,8 +295,8 @@ def _graded_pool(loader: TrackLoader, track: Assessment) -> _Graded:
     for query_id, sheet in track.sheets.items():
         passages = [None if text is None else passage_digest(text) for text in sheet.texts]
         items = [asked_digest(item) for item in sheet.items]
-        answered = (sheet.codes != MISSING) & (sheet.codes != ERROR)
-        for row, column in zip(*(of_cell.tolist() for of_cell in answered.nonzero()), strict=True):
+        answered = sheet.where((sheet.flat() != MISSING) & (sheet.flat() != ERROR))
+        for row, column in zip(*(of_cell.tolist() for of_cell in answered), strict=True):
             passage = passages[row]
             if passage is not None:
                 places.setdefault(_key(passage, items[column]), (query_id, row, column))

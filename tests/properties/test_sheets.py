@@ -1,0 +1,226 @@
+"""A sheet with some cells is one with all of them without the others, wherever it is read."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from converters.gold import KIND as GOLD
+from converters.records import Item
+from trecexam.bank.model import asked_digest, passage_digest
+from trecexam.graders.base import Answer, Cell, identity_digest, identity_json
+from trecexam.line.overrides import QueryOverrides
+from trecexam.line.sheets import (
+    CODES,
+    ERROR,
+    MISSING,
+    NOT_ASKED,
+    Sheet,
+    SheetShape,
+    count_cells,
+    ungraded_items,
+)
+from trecexam.line.store import GradeRow, GradeStore
+from trecexam.line.stored_grades import StoredGrades
+
+TEXTS = ("one", "two", "three", "four", None)
+#: Gold outputs of a query are asked alike, and each reads an answer in its own way.
+ITEMS = (
+    Item("q", "a", "What is a?", "question"),
+    Item("q", "b", "What is b?", "question", ("4",)),
+    Item("q", "g", "", GOLD, ("2",), query_text="query"),
+    Item("q", "h", "", GOLD, ("3",), query_text="query"),
+    Item("q", "c", "What is c?", "question"),
+)
+
+
+class Said(NamedTuple):
+    """An answer in the store."""
+
+    rating: int | None
+    status: str
+    answer: str
+
+    @property
+    def row(self) -> tuple[Any, ...]:
+        chances = np.eye(6)[self.rating or 0].tolist() if self.answer.isdigit() else None
+        return self.rating, self.status, self.answer, chances
+
+
+class Stored:
+    """A grader that is asked nothing; what is stored is read as it says."""
+
+    identity: ClassVar[Mapping[str, Any]] = {"grader": "stored"}
+
+    def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+        yield from ()
+
+
+class Reading(Stored):
+    """One whose stored answers are read anew: an answer that is the item's key is a 5."""
+
+    free_text = True
+
+    def read(self, item: Item, text: str) -> tuple[int | None, str]:
+        if text in item.gold_answers:
+            return 5, "ok"
+        return (int(text) % 6, "ok") if text.isdigit() else (None, "unparsed")
+
+    def cosines(self, answers: Sequence[str]) -> np.ndarray:
+        return np.array([float(text) if text.isdigit() else np.nan for text in answers])
+
+
+said = st.one_of(
+    st.integers(0, 5).map(lambda rating: Said(rating, "ok", str(rating))),
+    st.sampled_from(["unparsed", "refused", "error"]).map(
+        lambda status: Said(None, status, f"a {status}\x1f")
+    ),
+)
+grades = st.dictionaries(
+    st.tuples(st.sampled_from([text for text in TEXTS if text]), st.sampled_from(ITEMS).map(asked_digest)),
+    said,
+    max_size=12,
+)
+
+
+@st.composite
+def shapes(draw: st.DrawFn) -> SheetShape:
+    """All cells of some texts and items."""
+    texts = draw(st.lists(st.sampled_from(TEXTS), max_size=5))
+    items = draw(st.lists(st.sampled_from(ITEMS), max_size=4, unique=True))
+    return SheetShape(tuple(texts), tuple(items))
+
+
+def sheet_of(shape: SheetShape, codes: np.ndarray, people: QueryOverrides | None = None) -> Sheet:
+    doc_ids = tuple(f"d{row}" for row in range(len(shape.texts)))
+    return Sheet("q", doc_ids, tuple(shape.texts), tuple(shape.items), codes, people, shape.cells)
+
+
+def store_of(folder: str, stored: Mapping[tuple[str, bytes], Said]) -> GradeStore:
+    store = GradeStore(Path(folder) / "grades.sqlite")
+    grader = store.add_grader(identity_digest(Stored.identity), identity_json(Stored.identity))
+    for (text, item), each in stored.items():
+        ids = store.add_items([item])[0], store.add_passages([passage_digest(text)])[0]
+        store.add(grader, [GradeRow(*ids, *each.row)])
+    return store
+
+
+def code_by_hand(grader: Stored, item: Item, each: Said | None) -> int:
+    if each is None:
+        return MISSING
+    rating, status = each.rating, each.status
+    if isinstance(grader, Reading) and status in {"ok", "unparsed"}:
+        rating, status = grader.read(item, each.answer)
+    return CODES[status] if rating is None else rating
+
+
+@given(grades, st.lists(shapes(), max_size=4), st.data(), st.sampled_from([Stored(), Reading()]))
+@settings(deadline=None)
+def test_codes_are_the_store_s_grades_cell_by_cell(
+    stored: dict[tuple[str, bytes], Said], dense: list[SheetShape], data: st.DataObject, grader: Stored
+) -> None:
+    some = [
+        shape._replace(
+            cells=np.array(sorted(data.draw(st.sets(st.integers(0, shape.n_cells - 1)))), np.int64)
+        )
+        for shape in dense
+        if shape.n_cells
+    ]
+    with tempfile.TemporaryDirectory() as folder, store_of(folder, stored) as store:
+        every = [*dense, *some]
+        for shape, codes in zip(every, StoredGrades(store, grader).codes(every), strict=True):
+            assert codes.shape == shape.size
+            sheet = sheet_of(shape, codes)
+            for row, text in enumerate(shape.texts):
+                for column, item in enumerate(shape.items):
+                    place = sheet.place(row, column)
+                    key = row * len(shape.items) + column
+                    assert (place is None) == (shape.cells is not None and key not in shape.cells)
+                    if place is not None:
+                        each = stored.get((text, asked_digest(item))) if text else None
+                        assert sheet.flat()[place] == code_by_hand(grader, item, each)
+
+
+@given(grades, shapes(), st.data(), st.sampled_from([Stored(), Reading()]))
+@settings(deadline=None)
+def test_a_sheet_with_some_cells_is_the_whole_one_without_the_others(
+    stored: dict[tuple[str, bytes], Said], shape: SheetShape, data: st.DataObject, grader: Stored
+) -> None:
+    n_cells, n_items = shape.n_cells, len(shape.items)
+    cells = np.array(sorted(data.draw(st.sets(st.integers(0, n_cells - 1)))) if n_cells else [], np.int64)
+    asked = np.zeros(n_cells, bool)
+    asked[cells] = True
+    chosen = data.draw(st.sets(st.sampled_from(cells.tolist()))) if len(cells) else set()
+    people = QueryOverrides({(f"d{key // n_items}", shape.items[key % n_items].item_id): 1 for key in chosen})
+    with tempfile.TemporaryDirectory() as folder, store_of(folder, stored) as store:
+        of_grader = StoredGrades(store, grader)
+        some, every = shape._replace(cells=cells), shape._replace(cells=np.arange(n_cells))
+        dense, full, sparse = (
+            sheet_of(each, codes, people)
+            for each, codes in zip((shape, every, some), of_grader.codes([shape, every, some]), strict=True)
+        )
+        # One with all cells is the dense one.
+        assert np.array_equal(full.flat(), dense.flat())
+        assert np.array_equal(full.matrix(), dense.matrix())
+        assert full.shape.token != dense.shape.token or not n_cells
+        # One with some has the others nowhere: they are neither 0 nor missing.
+        assert np.array_equal(sparse.flat(), dense.flat()[asked])
+        assert np.array_equal(sparse.gradable, dense.gradable[asked])
+        outside = ~asked.reshape(dense.matrix().shape)
+        assert (sparse.matrix()[outside] == NOT_ASKED).all()
+        assert np.array_equal(sparse.matrix()[~outside], dense.matrix()[~outside])
+        for sheet in (full, sparse):
+            rows, columns = sheet.where(sheet.flat() == MISSING)
+            assert (sheet.matrix()[rows, columns] == MISSING).all()
+            assert len(rows) == (sheet.matrix() == MISSING).sum()
+            assert count_cells([sheet]).missing == sum(count for _, count in ungraded_items([sheet]))
+        rated = dense.ratings("zero").ratings
+        expected = np.where(outside, MISSING, rated)
+        assert np.array_equal(sparse.ratings("zero").ratings, expected)
+        assert np.array_equal(full.ratings("zero").ratings, rated)
+        counted = count_cells([sparse])
+        assert (
+            counted.cells
+            == asked.sum()
+            == sum(
+                getattr(counted, name)
+                for name in ("ok", "unparsed", "refused", "error", "missing", "no_text_cells")
+            )
+        )
+        assert count_cells([full]) == count_cells([dense])
+        for read in (False, True):
+            values = of_grader.distributions(dense, read=read).values
+            same(of_grader.distributions(full, read=read).values, values)
+            same(
+                of_grader.distributions(sparse, read=read).values,
+                np.where(outside[..., None], np.nan, values),
+            )
+        if isinstance(grader, Reading):
+            values = of_grader.cosines(dense)
+            assert values is not None
+            same(of_grader.cosines(full), values)
+            same(of_grader.cosines(sparse), np.where(outside, np.nan, values))
+        rows_of = [list(of_grader.rows({"q": sheet}, {})) for sheet in (dense, full, sparse)]
+        assert rows_of[1] == rows_of[0]
+        names = {(f"d{key // n_items}", shape.items[key % n_items].item_id) for key in cells.tolist()}
+        assert rows_of[2] == [row for row in rows_of[0] if (row["doc_id"], row["item_id"]) in names]
+        failed = [list(of_grader.failed_items({"q": sheet})) for sheet in (dense, full, sparse)]
+        assert failed[1] == failed[0]
+        errors = np.where(outside, MISSING, dense.matrix()) == ERROR
+        assert {item.item_id: count for item, _, count in failed[2]} == {
+            item.item_id: int(errors[:, column].sum())
+            for column, item in enumerate(shape.items)
+            if errors[:, column].any()
+        }
+        assert replace(full, overrides=None).digest != full.digest or not chosen
+
+
+def same(found: Any, expected: np.ndarray) -> None:
+    np.testing.assert_array_equal(found, expected)
