@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from trecexam.line.assessment import Assessment
-from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
+from trecexam.line.loaded_track import LoadedTrack, TrackLoaders, is_of_documents
 from trecexam.line.loader import TrackLoader
 from trecexam.track import TrackFolder
 
@@ -21,9 +21,14 @@ class OpenTrack(Protocol):
     """What has methods that are made here."""
 
     folder: TrackFolder
-    _loader: TrackLoader
     _loaders: TrackLoaders
-    _grader: str | None
+
+    @property
+    def _loader(self) -> TrackLoader: ...
+    @property
+    def _of_documents(self) -> TrackLoader: ...
+    @property
+    def _is_joint(self) -> bool: ...
 
 
 def on_loaded(function: Callable[Concatenate[Assessment, P], R]) -> Callable[Concatenate[OpenTrack, P], R]:
@@ -36,7 +41,7 @@ def on_loaded(function: Callable[Concatenate[Assessment, P], R]) -> Callable[Con
     @wraps(function)
     def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> R:
         _check_arguments(method, self, *args, **kwargs)
-        return function(self._loader.load(), *args, **kwargs)
+        return function(_loader_for(self, function).load(), *args, **kwargs)
 
     return _with_self(method, function)
 
@@ -49,7 +54,7 @@ def on_track(
     @wraps(one)
     def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> R:
         _check_arguments(method, self, *args, **kwargs)
-        if self._grader is None and len(self._loaders) > 1:
+        if self._is_joint:
             return joint(self._loaders.load(), *args, **kwargs)
         return one(self._loader.load(), *args, **kwargs)
 
@@ -62,7 +67,7 @@ def on_loader(function: Callable[Concatenate[TrackLoader, P], R]) -> Callable[Co
     @wraps(function)
     def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> R:
         _check_arguments(method, self, *args, **kwargs)
-        return function(self._loader, *args, **kwargs)
+        return function(_loader_for(self, function), *args, **kwargs)
 
     return _with_self(method, function)
 
@@ -76,6 +81,10 @@ def on_folder(function: Callable[Concatenate[TrackFolder, P], R]) -> Callable[Co
         return function(self.folder, *args, **kwargs)
 
     return _with_self(method, function)
+
+
+def _loader_for(track: OpenTrack, function: Callable[..., object]) -> TrackLoader:
+    return track._of_documents if is_of_documents(function) else track._loader
 
 
 def named_as_called(cls: type[C]) -> type[C]:

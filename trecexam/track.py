@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextvars import ContextVar
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path, PurePath
@@ -19,8 +18,6 @@ BANK_PATTERNS = ("bank.*jsonl", "bank.*jsonl.gz")
 TRUST_CODE = "TRECEXAM_TRUST_CODE"
 #: Outputs that a track with several graders has of all of them in out/.
 OF_ALL = ("leaderboard.tsv", "leaderboard.json", "report.html", "rejected.tsv", "manifest.json")
-#: The grader that the command line chose (`--grader NAME`), where a track has several.
-chosen_grader: ContextVar[str | None] = ContextVar("chosen_grader", default=None)
 #: Files in the drop folder that a copy in progress or an editor leaves behind; they are never read.
 IGNORED_SUFFIXES = (".tmp", ".part", ".partial", ".crdownload", ".swp", ".filepart", "~")
 

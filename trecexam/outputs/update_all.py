@@ -10,8 +10,9 @@ from typing import Any
 from converters.errors import ConversionError
 from trecexam.errors import LockedError, StoreError, TrecexamError
 from trecexam.line.assessment import Assessment
-from trecexam.line.grading import Progress
+from trecexam.line.grading import Graded, Progress
 from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
+from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.sheets import Counts
 from trecexam.outputs.joint import JointOutputs, joint_rejected, remove_gone
 from trecexam.outputs.update import Updated, update, updated
@@ -87,6 +88,47 @@ def update_all(
     if not stopped and changed:
         joint.remember(reasons)
     return _summed(loaders, done, reasons, files, changed=changed, stopped=stopped)
+
+
+def grade_all(
+    loaders: TrackLoaders,
+    progress: Callable[[Progress], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Graded:
+    """Grades what has no grade yet, of all graders that can go on, and writes nothing to out/.
+
+    Raises:
+        StoreError: as with one grader.
+        TrecexamError, ConversionError: what stands in every grader's way.
+    """
+    done: dict[str, Graded] = {}
+    errors: dict[str, TrecexamError | ConversionError] = {}
+    for name in loaders:
+        if stop is not None and stop():
+            break
+
+        def named(told: Progress, name: str = name) -> None:
+            if progress is not None:
+                progress(told._replace(grader=name))
+
+        try:
+            loader = loaders[name]
+            refuse_lost_grades(loader)
+            loader.open_to_write()
+            done[name] = loader.grade(loader.load(), named, stop)[1]
+        except StoreError:
+            raise
+        except (TrecexamError, ConversionError) as error:
+            errors[name] = error
+    if not done and errors:
+        raise next(iter(errors.values()))
+    why = [f"{name}: {each.why}" for name, each in done.items() if each.why]
+    return Graded(
+        sum(each.cells for each in done.values()),
+        len(done) == len(loaders) and all(each.complete for each in done.values()),
+        "; ".join([*why, *(f"{name}: {error}" for name, error in errors.items())]),
+        sum(each.cut for each in done.values()),
+    )
 
 
 def _loaded(
