@@ -39,9 +39,7 @@ PERMITTED = {
     "jinja2": {"trecexam.extensions.page.cli.serve"},
     "ir_measures": {
         "trecexam",
-        "trecexam.extensions.banks.cli.diff",
         "trecexam.extensions.exams.cli.fit",
-        "trecexam.cli.history",
         "trecexam.cli.plot",
         "trecexam.cli.scores",
         "trecexam.cli.watch",
@@ -49,6 +47,7 @@ PERMITTED = {
     "pyarrow": {"trecexam.cli.init", "trecexam.cli.show"},
     "numpy": {
         "trecexam",
+        "trecexam.extensions.banks.cli.diff",
         "trecexam.extensions.exams.cli.fit",
         "trecexam.extensions.exams.cli.improve",
         "trecexam.cli.scores",

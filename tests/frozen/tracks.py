@@ -621,7 +621,6 @@ def fill(of: Recorder) -> None:
     for name, words in {
         "map": ["--map", "thresholds", "--thresholds", "2=1,3=2"],
         "identity": ["--map", "identity", "--depth", "4"],
-        "label": ["--by", "label:1"],
         "unjudged": ["--as-unjudged"],
     }.items():
         of.does("fill", of.track, "-o", of.root / "f" / f"{name}.qrels", *words)

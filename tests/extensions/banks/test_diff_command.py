@@ -15,7 +15,7 @@ from support import HashGrader, write_run
 import trecexam
 from trecexam.cli.main import run
 from trecexam.config import CONFIG_NAME
-from trecexam.features.history.arithmetic.banks import BankDiff
+from trecexam.extensions.banks.bank_difference import BankDiff
 
 Capture = pytest.CaptureFixture[str]
 Rows = list[dict[str, Any]]
@@ -149,10 +149,10 @@ def test_each_changed_item_is_named_with_the_passages_that_reach_it(track: Path,
         grades = list(opened.grades())
     for item_id in ("q1/1", "q2/0", "q3/1"):
         key = item_id.split("/")[0], item_id
-        assert found.reached[key].before == sum(
+        assert found.reached[key][0] == sum(
             row["item_id"] == item_id and row["rating"] >= 4 for row in grades
         )
-    assert found.reached["q1", "q1/1"].after == 0
+    assert found.reached["q1", "q1/1"][1] == 0
 
 
 def test_nothing_is_written_and_the_open_track_is_as_before(track: Path, tmp_path: Path) -> None:
