@@ -29,6 +29,7 @@ from trecexam.features.adding.runs import add_run
 from trecexam.features.agreement.agreement import agreements
 from trecexam.features.compare_graders.compare import compare_grader_pairs, compare_graders
 from trecexam.features.correlation.comparison import compare, outlying, swapped
+from trecexam.features.correlation.joint import compare_all
 from trecexam.features.correlation.paired_scores import nothing_to_compare
 from trecexam.features.correlation.representative import representative
 from trecexam.features.exporting import exports, frames, ranx
@@ -304,7 +305,7 @@ class Track:
 
     # How far the grades agree with the official side.
 
-    correlate = on_loaded(compare)
+    correlate = on_track(compare_all, compare)
     correlate_learned = on_loaded(compare_learned)
     swaps = on_loaded(swapped)
     outliers = on_loaded(outlying)

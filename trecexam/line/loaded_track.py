@@ -155,6 +155,7 @@ class TrackLoaders(Mapping[str, TrackLoader]):
         if loader is None:
             folder = folder_of(self.folder, name)
             loader = TrackLoader(folder, self._given.get(name), shared=self.shared)
+            loader.sibling = self.__getitem__
             loader.sharing_budget = lambda: self._sharing_budget(name)
             self._loaders[name] = loader
         return loader
