@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from trecexam.errors import TrecexamError
 from trecexam.features.correlation.comparison import Key, LeaderboardComparison, compare
+from trecexam.features.correlation.paired_scores import NothingToCompareError, nothing_to_compare
 from trecexam.line.evaluation import rubric_values
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.measure_names import names_of
@@ -42,7 +44,7 @@ def compare_all(
     min_ratings: Sequence[int] = (),
     per_query: bool = False,
     rbo_p: float | None = None,
-) -> LeaderboardComparison | None:
+) -> LeaderboardComparison:
     """Correlations of each two columns of the joint leaderboard, over the runs and queries that both have.
 
     Those of graders whose labels are of documents are also compared with the official side, whose measures
@@ -53,10 +55,8 @@ def compare_all(
         official_measures, per_query, rbo_p: as in `compare`.
         min_ratings: of one grader alone.
 
-    Returns:
-        None where there is nothing to compare.
-
     Raises:
+        NothingToCompareError: there are no two columns with runs and queries in common, and no official side.
         TrecexamError, ValueError: as `compare`; or min_ratings are given.
     """
     if track.is_single:
@@ -95,13 +95,15 @@ def compare_all(
     n_queries = 0
     for name, comparison in _official(track, columns, official_measures, per_query=per_query, rbo_p=rbo_p):
         n_queries = max(n_queries, comparison.n_queries)
-        notes |= dict.fromkeys(f"{name}: {line}" for line in comparison.remarks)
+        notes |= dict.fromkeys(f"{name}: {line}" for line in comparison.notes)
         pairs += [
             ((f"{name}:{measure}", f"{OFFICIAL}:{official}", *rest), value)
             for (measure, official, *rest), value in comparison.pairs
         ]
     keys = ("measure", "other_measure", "query_id") if per_query else ("measure", "other_measure")
-    return LeaderboardComparison(n_queries, keys, tuple(pairs), p, tuple(notes)) if pairs else None
+    if not pairs:
+        raise nothing_to_compare(track.of_documents)
+    return LeaderboardComparison(n_queries, keys, tuple(pairs), p, tuple(notes))
 
 
 def _columns(track: LoadedTrack, measures: Sequence[MeasureLike] | None) -> Iterator[_Column]:
@@ -132,6 +134,5 @@ def _official(
         each = track[name]
         if each.of_documents:
             own = [column.measure for column in columns if column.grader == name]
-            comparison = compare(each, own, official_measures, per_query=per_query, rbo_p=rbo_p)
-            if comparison is not None:
-                yield name, comparison
+            with suppress(NothingToCompareError):
+                yield name, compare(each, own, official_measures, per_query=per_query, rbo_p=rbo_p)
