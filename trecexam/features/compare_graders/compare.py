@@ -83,8 +83,8 @@ def compare_graders(
     ratings in place of a grader's are left out.
 
     Args:
-        graders: TOML files of which the [grader] counts, or graders. With these and `recorded` empty, the
-            track's own.
+        graders: names of graders of the track, TOML files of which the [grader] counts, or graders. Empty:
+            those of the track that ask the same of the same texts.
         recorded: recordings; of each (model, prompt) in one comes a grader.
         measures, official_measures: as in `Track.correlate`.
         min_ratings: those of them that are on a grader's scale; none for its whole scale.
@@ -123,7 +123,7 @@ def compare_graders(
                         None if of_labels is None else of_labels[1],
                     )
                 )
-        return GraderComparison(tuple(rows), (*remarks, *_left_out(loader)))
+        return GraderComparison(tuple(rows), (*remarks, *_left_out(loader, compared)))
 
 
 def compare_grader_pairs(
@@ -167,7 +167,7 @@ def compare_grader_pairs(
                 if rated:
                     ratings = together([of_item for _, _, of_item in rated])
                     rows += _rows(first, second, "ratings", ratings, min_ratings)
-        return GraderPairs(tuple(rows), (*remarks, *_left_out(loader)))
+        return GraderPairs(tuple(rows), (*remarks, *_left_out(loader, compared)))
 
 
 def _kappas(
@@ -281,7 +281,11 @@ def _thresholds(
     return sorted(thresholds)
 
 
-def _left_out(loader: TrackLoader) -> Iterator[str]:
-    """People's ratings, which do not count."""
+def _left_out(loader: TrackLoader, compared: Sequence[ComparedGrader]) -> Iterator[str]:
+    """Graders of the track that are not compared, and people's ratings, which do not count."""
+    names = {each.name for each in compared}
+    others = [name for name in loader.folder.whole.graders if name not in names]
+    if others and names & loader.folder.whole.graders.keys():
+        yield f"not compared, as other things are asked, or nothing can be said: {', '.join(others)}"
     if loader.folder.overrides().exists():
         yield f"left out: people's ratings in place of a grader's ({loader.folder.overrides().name})"
