@@ -10,6 +10,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from converters.errors import StoppedError
@@ -35,6 +36,20 @@ from trecexam.version import __version__
 _LESS_OFTEN = 19
 
 
+@dataclass(frozen=True)
+class Updated:
+    """What an update of one grader did.
+
+    Attributes:
+        track: as it was written; None where nothing was new.
+        remember: to be called when all outputs are written: the next update has nothing to do then.
+    """
+
+    update: Update
+    track: Assessment | None = None
+    remember: Callable[[], None] = lambda: None
+
+
 def update(
     loader: TrackLoader,
     progress: Callable[[Progress], None] | None = None,
@@ -45,6 +60,23 @@ def update(
     doing: Callable[[str], None] = lambda stage: None,
     regrade: bool = False,
 ) -> Update:
+    """As `updated`, of a track with one grader."""
+    done = updated(loader, progress, stop, hold, encoding=encoding, doing=doing, regrade=regrade)
+    done.remember()
+    return done.update
+
+
+def updated(
+    loader: TrackLoader,
+    progress: Callable[[Progress], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+    hold: Collection[Path] = (),
+    *,
+    encoding: Callable[[int, int], None] | None = None,
+    doing: Callable[[str], None] = lambda stage: None,
+    regrade: bool = False,
+    written: Callable[[Assessment], None] = lambda track: None,
+) -> Updated:
     """Brings grades and outputs up to date with the folder. Nothing new: nothing is done.
 
     Args:
@@ -58,6 +90,7 @@ def update(
         doing: called with what is done next, in words that follow "finishing".
         regrade: cells that were graded once may be graded again, by a grader that costs, where the store is
             gone or an older one.
+        written: called whenever outputs were written, along the way too.
 
     Raises:
         TrecexamError, ConversionError: what stands in the way; outputs are as they were.
@@ -71,7 +104,7 @@ def update(
             seen = _fingerprint(loader, hold)
             last = outputs.last(seen, loader.store.n_environments())
             if last is not None and loader.folder.store_path.exists():
-                return Update(False, 0, *last, complete=True, written=())
+                return Updated(Update(False, 0, *last, complete=True, written=()))
             if not regrade:
                 refuse_lost_grades(loader)
             elif lost_grades(loader):
@@ -83,10 +116,10 @@ def update(
             if stop is not None and stop():
                 raise StoppedError
     except StoppedError:
-        return Update(True, 0, 0, Counts(), (), complete=False, written=())
+        return Updated(Update(True, 0, 0, Counts(), (), complete=False, written=()))
     doing("the batch in hand, then all of out/")
     places = _promising(track, stop, encoding)
-    along = _AlongTheWay(loader, outputs, track, progress)
+    along = _AlongTheWay(loader, outputs, track, progress, written)
     track, outcome = loader.grade(track, along.progress, stop, places=places)
     if outcome.complete and track.support is not None:
         track, of_support = loader.grade_support(track, progress, stop)
@@ -102,35 +135,40 @@ def update(
         # Where grading was stopped, what it brought is written.
         halt = stop if stop is not None and not stop() else lambda: False
         usage = loader.grading.usage()
-        written = outputs.write(track, rejected, usage, halt, doing, complete=outcome.complete)
-    outcome = outcome._replace(complete=outcome.complete and written.complete)
+        done = outputs.write(track, rejected, usage, halt, doing, complete=outcome.complete)
+        written(track)
+    outcome = outcome._replace(complete=outcome.complete and done.complete)
     doing("what is kept for the next update")
     loader.keep_codes(track)
     after = [each.updated(track) for each in features() if each.updated] if outcome.complete else []
     if any(each.written for each in after):
         outputs.renew_manifest()
         outputs.renew_page(track, rejected)
-    if outcome.complete:
-        stored = [value for pair in stored_grades(loader).items() for value in pair]
-        environments = loader.store.n_environments()
-        outputs.remember(seen, len(track.runs), track.counts, rejected, stored, environments)
-    with contextlib.suppress(OSError, AttributeError):
-        # What was freed goes back to the system (glibc): a daemon may rest for hours.
-        ctypes.CDLL(None).malloc_trim(0)
-    return Update(
+
+    def remembered() -> None:
+        if outcome.complete:
+            stored = [value for pair in stored_grades(loader).items() for value in pair]
+            environments = loader.store.n_environments()
+            outputs.remember(seen, len(track.runs), track.counts, rejected, stored, environments)
+        with contextlib.suppress(OSError, AttributeError):
+            # What was freed goes back to the system (glibc): a daemon may rest for hours.
+            ctypes.CDLL(None).malloc_trim(0)
+
+    update = Update(
         True,
         outcome.cells,
         len(track.runs),
         track.counts,
         rejected,
         outcome.complete,
-        (*written.files, *(path for each in after for path in each.written)),
-        written.entry,
+        (*done.files, *(path for each in after for path in each.written)),
+        done.entry,
         outcome.why,
         outcome.cut,
         without_vital(track.measures, track.bank),
         (*left_out_runs(track), *track.notes, *(note for each in after for note in each.notes)),
     )
+    return Updated(update, track, remembered)
 
 
 class _AlongTheWay:
@@ -147,9 +185,10 @@ class _AlongTheWay:
         outputs: Outputs,
         track: Assessment,
         progress: Callable[[Progress], None] | None,
+        written: Callable[[Assessment], None],
     ) -> None:
         self._loader, self._outputs, self._track = loader, outputs, track
-        self._progress = progress
+        self._progress, self._written = progress, written
         self._due = time.monotonic() + track.config.cells.outputs_every if is_useful(track) else math.inf
 
     def progress(self, progress: Progress) -> None:
@@ -165,6 +204,7 @@ class _AlongTheWay:
         with threadpool_limits(1, user_api="blas"):
             usage = self._loader.grading.usage()
             self._outputs.write(track, rejected_rows(track), usage, complete=False)
+            self._written(track)
         took = time.monotonic() - begun
         self._due = time.monotonic() + max(track.config.cells.outputs_every, _LESS_OFTEN * took)
 

@@ -13,6 +13,7 @@ from trecexam.extensions.campaign.dividing import Topic, divided, reassigned
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, plan_path, read_plan, write_plan
 from trecexam.extensions.learn.judging_plan.planning import plan_judgments
 from trecexam.features.judge_next.judge_next import next_judgments
+from trecexam.line.loaded_track import of_documents
 from trecexam.line.typed_text import MAX_WHO, typed
 from trecexam.scores.retrieved import retrieved_weights
 from trecexam.tables.table import Table
@@ -70,6 +71,7 @@ class PlannedCampaign:
         )
 
 
+@of_documents
 def plan_judging(
     track: Assessment,
     assessors: Sequence[str] = (),

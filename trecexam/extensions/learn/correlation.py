@@ -16,6 +16,7 @@ from trecexam.features.correlation.paired_scores import (
     paired_scores,
     without_interval,
 )
+from trecexam.line.loaded_track import of_documents
 from trecexam.line.measure_names import names_of
 from trecexam.scores.correlation import N_COEFFICIENTS, coefficients, correlate
 from trecexam.scores.rank_correlation.ranks import Floats, official_means
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 PREFIX = "learned "
 
 
+@of_documents
 def compare_learned(
     track: Assessment,
     official_measures: Sequence[MeasureLike] | None = None,

@@ -21,6 +21,7 @@ from trecexam.extensions.learn.encoding import Encoded, Encoder
 from trecexam.extensions.learn.learned_pool import LearnedPool, learn_pool
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import NO_RUNS
+from trecexam.line.loaded_track import of_documents
 from trecexam.scores.correlation import half_width
 from trecexam.scores.ties import TIE_DECIMALS
 from trecexam.tables.table import Table
@@ -117,6 +118,7 @@ class LearnedBoard:
         return "on DL 2019 90 to 94% held the truth of nDCG, 94 to 97% that of AP"
 
 
+@of_documents
 def learned_leaderboard(
     track: Assessment,
     *,

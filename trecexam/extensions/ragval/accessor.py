@@ -66,6 +66,6 @@ class RagvalAccessor(Accessor):
                 done = update(self._loader, progress, stop)
                 return judging.updated(self._loader, done.graded, complete=done.complete, why=done.why)
             # One process writes the store at a time.
-            self.track.close()
+            self._loaders.close()
             with TrackLoader(folder) as loader:
                 return judging.judge(loader, progress, stop)

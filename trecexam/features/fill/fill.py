@@ -18,6 +18,7 @@ from trecexam.features.fill.ways import check_request, choose_way
 from trecexam.features.fill.without_grader import merged_without_grader
 from trecexam.files.track_lock import TrackLock
 from trecexam.line.grading import Progress, count_missing
+from trecexam.line.loaded_track import of_documents
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.official import Official, official_judgments, read_official
@@ -38,6 +39,7 @@ NO_SUBTOPIC = frozenset(("0", "Q0"))
 FEW = 50
 
 
+@of_documents
 def find_holes(
     loader: TrackLoader,
     qrels: Path | str | None = None,
@@ -75,6 +77,7 @@ def find_holes(
     return _find_holes(loader, request)
 
 
+@of_documents
 def fill(
     loader: TrackLoader,
     to_fill: HolesToFill,
