@@ -237,7 +237,7 @@ def official(track: str) -> str:
     import trecexam
 
     with trecexam.open_track(track) as opened:
-        fitted = opened.fit_exam()
+        fitted = opened.exam.fit()
     f = fitted.fit
     taus = {(ours, theirs): one.kendall_tau for ours, theirs, one in fitted.official}
     names = list(dict.fromkeys(theirs for _, theirs in taus))

@@ -27,7 +27,7 @@ def track(dl19: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_abilities_agree_with_the_official_leaderboard_better_than_coverage_does(track: Path) -> None:
     with trecexam.open_track(track) as opened:
-        fitted = opened.fit_exam()
+        fitted = opened.exam.fit()
         cover = {row.run: row.scores[0].mean for row in opened.leaderboard(["Cover(rel=4)@20"]).rows}
     assert fitted.exam.values.shape == (37, 210)
     # All cells have a rating, so the share of items that a run has right is its Cover.

@@ -29,6 +29,7 @@ from trecexam.extensions.learn.splits import (
     teams_left_out,
 )
 from trecexam.line.assessment import Assessment
+from trecexam.line.loaded_track import of_documents
 from trecexam.line.loader import TrackLoader
 from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES
 from trecexam.tables.result import Result
@@ -73,6 +74,7 @@ class Validation(Result):
         return {"ways": Table(("split", "method", "known", "hidden", *header), tuple(rows), layout=layout)}
 
 
+@of_documents
 def cross_validate(
     track: Assessment,
     *,

@@ -58,7 +58,7 @@ def fit(
     settings = settings_of(model, track=track, priors=priors)
     if track:
         with trecexam.open_track(source) as opened:
-            exam = opened.fit_exam(
+            exam = opened.exam.fit(
                 settings, components=components, groups=groups, min_rating=min_rating, depth=depth
             )
     else:

@@ -13,7 +13,7 @@ from trecexam.cli.correlate import official_measure_option, rbo_p_option
 from trecexam.cli.options import track_argument
 from trecexam.cli.reading import reading
 from trecexam.cli.scores import bad_measures
-from trecexam.extensions.learn.cli import encoder_option, no_grades_option, source_option
+from trecexam.extensions.learn.cli.learn import encoder_option, no_grades_option, source_option
 
 if TYPE_CHECKING:
     from trecexam.tables.result import Result
@@ -33,7 +33,8 @@ def learned_leaderboard(track: Path, these_queries: bool) -> Result:
     Judged@10 the share of a run's first ten passages that people judged. Nothing is written.
     """
     with trecexam.open_track(track) as opened, show.grading("encoding", "encoded", "passages") as encoding:
-        return opened.learned_leaderboard(these_queries=these_queries, progress=show.steps(encoding))
+        board: Result = opened.learn.leaderboard(these_queries=these_queries, progress=show.steps(encoding))
+    return board
 
 
 @click.command(epilog="Example: trecexam learned-correlate mytrack --official-measure official_leaderboard")
@@ -52,7 +53,10 @@ def learned_correlate(track: Path, official_measures: tuple[str, ...], rbo_p: fl
         bad_measures(),
         show.grading("encoding", "encoded", "passages") as encoding,
     ):
-        return opened.correlate_learned(official_measures or None, rbo_p=rbo_p, progress=show.steps(encoding))
+        result: Result = opened.learn.correlate(
+            official_measures or None, rbo_p=rbo_p, progress=show.steps(encoding)
+        )
+    return result
 
 
 @click.command(epilog="Example: trecexam cross-validate mytrack --known 0.2 --top 3")
@@ -111,7 +115,7 @@ def cross_validate(
         show.grading("encoding", "encoded", "passages") as encoding,
         show.grading("validating", "done", "fits") as fitting,
     ):
-        return opened.cross_validate(
+        validation: Result = opened.learn.cross_validate(
             known=known or None,
             top=top or None,
             teams=teams,
@@ -123,3 +127,4 @@ def cross_validate(
             progress=show.steps(encoding),
             steps=show.steps(fitting),
         )
+    return validation

@@ -46,10 +46,10 @@ def learn(track: Path, source: Path | None, encoder: str | None, no_grades: bool
     CPU.
     """
     with trecexam.open_track(track) as opened, show.grading("encoding", "encoded", "passages") as encoding:
-        learned = opened.learn(
+        learned = opened.learn.labels(
             source=source, encoder=encoder, grades=not no_grades, progress=show.steps(encoding)
         )
-        opened.write_learned(learned)
+        opened.learn.write(learned)
         out = opened.folder.out
     say(learned)
     click.echo(f"see {out / 'learned.tsv'}, learned.qrels", err=True)
