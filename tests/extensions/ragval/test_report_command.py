@@ -253,7 +253,7 @@ def test_names_that_steer_a_terminal_are_escaped(tmp_path: Path, capsys: pytest.
 
 def test_the_same_is_a_call_and_rows_give_the_same_files(tmp_path: Path) -> None:
     report = ragval_report(EXAMPLE, sweep="chunk_size")
-    assert report.table().header == tuple(HEADER.split("\t"))
+    assert report.table.header == tuple(HEADER.split("\t"))
     assert (report.baseline, report.oracle) == ("closed-book", "oracle")
     assert report.write(tmp_path / "out", plots=False) == []
     rows = read_judged([EXAMPLE], parameter="chunk_size")

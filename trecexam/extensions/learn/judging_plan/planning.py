@@ -73,7 +73,7 @@ class JudgmentPlan(Result):
     notes: tuple[str, ...] = ()
 
     def declare(self) -> dict[str, Table]:
-        """`judgments` with the beginnings of texts, in the order in which to judge; `texts` with all of them."""
+        """`judgments` in the order in which to judge, with beginnings of texts; `texts` has them whole."""
         header = ("place", "query_id", "doc_id", "why", "runs", "gain", "sd", "text")
         judgments = (
             (place, row.query_id, row.doc_id, row.why, row.runs, row.gain, row.sd, beginning(row.text))
