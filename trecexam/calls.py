@@ -8,11 +8,14 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from trecexam.line.assessment import Assessment
+from trecexam.line.diagnostics import grades_notes
 from trecexam.line.loader import TrackLoader
+from trecexam.tables.result import Result
 from trecexam.track import TrackFolder
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Noted = TypeVar("Noted", bound=Result)
 C = TypeVar("C")
 
 
@@ -36,6 +39,23 @@ def on_loaded(function: Callable[Concatenate[Assessment, P], R]) -> Callable[Con
         return function(self._loader.load(), *args, **kwargs)
 
     return _with_self(method, function)
+
+
+def on_graded(
+    function: Callable[Concatenate[Assessment, P], Noted], *, human: bool = True
+) -> Callable[Concatenate[OpenTrack, P], Noted]:
+    """As `on_loaded`, of a function whose `Result` is made from grades: its notes begin with those on grades.
+
+    Args:
+        human: as of `grades_notes`.
+    """
+
+    @wraps(function)
+    def noted(track: Assessment, /, *args: P.args, **kwargs: P.kwargs) -> Noted:
+        result = function(track, *args, **kwargs)
+        return result if kwargs.get("official") else result.noted(*grades_notes(track, human=human))
+
+    return on_loaded(noted)
 
 
 def on_loader(function: Callable[Concatenate[TrackLoader, P], R]) -> Callable[Concatenate[OpenTrack, P], R]:

@@ -157,14 +157,6 @@ def test_a_run_that_the_other_track_does_not_have_is_blank_there_and_named(
     assert runs["run0"]["with"]["second"]["nDCG@8"].keys() == {"mean", "stderr"}
 
 
-@pytest.mark.parametrize("option", ["--official", "--groups", "--overall", "--learned", "--pairs"])
-def test_it_goes_with_no_other_kind_of_leaderboard(
-    root: Path, option: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["leaderboard", str(root), "--with", str(root / "second"), option]) == 2
-    assert "--with" in capsys.readouterr().err
-
-
 def test_two_tracks_of_one_name_are_told_apart(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     twin = Path(shutil.copytree(root / "second", root / "b" / "second"))
     settings = twin / "trecexam.toml"

@@ -21,7 +21,6 @@ from trecexam.features.compare_graders.raters import (
 )
 from trecexam.features.compare_graders.tables import GraderRow, PairRow, grader_table, pair_table, shortened
 from trecexam.features.correlation.comparison import compare
-from trecexam.features.correlation.paired_scores import nothing_to_compare
 from trecexam.scores.labels import binary_labels, labels
 from trecexam.tables.table import Table
 
@@ -120,10 +119,8 @@ def compare_graders(
             if not grader.track.counts.ok or not at:
                 continue
             comparison = compare(grader.track, measures, official_measures, min_ratings=at)
-            if comparison is None:
-                raise nothing_to_compare(grader.track)
             kappas, n_judged = _kappas(grader, at, min_relevant)
-            remarks.update(dict.fromkeys(comparison.remarks))
+            remarks.update(dict.fromkeys(comparison.notes))
             for (name, official, min_rating), correlation in comparison.pairs:
                 assert min_rating is None or isinstance(min_rating, int)
                 of_labels = None if min_rating is None else kappas.get(min_rating)

@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from trecexam.features.leaderboard.tables import leaderboard_table
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.rank_correlation.tau import tau_b_columns
 from trecexam.scores.ties import TIE_DECIMALS
-from trecexam.tables.table import Table
+from trecexam.tables.result import Result
+from trecexam.tables.table import Layout, Table
 from trecexam.tables.text import plural, shorten_list
 
 
 @dataclass(frozen=True)
-class JoinedLeaderboards:
+class JoinedLeaderboards(Result):
     """Measures of several tracks by run.
 
     Attributes:
         board: of the track itself, whose runs are the rows.
         others: a name for each other track -> its leaderboard; its measures are called `NAME:MEASURE`.
+        notes: those of all leaderboards, and how far they order the runs alike.
     """
 
     board: Leaderboard
     others: Mapping[str, Leaderboard]
+    notes: tuple[str, ...] = ()
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -35,19 +37,22 @@ class JoinedLeaderboards:
         added = (f"{name}:{each}" for name, board in self.others.items() for each in board.measures)
         return (*self.board.measures, *added)
 
-    def table(self) -> Table:
+    def declare(self) -> dict[str, Table]:
         """The leaderboard's table with the others' columns; None where one does not have the run."""
-        own = leaderboard_table(self.board)
+        own = self.board.table
+        short = dict(own.layout.short)
         header, rows = own.header, own.rows
         for name, board in self.others.items():
-            added = leaderboard_table(board)
+            added = board.table
+            short |= {f"{name}:{each}": f"{name}:{known}" for each, known in added.layout.short.items()}
             of_run = {row[0]: row[1:] for row in added.rows}
             nothing = (None,) * (len(added.header) - 1)
             header = (*header, *(f"{name}:{column}" for column in added.header[1:]))
             rows = tuple((*row, *of_run.get(row[0], nothing)) for row in rows)
-        return Table(header, rows)
+        layout = Layout(("run",), split=True, ranks=self.board.ranks, short=short)
+        return {"leaderboard": Table(header, rows, layout=layout)}
 
-    def as_json(self, board: dict[str, Any]) -> dict[str, Any]:
+    def json_value(self) -> dict[str, Any]:
         """The leaderboard's JSON; each run has `with`: other track -> scores, null without the run."""
         scores = {
             name: {
@@ -59,10 +64,16 @@ class JoinedLeaderboards:
             }
             for name, other in self.others.items()
         }
-        runs = [{**row, "with": {k: of.get(row["run"]) for k, of in scores.items()}} for row in board["runs"]]
-        return {**board, "runs": runs}
+        own = self.board.json_value()
+        runs = [{**row, "with": {k: of.get(row["run"]) for k, of in scores.items()}} for row in own["runs"]]
+        return {**own, "notes": list(self.notes), "runs": runs}
 
-    def lines(self) -> Iterator[str]:
+    def with_notes(self) -> JoinedLeaderboards:
+        """The same with the notes of all, and how far each orders the runs as the first does."""
+        others = (f"{name}: {note}" for name, board in self.others.items() for note in board.notes)
+        return replace(self, notes=(*self.board.notes, *others, *self._alike()))
+
+    def _alike(self) -> Iterator[str]:
         """How far each other track orders the runs alike (Kendall's tau-b); which runs are in one alone."""
         own = {row.run: row.scores[0].mean for row in self.board.rows}
         for name, board in self.others.items():
