@@ -6,6 +6,7 @@ import gc
 import os
 import shutil
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,14 @@ from support import HashGrader, graded_track, make_small_track
 
 from trecexam.tables.plots.model import Drawing, Plot
 
-# A machine that has other work to do is slow, not wrong.
-hypothesis.settings.register_profile("trecexam", deadline=None, max_examples=50)
-hypothesis.settings.register_profile("thorough", deadline=None, max_examples=500)
+# A machine that has other work to do is slow, not wrong. `bash tests/run.sh --all` is thorough.
+for name, examples in (("trecexam", 20), ("thorough", 500)):
+    hypothesis.settings.register_profile(
+        name,
+        deadline=None,
+        max_examples=examples,
+        suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
+    )
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "trecexam"))
 
 #: What takes longest begins first, so that one process is not left alone with it at the end.
@@ -62,6 +68,35 @@ def pytest_collection_finish() -> None:
 
 def _turn(nodeid: str) -> int:
     return next((turn for turn, place in enumerate(LONGEST) if nodeid.startswith(place)), len(LONGEST))
+
+
+#: File -> CPU seconds of its tests, with those of the processes that they waited for.
+SPENT: Counter[str] = Counter()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    outcome = yield
+    spent = sum(os.times()[:4])
+    # What pytest-xdist's processes report has it, too.
+    outcome.get_result().cpu = spent - item.session.__dict__.get("_spent", spent)  # type: ignore[attr-defined]
+    item.session.__dict__["_spent"] = spent
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    SPENT[report.nodeid.split("::", 1)[0]] += getattr(report, "cpu", 0.0)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    total = sum(SPENT.values())
+    if len(SPENT) > 20:
+        title = f"{total / 60:.1f} CPU minutes of {len(SPENT)} files, the 30 largest in seconds"
+        terminalreporter.section(title)
+        for name, seconds in SPENT.most_common(30):
+            terminalreporter.write_line(f"{seconds:6.1f} {name}")
+    path = os.environ.get("TRECEXAM_CPU_SECONDS")
+    if path and not hasattr(terminalreporter.config, "workerinput"):
+        Path(path).write_text("".join(f"{seconds:.2f}\t{name}\n" for name, seconds in SPENT.most_common()))
 
 
 @pytest.fixture

@@ -31,9 +31,11 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("trecexam/scores:tests/scores", "trecexam/line:tests/line")
 #: Seconds of tests that a mutant is given, by what they took without it.
 ENOUGH = 20.0
+#: So many tests are tried before the others.
+FIRST = 12
 #: What every process would import anew.
 LIBRARIES = (
-    "numpy", "scipy.stats", "pandas", "pytest", "hypothesis", "ir_measures", "pydantic", "click", "orjson",
+    "numpy", "scipy.stats", "pandas", "pytest", "ir_measures", "pydantic", "click", "orjson",
     "pyarrow", "matplotlib.pyplot", "jinja2",
 )  # fmt: skip
 
@@ -131,7 +133,8 @@ def covered(tests: list[str], into: Path) -> tuple[dict[str, dict[int, set[str]]
     (into / "contexts.py").write_text(PLUGIN)
     env = {**os.environ, "PYTHONPATH": f"{into}:{os.environ.get('PYTHONPATH', '')}", "MUTANTS_RC": str(conf)}
     words = ["-q", "--no-header", "-p", "contexts", "-p", "no:cacheprovider", *tests]
-    subprocess.run([sys.executable, "-m", "pytest", *words], cwd=ROOT, env=env, check=False)
+    if not (into / "data").exists():
+        subprocess.run([sys.executable, "-m", "pytest", *words], cwd=ROOT, env=env, check=False)
     from coverage import CoverageData
 
     data = CoverageData(str(into / "data"))
@@ -199,11 +202,15 @@ def chosen(
     return taken, False
 
 
-def killed(mutant: Mutant, tests: list[str], limit: float) -> str:
-    """ "lives", "killed", or "timeout": runs the tests on the mutant in a forked process."""
+def killed(mutant: Mutant, tests: list[str], limit: float, *, control: bool = False) -> str:
+    """Runs the tests on the mutant in a forked process: lives, killed, or timeout.
+
+    Args:
+        control: on the file as it is, which must live.
+    """
     path = ROOT / mutant.path
     before = path.read_bytes()
-    path.write_text(changed(mutant))
+    path.write_text(ast.unparse(ast.parse(before)) if control else changed(mutant))
     try:
         child = os.fork()
         if child == 0:
@@ -245,7 +252,12 @@ def main() -> None:
     parser.add_argument("folders", nargs="*", default=FOLDERS, metavar="FOLDER:TESTS")
     parser.add_argument("--sample", type=int, default=200)
     parser.add_argument("--seed", type=int, default=33)
-    parser.add_argument("--into", type=Path, required=True, help="A folder for what coverage.py writes.")
+    parser.add_argument(
+        "--into",
+        type=Path,
+        required=True,
+        help="A folder for what coverage.py writes; what is there already is taken.",
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "tests" / "benchmarks" / "results" / "mutants.tsv")
     given = parser.parse_args()
     os.chdir(ROOT)
@@ -253,7 +265,8 @@ def main() -> None:
     pairs = [pair.split(":") for pair in given.folders]
     files = sorted(path for folder, _ in pairs for path in (ROOT / folder).rglob("*.py"))
     everything = [mutant for path in files for mutant in candidates(path)]
-    sample = sorted(random.Random(given.seed).sample(everything, min(given.sample, len(everything))))
+    # In the order drawn: who stops early has a sample all the same.
+    sample = random.Random(given.seed).sample(everything, min(given.sample, len(everything)))
     print(f"{len(everything)} possible mutants in {len(files)} files, {len(sample)} sampled", flush=True)
     lines, spent = covered([tests for _, tests in pairs], given.into)
     for name in LIBRARIES:
@@ -263,9 +276,12 @@ def main() -> None:
     for number, mutant in enumerate(sample, 1):
         tests, more = chosen(mutant, lines, spent)
         limit = 60.0 + 10 * sum(spent[test] for test in tests)
-        if tests and number % 10 == 1 and killed(mutant, tests, limit, control=True) != "lives":
+        if tests and number % 10 == 1 and killed(mutant, tests[:FIRST], limit, control=True) != "lives":
             sys.exit(f"tests fail without a mutant: {tests}")
-        result = killed(mutant, tests, limit) if tests else "lives"
+        # Few tests first: most mutants are found by them, and each file of tests takes time to be read.
+        result = killed(mutant, tests[:FIRST], limit) if tests else "lives"
+        if result == "lives" and tests[FIRST:]:
+            result = killed(mutant, tests[FIRST:], limit)
         note = f"{len(tests)}{'+' if more else ''}"
         rows.append(f"{mutant.path}\t{mutant.line}\t{mutant.kind}\t{mutant.was}\t{note}\t{result}")
         print(f"{number} {rows[-1]}", flush=True)
@@ -273,7 +289,7 @@ def main() -> None:
         dead = sum(result in {"killed", "timeout"} for result in found)
         share = f"{dead} killed, {dead / len(found):.1%}"
         head = f"# seed {given.seed}, {len(found)} of {len(everything)} mutants: {share}"
-        given.out.write_text("\n".join([head, *rows]) + "\n")
+        given.out.write_text("\n".join([head, rows[0], *sorted(rows[1:])]) + "\n")
     print(head)
 
 
