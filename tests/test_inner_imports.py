@@ -39,19 +39,16 @@ PERMITTED = {
     "jinja2": {"trecexam.extensions.page.cli.serve"},
     "ir_measures": {
         "trecexam",
-        "trecexam.extensions.banks.cli.diff",
         "trecexam.extensions.exams.cli.fit",
-        "trecexam.cli.history",
         "trecexam.cli.plot",
         "trecexam.cli.scores",
         "trecexam.cli.watch",
     },
     "pyarrow": {"trecexam.cli.init", "trecexam.cli.show"},
     "numpy": {
-        "trecexam",
+        "trecexam.extensions.banks.cli.diff",
         "trecexam.extensions.exams.cli.fit",
         "trecexam.extensions.exams.cli.improve",
-        "trecexam.cli.scores",
     },
     "pydantic": {
         "trecexam",
@@ -81,6 +78,7 @@ PERMITTED = {
         "trecexam.cli.export",
         "trecexam.cli.init",
         "trecexam.cli.main",
+        "trecexam.cli.scores",
         "trecexam.tables.terminal",
     },
 }

@@ -13,7 +13,7 @@ from trecexam.cli import show
 from trecexam.cli.options import aligned_option, json_option, track_argument, wide_option
 from trecexam.cli.signals import exit_status, signals
 from trecexam.cli.working import show_estimate, used_now
-from trecexam.tables.fitted import Layout
+from trecexam.tables.table import Layout
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 

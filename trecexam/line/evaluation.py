@@ -26,6 +26,7 @@ from trecexam.line.measures import (
 from trecexam.line.official import official_judgments
 from trecexam.line.pooled_rows import PooledRows
 from trecexam.line.probable_ratings import needing, probable_ratings, without_probabilities
+from trecexam.line.relevance import official_measures
 from trecexam.line.value_cache import ValueCache
 from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
 from trecexam.scores.columns.judged import Judged
@@ -39,6 +40,9 @@ from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
     from trecexam.line.measure_names import MeasureLike
+
+#: Measures that people are shown of those that nobody asked for.
+SHOWN = 3
 
 
 def rubric_values(
@@ -109,7 +113,7 @@ def official_values(
     official = official_judgments(track)
     judged_queries = sorted(official.labels)
     queries = [q for q in judged_queries if query_ids is None or q in query_ids]
-    names = track.config.official_measures() if measures is None else list(measures)
+    names = official_measures(track) if measures is None else list(measures)
     computed = [measure(name, official=True) for name in names]
     # Of subtopics ir_measures' own providers make what they make.
     columns = [each for each in computed if supported(each) and each.NAME not in DIVERSITY]
@@ -188,8 +192,11 @@ def leaderboard(
     board = leaderboard_of(
         values, values.measures, values.query_ids, answered, average=track.config.scores.average
     )
+    files = {name: track.folder.shown(path) for name, path in track.run_files.items()}
+    rows = tuple(replace(row, file=files[row.run]) for row in board.rows)
+    board = replace(board, rows=rows, first=SHOWN if measures is None else None)
     if official:
-        return replace(board, cautions=(*left_out_runs(track), *judgment_cautions(track, measures)))
+        return replace(board, notes=(*left_out_runs(track), *judgment_cautions(track, measures)))
     best = track.traits.scale.max_rating
     above = above_scale(board.measures, track.config, best)
     specific = own_cautions(track)
@@ -202,8 +209,8 @@ def leaderboard(
         )
     thresholds = rating_cautions(track.config, track.measures if measures is None else measures)
     relative = pool_cautions(track, board.measures)
-    cautions = (*specific, *above, *_unsupported(track, board), *thresholds, *relative)
-    return replace(board, cautions=cautions)
+    notes = (*specific, *above, *_unsupported(track, board), *thresholds, *relative)
+    return replace(board, notes=notes, human_ratings=track.override_summary())
 
 
 def _unsupported(track: Assessment, board: Leaderboard) -> tuple[str, ...]:

@@ -101,7 +101,7 @@ def test_kappa_on_one_scale_is_of_one_threshold(
     assert words.capitalize() in (root / "out" / "report.html").read_text()
     capsys.readouterr()
     assert run(["agreement", str(root), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["agreements"][0]
+    found = json.loads(capsys.readouterr().out)
     assert (found["min_rating"], found["min_relevant"], found["same_scale"]) == (threshold, threshold, True)
     assert any(words in note for note in found["notes"])
     assert run(["agreement", str(root), "--latex"]) == 0
@@ -196,13 +196,15 @@ def test_every_output_says_which_side_is_peoples(
     assert "Rows are labels of recorded, columns are people&#39;s judgments (qrels.txt)" in (
         (graded / "out" / "report.html").read_text()
     )
-    monkeypatch.setattr("trecexam.cli.agreement.sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("trecexam.cli.show.sys.stdout.isatty", lambda: True, raising=False)
     assert run(["agreement", str(graded)]) == 0
     table = capsys.readouterr().out
     assert "graded label  judged 3  judged 2  judged 1  judged 0" in table
     with trecexam.open_track(graded) as track:
-        found = track.agreement().as_json()["agreements"][0]
-    assert any(axes in note for note in found["notes"])
+        found = track.agreement()
+    assert any(axes in note for note in found.notes)
+    for shown in (repr(found), found._repr_html_(), found.to_latex(), found.to_json()):
+        assert axes.split(",")[0] in shown
 
 
 def test_the_live_page_calls_relevant_what_agreement_does(tmp_path: Path) -> None:
@@ -267,3 +269,30 @@ def test_a_min_relevant_that_nobody_gave_yet_stops_no_update(
     assert "every judgment is <4, so the binary kappa says nothing" in said
     row, said = agreement(capsys, root, "--min-relevant", "9")
     assert (row["min_rating"], row["min_relevant"]) == ("2", "9")
+
+
+@pytest.mark.parametrize(
+    ("best", "settings", "threshold"), [(3, "", 2), (4, "", 3), (3, "min_relevant = 3\n", 3)]
+)
+def test_official_measures_count_from_the_threshold_of_agreement(
+    tmp_path: Path, best: int, settings: str, threshold: int
+) -> None:
+    """Labels had P(rel=2) and judgments P, which counted from 1 on."""
+    labels, judgments = drawn(best, 3, (8, 2, 2, 2, 1)[: best + 1])
+    with trecexam.open_track(make_track(tmp_path, labels, judgments, settings)) as track:
+        assert track.agreement().found[0].thresholds.min_relevant == threshold
+        board = track.leaderboard(official=True)
+        assert board.measures == ("nDCG@10", f"AP(rel={threshold})", f"P(rel={threshold})@20")
+        assert not any("from 1 on" in note for note in board.notes)
+        run0 = board["run0"]
+        share = [
+            sum(judgments["q" + str(q), doc] >= threshold for doc in run0_docs(labels, f"q{q}")) / 20
+            for q in range(6)
+        ]
+        assert run0[f"P(rel={threshold})@20"] == pytest.approx(sum(share) / 6)
+        named = track.leaderboard(["P@20"], official=True).notes
+    assert any("P@20 counts judgments from 1 on; on this scale" in note for note in named)
+
+
+def run0_docs(labels: Labels, query: str) -> list[str]:
+    return sorted(d for r, d in labels if r == query)[:20]

@@ -208,7 +208,7 @@ def test_other_commands_live_with_measures_of_support(
                 "is of what responses cite, and no judgment of a passage changes it"
                 in capsys.readouterr().err
             )
-        assert run(["leaderboard", str(root), "--pairs"]) == 0
+        assert run(["compare", str(root), "--pairs"]) == 0
         assert run(["leaderboard", str(root), "--official"]) == 2
 
 
@@ -235,7 +235,7 @@ def test_a_run_of_passages_has_no_support(tmp_path: Path) -> None:
             board = track.leaderboard(["SupportP"])
             assert {row.run: row.scores[0].mean for row in board.rows}["bm25"] == 0
             assert any(
-                "1 of 3 runs: no generated responses, so 0 in SupportP" in line for line in board.cautions
+                "1 of 3 runs: no generated responses, so 0 in SupportP" in line for line in board.notes
             )
             assert {row[0] for row in track.support().table().rows} == {"good", "poor"}
 

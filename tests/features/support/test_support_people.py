@@ -177,7 +177,7 @@ def test_the_provenance_shows_in_every_output_and_a_withdrawal_brings_all_back(
     with trecexam.open_track(root) as track:
         # It is no rating of a pooled passage.
         assert track.override_summary() == {"cells": 0, "passages": 0, "support": 1, "who": ["ann"]}
-        assert "1 human label by ann" in str(track.history())
+        assert "overrides.tsv added" in str(track.history())
     assert give(root, "q1", "q1-cost", "good:2", "--withdraw", *ANN) == 0
     assert "back to the grader's partial_support" in capsys.readouterr().err
     assert run(["watch", str(root), "--once"]) == 0

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 
 from trecexam.bank.changes import BankChange, bank_changes
 from trecexam.config import TrackConfig
-from trecexam.features.history.arithmetic import (
+from trecexam.extensions.banks.bank_difference import BankDiff, BankSide, MeasureDiff, tau_of
+from trecexam.features.history.changes import (
     LeaderboardSnapshot,
     QuerySnapshot,
-    RunState,
+    RunSnapshot,
     board_change,
-    counting,
 )
-from trecexam.features.history.arithmetic.banks import BankDiff, BankSide, MeasureDiff, tau_of
 from trecexam.features.history.snapshot import finite, query_states
 from trecexam.line.evaluation import rubric_values
 from trecexam.line.loader import TrackLoader
@@ -77,10 +76,25 @@ def bank_diff(
         sides[1].side,
         changes,
         frozenset(change[:2] for change in changes if not _asked(change, kinds)),
+        _reached(*sides),
         _compared(loader.config, printed, sides, queries),
         () if queries[0] == queries[1] else _compared(loader.config, printed, sides, (common, common)),
         () if replaced or len(own) < 2 else tuple(loader.folder.shown(path) for path in own),
     )
+
+
+def _reached(former: _Evaluated, later: _Evaluated) -> dict[tuple[str, str], tuple[int, int]]:
+    """(query_id, item_id) -> how many passages reach the item on either side."""
+    counts = [
+        {
+            (query_id, item.item_id): sum(reached >> place & 1 for _, reached in query.passages.values())
+            for query_id, query in side.queries.items()
+            for place, item in enumerate(query.items)
+        }
+        for side in (former, later)
+    ]
+    before, after = counts
+    return {key: (before.get(key, 0), after.get(key, 0)) for key in before.keys() | after.keys()}
 
 
 def _asked(change: BankChange, kinds: Collection[str]) -> bool:
@@ -102,16 +116,13 @@ class _Evaluated:
         """Where the runs stand by one measure over these queries."""
         answered = {name: [q for q in query_ids if q in run] for name, run in self.runs.items()}
         board = leaderboard(self.values, [measure], sorted(query_ids), answered, average)
-        of_run = {row.run: self.values.of_run(row.run, measure) for row in board.rows}
         runs = {
-            printable(row.run): RunState(
-                self.digests[row.run],
-                (finite(row.scores[0].mean),),
-                {q: finite(of_run[row.run][q]) for q in query_ids},
-            )
+            printable(row.run): RunSnapshot(self.digests[row.run], (finite(row.scores[0].mean),))
             for row in board.rows
         }
-        return LeaderboardSnapshot((measure,), runs, {q: self.queries[q] for q in query_ids})
+        return LeaderboardSnapshot(
+            (measure,), runs, {q: self.queries[q] for q in query_ids if q in self.queries}
+        )
 
 
 def _evaluated(
@@ -159,7 +170,6 @@ def _compared(
             before,
             after,
             lambda run, query_id: runs[run].ranking(query_id, depth),
-            counting(name, scores.min_rating, depth),
             depth,
         )
         diffs.append(MeasureDiff(name, board, tau_of(before, after)))

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from trecexam.bank.changes import BankChange
-from trecexam.features.history.arithmetic.banks import BankDiff, BankSide, MeasureDiff
-from trecexam.features.history.reasons import reason_on
+from trecexam.extensions.banks.bank_difference import BankDiff, BankSide, MeasureDiff
 from trecexam.features.history.tables import label_table
 from trecexam.tables.table import Table, Value
 from trecexam.tables.text import SPELT, counted, plural, shorten_list
@@ -53,7 +52,7 @@ def _run_rows(measures: Iterable[MeasureDiff], *, every: bool) -> Iterator[tuple
             if every or ranks[0] != ranks[1]:
                 move = None if ranks[0] is None or ranks[1] is None else ranks[0] - ranks[1]
                 means = row.means[by.measure]
-                yield (row.run, by.measure, *ranks, move, *means, row.labels, reason_on(row, by.board))
+                yield (row.run, by.measure, *ranks, move, *means, row.labels, row.because(by.board.depth))
 
 
 def labels_table(diff: BankDiff, *, every: bool = False) -> Table:
@@ -69,7 +68,7 @@ def labels_table(diff: BankDiff, *, every: bool = False) -> Table:
 def items_table(diff: BankDiff) -> Table:
     """A row an item that differs: how many passages reach it, cells without a grade in the new bank, texts.
 
-    `reached` is empty where nobody is asked about the item, or where its passages are the same.
+    `reached` is empty where nobody is asked about the item.
     """
     return Table(ITEM_COLUMNS, tuple(_item_row(diff, change) for change in diff.items))
 
@@ -80,8 +79,7 @@ def _item_row(diff: BankDiff, change: BankChange) -> tuple[Value, ...]:
     return (
         *key,
         change.change,
-        reached.before if reached else None,
-        reached.after if reached else None,
+        *(reached or (None, None)),
         diff.new.ungraded.get(key, 0) if change.new and not change.new.retired else None,
         change.old.text if change.old else None,
         change.new.text if change.new else None,

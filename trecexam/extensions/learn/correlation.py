@@ -12,10 +12,11 @@ from trecexam.extensions.learn.learned_board import LearnedBoard, learned_leader
 from trecexam.features.correlation.comparison import LeaderboardComparison
 from trecexam.features.correlation.paired_scores import (
     PairedScores,
+    comparison_notes,
     paired_scores,
-    remarks,
     without_interval,
 )
+from trecexam.line.loaded_track import of_documents
 from trecexam.line.measure_names import names_of
 from trecexam.scores.correlation import N_COEFFICIENTS, coefficients, correlate
 from trecexam.scores.rank_correlation.ranks import Floats, official_means
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 PREFIX = "learned "
 
 
+@of_documents
 def compare_learned(
     track: Assessment,
     official_measures: Sequence[MeasureLike] | None = None,
@@ -40,7 +42,7 @@ def compare_learned(
     encoder: str | Encoder | None = None,
     grades: bool = True,
     progress: Encoded | None = None,
-) -> LeaderboardComparison | None:
+) -> LeaderboardComparison:
     """Correlations of expected nDCG and AP, by learned labels, with official measures.
 
     The judgments that are there are learned from, and count as they are on both sides: this says what the
@@ -48,17 +50,14 @@ def compare_learned(
 
     Intervals hold what is uncertain in the queries, as those of `Track.correlate`, and in the labels: the
     variance of a coefficient over draws of labels, and over fits without some queries, is added to that over
-    queries. There are none where `Track.learned_leaderboard` has none.
+    queries. There are none where `track.learn.leaderboard` has none.
 
     Args:
         official_measures, rbo_p: as of `Track.correlate`.
-        source, encoder, grades, progress: as of `Track.learn`.
-
-    Returns:
-        None where there is nothing to compare.
+        source, encoder, grades, progress: as of `track.learn.labels`.
 
     Raises:
-        TrecexamError, ValueError: as `Track.learned_leaderboard` and `Track.correlate`.
+        TrecexamError, ValueError: as `track.learn.leaderboard` and `Track.correlate`.
     """
     p = DEFAULT_P if rbo_p is None else rbo_p
     board = learned_leaderboard(track, source=source, encoder=encoder, grades=grades, progress=progress)
@@ -69,8 +68,6 @@ def compare_learned(
         np.moveaxis(board.scores.values, 0, -1),
     )
     comparisons = paired_scores(track, None, names_of(official_measures), values=values)
-    if not comparisons:
-        return None
     draws = QueryDraws() if board.enough else QueryDraws(0, 0)
     pairs = [
         (
@@ -86,7 +83,7 @@ def compare_learned(
         for scores in comparisons
     ]
     why_none = (*(() if board.enough else (board.summary(),)), *without_interval(comparisons))
-    compared = remarks(track, comparisons, (), official_measures)
+    compared = comparison_notes(track, comparisons, (), official_measures)
     lines = tuple(dict.fromkeys((*compared, *board.notes, *why_none)))
     return LeaderboardComparison(
         len(comparisons[0].query_ids), ("measure", "official_measure"), tuple(pairs), p, lines

@@ -12,6 +12,7 @@ from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.measures import left_out_runs
 from trecexam.line.official import LEADERBOARD, shown_error
 from trecexam.line.official import official_judgments as official_of
+from trecexam.line.relevance import official_measures as official_measures_of
 from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, n_distinct, tops_without_interval
 from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
 from trecexam.scores.paired_tests import MOST_RUNS
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from trecexam.line.measure_names import MeasureLike
     from trecexam.line.track_inputs import TrackInputs
     from trecexam.scores.values import MeasureValues
+
+
+class NothingToCompareError(TrecexamError):
+    """A track lacks an official side, or has no run or query in common with it; it says which."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +83,11 @@ def paired_scores(
             have.
 
     Returns:
-        By measure, then official measure, then min_rating, then those with the official leaderboard; none
-        where nothing can be compared.
+        By measure, then official measure, then min_rating, then those with the official leaderboard; at least
+        one.
 
     Raises:
+        NothingToCompareError: there is no official side, or no run or query that both sides have.
         TrecexamError: a min_rating is not on the grader's scale, or there is no official leaderboard and it
             is asked for.
         ValueError: a measure cannot be computed.
@@ -94,13 +100,13 @@ def paired_scores(
     over = track.bank.query_ids if values is None else values.query_ids
     queries = [query_id for query_id in queries if query_id in set(over)]
     if not track.runs or not (queries or ranked):
-        return ()
+        raise nothing_to_compare(track)
     if values is None:
         variants = _variants(track, measures, min_ratings, first=first)
     else:
         variants = [[_Variant(name, None, values)] for name in values.measures]
     given = None if official_measures is None else [n for n in official_measures if n != LEADERBOARD]
-    names = [str(measure(n)) for n in (track.config.official_measures() if given is None else given)]
+    names = [str(measure(n)) for n in (official_measures_of(track) if given is None else given)]
     pairs: list[PairedScores] = []
     if queries and names:
         official = official_values(track, given, set(queries))
@@ -109,6 +115,8 @@ def paired_scores(
         )
     if ranked and (LEADERBOARD in official_measures if official_measures else not (first and pairs)):
         pairs += _with_leaderboard(track, variants, ranked, over)
+    if not pairs:
+        raise nothing_to_compare(track)
     return tuple(pairs)
 
 
@@ -159,24 +167,25 @@ def common_queries(track: TrackInputs) -> list[str]:
     return [query_id for query_id in track.bank.query_ids if query_id in track.judged_queries]
 
 
-def nothing_to_compare(track: Assessment) -> TrecexamError:
-    """Why `correlate`, `swaps` and `outliers` give None, and what to do."""
+def nothing_to_compare(track: Assessment) -> NothingToCompareError:
+    """Why nothing can be compared with an official side, and what to do."""
     folder = track.folder
     if not track.runs:
         reason = next(iter(left_out_runs(track)), "no runs to compare yet: drop some in here")
-        return TrecexamError(reason, path=folder.runs)
+        return NothingToCompareError(reason, path=folder.runs)
     if track.official is None and track.official_ranks is None:
-        refused = next(_refused(track), None)
-        return refused or TrecexamError(
+        for refused in _refused(track):
+            return NothingToCompareError(refused.reason, path=refused.path, line=refused.line)
+        return NothingToCompareError(
             "nothing to compare: it needs runs, and official judgments (qrels.txt) or an official "
             "leaderboard (official_leaderboard.json)",
             path=folder.root,
         )
     reason = next(_unmatched_judgments(track), "an official leaderboard has no values per query")
-    return TrecexamError(reason, path=folder.root)
+    return NothingToCompareError(reason, path=folder.root)
 
 
-def remarks(
+def comparison_notes(
     track: Assessment,
     pairs: Sequence[PairedScores],
     measures: Sequence[MeasureLike] | None = None,
@@ -220,7 +229,7 @@ def _thresholds(
     """Lines on measures that count from another label on than the track, but at a given min_rating."""
     rubric = {scores.measure for scores in pairs if scores.min_rating is None}
     judged = {scores.official_measure for scores in pairs}
-    official = track.config.official_measures() if official_measures is None else official_measures
+    official = official_measures_of(track) if official_measures is None else official_measures
     on_judgments = [name for name in official if name != LEADERBOARD]
     own = [
         name for name in (track.measures if measures is None else measures) if str(measure(name)) in rubric
@@ -248,10 +257,12 @@ def without_interval(pairs: Sequence[PairedScores]) -> tuple[str, ...]:
     lines = []
     if few:
         n_runs = max(len(scores.runs) for scores in pairs)
-        sides = shorten_list([f"{name} has {n}" for name, n in few.items()], 6, quote="")
+        distinct = [f"{name} {n}" for name, n in few.items()]
+        name, n = next(iter(few.items()))
+        sides = shorten_list([f"{name} has {n} distinct values", *distinct[1:]], 6, quote="")
         lines.append(
             f"no interval where the runs have fewer than {MIN_DISTINCT} distinct values on a side, as the "
-            f"coefficient can then take only a few values: of {plural(n_runs, 'run')} {sides}"
+            f"coefficient can then take only a few values: of {plural(n_runs, 'run')}, {sides}"
         )
     tops: dict[str, None] = {}
     for scores in pairs:

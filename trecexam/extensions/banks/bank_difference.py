@@ -1,4 +1,4 @@
-"""What another bank changes, by the grades that are there: labels, and ranks on each measure."""
+"""The difference of two banks on a track: its items, labels, and ranks on each measure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from trecexam.bank.changes import BankChange
-from trecexam.features.history.arithmetic.board import BoardChange
-from trecexam.features.history.arithmetic.labels import ItemChange, LabelChange
-from trecexam.features.history.arithmetic.leaderboard_snapshot import LeaderboardSnapshot
+from trecexam.features.history.changes import BoardChange, LabelChange, LeaderboardSnapshot
 from trecexam.scores.rank_correlation.ranks import Ranks
 from trecexam.scores.rank_correlation.tau import kendall_tau
 from trecexam.scores.ties import TIE_DECIMALS
@@ -73,6 +71,8 @@ class BankDiff:
     Attributes:
         items: the items that differ.
         not_asked: those of them that this track's grader does not ask about, as (query_id, item_id).
+        reached: (query_id, item_id) -> how many passages reach the item under the old and the new bank; of
+            items that are asked about under one of them.
         measures: each measure by itself; means are over all queries of the respective bank.
         in_both: the same over the queries of both banks; () where these are the same queries.
         unused: bank files of the track that neither side has.
@@ -82,6 +82,7 @@ class BankDiff:
     new: BankSide
     items: tuple[BankChange, ...]
     not_asked: frozenset[tuple[str, str]]
+    reached: Mapping[tuple[str, str], tuple[int, int]]
     measures: tuple[MeasureDiff, ...]
     in_both: tuple[MeasureDiff, ...] = ()
     unused: tuple[str, ...] = ()
@@ -90,12 +91,6 @@ class BankDiff:
     def labels(self) -> tuple[LabelChange, ...]:
         """The passages with another label, or that reach other items under the same one."""
         return self.measures[0].board.labels if self.measures else ()
-
-    @property
-    def reached(self) -> Mapping[tuple[str, str], ItemChange]:
-        """(query_id, item_id) -> how many passages reach it under each bank, as far as that differs."""
-        changes = self.measures[0].board.items if self.measures else ()
-        return {(item.query_id, item.item_id): item for item in changes}
 
 
 def tau_of(before: LeaderboardSnapshot, after: LeaderboardSnapshot) -> float:
