@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import shutil
 import threading
 from collections import Counter
@@ -38,6 +39,8 @@ LONGEST = (
     "tests/features",
     "tests/graders",
 )
+#: What is killed at every step is tried by `bash tests/run.sh --all` alone.
+KILLS = re.compile(r"::test_\w*kill")
 #: These share one Ray cluster, and two of them on a machine are in each other's way.
 CLUSTER = ("tests/extensions/cluster/",)
 
@@ -57,6 +60,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: _turn(item.nodeid))
+    for item in items:
+        if KILLS.search(item.nodeid):
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_collection_finish() -> None:
@@ -70,7 +76,7 @@ def _turn(nodeid: str) -> int:
     return next((turn for turn, place in enumerate(LONGEST) if nodeid.startswith(place)), len(LONGEST))
 
 
-#: File -> CPU seconds of its tests, with those of the processes that they waited for.
+#: Test -> its CPU seconds, with those of the processes that it waited for.
 SPENT: Counter[str] = Counter()
 
 
@@ -84,18 +90,22 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    SPENT[report.nodeid.split("::", 1)[0]] += getattr(report, "cpu", 0.0)
+    SPENT[report.nodeid] += getattr(report, "cpu", 0.0)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    total = sum(SPENT.values())
-    if len(SPENT) > 20:
-        title = f"{total / 60:.1f} CPU minutes of {len(SPENT)} files, the 30 largest in seconds"
-        terminalreporter.section(title)
-        for name, seconds in SPENT.most_common(30):
+    """The CPU seconds of the costliest files; TRECEXAM_CPU_SECONDS names a file for those of all tests."""
+    files: Counter[str] = Counter()
+    for name, seconds in SPENT.items():
+        files[name.split("::", 1)[0]] += seconds
+    if len(files) > 20:
+        terminalreporter.section(
+            f"{sum(files.values()) / 60:.1f} CPU minutes; CPU seconds of the costliest files"
+        )
+        for name, seconds in files.most_common(30):
             terminalreporter.write_line(f"{seconds:6.1f} {name}")
     path = os.environ.get("TRECEXAM_CPU_SECONDS")
-    if path and not hasattr(terminalreporter.config, "workerinput"):
+    if path:
         Path(path).write_text("".join(f"{seconds:.2f}\t{name}\n" for name, seconds in SPENT.most_common()))
 
 
