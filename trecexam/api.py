@@ -2,34 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trecexam.calls import named_as_called, on_folder, on_graded, on_loaded, on_loader
-from trecexam.extensions.banks import editing
-from trecexam.extensions.banks.check import check_track
-from trecexam.extensions.banks.diff import bank_diff
-from trecexam.extensions.banks.generation.calls import estimate_bank, generate_bank
-from trecexam.extensions.campaign.agreement import assessor_agreement
-from trecexam.extensions.campaign.exporting import export_judgments, import_judgments
-from trecexam.extensions.campaign.planning import plan_judging
-from trecexam.extensions.campaign.progress import judging_progress
-from trecexam.extensions.erag.calls import erag, estimate_erag
-from trecexam.extensions.exams import calls as exams
-from trecexam.extensions.learn.correlation import compare_learned
-from trecexam.extensions.learn.learn import LearnedLabels, learn
-from trecexam.extensions.learn.learned_board import learned_leaderboard
-from trecexam.extensions.learn.validation import cross_validate
-from trecexam.extensions.ragval import calls as ragval
-from trecexam.extensions.ragval import judging
+from trecexam.calls import named_as_called, on_folder, on_graded, on_loaded, on_loader, on_track
+from trecexam.chosen import chosen_grader, took
+from trecexam.extension import accessors, named, no_such
 from trecexam.features.adding.runs import add_run
 from trecexam.features.agreement.agreement import agreements
 from trecexam.features.compare_graders.compare import compare_grader_pairs, compare_graders
 from trecexam.features.correlation.comparison import compare as correlate
 from trecexam.features.correlation.comparison import outlying, swapped
+from trecexam.features.correlation.joint import compare_all
 from trecexam.features.correlation.representative import representative
 from trecexam.features.exporting import exports, frames, ranx
 from trecexam.features.exporting.facets import without_facet
@@ -41,32 +27,32 @@ from trecexam.features.holes.holes import holes_report
 from trecexam.features.judge_next.judge_next import next_judgments
 from trecexam.features.judge_next.support import next_support
 from trecexam.features.leaderboard.differences import differences
+from trecexam.features.leaderboard.joint import joint_leaderboard
 from trecexam.features.leaderboard.overall import overall_leaderboard
 from trecexam.features.leaderboard.readings import difference
 from trecexam.features.override import overriding
 from trecexam.features.support.support import estimate_support, support
 from trecexam.features.verification import reproducing, verification
-from trecexam.files.track_lock import TrackLock, holder
-from trecexam.graders.base import identity_digest
+from trecexam.files.track_lock import TrackLock
+from trecexam.graders.base import Estimate
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grading import Graded, Progress
 from trecexam.line.grading_time import measure_update_time
 from trecexam.line.judged_pool import count_judged_outside
-from trecexam.line.loaded_track import TrackLoaders
+from trecexam.line.loaded_track import TrackLoaders, of_each
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import lost_grades, refuse_lost_grades
-from trecexam.line.measures import left_out_runs
-from trecexam.line.rejected import all_rejected, rejected_rows
+from trecexam.line.rejected import all_rejected
 from trecexam.line.sheets import Counts
+from trecexam.line.status import joint_status, status_of
 from trecexam.outputs.outputs import Outputs
 from trecexam.outputs.plotting import plot
-from trecexam.outputs.update import update
+from trecexam.outputs.update_all import grade_all, update_all
 from trecexam.outputs.updates import Update
-from trecexam.track import TrackFolder, chosen_grader
+from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.graders import Grader
-    from trecexam.graders.base import Estimate
     from trecexam.graders.sampling import MeasuredTime
 
 
@@ -103,8 +89,8 @@ class Track:
         """Args: grader: the name of the one that is meant; None for the track as a whole."""
         self._loaders = loaders
         self._grader = grader
-        self._loader = loaders.first if grader is None else loaders[grader]
-        self.folder = self._loader.folder
+        # Settings that do not go together are said here, and not by the first call.
+        self.folder = (loaders.first if grader is None else loaders[grader]).folder
 
     def __getitem__(self, grader: str) -> Track:
         """The same track as one of its graders sees it.
@@ -113,6 +99,29 @@ class Track:
             TrackError: there is no grader of this name.
         """
         return Track(self._loaders, grader)
+
+    @property
+    def _loader(self) -> TrackLoader:
+        """That of the grader that is meant, else of the first."""
+        if self._grader is not None:
+            return self._loaders[self._grader]
+        loader = self._loaders.first
+        took(loader.name, self.graders)
+        return loader
+
+    @property
+    def _of_documents(self) -> TrackLoader:
+        """That of the grader that is meant, else of the first whose labels are of documents."""
+        if self._grader is not None or len(self._loaders) == 1:
+            return self._loader
+        loader = self._loaders[self._loaders.load().of_documents.name]
+        took(loader.name, self.graders)
+        return loader
+
+    @property
+    def _is_joint(self) -> bool:
+        """Whether several graders are meant."""
+        return self._grader is None and len(self._loaders) > 1
 
     @property
     def graders(self) -> tuple[str, ...]:
@@ -128,6 +137,21 @@ class Track:
     def close(self) -> None:
         """Closes the store; also done at the end of a `with` block."""
         self._loaders.close()
+
+    def __getattr__(self, name: str) -> Any:
+        """What an extension adds by this name: `track.exam`, `track.bank`.
+
+        Raises:
+            AttributeError: none does; it names the nearest name that there is.
+        """
+        at = None if name.startswith("_") else accessors().get(name)
+        if at is None:
+            raise AttributeError(no_such(name, dir(self)))
+        made = self.__dict__[name] = named(at)(self)
+        return made
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *accessors()})
 
     # Runs, grading, and what there is.
 
@@ -158,10 +182,11 @@ class Track:
             TrecexamError, ConversionError: what stands in the way.
         """
         with TrackLock(self.folder.lock_path):
-            return update(
-                self._loader,
+            return update_all(
+                self._loaders,
                 progress,
                 stop,
+                only=self._grader,
                 encoding=encoding,
                 doing=doing,
                 regrade=regrade,
@@ -180,12 +205,16 @@ class Track:
             TrecexamError, ConversionError: what stands in the way.
         """
         with TrackLock(self.folder.lock_path):
+            if self._is_joint:
+                return grade_all(self._loaders, progress, stop)
             refuse_lost_grades(self._loader)
             self._loader.open_to_write()
             return self._loader.grade(self._loader.load(), progress, stop)[1]
 
     def lost_grades(self) -> int:
         """How many cells a grader that costs had graded, where the store has no grade any more; else 0."""
+        if self._is_joint:
+            return sum(of_each(self._loaders, lost_grades))
         return lost_grades(self._loader)
 
     def forget_errors(self) -> int:
@@ -195,15 +224,22 @@ class Track:
             LockedError: a daemon is running on this track.
         """
         with TrackLock(self.folder.lock_path):
-            Outputs(self.folder).forget()
-            self._loader.open_to_write()
-            return self._loader.forget_errors()
+            loaders = [self._loader] if not self._is_joint else list(self._loaders.values())
+            for loader in loaders:
+                Outputs(loader.folder).forget()
+                loader.open_to_write()
+            return sum(loader.forget_errors() for loader in loaders)
 
     def estimate(self) -> Estimate:
         """What `update` would have to grade: cells (with [support], citations too) and, where a server is
-        asked, calls, tokens and money. Asks nobody.
+        asked, calls, tokens and money. Asks nobody. Of several graders it is the sum of those that can go on.
+
+        Raises:
+            TrecexamError, ConversionError: none can.
         """
-        return self._loader.estimate(self._loader.load())
+        if not self._is_joint:
+            return self._loader.estimate(self._loader.load())
+        return reduce(Estimate.plus, of_each(self._loaders, lambda each: each.estimate(each.load())))
 
     def estimate_time(self) -> MeasuredTime | None:
         """How long `update` would grade on this machine, by a small sample that is graded and not stored.
@@ -233,48 +269,22 @@ class Track:
         return tuple(range(1, self._loader.traits.scale.max_rating + 1))
 
     def status(self) -> dict[str, Any]:
-        """Counts of what the track holds and of its cells, the grader, and who grades it now."""
-        track = self._loader.load()
-        pid = holder(self.folder.lock_path)
-        made_on = track.grades.environments()
-        rejected = rejected_rows(track)
-        return {
-            "track": str(self.folder.root),
-            "grader": track.grader.identity["grader"],
-            "grader_identity": identity_digest(track.grader.identity).hex(),
-            "watched_by": None if pid is None else f"process {pid}",
-            "queries": len(track.bank.query_ids),
-            "items": len(track.bank),
-            "retired_items": track.bank.n_retired,
-            "vital_items": track.bank.n_vital,
-            "runs": len(track.runs),
-            **({"left_out_runs": track.left_out_runs} if track.left_out_runs else {}),
-            **asdict(track.counts),
-            **(self._loader.grading.usage() or {"total": {}})["total"],
-            "stored_grades": self._loader.store.count(),
-            **({"mixed_environments": made_on.summary()} if made_on.mixed else {}),
-            **({} if track.support is None else {"support": dict(track.support.counts)}),
-            "rated_by": ", ".join(track.override_summary()["who"]) or None,
-            **(
-                {"rule": track.config.judging.rule, "judgments": len(track.judgments.ratings)}
-                if track.config.has_judging
-                else {}
-            ),
-            **({"judged_only_passages": track.n_judged_only} if track.config.track.pool_judged else {}),
-            "official_judgments": 0 if track.official is None else len(track.official),
-            "rejected": len(rejected),
-            **({"lost": dict(Counter(row.lost for row in rejected))} if rejected else {}),
-            "notes": [*left_out_runs(track), *track.notes],
-        }
+        """Counts of what the track holds and of its cells, the grader, and who grades it now.
+
+        Of several graders: `graders` has this of each, or why there is none of it ("unable"), and `total`
+        sums up their cells, and what they used.
+        """
+        if self._is_joint:
+            return joint_status(self._loaders)
+        return status_of(self._loader)
 
     rejected = on_loaded(all_rejected)
     judged_outside_pool = on_folder(count_judged_outside)
 
     # Scores and exports.
 
-    leaderboard = on_graded(leaderboard)
+    leaderboard = on_track(joint_leaderboard, leaderboard)
     overall_leaderboard = on_graded(overall_leaderboard)
-    learned_leaderboard = on_loaded(learned_leaderboard)
     compare = on_graded(differences)
     compare_readings = on_loaded(difference)
     qrels = on_loaded(exports.qrels)
@@ -293,8 +303,7 @@ class Track:
 
     # How far the grades agree with the official side.
 
-    correlate = on_graded(correlate)
-    correlate_learned = on_loaded(compare_learned)
+    correlate = on_track(compare_all, correlate)
     swaps = on_graded(swapped)
     outliers = on_graded(outlying)
     representative = on_graded(representative)
@@ -310,19 +319,6 @@ class Track:
     simulate_runs = on_loaded(simulate_runs)
     simulate_removal = on_loaded(simulate_removal)
 
-    # What the unjudged passages would be judged, learned from the others.
-
-    learn = on_loaded(learn)
-    cross_validate = on_loaded(cross_validate)
-
-    def write_learned(self, learned: LearnedLabels) -> tuple[Path, ...]:
-        """Writes what `learn` gave to out/, and names it in the manifest; gives the files that changed.
-
-        Raises:
-            TrecexamError: a file cannot be written.
-        """
-        return Outputs(self.folder).write_learned(learned)
-
     # What the grader did, what people say to it, and what changed.
 
     verify_grading = on_loaded(verification.grading)
@@ -333,11 +329,6 @@ class Track:
     estimate_reproducible = on_loader(reproducing.estimate_reproducible)
     judgments_unused = on_loaded(verification.judgments_unused)
     judge_next = on_loaded(next_judgments)
-    plan_judging = on_loaded(plan_judging)
-    judging_progress = on_loaded(judging_progress)
-    assessor_agreement = on_loaded(assessor_agreement)
-    export_judgments = on_loaded(export_judgments)
-    import_judgments = on_folder(import_judgments)
     judge_next_support = on_loaded(next_support)
     override = on_loaded(overriding.override)
     human_ratings = on_loaded(overriding.human_table)
@@ -345,68 +336,7 @@ class Track:
     history = on_folder(history)
     history_entry = on_folder(history_entry)
 
-    # The test bank: making and editing it, what to look at again, and what another one changes.
-
-    generate_bank = on_folder(generate_bank)
-    estimate_bank = on_folder(estimate_bank)
-    add_item = on_folder(editing.add_item)
-    edit_item = on_folder(editing.edit_item)
-    retire_item = on_folder(editing.retire_item)
-    item_edits = on_folder(editing.edits)
-    check_bank = on_folder(check_track)
-    bank_diff = on_loader(bank_diff)
-
-    # Exams: the bank as one that the runs take, and multiple-choice ones on the track's passages.
-
-    fit_exam = on_loaded(exams.fit_exam)
-    improve_exam = on_loaded(exams.improve_exam)
-    generate_exam = on_folder(exams.generate_exam)
-    estimate_exam = on_folder(exams.estimate_exam)
-    refill_exam = on_folder(exams.refill_exam)
-    estimate_refilling = on_folder(exams.estimate_refilling)
-
-    # What a downstream model makes of the runs' documents.
-
-    erag = on_folder(erag)
-    estimate_erag = on_folder(estimate_erag)
-
     # Whether what responses cite supports what they say.
 
     support = on_loader(support)
     estimate_support = on_loader(estimate_support)
-
-    # RAGVAL: questions from knowledge blocks, answers to them, and a judge of these.
-
-    write_questions = on_folder(ragval.write_questions)
-    estimate_questions = on_folder(ragval.estimate_questions)
-    answer_questions = on_folder(ragval.answer_questions)
-    estimate_answers = on_folder(ragval.estimate_answers)
-    estimate_judging = on_folder(ragval.estimate_judging)
-
-    def judge_answers(
-        self,
-        *,
-        model: dict[str, str] | None = None,
-        progress: Callable[[Progress], None] | None = None,
-        stop: Callable[[], bool] | None = None,
-    ) -> judging.Judging:
-        """Has the judge score the answers in the drop folder: what `ragval judge` does.
-
-        On a track whose grader is `ragval` this is `update`; on any other it writes out/ragval/ alone.
-
-        Args:
-            model: settings of [grader] (`model`, `base_url`, `key_env`) in place of the track's.
-
-        Raises:
-            LockedError: a daemon is running on this track.
-            TrecexamError, ConversionError: what stands in the way.
-        """
-        folder = judging.judging_folder(self.folder, model)
-        with TrackLock(self.folder.lock_path):
-            if folder is self.folder:
-                done = update(self._loader, progress, stop)
-                return judging.updated(self._loader, done.graded, complete=done.complete, why=done.why)
-            # One process writes the store at a time.
-            self._loaders.close()
-            with TrackLoader(folder) as loader:
-                return judging.judge(loader, progress, stop)

@@ -9,6 +9,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import grades_notes
+from trecexam.line.loaded_track import LoadedTrack, TrackLoaders, is_of_documents
 from trecexam.line.loader import TrackLoader
 from trecexam.tables.result import Result
 from trecexam.track import TrackFolder
@@ -23,7 +24,38 @@ class OpenTrack(Protocol):
     """What has methods that are made here."""
 
     folder: TrackFolder
-    _loader: TrackLoader
+    _loaders: TrackLoaders
+
+    @property
+    def _loader(self) -> TrackLoader: ...
+    @property
+    def _of_documents(self) -> TrackLoader: ...
+    @property
+    def _is_joint(self) -> bool: ...
+
+
+class Accessor:
+    """What an extension adds to a track by one name (`track.exam`): its calls, made as a track's own are."""
+
+    def __init__(self, track: Any) -> None:
+        """Args: track: the `trecexam.Track` that it is of."""
+        self.track = track
+        self.folder: TrackFolder = track.folder
+        self._loaders: TrackLoaders = track._loaders
+
+    @property
+    def _loader(self) -> TrackLoader:
+        loader: TrackLoader = self.track._loader
+        return loader
+
+    @property
+    def _of_documents(self) -> TrackLoader:
+        loader: TrackLoader = self.track._of_documents
+        return loader
+
+    @property
+    def _is_joint(self) -> bool:
+        return bool(self.track._is_joint)
 
 
 def on_loaded(function: Callable[Concatenate[Assessment, P], R]) -> Callable[Concatenate[OpenTrack, P], R]:
@@ -36,7 +68,7 @@ def on_loaded(function: Callable[Concatenate[Assessment, P], R]) -> Callable[Con
     @wraps(function)
     def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> R:
         _check_arguments(method, self, *args, **kwargs)
-        return function(self._loader.load(), *args, **kwargs)
+        return function(_loader_for(self, function).load(), *args, **kwargs)
 
     return _with_self(method, function)
 
@@ -49,13 +81,36 @@ def on_graded(
     Args:
         human: as of `grades_notes`.
     """
+    return on_loaded(_noted(function, human=human))
+
+
+def on_track(
+    joint: Callable[Concatenate[LoadedTrack, P], Noted], one: Callable[Concatenate[Assessment, P], Noted]
+) -> Callable[Concatenate[OpenTrack, P], Noted]:
+    """As `on_graded`; of several graders `joint` answers for all, unless one of them is meant."""
+    noted = _noted(one)
+
+    @wraps(one)
+    def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> Noted:
+        _check_arguments(method, self, *args, **kwargs)
+        if self._is_joint:
+            return joint(self._loaders.load(), *args, **kwargs)
+        return noted(self._loader.load(), *args, **kwargs)
+
+    return _with_self(method, one)
+
+
+def _noted(
+    function: Callable[Concatenate[Assessment, P], Noted], *, human: bool = True
+) -> Callable[Concatenate[Assessment, P], Noted]:
+    """The function with notes on the grades in front of its result's own."""
 
     @wraps(function)
     def noted(track: Assessment, /, *args: P.args, **kwargs: P.kwargs) -> Noted:
         result = function(track, *args, **kwargs)
         return result if kwargs.get("official") else result.noted(*grades_notes(track, human=human))
 
-    return on_loaded(noted)
+    return noted
 
 
 def on_loader(function: Callable[Concatenate[TrackLoader, P], R]) -> Callable[Concatenate[OpenTrack, P], R]:
@@ -64,7 +119,7 @@ def on_loader(function: Callable[Concatenate[TrackLoader, P], R]) -> Callable[Co
     @wraps(function)
     def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> R:
         _check_arguments(method, self, *args, **kwargs)
-        return function(self._loader, *args, **kwargs)
+        return function(_loader_for(self, function), *args, **kwargs)
 
     return _with_self(method, function)
 
@@ -78,6 +133,10 @@ def on_folder(function: Callable[Concatenate[TrackFolder, P], R]) -> Callable[Co
         return function(self.folder, *args, **kwargs)
 
     return _with_self(method, function)
+
+
+def _loader_for(track: OpenTrack, function: Callable[..., object]) -> TrackLoader:
+    return track._of_documents if is_of_documents(function) else track._loader
 
 
 def named_as_called(cls: type[C]) -> type[C]:

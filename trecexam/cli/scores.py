@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 import trecexam
+from trecexam.chosen import chosen_grader
 from trecexam.cli import show
 from trecexam.cli.options import measure_option, track_argument
 from trecexam.cli.reading import reading
@@ -16,54 +16,48 @@ from trecexam.errors import TrecexamError
 
 if TYPE_CHECKING:
     from trecexam.api import Track
+    from trecexam.scores.leaderboard import Leaderboard
     from trecexam.tables.result import Result
 
 
 @click.command(epilog="Example: trecexam leaderboard mytrack -m 'Cover(rel=4)@20' -m nDCG@10")
 @track_argument
 @measure_option
-@click.option(
-    "--with",
-    "others",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    multiple=True,
-    metavar="TRACK",
-    help="Also the measures of this track on runs of the same names, and Kendall's tau; may be repeated.",
-)
 @click.option("--official", is_flag=True, help="On the official judgments instead of the grades.")
 @reading
-def leaderboard(track: Path, measures: tuple[str, ...], others: tuple[Path, ...], official: bool) -> Result:
+def leaderboard(track: Path, measures: tuple[str, ...], official: bool) -> Result:
     """Runs of TRACK, best first by the first measure, with standard errors.
 
     Uses the grades that are there; `trecexam watch` makes them. Means are over all queries of the bank (with
     --official: of the official judgments), as trec_eval -c.
 
-    --with: several graders of the same runs side by side, as nuggets of whole responses and relevance of what
-    was retrieved (see `trecexam init --inputs-of`). The other track's measures are NAME:MEASURE, with its
-    folder's name; they are those of its settings, and -m is about TRACK's own.
+    Of a track with several graders a row has the first measures of each, as NAME:MEASURE with the grader's
+    name, and -m takes measures of that form; a pipe is given all measures of all. Each mean is over the
+    queries of its grader. --grader shows the leaderboard of one.
 
     A terminal is shown the first three measures, or all that -m names, below each other where they have no
     room side by side. `trecexam compare` says which runs differ significantly.
     """
     # Not by `trecexam.open_track`: most of what that imports, a tenth of this command's time, is other
     # commands'. Behind these is numpy, which --help must not wait for.
-    from trecexam.features.leaderboard.joined import JoinedLeaderboards, names_of_tracks
+    from trecexam.features.leaderboard.joint import joint_leaderboard
     from trecexam.line.diagnostics import grades_notes
     from trecexam.line.evaluation import leaderboard as leaderboard_of
-    from trecexam.line.loader import opened
+    from trecexam.line.loaded_track import TrackLoaders
+    from trecexam.track import TrackFolder
 
-    with opened(track) as loader, bad_measures():
-        loaded = loader.load()
-        board = leaderboard_of(loaded, measures or None, official=official)
-        if not official:
-            board = board.noted(*grades_notes(loaded))
-    if not board.rows:
-        board = replace(board, notes=(*board.notes, f"no runs yet: drop some into {loaded.folder.runs}"))
-    boards = {}
-    for name, folder in names_of_tracks(others).items():
-        with opened(folder) as loader:
-            boards[name] = leaderboard_of(loader.load())
-    return JoinedLeaderboards(board, boards).with_notes() if boards else board
+    with TrackLoaders(TrackFolder.open(track)) as loaders, bad_measures():
+        chosen = chosen_grader.get()
+        if chosen is None and len(loaders) > 1:
+            board: Leaderboard = joint_leaderboard(loaders.load(), measures or None, official=official)
+        else:
+            loaded = (loaders.first if chosen is None else loaders[chosen]).load()
+            board = leaderboard_of(loaded, measures or None, official=official)
+            if not official:
+                board = board.noted(*grades_notes(loaded))
+        if not board.rows:
+            board = board.noted(f"no runs yet: drop some into {loaders.folder.runs}")
+    return board
 
 
 @click.command(epilog="Example: trecexam overall mytrack -m 'Cover(rel=4)@20'")

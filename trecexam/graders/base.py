@@ -65,6 +65,16 @@ class Usage(NamedTuple):
         return Usage(*(mine - theirs for mine, theirs in zip(self, other, strict=True)))
 
 
+class Spent(NamedTuple):
+    """What several graders used of one budget: tokens in and out, and money (None: no price is set)."""
+
+    tokens: int = 0
+    cost: float | None = None
+
+
+NOTHING_SPENT = Spent()
+
+
 class Estimate(NamedTuple):
     """What grading would take: cells, tokens as expected and at most, and money (None: no prices are set).
 
@@ -177,12 +187,14 @@ class Factory:
         missing: "" where the grader can run here, else what is missing and how to get it.
         create: (settings, track root) -> Grader; loads no model.
         runs_model: False where it has nothing to compute that a cluster could do.
+        check_prompt: refuses a prompt file that it cannot use; None where it asks one of the published ones.
     """
 
     summary: str
     missing: Callable[[], str]
     create: Callable[[GraderSection, Path], Grader]
     runs_model: bool = True
+    check_prompt: Callable[[Path], object] | None = None
 
 
 def identity_json(identity: Mapping[str, Any]) -> str:

@@ -1,24 +1,17 @@
-"""Where graders are found, and the one that a track's settings name.
+"""Where graders are found.
 
-New ones come in through the entry point group "trecexam.graders", whose objects are `Factory` instances.
+New ones come with an extension (`graders` of `trecexam.extension.Extension`), or alone through the entry
+point group "trecexam.graders", whose objects are `Factory` instances.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
 from importlib.metadata import entry_points
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from trecexam.errors import GraderError, did_you_mean
-from trecexam.graders.base import Factory, Grader
-from trecexam.graders.traits import traits_of
-from trecexam.track import refuse_code
-
-if TYPE_CHECKING:
-    from trecexam.config import GraderSection, RaySection
+from trecexam.extension import extensions, named
+from trecexam.graders.base import Factory
 
 #: Graders that come with the package; known even where it runs from a source tree without metadata.
 BUILT_IN = {
@@ -27,49 +20,17 @@ BUILT_IN = {
     "seq2seq": "trecexam.graders.seq2seq:FACTORY",
     "causal": "trecexam.graders.causal:FACTORY",
     "openai": "trecexam.graders.openai:FACTORY",
-    "ragval": "trecexam.extensions.ragval.grader:FACTORY",
-    "erag": "trecexam.extensions.erag.grader:FACTORY",
 }
-#: Where a grader's work is done on a cluster.
-ON_CLUSTER = "trecexam.extensions.cluster.grader"
 
 
 @cache
 def available() -> Mapping[str, Factory]:
     """Every grader known here by name, whether it can run or not."""
     factories: dict[str, Factory] = {}
-    for name, target in BUILT_IN.items():
-        module, _, attribute = target.partition(":")
-        factories[name] = getattr(import_module(module), attribute)
+    declared = (extension.graders for extension in extensions())
+    for graders in (BUILT_IN, *declared):
+        factories |= {name: named(at) for name, at in graders.items()}
     for entry in entry_points(group="trecexam.graders"):
-        if entry.name not in BUILT_IN:
+        if entry.name not in factories:
             factories[entry.name] = entry.load()
     return dict(sorted(factories.items()))
-
-
-def create(
-    settings: GraderSection, root: Path, ray: RaySection | None = None, *, trust_code: bool = False
-) -> Grader:
-    """The grader that `settings` name; its work is done on the cluster that `ray` names, if it does.
-
-    Args:
-        trust_code: code that the settings name may run.
-
-    Raises:
-        TrackError: they name code that is not trusted.
-        GraderError: no such grader, or it cannot run here; the message says how to get it.
-    """
-    refuse_code(settings.metric, root, trusted=trust_code)
-    factories = available()
-    if settings.name not in factories:
-        if settings.name == "ray":
-            raise GraderError("`ray` grades with any grader: name that one, and set `address` in [ray]")
-        hint = did_you_mean(settings.name, factories, f"known here: {', '.join(factories)}")
-        raise GraderError(f"no grader '{settings.name}'; {hint}")
-    factory = factories[settings.name]
-    grader = factory.create(settings, root)
-    paid = traits_of(grader).meter is not None
-    if ray is None or ray.address is None or paid or not factory.runs_model:
-        return grader
-    on_cluster: Grader = import_module(ON_CLUSTER).ClusterGrader(grader, settings, root, ray)
-    return on_cluster

@@ -20,9 +20,9 @@ from converters.support_labels import LABELS, read_support_labels
 from trecexam.config import RaySection, SupportSection
 from trecexam.errors import GraderError, did_you_mean
 from trecexam.graders.base import Answer, Cell, Grader, Scale
+from trecexam.graders.creation import create
 from trecexam.graders.cut_points import CUT_POINTS
 from trecexam.graders.embedding import READ_AHEAD, EmbeddingGrader, by_passages, dtype_of, vectors_path
-from trecexam.graders.registry import create
 from trecexam.graders.traits import traits_of
 from trecexam.graders.weights import OFFLINE_MODEL, embedding_folder
 from trecexam.graders.writing.base import naming

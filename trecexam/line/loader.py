@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import cached_property
@@ -12,7 +12,8 @@ from typing import Literal
 import pyarrow as pa
 
 from converters.records import HumanRating
-from trecexam.config import TrackConfig
+from trecexam.chosen import chosen_grader, took
+from trecexam.config import TrackConfig, takes_shared_budget
 from trecexam.files.stamps import stamp
 from trecexam.graders import Grader
 from trecexam.graders.base import Estimate
@@ -36,7 +37,7 @@ from trecexam.line.stored_sheets import sheets_of, with_new_grades
 from trecexam.line.support import SupportCells, load_support, statements_of, with_codes
 from trecexam.line.support_overrides import is_of_statement, resolve_support
 from trecexam.line.track_grader import TrackGrader
-from trecexam.line.track_graders import ONLY, folder_of, kind_of
+from trecexam.line.track_graders import ONLY, folder_of, grader_names, kind_of, open_folder
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.line.track_pool import TrackPool, track_pool
 from trecexam.line.value_cache import EvaluatedMeasures
@@ -57,23 +58,30 @@ class TrackLoader:
         """A loader of this track, as one of its graders sees it.
 
         Args:
-            folder: where the track has several graders and none is meant, the chosen one is, else the first.
+            folder: where the track has several graders and none is meant, the first is.
             grader: in place of the one that its settings name.
             support_grader: in place of the one that [support] names.
             shared: what other loaders of the same folder read: it is not read again.
         """
         self.folder = folder = folder_of(folder)
-        self.track_grader = TrackGrader(folder, grader)
         self._support_grader = support_grader
+        #: Gives the other graders whose budget is the same one.
+        self.sharing_budget: Callable[[], Iterable[Grader]] = tuple
+        #: Gives the loader of another grader of the track.
+        self.sibling: Callable[[str], TrackLoader] = self._sibling
         #: Who made it closes it.
         self._owns_shared = shared is None
         self.shared = shared or SharedInputs(folder)
+        self.track_grader = TrackGrader(folder, grader, self.shared.models)
         self._opened = self.shared.opened
         self._sheets: Mapping[str, Sheet] = {}
         self._evaluated = EvaluatedMeasures()
         self._kept = DerivedValues()
         #: The track as it was loaded last, and the state of its inputs.
         self._last: tuple[object, Assessment] | None = None
+
+    def _sibling(self, name: str) -> TrackLoader:
+        return self if name == self.name else TrackLoader(folder_of(self.folder, name), shared=self.shared)
 
     def __enter__(self) -> TrackLoader:
         return self
@@ -94,7 +102,7 @@ class TrackLoader:
         """Forgets the grader and what it made where its recording changed since: it is another one."""
         if not self.track_grader.is_current():
             self._forget_loaded()
-            self.track_grader = TrackGrader(self.folder)
+            self.track_grader = TrackGrader(self.folder, models=self.shared.models)
             for name in ("inputs", "grading", "kind"):
                 self.__dict__.pop(name, None)
 
@@ -268,6 +276,12 @@ class TrackLoader:
         )
 
     @property
+    def _budget_is_shared(self) -> bool:
+        """Whether the budget is that of [grader], which holds for others, too."""
+        name = self.folder.grader
+        return name is not None and takes_shared_budget(self.folder.whole, name)
+
+    @property
     def _runs(self) -> Literal["all", "responses", "ranked"]:
         """Which of the track's runs are graded and ranked."""
         name = self.folder.grader
@@ -322,7 +336,7 @@ class TrackLoader:
     @cached_property
     def grading(self) -> Grading:
         """The grader at work."""
-        return Grading(self.grader, lambda: self.store, self.folder.paces_path)
+        return Grading(self.grader, lambda: self.store, self.folder.paces_path, lambda: self.sharing_budget())
 
     def grade(
         self,
@@ -339,7 +353,8 @@ class TrackLoader:
         section = self.folder.section
         with naming(section):
             outcome = self.grading.run(track, progress, stop, only, places)
-        outcome = outcome._replace(why=outcome.why.replace("[grader]", f"[{section}]"))
+        if not self._budget_is_shared:
+            outcome = outcome._replace(why=outcome.why.replace("[grader]", f"[{section}]"))
         return self.refreshed(track), outcome
 
     @cached_property
@@ -389,5 +404,8 @@ class TrackLoader:
 @contextmanager
 def opened(root: Path | str, grader: Grader | None = None) -> Iterator[TrackLoader]:
     """The loader of the track in `root`, closed again at the end."""
-    with TrackLoader(TrackFolder.open(root), grader) as loader:
+    folder = open_folder(root)
+    if chosen_grader.get() is None:
+        took(folder.grader or ONLY, grader_names(folder))
+    with TrackLoader(folder, grader) as loader:
         yield loader

@@ -10,18 +10,16 @@ import json
 import math
 import time
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from converters.errors import StoppedError
 from converters.lines import stoppable
-from trecexam.errors import TrecexamError
-from trecexam.extensions.learn.encoding import Encoded
-from trecexam.extensions.learn.learn import learn
-from trecexam.extensions.learn.promise import promising_places
+from trecexam.extension import extensions, named
 from trecexam.files.stamps import fingerprint
 from trecexam.graders.base import identity_json
 from trecexam.line.assessment import Assessment
-from trecexam.line.cell_order import is_useful
+from trecexam.line.cell_order import ItemPlaces, is_useful, item_places, ranks_items
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.grading import Progress
 from trecexam.line.loader import TrackLoader
@@ -29,6 +27,7 @@ from trecexam.line.lost_grades import lost_grades, refuse_lost_grades, stored_gr
 from trecexam.line.measures import left_out_runs, without_vital
 from trecexam.line.rejected import left_out, not_computable, rejected_rows
 from trecexam.line.sheets import Counts
+from trecexam.outputs.features import features
 from trecexam.outputs.outputs import Outputs
 from trecexam.outputs.updates import Update
 from trecexam.version import __version__
@@ -37,16 +36,47 @@ from trecexam.version import __version__
 _LESS_OFTEN = 19
 
 
+@dataclass(frozen=True)
+class Updated:
+    """What an update of one grader did.
+
+    Attributes:
+        track: as it was written; None where nothing was new.
+        remember: to be called when all outputs are written: the next update has nothing to do then.
+    """
+
+    update: Update
+    track: Assessment | None = None
+    remember: Callable[[], None] = lambda: None
+
+
 def update(
     loader: TrackLoader,
     progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
     hold: Collection[Path] = (),
     *,
-    encoding: Encoded | None = None,
+    encoding: Callable[[int, int], None] | None = None,
     doing: Callable[[str], None] = lambda stage: None,
     regrade: bool = False,
 ) -> Update:
+    """As `updated`, of a track with one grader."""
+    done = updated(loader, progress, stop, hold, encoding=encoding, doing=doing, regrade=regrade)
+    done.remember()
+    return done.update
+
+
+def updated(
+    loader: TrackLoader,
+    progress: Callable[[Progress], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+    hold: Collection[Path] = (),
+    *,
+    encoding: Callable[[int, int], None] | None = None,
+    doing: Callable[[str], None] = lambda stage: None,
+    regrade: bool = False,
+    written: Callable[[Assessment], None] = lambda track: None,
+) -> Updated:
     """Brings grades and outputs up to date with the folder. Nothing new: nothing is done.
 
     Args:
@@ -60,6 +90,7 @@ def update(
         doing: called with what is done next, in words that follow "finishing".
         regrade: cells that were graded once may be graded again, by a grader that costs, where the store is
             gone or an older one.
+        written: called whenever outputs were written, along the way too.
 
     Raises:
         TrecexamError, ConversionError: what stands in the way; outputs are as they were.
@@ -73,7 +104,7 @@ def update(
             seen = _fingerprint(loader, hold)
             last = outputs.last(seen, loader.store.n_environments())
             if last is not None and loader.folder.store_path.exists():
-                return Update(False, 0, *last, complete=True, written=())
+                return Updated(Update(False, 0, *last, complete=True, written=()))
             if not regrade:
                 refuse_lost_grades(loader)
             elif lost_grades(loader):
@@ -85,10 +116,10 @@ def update(
             if stop is not None and stop():
                 raise StoppedError
     except StoppedError:
-        return Update(True, 0, 0, Counts(), (), complete=False, written=())
+        return Updated(Update(True, 0, 0, Counts(), (), complete=False, written=()))
     doing("the batch in hand, then all of out/")
-    places = promising_places(track, stop, encoding)
-    along = _AlongTheWay(loader, outputs, track, progress)
+    places = _promising(track, stop, encoding)
+    along = _AlongTheWay(loader, outputs, track, progress, written)
     track, outcome = loader.grade(track, along.progress, stop, places=places)
     if outcome.complete and track.support is not None:
         track, of_support = loader.grade_support(track, progress, stop)
@@ -104,34 +135,40 @@ def update(
         # Where grading was stopped, what it brought is written.
         halt = stop if stop is not None and not stop() else lambda: False
         usage = loader.grading.usage()
-        written = outputs.write(track, rejected, usage, halt, doing, complete=outcome.complete)
-    outcome = outcome._replace(complete=outcome.complete and written.complete)
+        done = outputs.write(track, rejected, usage, halt, doing, complete=outcome.complete)
+        written(track)
+    outcome = outcome._replace(complete=outcome.complete and done.complete)
     doing("what is kept for the next update")
     loader.keep_codes(track)
-    learned, why_not = _learn(track, outputs) if outcome.complete else ((), ())
-    if learned:
+    after = [each.updated(track) for each in features() if each.updated] if outcome.complete else []
+    if any(each.written for each in after):
+        outputs.renew_manifest()
         outputs.renew_page(track, rejected)
-    if outcome.complete:
-        stored = [value for pair in stored_grades(loader).items() for value in pair]
-        environments = loader.store.n_environments()
-        outputs.remember(seen, len(track.runs), track.counts, rejected, stored, environments)
-    with contextlib.suppress(OSError, AttributeError):
-        # What was freed goes back to the system (glibc): a daemon may rest for hours.
-        ctypes.CDLL(None).malloc_trim(0)
-    return Update(
+
+    def remembered() -> None:
+        if outcome.complete:
+            stored = [value for pair in stored_grades(loader).items() for value in pair]
+            environments = loader.store.n_environments()
+            outputs.remember(seen, len(track.runs), track.counts, rejected, stored, environments)
+        with contextlib.suppress(OSError, AttributeError):
+            # What was freed goes back to the system (glibc): a daemon may rest for hours.
+            ctypes.CDLL(None).malloc_trim(0)
+
+    update = Update(
         True,
         outcome.cells,
         len(track.runs),
         track.counts,
         rejected,
         outcome.complete,
-        (*written.files, *learned),
-        written.entry,
+        (*done.files, *(path for each in after for path in each.written)),
+        done.entry,
         outcome.why,
         outcome.cut,
         without_vital(track.measures, track.bank),
-        (*left_out_runs(track), *track.notes, *why_not),
+        (*left_out_runs(track), *track.notes, *(note for each in after for note in each.notes)),
     )
+    return Updated(update, track, remembered)
 
 
 class _AlongTheWay:
@@ -148,9 +185,10 @@ class _AlongTheWay:
         outputs: Outputs,
         track: Assessment,
         progress: Callable[[Progress], None] | None,
+        written: Callable[[Assessment], None],
     ) -> None:
         self._loader, self._outputs, self._track = loader, outputs, track
-        self._progress = progress
+        self._progress, self._written = progress, written
         self._due = time.monotonic() + track.config.cells.outputs_every if is_useful(track) else math.inf
 
     def progress(self, progress: Progress) -> None:
@@ -166,20 +204,20 @@ class _AlongTheWay:
         with threadpool_limits(1, user_api="blas"):
             usage = self._loader.grading.usage()
             self._outputs.write(track, rejected_rows(track), usage, complete=False)
+            self._written(track)
         took = time.monotonic() - begun
         self._due = time.monotonic() + max(track.config.cells.outputs_every, _LESS_OFTEN * took)
 
 
-def _learn(track: Assessment, outputs: Outputs) -> tuple[tuple[Path, ...], tuple[str, ...]]:
-    """Learns, where the settings say so and there are judgments: the files that changed, and what is odd."""
-    if not track.config.learn.update or track.official is None:
-        return (), ()
-    try:
-        labels = learn(track)
-        return outputs.write_learned(labels), tuple(f"learn: {line}" for line in labels.notes)
-    except TrecexamError as error:
-        # Grades and leaderboard do not hang on it.
-        return (), (f"nothing learned, out/learned.tsv is as it was: {error}",)
+def _promising(
+    track: Assessment, stop: Callable[[], bool] | None, encoding: Callable[[int, int], None] | None
+) -> ItemPlaces | None:
+    """Which items are most promising for which passage; None where their order does not matter."""
+    at = next((extension.promise for extension in extensions() if extension.promise is not None), None)
+    if at is None:
+        return item_places(track) if ranks_items(track) and track.counts.missing else None
+    places: ItemPlaces | None = named(at)(track, stop, encoding)
+    return places
 
 
 @contextlib.contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ class ReportPart:
         values: what the template shows, by the names that it has for them.
         title: the section's heading; "" where another part begins it.
         link: what the list of sections calls it; "" for `title`.
+        after: the section that it is to stand after; "" for the end of the page.
     """
 
     section: str
@@ -37,6 +38,7 @@ class ReportPart:
     values: Mapping[str, Any]
     title: str = ""
     link: str = ""
+    after: str = ""
 
 
 class FeatureReport(NamedTuple):
@@ -51,12 +53,13 @@ class ReportSection:
     """What stands at the head of the page where a grader's items have scores of their own.
 
     Attributes:
-        folder: of out/, where its files are.
+        folder: of out/, where its files are; "" for out/ itself.
         title: of its section.
         lead: what was done, in place of what the page says of test banks.
         after: how the sections that follow are to be read here.
         lines: what one must know of the table.
         pictures: by name.
+        links: of other pages, by what they are called.
     """
 
     folder: str
@@ -66,6 +69,7 @@ class ReportSection:
     lines: tuple[str, ...]
     table: Excerpt
     pictures: Mapping[str, Picture]
+    links: Mapping[str, str] = field(default_factory=dict)
 
 
 class ExtraFiles(NamedTuple):

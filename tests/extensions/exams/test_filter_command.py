@@ -11,10 +11,10 @@ from exams import CHOICES, PASSAGE, STEM, question, write_exam
 pytest.importorskip("rapidfuzz")
 pytest.importorskip("simplemma")
 
-import trecexam
 from converters.exam import read_exam
 from trecexam.cli.main import run
 from trecexam.config import ExamSection
+from trecexam.extensions.exams import filter_exam
 from trecexam.graders.weights import offline_folder
 
 
@@ -125,7 +125,7 @@ def test_candidates_are_compared_by_a_real_sentence_embedder(exam: Path) -> None
     sound = question(0, choices=["Heat", "Tap water", "Sunlight", "Noise"])
     twins = question(1, choices=["Warmth of the outdoor air", "The outdoor air's warmth", "Fish", "Bread"])
     wrong = question(2, choices=["Warm tea", "Bread", "Music", PASSAGE], correct=2)
-    found = trecexam.filter_exam(
+    found = filter_exam(
         write_exam(exam, [sound, twins, wrong]),
         ExamSection.model_validate(
             {

@@ -148,13 +148,13 @@ def test_what_is_stopped_goes_on_where_it_was(track: Callable[..., Path]) -> Non
     with serving(asked) as server:
         root = track(server.url, concurrency=1)
         with trecexam.open_track(root) as opened:
-            made = opened.generate_exam("pumps", stop=lambda: len(server.bodies) >= 1)
+            made = opened.exam.generate("pumps", stop=lambda: len(server.bodies) >= 1)
         assert made.why == "stopped"
         assert not made.complete
         asked_first = len(server.bodies)
         assert asked_first < 3
         with trecexam.open_track(root) as opened:
-            made = opened.generate_exam("pumps")
+            made = opened.exam.generate("pumps")
         assert len(server.bodies) == 3
     assert made.complete
     assert made.reused == asked_first

@@ -22,6 +22,7 @@ from trecexam.features.override.overriding import add_rows
 from trecexam.files import atomic
 from trecexam.files.stamps import Rejected
 from trecexam.line.input_files import read_overrides_file
+from trecexam.line.loaded_track import of_documents
 from trecexam.line.overrides import UNDECIDED, Overrides
 from trecexam.line.rejected import rejected_rows
 from trecexam.line.typed_text import MAX_WHO, refuse_controls, typed
@@ -63,6 +64,7 @@ class ImportedJudgments:
     refused: tuple[Rejected, ...]
 
 
+@of_documents
 def export_judgments(track: Assessment, folder: Path | str) -> ExportedJudgments:
     """Writes what people judged into a folder: qrels.txt, qrels-6.txt and judgments.tsv.
 

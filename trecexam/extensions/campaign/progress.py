@@ -11,6 +11,7 @@ from converters.records import HumanRating
 from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import CellKey, asked_items, is_done, opinions_of
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, plan_path, read_plan
+from trecexam.line.loaded_track import of_documents
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def progress(
     return Progress(tuple(topics), tuple(assessors))
 
 
+@of_documents
 def judging_progress(track: Assessment) -> Progress:
     """How far each assessor is with the track's plan.
 

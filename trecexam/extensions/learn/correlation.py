@@ -16,6 +16,7 @@ from trecexam.features.correlation.paired_scores import (
     paired_scores,
     without_interval,
 )
+from trecexam.line.loaded_track import of_documents
 from trecexam.line.measure_names import names_of
 from trecexam.scores.correlation import N_COEFFICIENTS, coefficients, correlate
 from trecexam.scores.rank_correlation.ranks import Floats, official_means
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 PREFIX = "learned "
 
 
+@of_documents
 def compare_learned(
     track: Assessment,
     official_measures: Sequence[MeasureLike] | None = None,
@@ -48,14 +50,14 @@ def compare_learned(
 
     Intervals hold what is uncertain in the queries, as those of `Track.correlate`, and in the labels: the
     variance of a coefficient over draws of labels, and over fits without some queries, is added to that over
-    queries. There are none where `Track.learned_leaderboard` has none.
+    queries. There are none where `track.learn.leaderboard` has none.
 
     Args:
         official_measures, rbo_p: as of `Track.correlate`.
-        source, encoder, grades, progress: as of `Track.learn`.
+        source, encoder, grades, progress: as of `track.learn.labels`.
 
     Raises:
-        TrecexamError, ValueError: as `Track.learned_leaderboard` and `Track.correlate`.
+        TrecexamError, ValueError: as `track.learn.leaderboard` and `Track.correlate`.
     """
     p = DEFAULT_P if rbo_p is None else rbo_p
     board = learned_leaderboard(track, source=source, encoder=encoder, grades=grades, progress=progress)

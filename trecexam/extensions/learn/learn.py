@@ -16,6 +16,7 @@ from trecexam.extensions.learn.learned_board import LearnedBoard, board_of
 from trecexam.extensions.learn.learned_pool import learn_pool
 from trecexam.files.atomic import make_folder, remove, replace_together, sha256
 from trecexam.line.assessment import Assessment, Part
+from trecexam.line.loaded_track import of_documents
 from trecexam.line.official import Official
 from trecexam.line.sources import LEARNED_IDENTITY, LEARNED_QRELS
 from trecexam.tables.table import Table, to_json, to_tsv
@@ -70,6 +71,7 @@ class LearnedLabels:
         return tuple(written)
 
 
+@of_documents
 def learn(
     track: Assessment,
     *,

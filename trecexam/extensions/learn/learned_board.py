@@ -21,6 +21,7 @@ from trecexam.extensions.learn.encoding import Encoded, Encoder
 from trecexam.extensions.learn.learned_pool import LearnedPool, learn_pool
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import NO_RUNS
+from trecexam.line.loaded_track import of_documents
 from trecexam.scores.correlation import half_width
 from trecexam.scores.ties import TIE_DECIMALS
 from trecexam.tables.table import Table
@@ -117,6 +118,7 @@ class LearnedBoard:
         return "on DL 2019 90 to 94% held the truth of nDCG, 94 to 97% that of AP"
 
 
+@of_documents
 def learned_leaderboard(
     track: Assessment,
     *,
@@ -138,12 +140,12 @@ def learned_leaderboard(
     Args:
         these_queries: intervals for the means that all judgments of these queries would give; else for those
             over all queries that might have been asked.
-        source, encoder, grades, progress: as of `Track.learn`.
+        source, encoder, grades, progress: as of `track.learn.labels`.
         draws: how many, at least two.
         seed: of the random numbers; the same one gives the same leaderboard.
 
     Raises:
-        TrecexamError: as `Track.learn`, or there are no runs.
+        TrecexamError: as `track.learn.labels`, or there are no runs.
     """
     if not track.runs:
         raise TrecexamError(NO_RUNS, path=track.folder.runs)

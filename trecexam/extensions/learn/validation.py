@@ -30,6 +30,7 @@ from trecexam.extensions.learn.splits import (
     teams_left_out,
 )
 from trecexam.line.assessment import Assessment
+from trecexam.line.loaded_track import of_documents
 from trecexam.line.loader import TrackLoader
 from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES
 from trecexam.tables.table import Table
@@ -87,6 +88,7 @@ class Validation:
         }
 
 
+@of_documents
 def cross_validate(
     track: Assessment,
     *,

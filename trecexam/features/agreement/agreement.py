@@ -19,6 +19,7 @@ from trecexam.features.agreement.words import (
     unpooled_note,
 )
 from trecexam.line.diagnostics import nothing_graded
+from trecexam.line.loaded_track import of_documents
 from trecexam.line.official import Official, official_judgments
 from trecexam.line.relevance import relevance_thresholds
 from trecexam.scores.labels import labels
@@ -90,6 +91,7 @@ class Agreements(Result):
         }
 
 
+@of_documents
 def agreements(
     track: Assessment,
     min_ratings: Sequence[int] = (),

@@ -14,6 +14,7 @@ from trecexam.features.correlation.paired_scores import nothing_to_compare
 from trecexam.features.correlation.tables import LAYOUT
 from trecexam.line.cautions import judgment_cautions, rating_cautions
 from trecexam.line.evaluation import official_values, rubric_values
+from trecexam.line.loaded_track import of_documents
 from trecexam.line.measure_names import names_of
 from trecexam.scores.rank_correlation.ranks import Floats, means
 from trecexam.scores.rank_correlation.tau import tau_b_columns
@@ -82,6 +83,7 @@ class RepresentativeQueries(Result):
         return {"queries": Table(HEADER, tuple(rows), layout=LAYOUT)}
 
 
+@of_documents
 def representative(
     track: Assessment,
     measures: Sequence[MeasureLike] | None = None,

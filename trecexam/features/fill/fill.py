@@ -7,17 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import GraderError, TrecexamError
-from trecexam.extensions.learn.verdict import GRADER
 from trecexam.features.fill.arithmetic import scale_map
 from trecexam.features.fill.arithmetic.confidence import label_confidences
 from trecexam.features.fill.arithmetic.merging import Machine, holes_of, merge, with_both
 from trecexam.features.fill.filled import Filled, FillRequest, HolesToFill
 from trecexam.features.fill.protected_files import check_outputs, refuse_merged
 from trecexam.features.fill.scale_rule import stated
+from trecexam.features.fill.teaching import GRADER
 from trecexam.features.fill.ways import check_request, choose_way
 from trecexam.features.fill.without_grader import merged_without_grader
 from trecexam.files.track_lock import TrackLock
 from trecexam.line.grading import Progress, count_missing
+from trecexam.line.loaded_track import of_documents
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.official import Official, official_judgments, read_official
@@ -38,6 +39,7 @@ NO_SUBTOPIC = frozenset(("0", "Q0"))
 FEW = 50
 
 
+@of_documents
 def find_holes(
     loader: TrackLoader,
     qrels: Path | str | None = None,
@@ -75,6 +77,7 @@ def find_holes(
     return _find_holes(loader, request)
 
 
+@of_documents
 def fill(
     loader: TrackLoader,
     to_fill: HolesToFill,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from trecexam.errors import TrecexamError
 from trecexam.features.holes.arithmetic import Holes, PoolHoles, holes_of_runs, is_among, pool_holes, total
+from trecexam.line.loaded_track import of_documents
 from trecexam.line.official import Official, official_judgments, read_official, shown_error
 from trecexam.line.pool import pool_with_ranks
 from trecexam.tables.result import Result
@@ -85,6 +86,7 @@ def _table(rows: Iterable[HolesRow], without: tuple[str, ...] = (), caption: str
     )
 
 
+@of_documents
 def holes_report(
     track: Assessment,
     depths: Sequence[int] | None = None,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from trecexam.line.evaluation import leaderboard
+from trecexam.line.loaded_track import of_documents
 from trecexam.line.measure_names import names_of
 from trecexam.line.measures import check_importance
 from trecexam.line.probable_ratings import needing, probable_ratings
@@ -62,6 +63,7 @@ class OverallLeaderboard(Result):
         return self.board.facts | {"overall": overall}
 
 
+@of_documents
 def overall_leaderboard(
     track: Assessment, measures: Sequence[MeasureLike] | None = None
 ) -> OverallLeaderboard:

@@ -78,7 +78,7 @@ def generate(
     with trecexam.open_track(track) as opened:
         if estimate:
             estimate_of = partial(
-                opened.estimate_bank,
+                opened.bank.estimate,
                 prompt,
                 query_ids=query_ids,
                 passages=passages,
@@ -88,7 +88,7 @@ def generate(
             return show_estimate(estimate_of, as_json=as_json)
         refuse_json_alone(as_json=as_json)
         with working() as work:
-            made = opened.generate_bank(
+            made = opened.bank.generate(
                 prompt,
                 query_ids=query_ids,
                 passages=passages,

@@ -67,7 +67,7 @@ def fit(
         from trecexam.extensions.exams.rubric import official_remark
 
         with trecexam.open_track(source) as opened:
-            exam = opened.fit_exam(
+            exam = opened.exam.fit(
                 settings, components=components, groups=groups, min_rating=min_rating, depth=depth
             )
             show.human(opened)

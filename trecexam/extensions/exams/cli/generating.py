@@ -86,11 +86,11 @@ def generating(
     with trecexam.open_track(track) as opened:
         if estimate:
             estimate_of = partial(
-                opened.estimate_exam, domain, passages=passages, output=output, prompt=prompt, limit=limit
+                opened.exam.estimate, domain, passages=passages, output=output, prompt=prompt, limit=limit
             )
             return show_estimate(estimate_of, as_json=as_json)
         with working() as work:
-            made = opened.generate_exam(
+            made = opened.exam.generate(
                 domain,
                 passages=passages,
                 output=output,
@@ -110,9 +110,11 @@ def _again(track: Path, domain: str, output: Path | None, *, estimate: bool, as_
             raise click.UsageError(f"--{name.replace('_', '-')} is for a new exam: leave it out, or --again")
     with trecexam.open_track(track) as opened:
         if estimate:
-            return show_estimate(partial(opened.estimate_refilling, domain, output=output), as_json=as_json)
+            return show_estimate(
+                partial(opened.exam.estimate_refilling, domain, output=output), as_json=as_json
+            )
         with working() as work:
-            made = opened.refill_exam(domain, output=output, progress=work.progress, stop=work.stop)
+            made = opened.exam.refill(domain, output=output, progress=work.progress, stop=work.stop)
     for question_id, reason in made.unwritten:
         click.echo(printable(f"question {question_id}: {reason}"), err=True)
     if made.why:

@@ -75,7 +75,7 @@ def improve(
 
     if track:
         with trecexam.open_track(source) as opened:
-            improved = opened.improve_exam(
+            improved = opened.exam.improve(
                 settings,
                 components=components,
                 groups=groups,

@@ -1,0 +1,282 @@
+"""Commands on a track with several graders, which a server plays: a row for each, one purse, `--grader`."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from scripted_server import Exchange, Scripted, serving
+from support import make_small_track
+
+import trecexam
+from trecexam.cli.main import run
+
+SECTIONS = '[graders.rubric]\n[graders.umbrela]\n[graders.mini]\nkind = "rubric"\nmodel = "n"\n'
+
+
+def answer(exchange: Exchange) -> None:
+    """Of UMBRELA a final score, of rubrics a rating."""
+    score = sum(exchange.prompt.encode()) % 4
+    exchange.say(f"##final score: {score}" if "final score" in exchange.prompt else str(score + 2))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Scripted]:
+    with serving(answer) as running:
+        yield running
+
+
+def settings(server: Scripted, more: str = "", sections: str = SECTIONS) -> str:
+    return (
+        f'[track]\ndepth = 4\n[report]\nwrite = false\n[grader]\nname = "openai"\nmodel = "m"\n'
+        f'base_url = "{server.url}"\nconcurrency = 1\nlogprobs = false\n{more}{sections}'
+    )
+
+
+@pytest.fixture(scope="module")
+def graded_by_three(server: Scripted, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = make_small_track(tmp_path_factory.mktemp("several") / "track", config=settings(server))
+    with trecexam.open_track(root) as track:
+        assert track.update().complete
+    return root
+
+
+@pytest.fixture
+def root(graded_by_three: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(graded_by_three, tmp_path / "track"))
+
+
+def out(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: int = 0) -> str:
+    capsys.readouterr()
+    assert run([str(argument) for argument in arguments]) == status, capsys.readouterr().err
+    return capsys.readouterr().out
+
+
+def test_each_prompt_and_model_asks_what_it_asks_alone(
+    server: Scripted, graded_by_three: Path, tmp_path: Path
+) -> None:
+    models = {body["model"] for body in server.bodies}
+    assert models == {"m", "n"}
+    alone = make_small_track(tmp_path / "alone", config=settings(server, 'prompt = "UMBRELA"\n', sections=""))
+    shutil.copytree(graded_by_three / ".trecexam", alone / ".trecexam", dirs_exist_ok=True)
+    asked = len(server.bodies)
+    with trecexam.open_track(alone) as plain, trecexam.open_track(graded_by_three) as track:
+        # The keys of grades are the same: nothing is asked again, whichever way it goes.
+        assert plain.counts().missing == 0
+        assert plain.leaderboard().rows == track["umbrela"].leaderboard().rows
+        assert plain.update().graded == 0
+    assert len(server.bodies) == asked
+
+
+def test_the_leaderboard_in_a_pipe_is_the_file_in_out(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert out(capsys, "leaderboard", root) == (root / "out" / "leaderboard.tsv").read_text()
+    assert out(capsys, "leaderboard", root, "--grader", "umbrela") == (
+        (root / "out" / "umbrela" / "leaderboard.tsv").read_text()
+    )
+    assert json.loads(out(capsys, "leaderboard", root, "--json")) == json.loads(
+        (root / "out" / "leaderboard.json").read_text()
+    )
+    shown = out(capsys, "leaderboard", root, "--table").splitlines()[0].split()
+    assert shown == ["rank", "run", "rubric:Cover(rel=4)@4", "umbrela:nDCG@10", "mini:Cover(rel=4)@4"]
+    header = out(capsys, "leaderboard", root, "-m", "umbrela:P(rel=2)@4", "-m", "mini:nDCG@4").splitlines()[0]
+    assert header.split("\t")[1::2] == ["umbrela:P(rel=2)@4", "mini:nDCG@4"]
+
+
+def test_status_has_a_row_for_each_grader_and_a_sum(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    header, *rows = (line.split("\t") for line in out(capsys, "status", root).splitlines())
+    table = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
+    assert list(table) == ["rubric", "umbrela", "mini", "sum"]
+    with trecexam.open_track(root) as track:
+        for name in track.graders:
+            assert int(table[name]["cells"]) == track[name].counts().cells
+    assert int(table["sum"]["cells"]) == sum(int(table[n]["cells"]) for n in ("rubric", "umbrela", "mini"))
+    assert int(table["sum"]["requests"]) == int(table["sum"]["cells"])
+    assert table["umbrela"]["kind"] == "relevance"
+    whole = json.loads(out(capsys, "status", root, "--json"))
+    assert whole["graders"]["umbrela"]["grader_identity"] != whole["graders"]["mini"]["grader_identity"]
+    one = json.loads(out(capsys, "status", root, "--json", "--grader", "mini"))
+    assert one["cells"] == whole["graders"]["mini"]["cells"]
+
+
+def test_the_estimate_has_a_row_for_each_grader_and_a_sum(
+    server: Scripted, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = len(server.bodies)
+    (root / "bank.questions.jsonl").write_text(
+        (root / "bank.questions.jsonl").read_text().replace("question 0", "quite another question")
+    )
+    rows = {row["grader"]: row for row in json.loads(out(capsys, "watch", root, "--estimate", "--json"))}
+    assert list(rows) == ["rubric", "umbrela", "mini", "sum"]
+    # UMBRELA asks about queries.
+    assert rows["umbrela"]["cells"] == 0
+    assert rows["rubric"]["cells"] == rows["mini"]["cells"] > 0
+    assert rows["sum"]["cells"] == rows["rubric"]["cells"] + rows["mini"]["cells"]
+    assert rows["sum"]["tokens_in"] == rows["rubric"]["tokens_in"] + rows["mini"]["tokens_in"]
+    with trecexam.open_track(root) as track:
+        assert track.estimate().cells == rows["sum"]["cells"]
+    assert (
+        "grader" not in json.loads(out(capsys, "watch", root, "--estimate", "--json", "--grader", "mini"))[0]
+    )
+    assert len(server.bodies) == asked
+
+
+def test_a_command_that_can_be_of_one_alone_says_which_it_took(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert run(["verify", "grading", str(root)]) == 0
+    assert "note: this is of the grader rubric; --grader takes another one: umbrela, mini" in (
+        capsys.readouterr().err
+    )
+    assert run(["verify", "grading", str(root), "--grader", "umbrela"]) == 0
+    assert "this is of the grader" not in capsys.readouterr().err
+    assert run(["holes", str(root), "--grader", "umbrel"]) == 2
+    assert "no grader 'umbrel' in this track; did you mean 'umbrela'?" in capsys.readouterr().err
+    # The next command is not of that grader.
+    assert run(["verify", "grading", str(root)]) == 0
+    assert "of the grader rubric" in capsys.readouterr().err
+
+
+def test_a_track_with_one_grader_is_of_that_one_and_says_no_more(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = out(capsys, "leaderboard", graded)
+    capsys.readouterr()
+    assert run(["leaderboard", str(graded), "--grader", "rubric"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == plain
+    assert "of the grader" not in shown.err
+    assert run(["leaderboard", str(graded), "--grader", "x"]) == 2
+    assert "no grader 'x' in this track; there is rubric" in capsys.readouterr().err
+
+
+def test_one_budget_is_of_all_that_inherit_it(server: Scripted, tmp_path: Path) -> None:
+    sections = '[graders.rubric]\n[graders.mini]\nkind = "rubric"\nmodel = "n"\n'
+    root = make_small_track(
+        tmp_path / "track", config=settings(server, "max_new_tokens = 20\n", sections), queries=1
+    )
+    with trecexam.open_track(root) as track:
+        track["rubric"].update()
+        used = track["rubric"].status()
+    tokens = used["tokens_in"] + used["tokens_out"]
+
+    def left(own: str) -> tuple[int, str]:
+        more = f"max_new_tokens = 20\nbudget_tokens = {tokens + 10}\n"
+        (root / "trecexam.toml").write_text(settings(server, more, sections + own))
+        asked = len(server.bodies)
+        with trecexam.open_track(root) as track:
+            done = track.update()
+        return len(server.bodies) - asked, done.why
+
+    asked, why = left("")
+    assert asked == 0
+    assert "mini: ended early" not in why
+    assert f"`budget_tokens` = {tokens + 10:,} in [grader] is reached" in why
+    # Its own is its own.
+    asked, why = left("budget_tokens = 1000\n")
+    assert asked > 0
+    assert "`budget_tokens` = 1,000 in [graders.mini] is reached" in why
+    asked, why = left("budget_tokens = 100000\n")
+    assert asked > 0
+    assert why == ""
+
+
+def test_a_server_that_is_gone_ends_its_own_part_alone(server: Scripted, tmp_path: Path) -> None:
+    sections = '[graders.gone]\nkind = "rubric"\nbase_url = "http://127.0.0.1:9/v1"\nretries = 0\n'
+    root = make_small_track(
+        tmp_path / "track", config=settings(server, sections=f"{sections}[graders.rubric]\n"), queries=1
+    )
+    with trecexam.open_track(root) as track:
+        done = track.update()
+        assert track["rubric"].counts().missing == 0
+        assert track["gone"].counts().missing > 0
+    assert not done.complete
+    assert done.why.startswith("gone: ")
+    assert done.graders["rubric"].complete
+
+
+def test_watch_names_the_grader_that_cannot_go_on(
+    root: Path, server: Scripted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "trecexam.toml").write_text(settings(server, sections=SECTIONS + "[graders.nuggets]\n"))
+    capsys.readouterr()
+    assert run(["watch", str(root), "--once"]) == 1
+    told = capsys.readouterr().err
+    assert "nuggets: " in told
+    assert "the bank has none" in told
+    assert "3 runs; 3 graders" in told
+
+
+def test_compare_graders_compares_those_of_the_same_cells(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def compared(*more: str) -> tuple[list[str], str]:
+        capsys.readouterr()
+        assert run(["compare-graders", str(root), "--min-rating", "2", "-m", "P(rel=4)@4", *more]) == 0
+        shown = capsys.readouterr()
+        header, *rows = (line.split("\t") for line in shown.out.splitlines())
+        return list(dict.fromkeys(row[header.index("grader")] for row in rows)), shown.err
+
+    names, told = compared()
+    assert names == ["rubric", "mini"]
+    assert "not compared, as other things are asked, or nothing can be said: umbrela" in told
+    assert compared("--grader", "mini", "--grader", "umbrela")[0] == ["mini", "umbrela"]
+    with trecexam.open_track(root) as track:
+        pairs = track.compare_grader_pairs(["rubric", "mini"])
+        assert {(row.grader, row.other_grader) for row in pairs.rows} == {("rubric", "mini")}
+        # The same numbers as of each by itself.
+        for name in ("rubric", "mini"):
+            own = track[name].correlate(["P(rel=4)@4"], ["nDCG@10"])
+            row = next(
+                row
+                for row in track.compare_graders(
+                    [name], measures=["P(rel=4)@4"], official_measures=["nDCG@10"], min_ratings=[2]
+                ).rows
+            )
+            assert repr(row.correlation) == repr(own.pairs[0][1])
+
+
+def test_correlate_has_tau_of_each_two_columns_and_with_people(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    header, *rows = (line.split("\t") for line in out(capsys, "correlate", root).splitlines())
+    table = [dict(zip(header, row, strict=True)) for row in rows]
+    columns = ["rubric:Cover(rel=4)@4", "umbrela:nDCG@10", "mini:Cover(rel=4)@4"]
+    pairs = [(row["measure"], row["other_measure"]) for row in table]
+    assert pairs[:3] == [(columns[0], columns[1]), (columns[0], columns[2]), (columns[1], columns[2])]
+    official = [f"official:{name}" for name in ("nDCG@10", "AP", "P@4")]
+    assert pairs[3:] == [(column, name) for column in columns for name in official]
+    with trecexam.open_track(root) as track:
+        means = {
+            name: {row.run: row.scores[place].mean for row in track.leaderboard().rows}
+            for place, name in enumerate(columns)
+        }
+        for row in table[3:]:
+            name, _, measure = row["measure"].partition(":")
+            own = track[name].correlate([measure], [row["other_measure"].removeprefix("official:")])
+            assert (row["kendall_tau"] or "nan") == f"{own.pairs[0][1].kendall_tau:.6f}"
+    for row in table[:3]:
+        tau = tau_b(means[row["measure"]], means[row["other_measure"]])
+        assert (row["kendall_tau"] or "nan") == f"{tau:.6f}"
+    assert run(["correlate", str(root), "--min-rating", "3"]) == 2
+    assert "a min_rating is of one grader's scale" in capsys.readouterr().err
+    assert out(capsys, "correlate", root, "--grader", "mini", "--min-rating", "3")
+
+
+def tau_b(one: dict[str, float], other: dict[str, float]) -> float:
+    """Kendall's tau-b, by its definition."""
+    signs = [
+        (
+            (round(one[a], 9) > round(one[b], 9)) - (round(one[a], 9) < round(one[b], 9)),
+            (round(other[a], 9) > round(other[b], 9)) - (round(other[a], 9) < round(other[b], 9)),
+        )
+        for a, b in itertools.combinations(one, 2)
+    ]
+    same = sum(x * y for x, y in signs)
+    untied = sum(abs(x) for x, _ in signs) * sum(abs(y) for _, y in signs)
+    return same / math.sqrt(untied) if untied else float("nan")

@@ -1,0 +1,188 @@
+"""The leaderboard of several graders: a row a run, and the columns of each grader side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from trecexam.line.assessment import Assessment
+from trecexam.line.diagnostics import grades_notes
+from trecexam.line.evaluation import check_runs, leaderboard, own_leaderboard
+from trecexam.line.loaded_track import LoadedTrack, each_once
+from trecexam.line.measure_names import names_of
+from trecexam.scores.leaderboard import Leaderboard, Row, Score, Scores
+from trecexam.scores.measures import short_names
+from trecexam.scores.ties import TIE_DECIMALS
+from trecexam.tables.table import Table
+from trecexam.tables.text import plural, shorten_list
+
+if TYPE_CHECKING:
+    from trecexam.line.measure_names import MeasureLike
+
+_NOTHING = Score(float("nan"), float("nan"))
+
+
+@dataclass(frozen=True)
+class JointLeaderboard(Leaderboard):
+    """The leaderboard of several graders. A measure is `NAME:MEASURE`, with the grader's name.
+
+    `n_queries` is of the first column. A run that a grader does not look at has NaN there.
+
+    Attributes:
+        graders: name -> the kind of grading, how many queries the means are over, and how much of the grades
+            people gave.
+    """
+
+    graders: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def declare(self) -> dict[str, Table]:
+        """As of one grader, with the names that people have for measures behind the graders' names."""
+        table = super().declare()["leaderboard"]
+        parts = {name: name.partition(":") for name in self.measures}
+        short = {
+            column: f"{name}:{known}"
+            for column, (name, _, measure) in parts.items()
+            for known in short_names([measure]).values()
+        }
+        return {"leaderboard": replace(table, layout=replace(table.layout, short=short))}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """How means were made, and what each grader is."""
+        graders = {name: dict(each) for name, each in self.graders.items()}
+        return {"measures": list(self.measures), "average": self.average, "graders": graders}
+
+
+def joint_leaderboard(
+    track: LoadedTrack,
+    measures: Sequence[MeasureLike] | None = None,
+    *,
+    official: bool = False,
+    runs: Collection[str] | None = None,
+) -> Leaderboard:
+    """Means and standard errors of all graders of a track, best run first by the first column.
+
+    Each mean is over that grader's own queries. Of a track with one grader it is that one's leaderboard.
+
+    Args:
+        measures: `NAME:MEASURE` each; a name without a grader's before it is the first grader's. None for
+            the columns of each grader's kind first, which are those that a terminal shows, then the others.
+        official: on the official judgments instead, by the first grader whose labels are of documents.
+        runs: the runs that are shown, None for all.
+
+    Raises:
+        TrecexamError, ConversionError, ValueError: see `leaderboard`; or no grader can be asked about.
+    """
+    _ = track.first
+    if official or track.is_single:
+        return leaderboard(track.of_documents, measures, official=official, runs=runs)
+    if runs is not None:
+        _check_runs(track, runs)
+    boards = _boards(track, measures)
+    columns = _columns(track, measures, boards)
+    names = tuple(f"{name}:{measure}" for name, measure in columns)
+    found = {name: {row.run: row for row in board.rows} for name, board in boards.items()}
+    all_runs = dict.fromkeys(row.run for board in boards.values() for row in board.rows)
+    rows = []
+    for run in all_runs if runs is None else [run for run in all_runs if run in set(runs)]:
+        of_run = {name: rows_of[run] for name, rows_of in found.items() if run in rows_of}
+        scores = [of_run[name].scores[measure] if name in of_run else _NOTHING for name, measure in columns]  # type: ignore[call-overload]
+        rows.append(replace(next(iter(of_run.values())), scores=Scores(scores, names)))
+    rows.sort(key=_best_first)
+    first = boards[columns[0][0]]
+    shown = sum(len(each.columns) for each in track.assessments.values()) if measures is None else None
+    return JointLeaderboard(
+        names,
+        first.n_queries,
+        first.average,
+        tuple(rows),
+        (*_queries(boards), *_missing_runs(boards, all_runs), *_notes(track, boards)),
+        first=shown,
+        graders={
+            name: {
+                "kind": track[name].kind.name,
+                "n_queries": board.n_queries,
+                "human_ratings": track[name].override_summary(),
+            }
+            for name, board in boards.items()
+        },
+    )
+
+
+def _boards(track: LoadedTrack, measures: Sequence[MeasureLike] | None) -> Mapping[str, Leaderboard]:
+    """Name -> the leaderboard of all that the grader has, or of those of these measures that are its own."""
+    if measures is None:
+        return {name: _own(each) for name, each in track.assessments.items()}
+    asked: dict[str, list[str]] = {}
+    for measure in names_of(measures) or ():
+        name, own = track.named(measure)
+        asked.setdefault(name, []).append(own)
+    return {name: leaderboard(track[name], of_grader) for name, of_grader in asked.items()}
+
+
+def _own(track: Assessment) -> Leaderboard:
+    """A grader's leaderboard, with the columns of its kind; those that are none of its own are made now."""
+    own = own_leaderboard(track)
+    others = [name for name in track.columns if name not in own.measures]
+    if not others:
+        return own
+    more = track.derived(
+        "columns", ("cells", "people", "runs", "settings"), lambda: leaderboard(track, others)
+    )
+    scores = {row.run: row.scores for row in more.rows}
+    names = (*own.measures, *more.measures)
+    rows = (replace(row, scores=Scores((*row.scores, *scores[row.run]), names)) for row in own.rows)
+    notes = tuple(dict.fromkeys((*own.notes, *more.notes)))
+    return replace(own, measures=names, rows=tuple(rows), notes=notes)
+
+
+def _columns(
+    track: LoadedTrack, measures: Sequence[MeasureLike] | None, boards: Mapping[str, Leaderboard]
+) -> list[tuple[str, str]]:
+    """(grader, measure) in the order of the columns."""
+    if measures is None:
+        first = [(name, column) for name, each in track.assessments.items() for column in each.columns]
+        every = ((name, measure) for name, board in boards.items() for measure in board.measures)
+        return list(dict.fromkeys((*first, *every)))
+    # As ir_measures prints them, which may be otherwise than they were asked for.
+    printed = {name: iter(board.measures) for name, board in boards.items()}
+    asked = dict.fromkeys(track.named(measure) for measure in names_of(measures) or ())
+    return [(name, measure) for name, _ in asked if (measure := next(printed[name], None)) is not None]
+
+
+def _check_runs(track: LoadedTrack, runs: Collection[str]) -> None:
+    """Refuses names of runs that no grader of the track looks at.
+
+    Raises:
+        TrecexamError: with one of them.
+    """
+    known = {run for each in track.assessments.values() for run in each.runs}
+    if isinstance(runs, str) or not known.issuperset(runs):
+        check_runs(track.first, runs)
+
+
+def _best_first(row: Row) -> tuple[float, str]:
+    mean = row.scores[0].mean
+    # A run without a number stands last.
+    return (-round(mean, TIE_DECIMALS) if mean == mean else float("inf"), row.run)
+
+
+def _queries(boards: Mapping[str, Leaderboard]) -> Iterator[str]:
+    """Over how many queries each mean is."""
+    over = ", ".join(f"{name} {board.n_queries:,}" for name, board in boards.items())
+    yield f"each mean is over the queries of its grader: {over}"
+
+
+def _missing_runs(boards: Mapping[str, Leaderboard], runs: Collection[str]) -> Iterator[str]:
+    for name, board in boards.items():
+        missing = sorted(set(runs).difference(row.run for row in board.rows))
+        if missing:
+            yield f"{name}: not of {plural(len(missing), 'run')}: {shorten_list(missing, 3)}"
+
+
+def _notes(track: LoadedTrack, boards: Mapping[str, Leaderboard]) -> Iterator[str]:
+    """What one must know to read each grader's columns, and of whom there are none."""
+    said = {name: (*grades_notes(track[name]), *board.notes) for name, board in boards.items()}
+    yield from each_once(said, lambda name, line: f"{name}: {line}")
+    yield from (f"{name}: nothing of it here, {error}" for name, error in track.unable.items())
