@@ -8,9 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trecexam.line.assessment import Assessment, Part
+from trecexam.tables.excerpt import excerpt
 from trecexam.tables.plots.model import Plot
-from trecexam.tables.section import ExtraFiles, FeatureReport
+from trecexam.tables.result import Result
+from trecexam.tables.section import ExtraFiles, FeatureReport, ReportPart
 from trecexam.track import TrackFolder
+
+#: How a section shows an answer, and how many rows of it.
+_HTML, _ROWS = Path(__file__).with_name("result.html"), 50
 
 
 @dataclass(frozen=True)
@@ -99,3 +104,26 @@ class Feature:
     extra: ExtraOutputs | None = None
     manifest: Callable[[TrackFolder], Mapping[str, Any]] | None = None
     updated: Callable[[Assessment], AfterUpdate] | None = None
+
+
+def feature_of_result(
+    name: str, title: str, make: Callable[[Assessment], Result], parts: tuple[Part, ...]
+) -> Feature:
+    """A feature that is one answer: out/NAME.tsv, and a section of the report and of the live page.
+
+    Args:
+        title: of the section.
+        make: gives the answer; its notes stand above the table.
+        parts: the parts of a track that the answer hangs on.
+    """
+    file = f"{name}.tsv"
+
+    def files(track: Assessment) -> Mapping[str, bytes]:
+        return {file: make(track).to_tsv().encode()}
+
+    def report(track: Assessment) -> FeatureReport:
+        result = make(track)
+        values = {"rows": excerpt(result.table, _ROWS, file), "notes": result.notes, "title": title}
+        return FeatureReport((ReportPart(name, _HTML, values, title),))
+
+    return Feature((OutputFiles((file,), parts, files),), report)
