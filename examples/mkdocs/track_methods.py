@@ -7,7 +7,8 @@ from typing import Any
 
 import griffe
 
-MAKERS = ("on_loaded", "on_loader", "on_folder")
+#: What makes a method, and the place among its arguments of the function that has the docstring.
+MAKERS = {"on_loaded": 0, "on_graded": 0, "on_loader": 0, "on_folder": 0, "on_track": 1}
 
 
 class TrackMethods(griffe.Extension):
@@ -22,7 +23,7 @@ class TrackMethods(griffe.Extension):
             call = member.is_attribute and member.value
             if isinstance(call, griffe.ExprCall) and str(call.function) in MAKERS:
                 # The argument is the module's name, though the class has one that is spelled the same.
-                function = pkg[f"api.{call.arguments[0]}"]
+                function = pkg[f"api.{call.arguments[MAKERS[str(call.function)]]}"]
                 if function.is_alias:
                     function = function.final_target
                 method = copy.copy(function)
