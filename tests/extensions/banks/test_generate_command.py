@@ -498,7 +498,6 @@ def test_what_is_written_is_graded_and_an_edit_grades_just_that_item_again(
         (["--prompt", "question"], "did you mean 'questions'?"),
         (["--prompt", "mine.toml"], "no such prompt file"),
         (["-o", "elsewhere/items.jsonl"], "would not be a file of this track's bank"),
-        (["--subtopics", "x.tsv"], "does not ask about sub-topics"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(

@@ -491,7 +491,6 @@ def test_models_in_this_process_write_nuggets_and_are_loaded_once(
     ("words", "reason"),
     [
         (["--prompt", "nuggets", "--passages", "3"], "prompt nuggets reads no passages"),
-        (["--prompt", "nuggetizer", "--subtopics", "x.tsv"], "does not ask about sub-topics"),
         (["--prompt", "nuggetiser"], "did you mean 'nuggetizer'?"),
     ],
 )

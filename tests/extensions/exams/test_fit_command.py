@@ -251,10 +251,6 @@ def test_who_and_what_has_no_response_is_left_out_and_said(
     ("arguments", "reason"),
     [
         ([], "-o DIR"),
-        (["-o", "o", "--bounds", "b=1"], "not two numbers"),
-        (["-o", "o", "--bounds", "b"], "a parameter and = needed"),
-        (["-o", "o", "--start", "b=x"], "no number"),
-        (["-o", "o", "--model", "2pl", "--bounds", "c=0,0.1"], "the 2pl fits no c"),
         (["-o", "o", "--depth", "3"], "--depth is for a TRACK"),
     ],
 )
@@ -265,16 +261,6 @@ def test_options_that_cannot_be_are_refused(
     error = capsys.readouterr().err
     assert reason in error
     assert error.count("\n") == 1
-
-
-def test_bounds_starts_and_priors_are_taken_from_the_command_line(matrix: Path, tmp_path: Path) -> None:
-    call = ["exam", "fit", str(matrix), "-o", str(tmp_path / "o"), "--no-plots", "--bounds", "b=-2,2"]
-    assert run([*call, "--start", "b=0.1", "--priors", "--prior", "a=0.1,0.3"]) == 0
-    found = json.loads((tmp_path / "o" / "fit.json").read_text())
-    assert found["bounds"]["b"] == [-2, 2]
-    assert found["start"]["b"] == 0.1
-    assert found["priors"] == {"a": [0.1, 0.3], "b": [0, 2], "c": [2, 5], "theta": [0, 1]}
-    assert found["anchor"] == "prior"
 
 
 def test_priors_are_the_default_and_without_them_it_is_the_published_objective(
@@ -288,18 +274,20 @@ def test_priors_are_the_default_and_without_them_it_is_the_published_objective(
     weak = {"a": [0, 0.5], "b": [0, 2], "c": [2, 5], "theta": [0, 1]}
     assert fit_of()["priors"] == weak
     assert fit_of()["log_likelihood"] == fit_exam(matrix).fit.log_likelihood
-    assert fit_of("--prior", "a=0.1,0.3")["priors"] == {**weak, "a": [0.1, 0.3]}
     published = fit_of("--no-priors")
     assert (published["priors"], published["anchor"]) == ({}, "bounds")
     assert published["log_likelihood"] == fit_exam(matrix, Settings.of("3pl")).fit.log_likelihood
     assert published["log_likelihood"] > fit_of()["log_likelihood"]
-    assert fit_of("--no-priors", "--prior", "a=0.1,0.3")["priors"] == {"a": [0.1, 0.3]}
 
 
 def test_a_fit_that_is_cut_short_exits_with_1(
-    matrix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    matrix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    call = ["exam", "fit", str(matrix), "-o", str(tmp_path / "o"), "--no-plots", "--max-iterations", "1"]
+    whole = Settings.of
+    monkeypatch.setattr(
+        Settings, "of", classmethod(lambda _, name, **more: whole(name, max_iterations=1, **more))
+    )
+    call = ["exam", "fit", str(matrix), "-o", str(tmp_path / "o"), "--no-plots"]
     assert run(call) == 1
     assert "not converged" in capsys.readouterr().err
 

@@ -238,7 +238,7 @@ def test_passages_without_a_text_are_named_and_keep_their_judgment(
         ("слова русские слова", "letters are not Latin"),
         (
             "das ist nicht der Text, den die Leute auf Englisch lesen",
-            "100% of the passages seem to be German",
+            "100% of the passages do not read as English",
         ),
     ],
     ids=["another script", "another language"],

@@ -78,7 +78,8 @@ def test_judgments_of_a_query_that_both_tracks_ask_do_not_tell_what_is_hidden(
     twin = make_learnable(tmp_path / "twin", queries=7)
     with trecexam.open_track(learnable) as track:
         validation = track.learn.cross_validate(source=twin, known=[0.5], top=[3], repeats=1, resamples=0)
-    assert "5 queries ('q0', 'q1', 'q2', ...) of the other track are asked here, too" in validation.notes[0]
+    asked = "5 queries ('q0', 'q1', 'q2', ...) of the other track are asked here, too"
+    assert any(asked in note for note in validation.notes)
     lines = (twin / "qrels.txt").read_text().splitlines(keepends=True)
     (twin / "qrels.txt").write_text("".join(line for line in lines if line.startswith(("q5 ", "q6 "))))
     with trecexam.open_track(learnable) as track:

@@ -39,10 +39,6 @@ def fit(
     components: Path | None,
     groups: Path | None,
     priors: bool,
-    prior: tuple[str, ...],
-    bounds: tuple[str, ...],
-    start: tuple[str, ...],
-    max_iterations: int,
     min_rating: int | None,
     depth: int | None,
     plots: bool,
@@ -64,15 +60,7 @@ def fit(
 
     track = is_track(source)
     where = out_folder(out, source, track=track, what=FOLDER)
-    settings = settings_of(
-        model,
-        track=track,
-        priors=priors,
-        prior=prior,
-        bounds=bounds,
-        start=start,
-        max_iterations=max_iterations,
-    )
+    settings = settings_of(model, track=track, priors=priors)
     more: list[tuple[str, Table]] = []
     remark = None
     if track:
