@@ -42,7 +42,7 @@ from trecexam.line.judged_pool import count_judged_outside
 from trecexam.line.loaded_track import TrackLoaders, of_each
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import lost_grades, refuse_lost_grades
-from trecexam.line.rejected import all_rejected
+from trecexam.line.rejected import all_rejected, all_rejected_of
 from trecexam.line.sheets import Counts
 from trecexam.line.status import joint_status, status_of
 from trecexam.outputs.outputs import Outputs
@@ -52,6 +52,7 @@ from trecexam.outputs.updates import Update
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
+    from trecexam.files.stamps import Rejected
     from trecexam.graders import Grader
     from trecexam.graders.sampling import MeasuredTime
 
@@ -278,7 +279,12 @@ class Track:
             return joint_status(self._loaders)
         return status_of(self._loader)
 
-    rejected = on_loaded(all_rejected)
+    def rejected(self) -> tuple[Rejected, ...]:
+        """What of the track's inputs was not taken, and what has no grade, with file, line and reason."""
+        if self._is_joint:
+            return all_rejected_of(self._loaders.load())
+        return all_rejected(self._loader.load())
+
     judged_outside_pool = on_folder(count_judged_outside)
 
     # Scores and exports.
