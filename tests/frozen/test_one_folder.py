@@ -59,7 +59,7 @@ def test_one_folder_asks_stores_and_scores_what_three_did(tmp_path: Path) -> Non
         assert not missing, name
 
 
-_NAMES = ("nuggets", "umbrela", "rubric")
+_NAMES = ("nuggets", "umbrela", "rubric", *(("support",) if "support" in BUILT_IN else ()))
 
 
 def _counted(rows: list[str]) -> Counter[str]:
