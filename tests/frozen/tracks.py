@@ -225,7 +225,7 @@ def recorded(of: Recorder) -> None:
         of.says("leaderboard", of.track)
     old, new = of.track / "bank.questions.jsonl", of.root / "bank.new.jsonl"
     new.write_text(old.read_text().replace("What of", "And what of", 1))
-    of.says("bank", "diff", old, new, of.track)
+    of.says("bank", "diff", old, new, of.track, "--all")
     of.does("convert", old, of.root / "of-bank.tsv", "--to", "queries")
     of.says(
         "evaluate",
