@@ -48,11 +48,11 @@ from trecexam.features.verification import reproducing, verification
 from trecexam.files.track_lock import TrackLock, holder
 from trecexam.graders.base import identity_digest
 from trecexam.learning.learned_board import learned_leaderboard
-from trecexam.line.cell_order import count_left_out
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grading import Graded, Progress
 from trecexam.line.grading_time import measure_update_time
 from trecexam.line.judged_pool import count_judged_outside
+from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import lost_grades, refuse_lost_grades
 from trecexam.line.measures import left_out_runs
@@ -62,7 +62,7 @@ from trecexam.outputs.outputs import Outputs
 from trecexam.outputs.plotting import plot
 from trecexam.outputs.update import update
 from trecexam.outputs.updates import Update
-from trecexam.track import TrackFolder
+from trecexam.track import TrackFolder, chosen_grader
 
 if TYPE_CHECKING:
     from trecexam.graders import Grader
@@ -70,17 +70,25 @@ if TYPE_CHECKING:
     from trecexam.graders.sampling import MeasuredTime
 
 
-def open_track(root: Path | str, *, grader: Grader | None = None, trust_code: bool = False) -> Track:
+def open_track(
+    root: Path | str,
+    *,
+    grader: Grader | None = None,
+    graders: Mapping[str, Grader] | None = None,
+    trust_code: bool = False,
+) -> Track:
     """The track in folder `root`.
 
     Args:
         grader: a grader of your own in place of the one that trecexam.toml names.
+        graders: of a track that has several, graders of your own in place of those of these names.
         trust_code: run code that trecexam.toml names (`metric = "module:function"`): read it first.
 
     Raises:
         TrecexamError: it is no track folder, or its trecexam.toml is wrong.
     """
-    return Track(TrackFolder.open(root, trust_code=trust_code), grader)
+    folder = TrackFolder.open(root, trust_code=trust_code)
+    return Track(TrackLoaders(folder, grader, graders=graders), chosen_grader.get())
 
 
 @named_as_called
@@ -88,12 +96,28 @@ class Track:
     """One track folder. What is read and computed is kept, so asking twice is cheap.
 
     The methods that read (`leaderboard`, `qrels` ...) use the grades that are in the store and never
-    run a grader; `update` does.
+    run a grader; `update` does. Of a track with several graders, `track["NAME"]` is what one of them says.
     """
 
-    def __init__(self, folder: TrackFolder, grader: Grader | None = None) -> None:
-        self.folder = folder
-        self._loader = TrackLoader(folder, grader)
+    def __init__(self, loaders: TrackLoaders, grader: str | None = None) -> None:
+        """Args: grader: the name of the one that is meant; None for the track as a whole."""
+        self._loaders = loaders
+        self._grader = grader
+        self._loader = loaders.first if grader is None else loaders[grader]
+        self.folder = self._loader.folder
+
+    def __getitem__(self, grader: str) -> Track:
+        """The same track as one of its graders sees it.
+
+        Raises:
+            TrackError: there is no grader of this name.
+        """
+        return Track(self._loaders, grader)
+
+    @property
+    def graders(self) -> tuple[str, ...]:
+        """The names of those who grade it, in the order of trecexam.toml."""
+        return tuple(self._loaders)
 
     def __enter__(self) -> Track:
         return self
@@ -103,7 +127,7 @@ class Track:
 
     def close(self) -> None:
         """Closes the store; also done at the end of a `with` block."""
-        self._loader.close()
+        self._loaders.close()
 
     # Runs, grading, and what there is.
 
@@ -117,7 +141,6 @@ class Track:
         encoding: Callable[[int, int], None] | None = None,
         doing: Callable[[str], None] = lambda stage: None,
         regrade: bool = False,
-        all_cells: bool = False,
     ) -> Update:
         """Grades what has no grade yet and writes `out/`: what `trecexam watch --once` does.
 
@@ -128,7 +151,6 @@ class Track:
             doing: called with what is done next: reading, grading, each output.
             regrade: where the store is gone, cells that were graded once may be graded again by a grader that
                 costs.
-            all_cells: grade the cells that `stop` in [cells] leaves out, too.
 
         Raises:
             LockedError: a daemon is running on this track.
@@ -143,7 +165,6 @@ class Track:
                 encoding=encoding,
                 doing=doing,
                 regrade=regrade,
-                all_cells=all_cells,
             )
 
     def grade(
@@ -203,9 +224,6 @@ class Track:
         """How many cells and passages people rated in place of the grader, and who did."""
         return self._loader.load().override_summary()
 
-    #: The older name of `override_summary`.
-    said = override_summary
-
     def counts(self) -> Counts:
         """The cells of the pool by what became of them."""
         return self._loader.load().counts
@@ -242,7 +260,6 @@ class Track:
                 if track.config.has_judging
                 else {}
             ),
-            **({} if track.config.cells.stop is None else {"left_out": count_left_out(track)}),
             **({"judged_only_passages": track.n_judged_only} if track.config.track.pool_judged else {}),
             "official_judgments": 0 if track.official is None else len(track.official),
             "rejected": len(rejected),
@@ -391,6 +408,6 @@ class Track:
                 done = update(self._loader, progress, stop)
                 return judging.updated(self._loader, done.graded, complete=done.complete, why=done.why)
             # One process writes the store at a time.
-            self._loader.close()
+            self._loaders.close()
             with TrackLoader(folder) as loader:
                 return judging.judge(loader, progress, stop)

@@ -35,7 +35,7 @@ class Daemon:
         settle: seconds a file must be still; None for the track's setting.
         log: takes one line for each thing worth saying.
         progress, encoding: as in `trecexam.outputs.update.update`.
-        regrade, all_cells: as in `trecexam.outputs.update.update`, for the first update that is done.
+        regrade: as in `trecexam.outputs.update.update`, for the first update that is done.
         look_ended: called after each look with why it cannot go on, or ended early; "" where all is done.
     """
 
@@ -49,7 +49,6 @@ class Daemon:
         progress: Callable[[Progress], None] | None = None,
         encoding: Callable[[int, int], None] | None = None,
         regrade: bool = False,
-        all_cells: bool = False,
         look_ended: Callable[[str], None] | None = None,
     ) -> None:
         self.root = root
@@ -59,7 +58,6 @@ class Daemon:
         self.progress = progress
         self.encoding = encoding
         self.regrade = regrade
-        self.all_cells = all_cells
         self.look_ended = look_ended or (lambda reason: None)
         self.updates = 0
         self._stop = threading.Event()
@@ -164,7 +162,7 @@ class Daemon:
         key = (tuple(sorted(stamps.items())), tuple(sorted(waiting)))
         if self._failure is None or self._failure[0] != key or time.monotonic() > self._failure[1] + RETRY:
             try:
-                hold, first = tuple(waiting), {"regrade": self.regrade, "all_cells": self.all_cells}
+                hold, first = tuple(waiting), {"regrade": self.regrade}
                 done = update(
                     loader,
                     self.progress,
@@ -174,7 +172,7 @@ class Daemon:
                     doing=self._is_doing,
                     **first,
                 )
-                self.regrade = self.all_cells = False
+                self.regrade = False
                 if not (done.changed or self._warm):
                     # The first run that is dropped shall not wait for what was there before it.
                     warm_up(loader, self._stop.is_set, hold)

@@ -18,7 +18,7 @@ from trecexam.config import CONFIG_NAME, TrackConfig
 from trecexam.errors import TrecexamError
 from trecexam.features.adding.inputs import bank_files, grades_file, passages_file, qrels_file, queries_file
 from trecexam.features.adding.runs import add_runs
-from trecexam.line.loader import TrackLoader
+from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.measure_names import names_of
 from trecexam.scaffold import Sources, make_track
 from trecexam.scores.evaluate import measure
@@ -138,7 +138,7 @@ def evaluate(
         # Code that the caller's own settings name is the caller's.
         opened = TrackFolder.open(root, trust_code=folder is None or settings is not None)
         paths = add_runs(opened, runs, replace=replace)
-        track = Track(opened, None if isinstance(grader, str) else grader)
+        track = Track(TrackLoaders(opened, None if isinstance(grader, str) else grader))
         board = _graded(track, paths, names, progress, outputs=folder is not None)
     except (ConversionError, TrecexamError) as error:
         _remove(track, scratch)
@@ -154,7 +154,7 @@ def evaluate(
         _remove(None, scratch)
         return Evaluation(board, track)
     # Whoever has the track alone may go on with it.
-    return Evaluation(board, track, weakref.finalize(track, _remove, track._loader, scratch))
+    return Evaluation(board, track, weakref.finalize(track, _remove, track._loaders, scratch))
 
 
 def _graded(
@@ -210,7 +210,7 @@ def _checked(
     return names
 
 
-def _remove(opened: Track | TrackLoader | None, folder: Path) -> None:
+def _remove(opened: Track | TrackLoaders | None, folder: Path) -> None:
     """Closes a track, and removes the folder beneath it."""
     if opened is not None:
         opened.close()

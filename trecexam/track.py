@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextvars import ContextVar
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path, PurePath
@@ -16,6 +17,8 @@ PROMPT_SUFFIXES = (".toml", ".jinja", ".jinja2", ".j2")
 BANK_PATTERNS = ("bank.*jsonl", "bank.*jsonl.gz")
 #: The variable of the environment that trusts the code of tracks, as `--trust-code` does.
 TRUST_CODE = "TRECEXAM_TRUST_CODE"
+#: The grader that the command line chose (`--grader NAME`), where a track has several.
+chosen_grader: ContextVar[str | None] = ContextVar("chosen_grader", default=None)
 #: Files in the drop folder that a copy in progress or an editor leaves behind; they are never read.
 IGNORED_SUFFIXES = (".tmp", ".part", ".partial", ".crdownload", ".swp", ".filepart", "~")
 
@@ -25,12 +28,21 @@ class TrackFolder:
     """The paths of one track. Build it with `TrackFolder.open`.
 
     Attributes:
+        config: its settings; as one of several graders sees it, those that hold for this one.
         trust_code: code that its settings name may run.
+        grader: the name of this one; None where the track has one grader, or the track as a whole is meant.
+        people: the one whose file of people's ratings counts.
+        place: the folder of its files in `out` and in `state`; "" for the first, whose files stay in these.
+        track_config: trecexam.toml as it is, where `config` is what holds for one grader.
     """
 
     root: Path
     config: TrackConfig
     trust_code: bool = False
+    grader: str | None = None
+    people: str = "rubric"
+    place: str = ""
+    track_config: TrackConfig | None = None
 
     @classmethod
     def open(cls, root: Path | str, *, trust_code: bool = False) -> TrackFolder:
@@ -54,16 +66,36 @@ class TrackFolder:
         return self.root / CONFIG_NAME
 
     @property
+    def whole(self) -> TrackConfig:
+        """trecexam.toml as it is, with all graders."""
+        return self.track_config or self.config
+
+    @property
+    def section(self) -> str:
+        """The section of trecexam.toml that says who grades."""
+        return "grader" if self.grader is None else f"graders.{self.grader}"
+
+    @property
     def out(self) -> Path:
+        return self.root / "out" / self.place
+
+    @property
+    def shared_out(self) -> Path:
+        """Where what is of all graders is."""
         return self.root / "out"
 
     @property
     def state(self) -> Path:
+        return self.shared_state / self.place
+
+    @property
+    def shared_state(self) -> Path:
+        """Where what graders share is kept: the store, locks, columns of runs, what models wrote."""
         return self.root / ".trecexam"
 
     @property
     def store_path(self) -> Path:
-        return self.state / "grades.sqlite"
+        return self.shared_state / "grades.sqlite"
 
     @property
     def last_update_path(self) -> Path:
@@ -71,7 +103,7 @@ class TrackFolder:
 
     @property
     def paces_path(self) -> Path:
-        return self.state / "paces.json"
+        return self.shared_state / "paces.json"
 
     @property
     def manifest_path(self) -> Path:
@@ -79,7 +111,7 @@ class TrackFolder:
 
     @property
     def lock_path(self) -> Path:
-        return self.state / "lock"
+        return self.shared_state / "lock"
 
     @property
     def runs(self) -> Path:
@@ -115,8 +147,8 @@ class TrackFolder:
         return self._input_file("recorded", self.config.grader.recorded, section="grader")
 
     def overrides(self) -> Path:
-        """Where people's ratings are, if there are any."""
-        return self.root / "overrides.tsv"
+        """Where people's ratings of what this grader rates are, if there are any."""
+        return self.root / ("overrides.tsv" if self.people == "rubric" else f"overrides.{self.people}.tsv")
 
     def judgments(self) -> Path:
         """Where people's judgments on the scale of [judging] are, if there are any."""

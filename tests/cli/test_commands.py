@@ -286,7 +286,7 @@ def test_init_writes_about_twenty_lines_of_settings_and_config_prints_them_all(
         assert f"\n# {name} = " in short
     whole = out(capsys, "config", made)
     # These count by being there.
-    switches = {"support", "judging"}
+    switches = {"support", "judging", "graders"}
     (made / "trecexam.toml").write_text(whole)
     assert load_config(made / "trecexam.toml").model_dump(exclude_unset=True) == {
         "track": {
@@ -297,7 +297,10 @@ def test_init_writes_about_twenty_lines_of_settings_and_config_prints_them_all(
         },
         "grader": {"name": "embedding"},
     } | {section: {} for section in TrackConfig.model_fields.keys() - {"track", "grader"} - switches}
+    assert "\n# [graders.NAME]\n" in whole
     for section, info in TrackConfig.model_fields.items():
+        if section == "graders":
+            continue
         assert f"\n{'# ' if section in switches else ''}[{section}]\n" in whole
         for name, field in info.annotation.model_fields.items():  # type: ignore[union-attr]
             assert f"{name} = " in whole or f", {name}" in whole

@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from trecexam.config import TrackConfig, load_config, render_config
+from trecexam.config import (
+    NamedGrader,
+    TrackConfig,
+    effective,
+    load_config,
+    render_config,
+    takes_shared_budget,
+)
 from trecexam.errors import ConfigError
 
 
@@ -37,9 +44,10 @@ def test_the_rendered_template_keeps_what_is_set(tmp_path: Path) -> None:
 
 
 def test_every_setting_has_a_description() -> None:
-    for section in TrackConfig.model_fields.values():
-        assert section.annotation is not None
-        assert all(field.description for field in section.annotation.model_fields.values())
+    for name, section in TrackConfig.model_fields.items():
+        annotation = NamedGrader if name == "graders" else section.annotation
+        assert annotation is not None
+        assert all(field.description for field in annotation.model_fields.values())
 
 
 @pytest.mark.parametrize(
@@ -65,17 +73,6 @@ def test_every_setting_has_a_description() -> None:
         ("[grader]\nsoft_width = inf\n", 2, "`grader.soft_width` ="),
         ("[grader]\nsoft_cuts = [0.1, 0.2, 0.3, 0.4, nan]\n", 2, "`grader.soft_cuts` ="),
         ("[cells]\noutputs_every = inf\n", 2, "`cells.outputs_every` ="),
-        ("[cells]\nstop = 6\n", 2, '`cells.stop` = 6: Value error, give "label", or a rating from 1 to 5'),
-        (
-            "[cells]\nstop = 4.0\n",
-            2,
-            '`cells.stop` = 4.0: Value error, give "label", or a rating from 1 to 5',
-        ),
-        (
-            "[cells]\nstop = true\n",
-            2,
-            '`cells.stop` = true: Value error, give "label", or a rating from 1 to 5',
-        ),
         (
             "[grader]\nextra = { day = 2026-01-01 }\n",
             2,
@@ -127,3 +124,108 @@ def test_an_address_that_can_be_none_is_refused_before_anything_is_asked(
 ) -> None:
     with pytest.raises(ConfigError, match=r"`grader\.base_url`: .*give an address such as"):
         load_config(write(tmp_path, f'[grader]\nbase_url = "{address}"\n'))
+
+
+SEVERAL = """
+[track]
+depth = 7
+[grader]
+name = "openai"
+model = "m"
+base_url = "http://localhost:8000/v1"
+price_in = 1.0
+revision = "r"
+budget_tokens = 5
+[scores]
+min_relevant = 2
+[graders.umbrela]
+prompt = "UMBRELA"
+depth = 3
+[graders.mini]
+kind = "rubric"
+model = "n"
+measures = ["nDCG@5"]
+[graders.own]
+kind = "rubric"
+name = "embedding"
+"""
+
+
+def test_each_of_several_graders_has_its_own_settings_then_the_shared_then_those_of_its_kind(
+    tmp_path: Path,
+) -> None:
+    path = write(tmp_path, SEVERAL)
+    config = load_config(path)
+    assert list(config.graders) == ["umbrela", "mini", "own"]
+    of_kind = {"track": {"unit": "response", "depth": 9}, "grader": {"max_new_tokens": 64}}
+    umbrela, mini, own = (effective(config, name, of_kind, path) for name in config.graders)
+    assert umbrela.grader.model_dump(exclude_unset=True) == {
+        "name": "openai",
+        "model": "m",
+        "base_url": "http://localhost:8000/v1",
+        "price_in": 1.0,
+        "revision": "r",
+        "budget_tokens": 5,
+        "prompt": "UMBRELA",
+        "max_new_tokens": 64,
+    }
+    assert (umbrela.track.depth, umbrela.track.unit) == (3, "response")
+    # With a model of its own, it has neither prices nor revision of another one.
+    assert (mini.grader.model, mini.grader.base_url) == ("n", "http://localhost:8000/v1")
+    assert (mini.grader.price_in, mini.grader.revision, mini.grader.budget_tokens) == (None, None, 5)
+    assert (mini.track.depth, mini.scores.measures, mini.scores.min_relevant) == (7, ["nDCG@5"], 2)
+    # With a name of its own, nothing of [grader] holds.
+    assert own.grader.model_dump(exclude_unset=True) == {"name": "embedding", "max_new_tokens": 64}
+    assert [takes_shared_budget(config, name) for name in config.graders] == [True, True, False]
+    for each in (umbrela, mini, own):
+        assert each.graders == {}
+        assert "graders" not in each.model_dump()
+
+
+def test_what_holds_for_one_of_several_graders_must_go_together(tmp_path: Path) -> None:
+    path = write(tmp_path, '[graders.x]\nunit = "response"\npool = "citations"\n')
+    with pytest.raises(ConfigError, match=r"`unit` in \[graders\.x\]: .*no text of a response is graded"):
+        effective(load_config(path), "x", {}, path)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason"),
+    [
+        ('[graders.x]\nprmpt = "a"\n', 2, "unknown setting `graders.x.prmpt`; did you mean `prompt`?"),
+        ("[graders.x]\ntruncate = 3\n", 2, "unknown setting `graders.x.truncate`"),
+        ("[graders]\nx = 3\n", 2, "`graders.x` = 3"),
+        ("graders.x.depth = 0\n", 1, "`graders.x.depth` = 0"),
+        ("[graders.X]\n", 1, "a name has up to 32 of a-z, 0-9 and -, and begins with a letter"),
+        ("[graders.plots]\n", 1, "out/plots/ is taken"),
+        ("[graders.x]\nkey_env = 'sk-abc'\n", 2, "`graders.x.key_env`: Value error, give the name of an"),
+        *(
+            (f"[{section}]\n{key} = {value}\n[graders.x]\n", 2, f"`{section}.{key}` is of one grader")
+            for section, key, value in (
+                ("grader", "prompt", "'UMBRELA'"),
+                ("grader", "recorded", "'x'"),
+                ("grader", "metric", "'f1'"),
+                ("grader", "cut_points", "[0.1, 0.2, 0.3, 0.4, 0.5]"),
+                ("scores", "measures", "['nDCG@10']"),
+                ("scores", "min_rating", "3"),
+                ("scores", "label", "'count'"),
+                ("track", "unit", "'response'"),
+                ("track", "pool", "'both'"),
+            )
+        ),
+    ],
+)
+def test_a_wrong_setting_of_several_graders_is_named_with_its_line(
+    tmp_path: Path, text: str, line: int, reason: str
+) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(path)
+    assert caught.value.line == line
+    assert reason in str(caught.value)
+
+
+def test_what_is_rendered_of_several_graders_means_the_same(tmp_path: Path) -> None:
+    config = load_config(write(tmp_path, SEVERAL))
+    for full in (True, False):
+        text = render_config(config.model_dump(exclude_unset=True), full=full)
+        assert load_config(write(tmp_path, text)).graders == config.graders

@@ -162,23 +162,6 @@ def test_what_a_grader_says_of_itself_is_in_its_traits() -> None:
     assert traits.cut_texts() == 3
 
 
-def test_attributes_of_graders_are_understood_under_their_former_names() -> None:
-    class Older(Plain):
-        asks = frozenset({"nugget"})
-        told_query = True
-        scores: Mapping[str, Any] = {"min_rating": 3}
-        said_by = ("a model", "a prompt")
-
-    traits = traits_of(Older())
-    assert (traits.item_kinds, traits.needs_query_text) == ({"nugget"}, True)
-    assert (traits.score_settings, traits.model_and_prompt()) == ({"min_rating": 3}, ("a model", "a prompt"))
-
-    class Both(Older):
-        item_kinds = frozenset({"question"})
-
-    assert traits_of(Both()).item_kinds == {"question"}
-
-
 def test_the_name_of_a_recordings_prompt_is_no_prompt(tmp_path: Path) -> None:
     path = graded_pool(tmp_path / "g.jsonl", [grading("m", "p", 4)])
     traits = traits_of(RecordedGrader(path, "m", "p"))

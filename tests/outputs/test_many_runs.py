@@ -42,13 +42,13 @@ from trecexam.outputs.outputs import Outputs
 write = Outputs.write
 
 
-def interrupted(self, track, rejected, usage, partial, stop, doing):
+def interrupted(self, track, rejected, usage, stop, doing, *, complete):
     def telling(stage):
         doing(stage)
         if stage == sys.argv[2]:
             os.kill(os.getpid(), signal.SIGINT)
 
-    return write(self, track, rejected, usage, partial, stop, telling)
+    return write(self, track, rejected, usage, stop, telling, complete=complete)
 
 
 Outputs.write = interrupted

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -168,7 +167,6 @@ def leaderboard(
     from trecexam.features.leaderboard.differences import differences
     from trecexam.features.leaderboard.joined import JoinedLeaderboards, names_of_tracks
     from trecexam.features.leaderboard.overall import overall_leaderboard
-    from trecexam.line.cell_order import count_left_out
     from trecexam.line.evaluation import leaderboard as leaderboard_of
     from trecexam.line.loader import opened as opened_loader
     from trecexam.scores.measures import short_names
@@ -187,9 +185,7 @@ def leaderboard(
         human_ratings = NOBODY if official else loaded.override_summary()
         if not official:
             show.human(loaded)
-            # What is left out on purpose is among the cautions.
-            missing = loaded.counts.missing - count_left_out(loaded)
-            show.missing(dataclasses.replace(loaded.counts, missing=missing), loaded.folder.root)
+            show.missing(loaded.counts, loaded.folder.root)
     boards = {}
     for name, folder in names_of_tracks(others).items():
         with opened_loader(folder) as loader:

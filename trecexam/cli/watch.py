@@ -36,11 +36,6 @@ from trecexam.cli.working import show_grading_estimate
     "terminal is asked.",
 )
 @click.option(
-    "--all-cells",
-    is_flag=True,
-    help="Grade the cells that `stop` in [cells] leaves out, too: those that are missing now.",
-)
-@click.option(
     "--poll", is_flag=True, help="Look every few seconds; use no file events (network file systems)."
 )
 @click.option(
@@ -56,7 +51,6 @@ def watch(
     estimate: bool,
     retry_errors: bool,
     regrade: bool,
-    all_cells: bool,
     poll: bool,
     settle: float | None,
     as_json: bool,
@@ -82,7 +76,7 @@ def watch(
             click.echo(f"{opened.forget_errors():,} errors forgotten, to be asked about again", err=True)
     regrade = regrade or _may_regrade(track)
     if once:
-        return _once(track, regrade=regrade, all_cells=all_cells)
+        return _once(track, regrade=regrade)
     with show.grading("encoding", "encoded", "passages") as encoding, show.grading() as progress:
         daemon = Daemon(
             track,
@@ -92,7 +86,6 @@ def watch(
             progress=progress,
             encoding=show.steps(encoding),
             regrade=regrade,
-            all_cells=all_cells,
         )
         with signals(daemon.stop, lambda: daemon.doing) as caught:
             daemon.run()
@@ -123,7 +116,7 @@ def _may_regrade(root: Path) -> bool:
     )
 
 
-def _once(root: Path, *, regrade: bool, all_cells: bool) -> int:
+def _once(root: Path, *, regrade: bool) -> int:
     from trecexam.daemon import describe
     from trecexam.track import settings_caution
 
@@ -141,7 +134,6 @@ def _once(root: Path, *, regrade: bool, all_cells: bool) -> int:
             encoding=show.steps(encoding),
             doing=stages.append,
             regrade=regrade,
-            all_cells=all_cells,
         )
     if caution := settings_caution(track.folder):
         click.echo(caution, err=True)

@@ -1,17 +1,14 @@
 """trecexam.toml -> `TrackConfig`: every setting with its unit and default."""
 
 from trecexam.config.exams import ExamSection
-from trecexam.config.file import load_config, render_config
+from trecexam.config.file import line_of_setting, load_config, render_config
 from trecexam.config.graders import GraderSection, SupportSection
 from trecexam.config.language_models import GeneratorSection, LanguageModelSection
+from trecexam.config.named_grader import NamedGrader
 from trecexam.config.ray import RaySection
-from trecexam.config.sections import (
-    CONFIG_NAME,
-    ScoresSection,
-    TrackConfig,
-    TrackSection,
-    UnparsedPolicy,
-)
+from trecexam.config.sections import ScoresSection, TrackSection, UnparsedPolicy
+from trecexam.config.several import effective, takes_shared_budget
+from trecexam.config.track_config import CONFIG_NAME, TrackConfig
 
 __all__ = [
     "CONFIG_NAME",
@@ -19,12 +16,16 @@ __all__ = [
     "GeneratorSection",
     "GraderSection",
     "LanguageModelSection",
+    "NamedGrader",
     "RaySection",
     "ScoresSection",
     "SupportSection",
     "TrackConfig",
     "TrackSection",
     "UnparsedPolicy",
+    "effective",
+    "line_of_setting",
     "load_config",
     "render_config",
+    "takes_shared_budget",
 ]

@@ -7,7 +7,7 @@ import io
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,10 @@ from converters.errors import ConversionError
 from converters.lines import open_input
 from trecexam.config.graders import GraderSection
 from trecexam.config.language_models import LanguageModelSection
-from trecexam.config.sections import CONFIG_NAME, TrackConfig
+from trecexam.config.named_grader import NamedGrader
+from trecexam.config.sections import ScoresSection, TrackSection
+from trecexam.config.several import check_several
+from trecexam.config.track_config import CONFIG_NAME, TrackConfig
 from trecexam.errors import ConfigError
 
 #: What a newcomer may want to set, beside what `init` was given.
@@ -59,21 +62,33 @@ def load_config(path: Path) -> TrackConfig:
     except ConversionError as error:
         raise ConfigError(error.reason, path=path) from None
     try:
-        return TrackConfig.model_validate(data)
+        config = TrackConfig.model_validate(data)
     except ValidationError as error:
         raise _explain(error, path, text) from None
+    if wrong := check_several(config):
+        location, reason = wrong
+        raise ConfigError(reason, path=path, line=_line_of(text, location))
+    return config
+
+
+def line_of_setting(path: Path, *location: str) -> int | None:
+    """The line of trecexam.toml on which a section or a setting stands; None where it is not found."""
+    try:
+        with io.TextIOWrapper(open_input(path), encoding="utf-8") as file:
+            return _line_of(file.read(), location)
+    except (OSError, UnicodeDecodeError, ConversionError):
+        return None
 
 
 def _explain(error: ValidationError, path: Path, text: str) -> ConfigError:
     first = error.errors()[0]
     location = [str(part) for part in first["loc"]]
+    # Of [graders.NAME] a key is the third part; what comes behind a key is a place in its value.
+    location = location[: 3 if location[0] == "graders" else 2]
     line = _line_of(text, location)
-    name = location[-1] if len(location) == 1 else f"{location[0]}.{location[1]}"
+    name = ".".join(location)
     if first["type"] == "extra_forbidden":
-        section = TrackConfig if len(location) == 1 else TrackConfig.model_fields[location[0]].annotation
-        assert isinstance(section, type)
-        assert issubclass(section, BaseModel)
-        known = list(section.model_fields)
+        known = list(_section(location).model_fields)
         near = difflib.get_close_matches(location[-1], known, n=1, cutoff=0.5)
         what = "section" if len(location) == 1 else "setting"
         hint = f"did you mean `{near[0]}`?" if near else f"known here: {', '.join(known)}"
@@ -83,22 +98,31 @@ def _explain(error: ValidationError, path: Path, text: str) -> ConfigError:
     return ConfigError(f"`{name}`{value}: {first['msg']}", path=path, line=line)
 
 
-def _line_of(text: str, location: list[str]) -> int | None:
-    """The line on which a key stands, found by eye: tomllib keeps no positions."""
-    section = None
+def _section(location: Sequence[str]) -> type[BaseModel]:
+    """What has the last key of a place."""
+    if len(location) == 1:
+        return TrackConfig
+    if len(location) > 2:
+        return NamedGrader
+    section = TrackConfig.model_fields[location[0]].annotation
+    assert isinstance(section, type)
+    assert issubclass(section, BaseModel)
+    return section
+
+
+def _line_of(text: str, location: Sequence[str]) -> int | None:
+    """The line on which a section or a key stands, found by eye: tomllib keeps no positions."""
+    whole, above = ".".join(location), ".".join(location[:-1])
+    section = ""
     for number, line in enumerate(text.splitlines(), 1):
         header = re.match(r"\s*\[+\s*([^\]]+?)\s*\]+", line)
         if header:
-            section = header[1].strip("\"'")
-            if len(location) == 1 and section == location[0]:
+            section = re.sub(r"[\"'\s]", "", header[1])
+            if section == whole:
                 return number
             continue
         key = re.match(r"\s*[\"']?([\w.-]+)[\"']?\s*=", line)
-        if key and (
-            (len(location) == 1 and section is None and key[1] == location[0])
-            or (len(location) > 1 and section == location[0] and key[1] == location[1])
-            or (section is None and key[1] == ".".join(location[:2]))
-        ):
+        if key and (f"{section}.{key[1]}" if section else key[1]) in (whole, above):
             return number
     return None
 
@@ -120,10 +144,11 @@ def render_config(values: Mapping[str, Mapping[str, Any]], *, full: bool = True)
     ]
     if not full:
         lines.append("# There are more: `trecexam config TRACK` prints all, and what each does.")
-    for section, info in TrackConfig.model_fields.items():
-        model, given = info.annotation, values.get(section, {})
-        assert isinstance(model, type)
-        assert issubclass(model, BaseModel)
+    for section in TrackConfig.model_fields:
+        if section == "graders":
+            lines += _several(values.get(section, {}), full=full)
+            continue
+        model, given = _section([section, ""]), values.get(section, {})
         shared = _as_in_grader(model) if full else []
         keys = [key for key in model.model_fields if full or key in given or key in _FIRST.get(section, ())]
         if keys:
@@ -142,6 +167,31 @@ def render_config(values: Mapping[str, Mapping[str, Any]], *, full: bool = True)
         if shared:
             lines.append(f"# As in [grader]: {', '.join(shared)}.")
     return "\n".join(lines) + "\n"
+
+
+def _several(graders: Mapping[str, Mapping[str, Any]], *, full: bool) -> Iterator[str]:
+    """The sections of several graders; in full what they may have beside [track], [grader], [scores]."""
+    others = (GraderSection, ScoresSection, TrackSection)
+    own = [key for key in NamedGrader.model_fields if key == "runs" or _is_own(key, others)]
+    if full:
+        yield ""
+        yield "# [graders.NAME]"
+        yield "# Several graders in one track: a section for each, with what differs from [track], [grader]"
+        yield "# and [scores]. It has the settings of [grader] and [scores]; bank, qrels, depth, pool, unit,"
+        yield "# official_leaderboard and pool_judged of [track]; and these:"
+    for key in own if full else ():
+        field = NamedGrader.model_fields[key]
+        default = (field.examples or [""])[0] if field.default is None else field.default
+        yield f"# {field.description}"
+        yield f"# {key} = {_toml(default)}"
+    for name, given in graders.items():
+        yield ""
+        yield f"[graders.{name}]"
+        yield from (f"{key} = {_toml(value)}" for key, value in given.items())
+
+
+def _is_own(key: str, others: Sequence[type[BaseModel]]) -> bool:
+    return not any(key in section.model_fields for section in others)
 
 
 def _as_in_grader(section: type[BaseModel]) -> list[str]:

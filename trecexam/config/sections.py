@@ -1,9 +1,7 @@
-"""trecexam.toml -> TrackConfig. Every field has its unit and default here; `init` writes them out."""
+"""Sections of trecexam.toml: every field has its unit and default here; `init` writes them out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import (
@@ -14,14 +12,8 @@ from pydantic import (
     model_serializer,
 )
 
-from trecexam.config.exams import ExamSection
-from trecexam.config.graders import GraderSection, SupportSection
-from trecexam.config.judging import JudgingSection
-from trecexam.config.language_models import GeneratorSection, Section, without_usual
-from trecexam.config.ray import RaySection
-from trecexam.errors import ConfigError
+from trecexam.config.language_models import Section, without_usual
 
-CONFIG_NAME = "trecexam.toml"
 UnparsedPolicy = Literal["zero", "skip", "seed"]
 
 
@@ -161,7 +153,7 @@ class WatchSection(Section):
 
 
 class CellsSection(Section):
-    """In which order cells are graded, and which are left out. Without effect on any answer."""
+    """In which order cells are graded. Does not change any answer."""
 
     order: Literal["useful", "bank"] | None = Field(
         None,
@@ -170,27 +162,12 @@ class CellsSection(Section):
         'runs, on their most promising items; "bank" goes by query, passage and item. Unset: useful where a '
         "language model is asked.",
     )
-    stop: Literal["label", 1, 2, 3, 4, 5] | None = Field(
-        None,
-        examples=["label"],
-        description='Cells to leave out: "label" those that cannot change their passage\'s label any more, '
-        "a rating (4) those of passages whose label has reached it. Take it away, or `watch --all-cells`, "
-        "to have them graded. Measures on items (Cover) need all. Not for erag and ragval.",
-    )
     outputs_every: float = Field(
         60.0,
         gt=0,
         description="Seconds between outputs along the way, marked as partial, where the order is useful. "
         "They take a twentieth of the time at most.",
     )
-
-    @field_validator("stop", mode="before")
-    @classmethod
-    def _label_or_rating(cls, value: object) -> object:
-        # 4.0 and true would be taken for 4 and 1.
-        if value not in (None, "label") and (type(value) is not int or value not in range(1, 6)):
-            raise ValueError('give "label", or a rating from 1 to 5')
-        return value
 
 
 class LearnSection(Section):
@@ -221,90 +198,3 @@ class ReportPageSection(Section):
     )
     title: str = Field("Evaluation report", description="What stands at the head of the report.")
     baseline: str | None = Field(None, description="The run that the report compares all others with.")
-
-
-class TrackConfig(Section):
-    """A whole trecexam.toml."""
-
-    track: TrackSection = TrackSection()  # type: ignore[call-arg]
-    grader: GraderSection = GraderSection()  # type: ignore[call-arg]
-    ray: RaySection = RaySection()  # type: ignore[call-arg]
-    scores: ScoresSection = ScoresSection()  # type: ignore[call-arg]
-    report: ReportPageSection = ReportPageSection()  # type: ignore[call-arg]
-    cells: CellsSection = CellsSection()  # type: ignore[call-arg]
-    watch: WatchSection = WatchSection()  # type: ignore[call-arg]
-    learn: LearnSection = LearnSection()  # type: ignore[call-arg]
-    generator: GeneratorSection = GeneratorSection()  # type: ignore[call-arg]
-    exam: ExamSection = ExamSection()  # type: ignore[call-arg]
-    support: SupportSection = SupportSection()  # type: ignore[call-arg]
-    judging: JudgingSection = JudgingSection()  # type: ignore[call-arg]
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        values: dict[str, Any] = serialize(self)
-        if not self.grades_support:
-            values.pop("support", None)
-        if not self.has_judging:
-            values.pop("judging", None)
-        return values
-
-    @property
-    def grades_support(self) -> bool:
-        """Whether updates grade support, too: the section is there, be it empty."""
-        return "support" in self.model_fields_set
-
-    @property
-    def has_judging(self) -> bool:
-        """Whether there is a section [judging], be it empty."""
-        return "judging" in self.model_fields_set
-
-    def suited(self, scores: Mapping[str, Any]) -> TrackConfig:
-        """With these settings of [scores], but for those that trecexam.toml sets."""
-        new = {key: value for key, value in scores.items() if key not in self.scores.model_fields_set}
-        return self.model_copy(update={"scores": self.scores.model_copy(update=new)}) if new else self
-
-    def on_scale(self, max_rating: int, min_rating: int, path: Path) -> TrackConfig:
-        """These settings for grades of 0..`max_rating`; `min_rating` is the default on that scale.
-
-        Raises:
-            ConfigError: a min_rating is set that no grade can reach, or a `stop` that goes with no label.
-        """
-        stop = self.cells.stop
-        if isinstance(stop, int) and (self.scores.label == "count" or stop > max_rating):
-            why = f"the grader rates 0..{max_rating}" if stop > max_rating else 'labels "count" items'
-            raise ConfigError(f'`cells.stop` = {stop}: {why}; set "label", or leave it out', path=path)
-        if "min_rating" not in self.scores.model_fields_set:
-            scores = self.scores.model_copy(update={"min_rating": min_rating})
-            return self.model_copy(update={"scores": scores})
-        if self.scores.min_rating > max_rating:
-            raise ConfigError(
-                f"`scores.min_rating` = {self.scores.min_rating}: the grader's prompt rates 0..{max_rating}; "
-                f"set {min_rating}, or leave it out",
-                path=path,
-            )
-        return self
-
-    def measures(self) -> list[str]:
-        """The rubric measures, in leaderboard order."""
-        if self.scores.measures is not None:
-            return list(dict.fromkeys(self.scores.measures))
-        k, t = self.track.depth, self.scores.min_rating
-        rel = 1 if self.scores.label == "count" else t
-        # Those that do not depend on the pool come first: the first one orders the runs.
-        return [
-            f"P(rel={rel})@{k}",
-            *([f"ECover(rel={t})@{k}"] if self.scores.label == "expected" else []),
-            f"Cover(rel={t})@{k}",
-            f"nDCG@{k}",
-            f"AP(rel={rel})",
-            f"nCover(rel={t})@{k}",
-            # ndeval computes its measures down to rank 20 only.
-            f"alpha_nDCG@{min(k, 20)}",
-        ]
-
-    def official_measures(self) -> list[str]:
-        """The measures that the official judgments are evaluated with."""
-        if self.scores.official_measures is not None:
-            return list(dict.fromkeys(self.scores.official_measures))
-        rel = f"(rel={self.scores.min_relevant})" if "min_relevant" in self.scores.model_fields_set else ""
-        return ["nDCG@10", f"AP{rel}", f"P{rel}@{self.track.depth}"]

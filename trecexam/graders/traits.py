@@ -9,14 +9,6 @@ from typing import Any, Literal, Protocol
 from converters.records import Item
 from trecexam.graders.base import ITEM_KINDS, Cell, Estimate, Grader, Scale, Usage
 
-#: Attributes that had other names once: graders of users' own may have them still.
-_FORMER_NAMES = {
-    "item_kinds": "asks",
-    "needs_query_text": "told_query",
-    "score_settings": "scores",
-    "model_and_prompt": "said_by",
-}
-
 #: (model, prompt) as people know them; None for what has no name.
 Names = tuple[str | None, str | None]
 
@@ -84,37 +76,29 @@ class GraderTraits:
 def traits_of(grader: Grader) -> GraderTraits:
     """What a grader says of itself now, and the default of all that it does not say.
 
-    A grader whose work another one does has that one's as `traits`. The former names of attributes are
-    understood: `asks` (now `item_kinds`), `told_query` (`needs_query_text`), `scores` (`score_settings`) and
-    `said_by` (`model_and_prompt`).
+    A grader whose work another one does has that one's as `traits`.
     """
     own = getattr(grader, "traits", None)
     if isinstance(own, GraderTraits):
         return own
-    prompt = _attribute(grader, "prompt", None)
+    prompt = getattr(grader, "prompt", None)
     return GraderTraits(
-        item_kinds=frozenset(_attribute(grader, "item_kinds", ITEM_KINDS)),
-        needs_query_text=_attribute(grader, "needs_query_text", False),
-        scale=_attribute(grader, "scale", Scale()),
-        score_settings=_attribute(grader, "score_settings", {}),
-        model_and_prompt=lambda: _attribute(grader, "model_and_prompt", None),
-        meter=_attribute(grader, "meter", None),
-        estimate=_attribute(grader, "estimate", None),
-        read=_attribute(grader, "read", None),
-        free_text=_attribute(grader, "free_text", None),
-        probabilities=_attribute(grader, "probabilities", None),
-        cosines=_attribute(grader, "cosines", None),
-        label=_attribute(grader, "label", None),
+        item_kinds=frozenset(getattr(grader, "item_kinds", ITEM_KINDS)),
+        needs_query_text=getattr(grader, "needs_query_text", False),
+        scale=getattr(grader, "scale", Scale()),
+        score_settings=getattr(grader, "score_settings", {}),
+        model_and_prompt=lambda: getattr(grader, "model_and_prompt", None),
+        meter=getattr(grader, "meter", None),
+        estimate=getattr(grader, "estimate", None),
+        read=getattr(grader, "read", None),
+        free_text=getattr(grader, "free_text", None),
+        probabilities=getattr(grader, "probabilities", None),
+        cosines=getattr(grader, "cosines", None),
+        label=getattr(grader, "label", None),
         # Of a recording it is the prompt's name.
         prompt=prompt if callable(prompt) else None,
-        cut_texts=lambda: _attribute(grader, "cut", 0),
-        known_passages=_attribute(grader, "known_passages", None),
-        cells_share=_attribute(grader, "cells_share", None),
-        environment=lambda: _attribute(grader, "environment", None),
+        cut_texts=lambda: getattr(grader, "cut", 0),
+        known_passages=getattr(grader, "known_passages", None),
+        cells_share=getattr(grader, "cells_share", None),
+        environment=lambda: getattr(grader, "environment", None),
     )
-
-
-def _attribute(grader: Grader, name: str, default: Any) -> Any:
-    """An attribute by its name, else by its former name, else the default."""
-    former = _FORMER_NAMES.get(name)
-    return getattr(grader, name, default if former is None else getattr(grader, former, default))

@@ -206,7 +206,13 @@ def _gathered(
     grades: bool,
 ) -> list[Gathered]:
     return [
-        gather(track, TrackVectors(track.folder.state, encoder), official, grades=grades, progress=progress)
+        gather(
+            track,
+            TrackVectors(track.folder.shared_state, encoder),
+            official,
+            grades=grades,
+            progress=progress,
+        )
         for track, official in pools
     ]
 

@@ -38,7 +38,7 @@ def promising_places(
     if track.counts.missing < WORTH_ENCODING or nothing_to_order:
         return item_places(track)
     try:
-        vectors = TrackVectors(track.folder.state, encoder or track_encoder(track))
+        vectors = TrackVectors(track.folder.shared_state, encoder or track_encoder(track))
         texts = {
             query_id: [track.texts.get(doc_id, "") for doc_id in sheet.doc_ids]
             for query_id, sheet in track.sheets.items()

@@ -14,8 +14,8 @@ from trecexam.files.stamps import Rejected
 from trecexam.graders import Grader
 from trecexam.graders.base import identity_json
 from trecexam.graders.traits import GraderTraits, traits_of
-from trecexam.line.default_measures import default_measures
 from trecexam.line.derived import DerivedValues
+from trecexam.line.kind import Kind, MeasureFacts
 from trecexam.line.overrides import Overrides
 from trecexam.line.pool import PooledQuery
 from trecexam.line.sheets import Counts, Sheet, count_cells
@@ -44,7 +44,9 @@ class Assessment(TrackInputs):
     A later one shares every part that did not change with those before it.
 
     Attributes:
-        folder: where the track is.
+        name: of the grader in the track.
+        kind: what it grades.
+        folder: where the track is, and its own files are.
         config: its settings, on the scale of its grader.
         grader: who answers; nothing here runs it.
         depth: how many ranks of each run are pooled.
@@ -64,6 +66,8 @@ class Assessment(TrackInputs):
             the setting `unit` has whole responses alone.
     """
 
+    name: str
+    kind: Kind
     folder: TrackFolder
     config: TrackConfig
     grader: Grader
@@ -138,10 +142,10 @@ class Assessment(TrackInputs):
 
     @cached_property
     def measures(self) -> tuple[str, ...]:
-        """The measures on rubric ratings that hold where none are named, see `default_measures`."""
+        """The measures on rubric ratings that hold where none are named, see `Kind.measures`."""
         only = bool(self.runs) and self.generated.issuperset(self.runs)
         best = self.traits.scale.max_rating
-        return default_measures(self.config, self.bank, responses_only=only, max_rating=best)
+        return self.kind.measures(MeasureFacts(self.config, self.bank, only, best))
 
     @cached_property
     def counts(self) -> Counts:

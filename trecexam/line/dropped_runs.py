@@ -56,15 +56,21 @@ class DroppedRuns:
 
     Attributes:
         whole_answers: whether the track's grader judges whole answers, which come with their texts.
-        columns: those of large runs.
+        reading: the kind of reading by which its files are known in the cache.
     """
 
-    def __init__(self, folder: TrackFolder, files: FileCache, *, whole_answers: bool) -> None:
+    def __init__(
+        self, folder: TrackFolder, files: FileCache, columns: RunColumns, *, whole_answers: bool
+    ) -> None:
+        """Args: columns: those of large runs."""
         self.folder = folder
         self.whole_answers = whole_answers
+        settings = folder.config.track
+        #: What of a response counts is not the same for all graders.
+        self.reading = f"run {settings.pool} {settings.unit} {settings.truncate} {whole_answers}"
         self._files = files
+        self._columns = columns
         self._prompts: dict[str, str] = {}
-        self.columns = RunColumns(folder.state / "runs", write=False)
 
     def read(
         self,
@@ -88,7 +94,7 @@ class DroppedRuns:
             whole=self.whole_answers,
             words=settings.truncate,
             strict=settings.strict,
-            read_run=self.columns.read,
+            read_run=self._read_run,
         )
         texts = hashlib.sha256(json.dumps(sorted(query_texts.items())).encode()).hexdigest()
         runs: dict[Path, Run] = {}
@@ -99,19 +105,21 @@ class DroppedRuns:
         generated: set[Path] = set()
         left_out: dict[tuple[str, ...], list[Path]] = {}
         incomplete: list[str] = []
+        tags: dict[Path, str] = {}
         for path in self.folder.run_files():
-            if path in hold and not self._files.has("run", path):
+            if path in hold and not self._files.has(self.reading, path):
                 continue
             shown = self.folder.shown(path)
             try:
                 dangling = dangling_link(path)
                 if dangling:
                     raise ConversionError(path, None, dangling)
-                dropped = self._files.get("run", path, read, frozen=path in hold)
+                dropped = self._files.get(self.reading, path, read, frozen=path in hold)
                 self._check(path, dropped, own)
             except ConversionError as error:
                 rejected.append(Rejected(shown, error.line, error.reason, "file"))
                 continue
+            tags[path] = dropped.run.name
             rejected += (Rejected(shown, error.line, error.reason, error.lost) for error in dropped.refused)
             if dropped.answers:
                 rejected += not_judged(shown, dropped.answers, bank)
@@ -136,13 +144,15 @@ class DroppedRuns:
                 )
                 incomplete.append(located(shown, None, reason))
             known_by = texts if dropped.by_prompt else ""
-            contents[path] = RunContent(path, self._files.stamp_of("run", path), known_by)
+            contents[path] = RunContent(path, self._files.stamp_of(self.reading, path), known_by)
             own.update(dropped.texts)
             if dropped.generated:
                 generated.add(path)
             if dropped.responses:
                 responses[path] = tuple(row for row in dropped.responses if row.query_id in bank.items)
-        names = name_runs({path: run.name for path, run in runs.items()}, self.folder.runs)
+        # Of several graders each may take other runs, and a run has one name: that among all there are.
+        named = runs.keys() if self.folder.grader is None else tags.keys()
+        names = name_runs({path: tags[path] for path in named}, self.folder.runs)
         files = {names[path]: path for path in sorted(runs, key=names.__getitem__)}
         return TakenRuns(
             {name: runs[path].renamed(name) for name, path in files.items()},
@@ -155,9 +165,17 @@ class DroppedRuns:
             (*incomplete, *self._left_out(left_out, runs), *self._twice(runs)),
         )
 
+    def stamp_of(self, path: Path) -> Stamp | None:
+        """The stamp of a file when it was read; None where it was not."""
+        return self._files.stamp_of(self.reading, path) if self._files.has(self.reading, path) else None
+
+    def _read_run(self, path: Path) -> Run:
+        """A run that is no response: the same for all graders."""
+        return self._files.get("ranked run", path, self._columns.read)
+
     def forget_missing(self) -> None:
         """Removes what is kept on disk of files that are gone."""
-        self.columns.forget(but=set(self.folder.run_files()))
+        self._columns.forget(but=set(self.folder.run_files()))
 
     def _check(self, path: Path, dropped: Dropped, own: Mapping[str, str]) -> None:
         if any(own.get(doc_id, text) != text for doc_id, text in dropped.texts.items()):
@@ -216,7 +234,7 @@ class DroppedRuns:
         """Has responses that name their query by its text read again when those texts change."""
         if self._prompts != query_texts:
             self._prompts = dict(query_texts)
-            self._files.forget("run", lambda value: not getattr(value, "by_prompt", True))
+            self._files.forget(self.reading, lambda value: not getattr(value, "by_prompt", True))
 
 
 def _unknown(run: Run, bank: Bank) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, takewhile
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ from trecexam.graders.base import (
 )
 from trecexam.graders.traits import UsageMeter, traits_of
 from trecexam.line.assessment import Assessment
-from trecexam.line.cell_order import ItemPlaces, UsefulCells, is_useful, missing_rows
+from trecexam.line.cell_order import ItemPlaces, is_useful, missing_rows, useful_cells
 from trecexam.line.paces import paced_time, remember_pace
 from trecexam.line.sheets import CODES, MISSING
 from trecexam.line.store import GradeRow, GradeStore
@@ -111,28 +111,24 @@ class Grading:
         stop: Callable[[], bool] | None = None,
         only: Mapping[str, Collection[str]] | None = None,
         places: ItemPlaces | None = None,
-        *,
-        all_cells: bool = False,
     ) -> Graded:
         """Grades the cells that have no grade yet, committing batch by batch.
 
-        The most useful ones come first where `is_useful` says so, and `stop` in [cells] leaves some out.
+        The most useful ones come first where `is_useful` says so.
 
         Args:
             progress: called after each batch.
             stop: asked between batches; when it says True, grading ends after the batch in hand. Requests
                 that are on their way to a server get `LAST_ANSWERS` seconds.
             only: query_id -> the doc_ids whose cells are meant; None for all.
-            places: which items are most promising for which passage, see `UsefulCells`.
-            all_cells: leaves out none.
+            places: which items are most promising for which passage, see `useful_cells`.
 
         Raises:
             GraderError: the grader cannot go on; what it graded is stored.
         """
         total = track.counts.missing if only is None else count_missing(track, only)
-        ordered = self._ordered(track, only, places, all_cells=all_cells) if total else None
-        missing = missing_cells(track, only) if ordered is None else ordered
-        return self.run_cells(missing, total, progress, stop, ordered)
+        missing = useful_cells(track, only, places) if is_useful(track) else missing_cells(track, only)
+        return self.run_cells(missing, total, progress, stop)
 
     def run_cells(
         self,
@@ -140,25 +136,14 @@ class Grading:
         total: int,
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
-        ordered: UsefulCells | None = None,
     ) -> Graded:
-        """As `run`, of these cells, of which there are `total`.
-
-        Args:
-            ordered: they are these, which are told what was graded.
-        """
+        """As `run`, of these cells, of which there are `total`."""
         graded, complete, why = 0, True, ""
         cut_texts = traits_of(self._grader).cut_texts
         cut_before = cut_texts()
         self._used = Usage()
         if not total:
             return Graded(0)
-        cells = iter(missing)
-        first = next(cells, None)
-        if first is None:
-            # All that is missing is left out: no model is loaded for it, and no server asked.
-            return Graded(0)
-        missing = chain((first,), cells)
         meter = self._meter()
         ends = float("inf")
         if meter is not None:
@@ -169,9 +154,6 @@ class Grading:
             for batch in batches:
                 if batch:
                     self._record(batch)
-                    if ordered is not None:
-                        ordered.note(batch)
-                        total = len(ordered)
                     graded += len(batch)
                     self._note_usage(meter)
                     # Waiting for a server that is gone counts for no pace.
@@ -201,18 +183,6 @@ class Grading:
                     seconds=last - begun,
                 )
         return Graded(graded, complete, why, cut_texts() - cut_before)
-
-    def _ordered(
-        self,
-        track: Assessment,
-        only: Mapping[str, Collection[str]] | None,
-        places: ItemPlaces | None,
-        *,
-        all_cells: bool,
-    ) -> UsefulCells | None:
-        """The missing cells in the order in which they are useful, or with some left out; else None."""
-        stops = track.config.cells.stop is not None and not all_cells
-        return UsefulCells(track, only, places, all_cells=all_cells) if is_useful(track) or stops else None
 
     def usage(self) -> dict[str, Any] | None:
         """What it used in the last run and in all; None where that is not counted."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,7 +17,6 @@ from trecexam.bank import Bank
 from trecexam.bank.asked import QUERY, asked
 from trecexam.bank.facets import item_by_query
 from trecexam.errors import TrackError
-from trecexam.files.cache import FileCache
 from trecexam.files.stamps import Rejected, Stamp, dangling_link, stamp
 from trecexam.line.dropped_runs import DroppedRuns
 from trecexam.line.input_files import (
@@ -28,8 +28,9 @@ from trecexam.line.input_files import (
     sha256_of,
 )
 from trecexam.line.judged_answers import JUDGED
+from trecexam.line.shared_inputs import SharedInputs
 from trecexam.line.sources import sources_beside
-from trecexam.line.track_inputs import TrackInputs
+from trecexam.line.track_inputs import Reading, TrackInputs
 from trecexam.tables.text import shorten_list
 from trecexam.track import TrackFolder
 
@@ -46,14 +47,21 @@ class InputReader:
         *,
         with_query: bool = False,
         known: Collection[str] | None = None,
+        shared: SharedInputs | None = None,
     ) -> None:
-        """Inputs of a track whose grader asks about items of these kinds; see `trecexam.bank.asked`."""
+        """Inputs of a track whose grader asks about items of these kinds; see `trecexam.bank.asked`.
+
+        Args:
+            shared: what others read of the same track.
+        """
         self.folder = folder
         self.kinds = kinds
         self.with_query = with_query
         self.known = known
-        self._files = FileCache()
-        self._dropped = DroppedRuns(folder, self._files, whole_answers=frozenset(kinds) >= JUDGED)
+        self._shared = shared or SharedInputs(folder)
+        self._files = self._shared.files
+        whole_answers = frozenset(kinds) >= JUDGED
+        self._dropped = DroppedRuns(folder, self._files, self._shared.columns, whole_answers=whole_answers)
         self._dataset_queries: dict[str, str] | None = None
         self._dataset_qrels: tuple[Qrel, ...] | None = None
 
@@ -71,23 +79,41 @@ class InputReader:
     def _paths(self, bank_files: Sequence[Path] | None = None) -> list[Path]:
         """Every file that is looked for, but the passages of a dataset."""
         folder = self.folder
-        optional = (
-            folder.queries(),
-            folder.passages(),
-            folder.qrels(),
-            folder.official_leaderboard(),
+        own = (
             folder.recorded(),
             folder.prompt(),
             folder.metric(),
             folder.overrides(),
             folder.judgments() if folder.config.judging.scale else None,
         )
+        return [*self._read_paths(bank_files), *(p for p in own if p is not None), folder.config_path]
+
+    def _read_paths(self, bank_files: Sequence[Path] | None = None) -> list[Path]:
+        """Every file that is read here, but those of people."""
+        folder = self.folder
+        optional = (
+            folder.queries(),
+            folder.passages(),
+            folder.qrels(),
+            folder.official_leaderboard(),
+        )
         return [
             *(folder.bank(optional=self._bankless) if bank_files is None else bank_files),
             *(p for p in optional if p is not None),
             *folder.run_files(),
-            folder.config_path,
         ]
+
+    def _reading(
+        self, hold: Collection[Path], bank_files: Sequence[Path] | None
+    ) -> tuple[Hashable, Hashable]:
+        """How files are read, and their state: `_read` gives the same exactly when both are equal."""
+        folder, paths = self.folder, self._read_paths(bank_files)
+        known = None if self.known is None else (folder.recorded(), frozenset(self.known))
+        settings = folder.config.track.model_dump_json(exclude={"depth", "pool_judged", "min_text"})
+        return (
+            (frozenset(self.kinds), self.with_query, known, folder.recorded() is None, settings),
+            tuple((path, stamp(path), path in hold and self._dropped.stamp_of(path)) for path in paths),
+        )
 
     def counting(self, hold: Collection[Path]) -> dict[Path, Stamp]:
         """The stamps of what counts of each input file.
@@ -98,7 +124,7 @@ class InputReader:
         stamps = self.stamps()
         for path in hold:
             stamps.pop(path, None)
-            earlier = self._files.stamp_of("run", path) if self._files.has("run", path) else None
+            earlier = self._dropped.stamp_of(path)
             if earlier is not None:
                 stamps[path] = earlier
         official = self.folder.qrels()
@@ -118,6 +144,20 @@ class InputReader:
             ConversionError: the bank cannot be read; without it there is nothing to grade.
             TrackError: there is no bank.
         """
+        if not self._shared.several:
+            inputs = self._read(hold, bank_files)
+        else:
+            how, files = self._reading(hold, bank_files)
+            inputs = self._shared.inputs(how, files, lambda: self._read(hold, bank_files))
+        rejected: list[Rejected] = []
+        human = self._human(self.folder.overrides(), rejected)
+        judged = self._human(self.folder.judgments(), rejected) if self.folder.config.judging.scale else ()
+        if not (human or judged or rejected):
+            return inputs
+        rejected = sorted((*inputs.rejected, *rejected), key=_row_key)
+        return replace(inputs, human=human, judged=judged, rejected=tuple(rejected))
+
+    def _read(self, hold: Collection[Path], bank_files: Sequence[Path] | None) -> TrackInputs:
         rejected: list[Rejected] = []
         files = self.folder.bank(optional=self._bankless) if bank_files is None else bank_files
         whole, bank_queries = self._bank(files, rejected)
@@ -129,8 +169,6 @@ class InputReader:
         bank = self._asked(whole, texts, files, rejected)
         ranks = self._optional(self.folder.official_leaderboard(), "ranks", read_ranks_file, rejected)
         dropped = self._dropped.read(bank, texts, hold, rejected)
-        human = self._human(self.folder.overrides(), rejected)
-        judged = self._human(self.folder.judgments(), rejected) if self.folder.config.judging.scale else ()
         return TrackInputs(
             bank,
             tuple(files),
@@ -145,10 +183,11 @@ class InputReader:
             official,
             ranks,
             self._own_queries(),
-            human,
-            judged,
+            (),
+            (),
             tuple(sorted(rejected, key=_row_key)),
             dropped.notes,
+            Reading(),
         )
 
     def whole_bank(self, files: Sequence[Path]) -> Bank:
@@ -222,10 +261,6 @@ class InputReader:
     @property
     def _bankless(self) -> bool:
         return QUERY in self.kinds
-
-    def keep_columns(self) -> None:
-        """From now on the columns of large runs are kept beside the store."""
-        self._dropped.columns.write = True
 
     @property
     def whole_answers(self) -> bool:

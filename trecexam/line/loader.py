@@ -7,11 +7,13 @@ from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 
 from converters.records import HumanRating
 from trecexam.config import TrackConfig
+from trecexam.files.stamps import stamp
 from trecexam.graders import Grader
 from trecexam.graders.base import Estimate
 from trecexam.graders.support import create_support
@@ -22,8 +24,10 @@ from trecexam.line.cell_order import ItemPlaces
 from trecexam.line.derived import DerivedValues
 from trecexam.line.grading import Graded, Grading, Progress
 from trecexam.line.inputs import InputReader
+from trecexam.line.kind import Kind
 from trecexam.line.measures import check_importance, check_measures
 from trecexam.line.overrides import resolve
+from trecexam.line.shared_inputs import SharedInputs
 from trecexam.line.sheets import Sheet
 from trecexam.line.steady_inputs import steady_inputs
 from trecexam.line.store import GradeStore
@@ -31,10 +35,10 @@ from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.stored_sheets import sheets_of, with_new_grades
 from trecexam.line.support import SupportCells, load_support, statements_of, with_codes
 from trecexam.line.support_overrides import is_of_statement, resolve_support
-from trecexam.line.texts import Texts
 from trecexam.line.track_grader import TrackGrader
+from trecexam.line.track_graders import ONLY, folder_of, kind_of
 from trecexam.line.track_inputs import TrackInputs
-from trecexam.line.track_pool import track_pool
+from trecexam.line.track_pool import TrackPool, track_pool
 from trecexam.line.value_cache import EvaluatedMeasures
 from trecexam.track import TrackFolder
 
@@ -48,24 +52,26 @@ class TrackLoader:
         grader: Grader | None = None,
         *,
         support_grader: Grader | None = None,
-        share_with: Sequence[TrackLoader] = (),
+        shared: SharedInputs | None = None,
     ) -> None:
-        """A loader of this track.
+        """A loader of this track, as one of its graders sees it.
 
         Args:
+            folder: where the track has several graders and none is meant, the chosen one is, else the first.
             grader: in place of the one that its settings name.
             support_grader: in place of the one that [support] names.
-            share_with: loaders of the same folder with other graders; what they read is not read again.
+            shared: what other loaders of the same folder read: it is not read again.
         """
-        self.folder = folder
+        self.folder = folder = folder_of(folder)
         self.track_grader = TrackGrader(folder, grader)
         self._support_grader = support_grader
-        self._share_with = share_with
-        self._store: GradeStore | None = None
+        #: Who made it closes it.
+        self._owns_shared = shared is None
+        self.shared = shared or SharedInputs(folder)
+        self._opened = self.shared.opened
         self._sheets: Mapping[str, Sheet] = {}
         self._evaluated = EvaluatedMeasures()
         self._kept = DerivedValues()
-        self._texts: Texts = share_with[0]._texts if share_with else Texts(folder)
         #: The track as it was loaded last, and the state of its inputs.
         self._last: tuple[object, Assessment] | None = None
 
@@ -77,16 +83,19 @@ class TrackLoader:
 
     def close(self) -> None:
         """Closes the store; what was loaded can say no raw answers any more."""
-        if self._store is not None:
-            self._store.close()
-        self._store, self._sheets, self._last = None, {}, None
+        self._forget_loaded()
+        if self._owns_shared:
+            self.shared.close()
+
+    def _forget_loaded(self) -> None:
+        self._sheets, self._last = {}, None
 
     def renew(self) -> None:
         """Forgets the grader and what it made where its recording changed since: it is another one."""
         if not self.track_grader.is_current():
-            self.close()
+            self._forget_loaded()
             self.track_grader = TrackGrader(self.folder)
-            for name in ("inputs", "grading"):
+            for name in ("inputs", "grading", "kind"):
                 self.__dict__.pop(name, None)
 
     @property
@@ -109,32 +118,47 @@ class TrackLoader:
         return self.track_grader.traits
 
     @cached_property
+    def kind(self) -> Kind:
+        """What it grades.
+
+        Raises:
+            ConfigError: the grader asks about other things than the settings say.
+        """
+        return kind_of(self.folder, self.traits.item_kinds)
+
+    @property
+    def name(self) -> str:
+        """The grader's name in the track."""
+        return self.folder.grader or ONLY
+
+    @cached_property
     def inputs(self) -> InputReader:
         """Reads the track's files."""
         traits = self.traits
-        for loader in self._share_with:
-            known = loader.__dict__.get("inputs")
-            asked = traits.item_kinds, traits.needs_query_text, traits.known_passages
-            if known and (known.kinds, known.with_query, known.known) == asked:
-                return known  # type: ignore[no-any-return]
+        # The one grader of a track asks about whatever it can.
+        one_of_several = self.folder.grader is not None
         return InputReader(
             self.folder,
-            traits.item_kinds,
+            traits.item_kinds & self.kind.item_kinds if one_of_several else traits.item_kinds,
             with_query=traits.needs_query_text,
             known=traits.known_passages,
+            shared=self.shared,
         )
 
     @property
     def store(self) -> GradeStore:
         """The grades; opened for reading only until `open_to_write`."""
-        if self._store is None:
-            self._store = GradeStore(self.folder.store_path, write=False)
-        return self._store
+        store = self.shared.store
+        if self._opened != self.shared.opened:
+            # What was loaded before has rows of a store that is closed.
+            self._forget_loaded()
+            self._opened = self.shared.opened
+        return store
 
     def let_go_of_lost_store(self) -> None:
         """Closes a store whose file is gone, or is another one by now; it is opened again as it is then."""
-        if self._store is not None and self._store.is_replaced():
-            self.close()
+        if self.shared.lost:
+            self.shared.close()
 
     def open_to_write(self) -> None:
         """Opens the store for writing, where it is not; what was loaded before must be loaded again.
@@ -142,10 +166,7 @@ class TrackLoader:
         Raises:
             StoreError: it cannot be written.
         """
-        if self._store is None or not self._store.write:
-            self.close()
-            self._store = GradeStore(self.folder.store_path, write=True)
-            self.inputs.keep_columns()
+        self.shared.open_to_write()
 
     def load(
         self,
@@ -166,6 +187,8 @@ class TrackLoader:
             TrecexamError, ConversionError: the bank or the passages are missing or unreadable.
         """
         self.renew()
+        # Where it was closed meanwhile, what was loaded is forgotten.
+        _ = self.store
         if hold or depth or bank_files is not None or select_runs is not None:
             return self._load(hold, depth, bank_files, select_runs)
         state = self.inputs.state()
@@ -188,18 +211,13 @@ class TrackLoader:
         check_measures(self.config, self.folder.config_path)
         inputs, digests = steady_inputs(self.inputs, hold, bank_files)
         n_runs = len(inputs.runs)
-        if select_runs is not None:
-            inputs = select_runs(inputs)
-        elif self.config.track.unit == "response":
-            inputs = inputs.responses_only()
+        inputs = inputs.of_runs(self._runs) if select_runs is None else select_runs(inputs)
         left_out_runs = n_runs - len(inputs.runs) if select_runs is None else 0
         if bank_files is None:
             check_importance(self.config.measures(), inputs.bank, inputs.bank_files)
         depth = depth or self.config.track.depth
         # Where the runs that are meant are said, nothing but what they have is.
-        pool = track_pool(
-            self.folder, inputs, self.traits, self._texts, depth, outside_runs=select_runs is None
-        )
+        pool = self._pool(inputs, depth) if select_runs is None else self._new_pool(inputs, depth, own=False)
         # Otherwise Arrow keeps what the pool was made with, twice what all runs take, for a while.
         pa.default_memory_pool().release_unused()
         judging, known = self.config.judging, (inputs.bank, pool.doc_ids, pool.keys)
@@ -223,6 +241,8 @@ class TrackLoader:
         self._sheets = sheets_of(self._sheets, grades, inputs.bank, pool, overrides)
         return Assessment(
             **{field.name: getattr(inputs, field.name) for field in fields(TrackInputs)},
+            name=self.name,
+            kind=self.kind,
             folder=self.folder,
             config=self.config,
             grader=self.grader,
@@ -247,6 +267,28 @@ class TrackLoader:
             left_out_runs=left_out_runs,
         )
 
+    @property
+    def _runs(self) -> Literal["all", "responses", "ranked"]:
+        """Which of the track's runs are graded and ranked."""
+        name = self.folder.grader
+        if self.config.track.unit == "response":
+            return "responses"
+        return "all" if name is None else self.folder.whole.graders[name].runs
+
+    def _pool(self, inputs: TrackInputs, depth: int) -> TrackPool:
+        """The pool of these inputs, as other graders have it where they look at the same."""
+        track, known = self.config.track, self.traits.known_passages
+        ids = None if known is None else tuple((query, frozenset(of)) for query, of in known.items())
+        # Without passages a recording has the texts.
+        recorded = None if self.folder.passages() else self.folder.recorded()
+        texts = recorded and (recorded, stamp(recorded))
+        of = (depth, self._runs, track.pool_judged, track.min_text, ids, texts, self.inputs.whole_answers)
+        return self.shared.made(inputs, of, lambda: self._new_pool(inputs, depth))
+
+    def _new_pool(self, inputs: TrackInputs, depth: int, *, own: bool = True) -> TrackPool:
+        texts = self.shared.texts(self.folder)
+        return track_pool(self.folder, inputs, self.traits, texts, depth, outside_runs=own)
+
     @cached_property
     def support_grader(self) -> Grader:
         """Who says whether cited passages support what cites them."""
@@ -258,7 +300,12 @@ class TrackLoader:
             return None
         citations = self.config.support.citations
         statements = statements_of(inputs.responses, citations)
-        return load_support(statements, citations, self._texts, StoredGrades(self.store, self.support_grader))
+        return load_support(
+            statements,
+            citations,
+            self.shared.texts(self.folder),
+            StoredGrades(self.store, self.support_grader),
+        )
 
     def refreshed(self, track: Assessment) -> Assessment:
         """The same track with the grades that came since for cells without one, or with an error."""
@@ -284,14 +331,15 @@ class TrackLoader:
         stop: Callable[[], bool] | None = None,
         only: Mapping[str, Collection[str]] | None = None,
         places: ItemPlaces | None = None,
-        *,
-        all_cells: bool = False,
     ) -> tuple[Assessment, Graded]:
         """Grades the cells that have no grade yet, see `Grading.run`; the track with its new grades.
 
         The track must be loaded with the store open to write.
         """
-        outcome = self.grading.run(track, progress, stop, only, places, all_cells=all_cells)
+        section = self.folder.section
+        with naming(section):
+            outcome = self.grading.run(track, progress, stop, only, places)
+        outcome = outcome._replace(why=outcome.why.replace("[grader]", f"[{section}]"))
         return self.refreshed(track), outcome
 
     @cached_property
@@ -332,7 +380,7 @@ class TrackLoader:
 
     def forget_errors(self) -> int:
         """Drops the grader's answers with the status "error"; how many. The track must be loaded again."""
-        self._sheets, self._last = {}, None
+        self._forget_loaded()
         graders = [self.grader, *([self.support_grader] if self.config.grades_support else [])]
         ids = [StoredGrades(self.store, grader).grader_id for grader in graders]
         return sum(self.store.forget(grader_id, "error") for grader_id in ids if grader_id is not None)

@@ -10,7 +10,6 @@ from trecexam.bank.asked import QUERY
 from trecexam.bank.model import Bank
 from trecexam.config import TrackConfig
 from trecexam.errors import ConfigError, TrecexamError
-from trecexam.line.cell_order import left_out_cautions
 from trecexam.line.encoder_cautions import encoder_cautions
 from trecexam.line.probable_ratings import without_probabilities
 from trecexam.scores.measures import COVER, DIVERSITY, measure
@@ -117,7 +116,7 @@ def own_cautions(track: Assessment) -> tuple[str, ...]:
         )
     certain, vital = without_probabilities(track, track.measures), without_vital(track.measures, track.bank)
     expected = _expected(track)
-    on_queries = (*vital, *_against(track), *left_out_cautions(track))
+    on_queries = (*vital, *_against(track))
     return (*run_cautions(track), *on_queries, *few, *certain, *expected)
 
 

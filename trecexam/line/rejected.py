@@ -8,7 +8,7 @@ from converters.fields import taken_for_comments
 from trecexam.config import CONFIG_NAME
 from trecexam.files.stamps import Rejected
 from trecexam.line.assessment import Assessment
-from trecexam.line.cell_order import left_out_cells, missing_rows
+from trecexam.line.cell_order import missing_rows
 from trecexam.scores.evaluate import OfficialJudgments
 
 
@@ -54,19 +54,13 @@ def _not_computable(track: Assessment) -> str | None:
 def left_out(track: Assessment) -> Iterator[Rejected]:
     """A row where the grader gave no grade to cells that it was asked about."""
     counts, folder = track.counts, track.folder
-    left_out = left_out_cells(track)
-    missing = counts.missing - sum(int(cells.sum()) for cells in left_out.values())
-    if missing:
-        cell = next(
-            row.cell(track, column)
-            for row in missing_rows(track)
-            for column in row.columns.tolist()
-            if not left_out or not left_out[row.sheet.query_id][row.row, column]
-        )
+    if counts.missing:
+        row = next(missing_rows(track))
+        cell = row.cell(track, int(row.columns[0]))
         yield Rejected(
             folder.shown(folder.recorded() or folder.config_path),
             None,
-            f"the grader left {missing:,} of {counts.cells:,} cells without a grade, which count as "
+            f"the grader left {counts.missing:,} of {counts.cells:,} cells without a grade, which count as "
             f"not relevant: query '{cell.query_id}', passage '{cell.doc_id}', item '{cell.item.item_id}' "
             "among them",
             "cell",

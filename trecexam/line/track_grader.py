@@ -15,6 +15,7 @@ from trecexam.graders.base import identity_json
 from trecexam.graders.fingerprint import reading_fingerprint
 from trecexam.graders.registry import BUILT_IN
 from trecexam.graders.traits import GraderTraits, traits_of
+from trecexam.graders.writing.base import naming
 from trecexam.line.input_files import sha256_of
 from trecexam.line.kept_codes import KeptCodes
 from trecexam.track import TrackFolder
@@ -63,7 +64,8 @@ class TrackGrader:
         # First: what the grader reads of it is this content, or a later one, whose codes nobody finds by it.
         _ = self._prompt_digest
         folder = self._folder
-        return self._given or create(config.grader, folder.root, config.ray, trust_code=folder.trust_code)
+        with naming(folder.section):
+            return self._given or create(config.grader, folder.root, config.ray, trust_code=folder.trust_code)
 
     @property
     def traits(self) -> GraderTraits:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 from converters.ragval import AnswerRow
 from converters.records import HumanRating, Qrel, Response
@@ -13,6 +14,10 @@ from converters.run import Run
 from trecexam.bank import Bank
 from trecexam.files.stamps import Rejected
 from trecexam.line.dropped_runs import RunContent
+
+
+class Reading:
+    """Stands for one reading of a track's files."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +40,7 @@ class TrackInputs:
         judged: those of judgments.tsv, where there is a scale for them.
         notes: what is odd of inputs that were taken, a line each: queries of runs that the bank does not
             have, a run that is there twice.
+        reading: the same object in all inputs of a track that differ in people's lines alone.
     """
 
     bank: Bank
@@ -54,10 +60,13 @@ class TrackInputs:
     judged: tuple[tuple[int, HumanRating], ...]
     rejected: tuple[Rejected, ...]
     notes: tuple[str, ...]
+    reading: Reading
 
-    def responses_only(self) -> TrackInputs:
-        """The same without ranked runs."""
-        names = [name for name in self.runs if name in self.generated]
+    def of_runs(self, which: Literal["all", "responses", "ranked"]) -> TrackInputs:
+        """The same with generated responses alone, or with ranked runs alone."""
+        if which == "all":
+            return self
+        names = [name for name in self.runs if (name in self.generated) == (which == "responses")]
         return replace(
             self,
             runs={name: self.runs[name] for name in names},

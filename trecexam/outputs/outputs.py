@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from trecexam.features.history.history import History
 from trecexam.features.learn.learn import IDENTITY as LEARNED
 from trecexam.features.learn.learn import LearnedLabels
-from trecexam.features.partial.partial import PartialStanding
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_object, recall, remember
 from trecexam.files.stamps import Rejected, stamp
-from trecexam.line.cell_order import count_left_out
 from trecexam.line.sheets import Counts
 from trecexam.line.versions import package_version, versions
 from trecexam.outputs.features import FEATURES
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
 REJECTED = "rejected.tsv"
 MANIFEST = "manifest.json"
 PAGE = "report.html"
-PARTIAL = "partial.tsv"
 
 
 class _Made(NamedTuple):
@@ -69,9 +66,10 @@ class Outputs:
         track: Assessment,
         rejected: Sequence[Rejected],
         usage: Mapping[str, Any] | None,
-        partial: PartialStanding | None,
         stop: Callable[[], bool] = lambda: False,
         doing: Callable[[str], None] = lambda stage: None,
+        *,
+        complete: bool = True,
     ) -> Written:
         """Writes what differs from the files that are there: the history first, then the leaderboard,
         the manifest last.
@@ -79,10 +77,10 @@ class Outputs:
         What is made from parts of the track that did not change since it was written is not made again.
 
         Args:
-            partial: how far the grading is; None where the grader was asked about all cells.
             stop: asked before each output but the leaderboard; where it comes to be True, the others stay as
                 they are.
             doing: called with the name of what is made next.
+            complete: whether the grader was asked about all cells.
 
         Raises:
             TrecexamError: a file cannot be written; it and those after it are as they were.
@@ -93,7 +91,7 @@ class Outputs:
             files.sweep(folder)
         doing("out/history/")
         # Before anything is replaced: a history that cannot be written leaves the outputs as they were.
-        noted = self.history.note(track) if partial is None else None
+        noted = self.history.note(track) if complete else None
         earlier, made, written = self._made_earlier(), dict[str, _Made](), list[Path]()
         groups = [group for feature in FEATURES for group in feature.files]
         for group in sorted(groups, key=lambda group: not group.first):
@@ -112,13 +110,13 @@ class Outputs:
         if stop():
             return Written(written, None, complete=False)
         doing(f"out/{PAGE}")
-        contents = dict(self._others(track, rejected, partial))
+        contents = dict(self._others(track, rejected, complete=complete))
         written += self._put(contents)
         hashes |= {name: files.sha256(content) for name, content in contents.items()}
         optional = (name for group in groups for name in group.names)
         drawn = (feature.plots for feature in FEATURES if feature.report is not None)
         plots = (f"{PLOTS}/{name}.{kind}" for names in drawn for name in names for kind in KINDS)
-        for name in (*optional, PAGE, PARTIAL, *plots, *sorted(_extra_written(out / MANIFEST))):
+        for name in (*optional, PAGE, *plots, *sorted(_extra_written(out / MANIFEST))):
             if name not in hashes:
                 files.remove(out / name)
         for folder in reversed(folders[1:]):
@@ -127,8 +125,8 @@ class Outputs:
                 folder.rmdir()
         if noted is not None:
             self.history.finish(noted, track)
-        manifest = to_json(self._manifest(track, len(rejected), usage, hashes, partial)).encode()
-        written += self._put({MANIFEST: manifest})
+        manifest = self._manifest(track, len(rejected), usage, hashes, complete=complete)
+        written += self._put({MANIFEST: to_json(manifest).encode()})
         self._made = made
         return Written(written, noted and noted.entry)
 
@@ -209,7 +207,7 @@ class Outputs:
         Raises:
             TrecexamError: it cannot be written.
         """
-        contents = dict(self._others(track, rejected, None))
+        contents = dict(self._others(track, rejected, complete=True))
         self._put(contents)
         manifest = read_object(self.folder.out / MANIFEST)
         hashes = manifest["outputs"] | {name: files.sha256(content) for name, content in contents.items()}
@@ -239,17 +237,15 @@ class Outputs:
         return (out, *(out / name for name in (PLOTS, *_extra_folders())))
 
     def _others(
-        self, track: Assessment, rejected: Sequence[Rejected], partial: PartialStanding | None
+        self, track: Assessment, rejected: Sequence[Rejected], *, complete: bool
     ) -> Iterator[tuple[str, bytes]]:
         """What hangs on more than the parts of the track: what was rejected, and the report on all."""
         refused = Table(Rejected._fields, tuple(tuple(row) for row in rejected))
         yield REJECTED, to_tsv(refused).encode()
-        if partial is not None and partial.intervals is not None:
-            yield PARTIAL, to_tsv(partial.intervals).encode()
         extra = _extra_files(track)
         yield from extra.files.items()
         if track.config.report.write:
-            facts = UpdateFacts(refused, partial, _versions(), extra.section)
+            facts = UpdateFacts(refused, complete, _versions(), extra.section)
             yield from report_files(track, FEATURES, facts)
 
     def _manifest(
@@ -258,13 +254,12 @@ class Outputs:
         n_rejected: int,
         usage: Mapping[str, Any] | None,
         hashes: dict[str, str],
-        partial: PartialStanding | None,
+        *,
+        complete: bool,
     ) -> dict[str, Any]:
-        left_out, support = count_left_out(track), track.support
+        support = track.support
         return {
-            "complete": partial is None,
-            **({} if partial is None else {"partial": partial.as_json()}),
-            **({"left_out": {"stop": track.config.cells.stop, "cells": left_out}} if left_out else {}),
+            "complete": complete,
             "grader": dict(track.grader.identity),
             **track.grades.environments().as_json(),
             "config": track.config.model_dump(mode="json", exclude={"generator", "exam", "learn", "cells"}),

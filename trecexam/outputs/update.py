@@ -16,13 +16,12 @@ from converters.errors import StoppedError
 from converters.lines import stoppable
 from trecexam.errors import TrecexamError
 from trecexam.features.learn.learn import learn
-from trecexam.features.partial.partial import partial_standing
 from trecexam.files.stamps import fingerprint
 from trecexam.graders.base import identity_json
 from trecexam.learning.encoding import Encoded
 from trecexam.learning.promise import promising_places
 from trecexam.line.assessment import Assessment
-from trecexam.line.cell_order import ItemPlaces, is_useful, left_out_cautions
+from trecexam.line.cell_order import is_useful
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.grading import Progress
 from trecexam.line.loader import TrackLoader
@@ -47,7 +46,6 @@ def update(
     encoding: Encoded | None = None,
     doing: Callable[[str], None] = lambda stage: None,
     regrade: bool = False,
-    all_cells: bool = False,
 ) -> Update:
     """Brings grades and outputs up to date with the folder. Nothing new: nothing is done.
 
@@ -62,7 +60,6 @@ def update(
         doing: called with what is done next, in words that follow "finishing".
         regrade: cells that were graded once may be graded again, by a grader that costs, where the store is
             gone or an older one.
-        all_cells: grades the cells that `stop` in [cells] leaves out, too.
 
     Raises:
         TrecexamError, ConversionError: what stands in the way; outputs are as they were.
@@ -75,8 +72,7 @@ def update(
             loader.renew()
             seen = _fingerprint(loader, hold)
             last = outputs.last(seen, loader.store.n_environments())
-            missing = all_cells and last is not None and last[1].missing
-            if last is not None and not missing and loader.folder.store_path.exists():
+            if last is not None and loader.folder.store_path.exists():
                 return Update(False, 0, *last, complete=True, written=())
             if not regrade:
                 refuse_lost_grades(loader)
@@ -92,8 +88,8 @@ def update(
         return Update(True, 0, 0, Counts(), (), complete=False, written=())
     doing("the batch in hand, then all of out/")
     places = promising_places(track, stop, encoding)
-    along = _AlongTheWay(loader, outputs, track, places, progress)
-    track, outcome = loader.grade(track, along.progress, stop, places=places, all_cells=all_cells)
+    along = _AlongTheWay(loader, outputs, track, progress)
+    track, outcome = loader.grade(track, along.progress, stop, places=places)
     if outcome.complete and track.support is not None:
         track, of_support = loader.grade_support(track, progress, stop)
         outcome = of_support._replace(
@@ -105,10 +101,10 @@ def update(
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1, user_api="blas"), _not_collected():
-        partial = None if outcome.complete else partial_standing(track, places)
         # Where grading was stopped, what it brought is written.
         halt = stop if stop is not None and not stop() else lambda: False
-        written = outputs.write(track, rejected, loader.grading.usage(), partial, halt, doing)
+        usage = loader.grading.usage()
+        written = outputs.write(track, rejected, usage, halt, doing, complete=outcome.complete)
     outcome = outcome._replace(complete=outcome.complete and written.complete)
     doing("what is kept for the next update")
     loader.keep_codes(track)
@@ -133,7 +129,7 @@ def update(
         written.entry,
         outcome.why,
         outcome.cut,
-        (*without_vital(track.measures, track.bank), *left_out_cautions(track)),
+        without_vital(track.measures, track.bank),
         (*left_out_runs(track), *track.notes, *why_not),
     )
 
@@ -143,7 +139,6 @@ class _AlongTheWay:
 
     Args:
         track: before any of them was graded.
-        places: see `partial_standing`.
         progress: called after each batch, too.
     """
 
@@ -152,10 +147,9 @@ class _AlongTheWay:
         loader: TrackLoader,
         outputs: Outputs,
         track: Assessment,
-        places: ItemPlaces | None,
         progress: Callable[[Progress], None] | None,
     ) -> None:
-        self._loader, self._outputs, self._track, self._places = loader, outputs, track, places
+        self._loader, self._outputs, self._track = loader, outputs, track
         self._progress = progress
         self._due = time.monotonic() + track.config.cells.outputs_every if is_useful(track) else math.inf
 
@@ -170,8 +164,8 @@ class _AlongTheWay:
         from threadpoolctl import threadpool_limits
 
         with threadpool_limits(1, user_api="blas"):
-            partial = partial_standing(track, self._places)
-            self._outputs.write(track, rejected_rows(track), self._loader.grading.usage(), partial)
+            usage = self._loader.grading.usage()
+            self._outputs.write(track, rejected_rows(track), usage, complete=False)
         took = time.monotonic() - begun
         self._due = time.monotonic() + max(track.config.cells.outputs_every, _LESS_OFTEN * took)
 

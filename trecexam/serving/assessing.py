@@ -282,9 +282,9 @@ def secret_of(folder: TrackFolder) -> bytes:
         TrecexamError: it cannot be written or read, or is not what was written: with an empty one everybody
             could tell ids from names.
     """
-    path = folder.state / "passage-names.key"
+    path = folder.shared_state / "passage-names.key"
     if (current := stamp(path)) is None:
-        with exclusive_lock(folder.state / "overrides.lock"):
+        with exclusive_lock(folder.shared_state / "overrides.lock"):
             if stamp(path) is None:
                 write_kept(path, secrets.token_hex(_SECRET_BYTES).encode(), mode=0o600)
         current = stamp(path)

@@ -19,10 +19,10 @@ from trecexam.files.stamps import Stamp, stamp
 from trecexam.files.track_lock import holder
 from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
+from trecexam.line.track_graders import open_folder
 from trecexam.serving.child import Look
 from trecexam.serving.gather import Gatherer
 from trecexam.serving.view import Part, View
-from trecexam.track import TrackFolder
 from trecexam.watching.settle import Settler
 
 #: Seconds between two looks at the folder.
@@ -199,7 +199,7 @@ class Reader:
         Raises:
             TrecexamError: they are wrong, or there is no track.
         """
-        folder = TrackFolder.open(self._root)
+        folder = open_folder(self._root)
         own = folder.prompt(), folder.metric()
         settings = stamp(folder.config_path), *(path and stamp(path) for path in own)
         if self._loader is None or settings != self._settings:

@@ -28,7 +28,6 @@ import trecexam
 from trecexam import daemon as daemons
 from trecexam.daemon import Daemon
 from trecexam.graders import Factory
-from trecexam.graders.cluster import pool
 
 pytestmark = pytest.mark.ray
 PROMPT = 'template = "{context} Is this in it: {question}"\nanswers = { "5" = 5, "1" = 1, "0" = 0 }\n'
@@ -159,30 +158,6 @@ def test_the_daemon_says_that_no_worker_is_there_and_goes_on_when_one_is(
     with trecexam.open_track(root, grader=HashGrader()) as opened:
         counts = opened.counts()
     assert (counts.missing, counts.ok) == (0, counts.cells)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("hashing")
-def test_what_a_rating_settles_is_left_out_on_a_cluster_too_and_graded_when_asked(
-    cluster: Any, track: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # What workers have in hand is asked about, whatever comes of the rest.
-    monkeypatch.setattr(pool, "FIRST", 1)
-    monkeypatch.setattr(pool, "MOST", 1)
-    root = track('name = "hash"', cluster.address)
-    config = root / "trecexam.toml"
-    config.write_text(config.read_text() + '[cells]\norder = "useful"\nstop = 4\n')
-    reached: list[dict[tuple[str, str], bool]] = []
-    with trecexam.open_track(root) as opened:
-        update = opened.update()
-        assert update.complete
-        reached.append({(row.query_id, row.doc_id): row.relevance >= 4 for row in opened.qrels()})
-        left_out = opened.counts().missing
-        rest = opened.update(all_cells=True)
-        assert (rest.graded, opened.counts().missing) == (left_out, 0)
-        reached.append({(row.query_id, row.doc_id): row.relevance >= 4 for row in opened.qrels()})
-    assert left_out > 0
-    assert reached[0] == reached[1]
 
 
 def test_ctrl_c_ends_it_promptly_and_leaves_no_worker(

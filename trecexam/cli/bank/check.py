@@ -36,13 +36,13 @@ def check(paths: tuple[Path, ...], max_words: int | None, edited: bool, as_json:
     """
     from trecexam.features.banks.check import check_files, check_track
     from trecexam.features.banks.checks import BankFinding
-    from trecexam.track import TrackFolder
+    from trecexam.line.track_graders import open_folder
 
     folders = [path for path in paths if path.is_dir()]
     if folders and len(paths) > 1:
         raise TrecexamError("give one track, or files", path=folders[0])
     if folders:
-        checked = check_track(TrackFolder.open(folders[0]), max_words=max_words)
+        checked = check_track(open_folder(folders[0]), max_words=max_words)
     else:
         checked = check_files(paths, max_words)
     findings = (*checked.problems, *(checked.edited if edited else ()))

@@ -158,12 +158,12 @@ def _known(
     from trecexam.features.ragval import filtering as stage
     from trecexam.graders.writing import asking
     from trecexam.graders.writing.kept_answers import KeptAnswers
-    from trecexam.track import TrackFolder
+    from trecexam.line.track_graders import open_folder
 
-    folder = TrackFolder.open(track)
+    folder = open_folder(track)
     writer = stage.knowing_writer(folder.config, folder.root, structured=structured)
-    with TrackLock(folder.state / "generate.lock", "asking this track's model"):
-        answers = KeptAnswers(folder.state / "generated.jsonl", writer.identity)
+    with TrackLock(folder.shared_state / "generate.lock", "asking this track's model"):
+        answers = KeptAnswers(folder.shared_state / "generated.jsonl", writer.identity)
         if estimate:
             prompts = stage.known_prompts(filtered, writer, answers)
             show_estimate(partial(asking.estimate, [prompts]), as_json=as_json)

@@ -248,8 +248,8 @@ def _change(
 def _locked(folder: TrackFolder) -> Iterator[None]:
     # Who has a model write a bank holds the second one for as long as that takes.
     with (
-        exclusive_lock(folder.state / "bank.lock"),
-        TrackLock(folder.state / "generate.lock", "writing this track's bank"),
+        exclusive_lock(folder.shared_state / "bank.lock"),
+        TrackLock(folder.shared_state / "generate.lock", "writing this track's bank"),
     ):
         yield
 

@@ -83,12 +83,12 @@ def compared_graders(
     Raises:
         TrecexamError, ConversionError: a file or a grader cannot be used, or nobody graded anything.
     """
+    # What is compared is one pool.
+    loader.shared.several = True
     with ExitStack() as stack:
-        loaders = [loader]
         compared: list[ComparedGrader] = []
         for named in _distinct(_named(loader, graders, recorded)):
-            own = stack.enter_context(_loader(loader.folder, named, loaders))
-            loaders.append(own)
+            own = stack.enter_context(_loader(loader, named))
             track = own.load()
             track = replace(
                 track, sheets={q: replace(sheet, overrides=None) for q, sheet in track.sheets.items()}
@@ -106,15 +106,16 @@ def compared_graders(
         yield tuple(compared)
 
 
-def _loader(folder: TrackFolder, named: _Named, read: Sequence[TrackLoader]) -> TrackLoader:
+def _loader(of: TrackLoader, named: _Named) -> TrackLoader:
     """A loader of the track with this grader; a min_rating that is beyond the grader's scale is not set."""
+    folder = of.folder
     config = folder.config.model_copy(update={"grader": named.settings})
-    loader = TrackLoader(replace(folder, config=config), named.grader, share_with=tuple(read))
+    loader = TrackLoader(replace(folder, config=config), named.grader, shared=of.shared)
     if config.scores.min_rating <= loader.traits.scale.max_rating:
         return loader
     scores = config.scores.model_dump(exclude_unset=True, exclude={"min_rating"})
     config = config.model_copy(update={"scores": ScoresSection(**scores)})
-    return TrackLoader(replace(folder, config=config), loader.grader, share_with=tuple(read))
+    return TrackLoader(replace(folder, config=config), loader.grader, shared=of.shared)
 
 
 def _named(

@@ -64,7 +64,7 @@ def generate_exam(
         LockedError: another process is writing the track's bank or exam.
         TrecexamError, ConversionError: what stands in the way.
     """
-    with TrackLock(folder.state / "generate.lock", "writing this track's bank or exam"):
+    with TrackLock(folder.shared_state / "generate.lock", "writing this track's bank or exam"):
         making = _making(folder, task_domain, passages, output, prompt, shuffle_seed, limit, writer)
         return generate(*making, progress, stop)
 
@@ -109,7 +109,7 @@ def refill_exam(
         LockedError: another process is writing the track's bank or exam.
         TrecexamError, ConversionError: there is no exam, somebody edited it, or the model cannot be asked.
     """
-    with TrackLock(folder.state / "generate.lock", "writing this track's bank or exam"):
+    with TrackLock(folder.shared_state / "generate.lock", "writing this track's bank or exam"):
         return refill(*_refilling(folder, task_domain, output, writer), progress, stop)
 
 
@@ -131,7 +131,7 @@ def _refilling(
     exam = folder.root / "exam.jsonl" if output is None else Path(output)
     todo = plan_refilling(exam, folder.config.exam, folder.root, task_domain)
     writer = writer or create_writer(folder.config, folder.root)
-    return todo, writer, KeptAnswers(folder.state / "generated.jsonl", writer.identity)
+    return todo, writer, KeptAnswers(folder.shared_state / "generated.jsonl", writer.identity)
 
 
 def _making(
@@ -157,7 +157,7 @@ def _making(
         limit=limit,
     )
     writer = writer or create_writer(folder.config, folder.root)
-    return todo, writer, KeptAnswers(folder.state / "generated.jsonl", writer.identity)
+    return todo, writer, KeptAnswers(folder.shared_state / "generated.jsonl", writer.identity)
 
 
 def fit_exam(

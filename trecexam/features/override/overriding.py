@@ -216,7 +216,7 @@ def take(
         cannot,
     )
     path = folder.overrides() if rated_item or not folder.config.judging.scale else folder.judgments()
-    with exclusive_lock(folder.state / "overrides.lock"):
+    with exclusive_lock(folder.shared_state / "overrides.lock"):
         # Another one may have spoken since the person looked.
         known = _resolved(folder, query, path, who if own else "")
         before = known.ratings.get(row[:3])
@@ -262,7 +262,7 @@ def add_rows(folder: TrackFolder, path: Path, rows: Sequence[HumanRating]) -> in
     Raises:
         TrecexamError: the file cannot be read as it is, or not be written.
     """
-    with exclusive_lock(folder.state / "overrides.lock"):
+    with exclusive_lock(folder.shared_state / "overrides.lock"):
         return add_lines(path, rows, known_too=False)
 
 

@@ -114,11 +114,11 @@ def estimate_judging(
 
 
 def _generating(folder: TrackFolder, what: str) -> TrackLock:
-    return TrackLock(folder.state / "generate.lock", f"writing this track's {what}")
+    return TrackLock(folder.shared_state / "generate.lock", f"writing this track's {what}")
 
 
 def _kept(folder: TrackFolder, writer: Writer) -> KeptAnswers:
-    return KeptAnswers(folder.state / "generated.jsonl", writer.identity)
+    return KeptAnswers(folder.shared_state / "generated.jsonl", writer.identity)
 
 
 def _questions(

@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from trecexam.features.partial.partial import PartialStanding
 from trecexam.graders.base import identity_digest
-from trecexam.line.cell_order import count_left_out
 from trecexam.line.evaluation import own_leaderboard
 from trecexam.outputs.page.model import PagePart, Report
 from trecexam.outputs.page.render import HERE
@@ -38,13 +36,13 @@ class UpdateFacts:
 
     Attributes:
         rejected: out/rejected.tsv.
-        partial: how far the grading was; None where the grader was asked about all cells.
+        complete: whether the grader was asked about all cells.
         versions: package -> version.
         own_scores: what the grader's items have of scores of their own.
     """
 
     rejected: Table
-    partial: PartialStanding | None
+    complete: bool
     versions: Mapping[str, str | None]
     own_scores: ReportSection | None
 
@@ -68,7 +66,7 @@ def page_of(track: Assessment, facts: UpdateFacts, parts: Sequence[PagePart]) ->
     return Report(
         title=track.config.report.title,
         numbers=tuple((f"{count:,}", what) for what, count in numbers.items()),
-        cautions=tuple(_cautions(track, facts.partial)),
+        cautions=tuple(_cautions(track, complete=facts.complete)),
         parts=(
             *parts,
             PagePart(ReportPart("rejected", HERE / "rejected.html", rejected, "Rejected files"), {}),
@@ -81,19 +79,16 @@ def page_of(track: Assessment, facts: UpdateFacts, parts: Sequence[PagePart]) ->
     )
 
 
-def _cautions(track: Assessment, partial: PartialStanding | None) -> Iterator[str]:
+def _cautions(track: Assessment, *, complete: bool) -> Iterator[str]:
     counts = track.counts
-    left_out = count_left_out(track)
-    missing = counts.missing - left_out
-    if partial is not None:
+    if not complete:
         yield (
-            f"Grading had not ended when this was written: {missing:,} of {counts.cells:,} cells have "
+            f"Grading had not ended when this was written: {counts.missing:,} of {counts.cells:,} cells have "
             "no grade yet, and all scores will change."
         )
-        yield from partial.lines()
-    elif missing:
+    elif counts.missing:
         yield (
-            f"The grader left {missing:,} of {counts.cells:,} cells without a grade; they count as "
+            f"The grader left {counts.missing:,} of {counts.cells:,} cells without a grade; they count as "
             "not relevant."
         )
     unread = counts.unparsed + counts.refused + counts.error

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 
 from converters.overrides import read_overrides
 from trecexam.errors import TrecexamError
+from trecexam.line.track_graders import open_folder
 from trecexam.serving.app import create_app
 from trecexam.serving.assessing import name_of, secret_of
 from trecexam.serving.export.asking import ask
@@ -53,7 +54,7 @@ def export(
     Raises:
         TrecexamError: the track cannot be read, or the folder has something else in it, or cannot be written.
     """
-    track = TrackFolder.open(root)
+    track = open_folder(root)
     refuse_inside_track(folder, track)
     refuse_others(folder)
     with LiveTrack(root, apart=False) as live:

@@ -14,6 +14,7 @@ from converters.overrides import CANNOT
 from trecexam.errors import RatingConflictError, TrecexamError
 from trecexam.features.judging.assessments import CellKey, PersonalJudgment, record_assessment, said_before
 from trecexam.features.override.overriding import seen_token
+from trecexam.line.track_graders import open_folder
 from trecexam.line.typed_text import MAX_NOTE, MAX_WHY, typed
 from trecexam.serving import urls
 from trecexam.serving.assessing import Desk, Question, Task, guidelines, text_of
@@ -21,7 +22,6 @@ from trecexam.serving.pages.people import rating_of
 from trecexam.serving.people import standing
 from trecexam.serving.rendering import NotFoundError, form_of, go, live_of, render, view_of
 from trecexam.serving.users import user_of
-from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -81,7 +81,7 @@ def _desk(request: Request) -> Desk:
     user = user_of(request)
     if user is None:
         raise NotFoundError("Assessors need names: start the page with `trecexam serve --users`.")
-    folder = TrackFolder.open(live_of(request).root)
+    folder = open_folder(live_of(request).root)
     return Desk(folder, view_of(request), user.name, request.app.state.pooled)
 
 

@@ -11,6 +11,7 @@ from trecexam.api import open_track
 from trecexam.errors import ItemConflictError, TrecexamError
 from trecexam.features.banks.editing import KINDS, items_to_edit
 from trecexam.line.overrides import digest_of
+from trecexam.line.track_graders import open_folder
 from trecexam.serving import urls
 from trecexam.serving.rendering import (
     NotFoundError,
@@ -23,7 +24,6 @@ from trecexam.serving.rendering import (
     view_of,
     who_of,
 )
-from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,7 +110,7 @@ def _changed(
 
 def _page(request: Request, query_id: str, status: int = 200, **values: Any) -> Response:
     view = view_of(request)
-    folder = TrackFolder.open(live_of(request).root)
+    folder = open_folder(live_of(request).root)
     trouble = values.pop("trouble", "")
     items: tuple[ToEdit, ...] = ()
     try:

@@ -16,6 +16,7 @@ from trecexam.features.judging.assessments import CellKey, ratings_by_assessor
 from trecexam.features.judging.plan import read_plan
 from trecexam.features.judging.progress import judging_progress
 from trecexam.features.override.overriding import seen_token, take
+from trecexam.line.track_graders import open_folder
 from trecexam.serving import urls
 from trecexam.serving.assessing import Choice, choices_of, guidelines, text_of
 from trecexam.serving.downloads import table_file
@@ -70,7 +71,7 @@ class DisagreementLine(NamedTuple):
 def campaign(request: Request) -> Response:
     """How far each assessor is, by topic too."""
     live = live_of(request)
-    folder = TrackFolder.open(live.root)
+    folder = open_folder(live.root)
     view_of(request)
     progress = None if read_plan(folder) is None else live.call(judging_progress)
     if progress is not None:
@@ -89,7 +90,7 @@ def campaign(request: Request) -> Response:
 def agreement(request: Request) -> Response:
     """How far assessors agree, and the cells on which they differ."""
     live, view, address = live_of(request), view_of(request), Address.of(request)
-    folder = TrackFolder.open(live.root)
+    folder = open_folder(live.root)
     agreed = live.call(assessor_agreement)
     tables = {"agreement": agreed.table(), "disagreements": agreed.disagreement_table()}
     file = table_file(address, tables)
@@ -108,7 +109,7 @@ def adjudicate(request: Request) -> Response:
     """Takes what somebody decided between assessors; what they say must still be what was shown."""
     form, view, live = form_of(request), view_of(request), live_of(request)
     key = CellKey(form.get("query", ""), form.get("doc", ""), form.get("item", ""))
-    folder, state = TrackFolder.open(live.root), view.query(key.query_id)
+    folder, state = open_folder(live.root), view.query(key.query_id)
     if state is None or state.place(key.doc_id) is None:
         raise NotFoundError("This passage is not in the pool any more.")
     rating = rating_of(form.get("rating", ""))

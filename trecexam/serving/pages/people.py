@@ -8,6 +8,7 @@ from starlette.routing import Route
 
 from trecexam.errors import RatingConflictError, TrecexamError
 from trecexam.features.override.overriding import Taken, seen_token, take
+from trecexam.line.track_graders import open_folder
 from trecexam.line.typed_text import MAX_WHO, typed
 from trecexam.serving import urls
 from trecexam.serving.judging import Key
@@ -25,7 +26,6 @@ from trecexam.serving.rendering import (
     who_of,
 )
 from trecexam.serving.users import user_of
-from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -60,7 +60,7 @@ def override(request: Request) -> Response:
         raise NotFoundError(f"No query '{key.query_id}' in the bank.")
     rating = rating_of(form.get("rating", ""))
     why = form.get("why", "") or (WITHDRAWN if rating is None else "")
-    folder = TrackFolder.open(live.root)
+    folder = open_folder(live.root)
     try:
         taken = take(
             folder,

@@ -14,6 +14,7 @@ from trecexam.features.override.overriding import cited_to_rate, seen_token, tak
 from trecexam.files.stamps import stamp
 from trecexam.line.input_files import read_overrides_file
 from trecexam.line.support_overrides import resolve_support
+from trecexam.line.track_graders import open_folder
 from trecexam.serving import cookies, urls
 from trecexam.serving.answers import of_cited
 from trecexam.serving.judging import Key
@@ -31,7 +32,6 @@ from trecexam.serving.rendering import (
     who_of,
 )
 from trecexam.serving.users import user_of
-from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -124,7 +124,7 @@ def _label(request: Request, queue: SupportQueue) -> Response:
     where, cookie, trail = urls.cited_sentence(sentence.name), *_trail(request)
     try:
         row, _, written, _ = take(
-            TrackFolder.open(live.root), query, sentence.key[1], item.item_id, rating,
+            open_folder(live.root), query, sentence.key[1], item.item_id, rating,
             author_of(request), why, form.get("seen") or None,
         )  # fmt: skip
     except RatingConflictError as error:
@@ -167,7 +167,7 @@ def _named(queue: SupportQueue, name: str) -> CitedSentence:
 
 def _labelled(request: Request, queue: SupportQueue) -> Mapping[tuple[str, str, str], HumanRating]:
     """What people say by overrides.tsv as it is now."""
-    folder = TrackFolder.open(live_of(request).root)
+    folder = open_folder(live_of(request).root)
     path = folder.overrides()
     token = id(queue), stamp(path)
     kept = request.app.state.labelled

@@ -57,7 +57,7 @@ def generate_bank(
         LockedError: another process is writing the track's bank.
         TrecexamError, ConversionError: what stands in the way.
     """
-    with TrackLock(folder.state / "generate.lock", "writing this track's bank"):
+    with TrackLock(folder.shared_state / "generate.lock", "writing this track's bank"):
         plan = _plan(folder, prompt, query_ids, subtopics, output, passages, again=again)
         if prompt == NUGGETIZER:
             making = _nugget_making(folder, plan, passages, writer)
@@ -136,7 +136,7 @@ def _plan(
 def _asked(folder: TrackFolder, writer: Writer | None, system: str = "") -> tuple[Writer, KeptAnswers]:
     """Who is asked, by default the model that trecexam.toml names, and what it answered before."""
     writer = writer or create_writer(folder.config, folder.root, Instruction(system))
-    return writer, KeptAnswers(folder.state / "generated.jsonl", writer.identity)
+    return writer, KeptAnswers(folder.shared_state / "generated.jsonl", writer.identity)
 
 
 def _nugget_making(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from trecexam.bank.model import Bank
-from trecexam.config import TrackConfig
+from trecexam.line.kind import MeasureFacts
 
 #: Of the measures of `TrackConfig.measures`, those on items and not on labels, by how their names begin.
 _ON_ITEMS = ("ECover", "Cover", "nCover", "alpha_nDCG")
@@ -11,9 +10,7 @@ _ON_ITEMS = ("ECover", "Cover", "nCover", "alpha_nDCG")
 _NUGGETS = "rel=5,partial=3"
 
 
-def default_measures(
-    config: TrackConfig, bank: Bank, *, responses_only: bool, max_rating: int
-) -> tuple[str, ...]:
+def default_measures(facts: MeasureFacts) -> tuple[str, ...]:
     """The track's measures on rubric ratings, in leaderboard order; whatever has one default takes the first.
 
     The rule:
@@ -27,24 +24,34 @@ def default_measures(
        where no item is vital): nuggetizer's `all_score` and `vital_score`, of the first `depth` passages. On
        scales that are shorter than 0..5 an item counts from min_rating on, and not in part.
     4. Where items of the bank have weights, the compliance score stands before all, in the same way.
-
-    Args:
-        config: on the scale of the grader.
-        bank: what the grader asks about.
-        responses_only: all runs are generated responses, and there is one.
-        max_rating: the best of the grader's scale.
     """
+    config, bank = facts.config, facts.bank
     names = config.measures()
     if config.scores.measures is not None:
         return tuple(names)
-    if responses_only:
+    if facts.responses_only:
         labels = [name for name in names if not name.startswith(_ON_ITEMS)]
         labels.sort(key=lambda name: name.startswith("P("))
         names = [*(name for name in names if name not in labels), *labels]
-    counted = _NUGGETS if max_rating >= 5 else f"rel={config.scores.min_rating}"
-    if bank.has_importance:
-        vital = [f"{counted},weights='vital'"] if bank.n_vital else []
-        names = [*(f"Cover({each})@{config.track.depth}" for each in (counted, *vital)), *names]
+    names = [*nugget_scores(facts), *names]
     if bank.has_weights:
-        names = [f"Cover({counted},weights='item')@{config.track.depth}", *names]
+        names = [f"Cover({_counted(facts)},weights='item')@{config.track.depth}", *names]
     return tuple(dict.fromkeys(names))
+
+
+def nugget_scores(facts: MeasureFacts, *, always: bool = False) -> tuple[str, ...]:
+    """A and V; A alone where no item of the bank is vital, and none where none has an importance.
+
+    Args:
+        always: A also where no item has an importance.
+    """
+    if not (facts.bank.has_importance or always):
+        return ()
+    counted, depth = _counted(facts), facts.config.track.depth
+    vital = (f"{counted},weights='vital'",) if facts.bank.n_vital else ()
+    return tuple(f"Cover({each})@{depth}" for each in (counted, *vital))
+
+
+def _counted(facts: MeasureFacts) -> str:
+    """From which rating on an item counts, and from which on in part."""
+    return _NUGGETS if facts.max_rating >= 5 else f"rel={facts.config.scores.min_rating}"

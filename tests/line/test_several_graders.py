@@ -1,0 +1,220 @@
+"""Several graders in one track, each as if it were alone there, and what they share."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import HashGrader, make_small_track
+
+import trecexam
+from trecexam.config import load_config
+from trecexam.errors import ConfigError, GraderError, TrackError
+from trecexam.line.loaded_track import TrackLoaders
+from trecexam.track import TrackFolder
+
+TWO = """
+[graders.rubric]
+
+[graders.other]
+kind = "rubric"
+min_rating = 2
+depth = 4
+"""
+
+
+def several(root: Path, sections: str = TWO, shared: str | None = None) -> Path:
+    """The track with these sections, behind the settings that it has, or `shared`."""
+    path = root / "trecexam.toml"
+    path.write_text((path.read_text() if shared is None else shared) + sections)
+    return root
+
+
+@pytest.fixture
+def two(small_track: Path) -> Path:
+    return several(small_track)
+
+
+@pytest.fixture
+def track(two: Path) -> Iterator[trecexam.Track]:
+    graders = {"rubric": HashGrader(), "other": HashGrader(version=2)}
+    with trecexam.open_track(two, graders=graders) as opened:
+        yield opened
+
+
+def test_each_grader_says_what_it_says_alone(track: trecexam.Track, tmp_path: Path) -> None:
+    assert track.graders == ("rubric", "other")
+    for name, settings in (("rubric", ""), ("other", "[track]\ndepth = 4\n[scores]\nmin_rating = 2\n")):
+        alone = make_small_track(tmp_path / name)
+        path = alone / "trecexam.toml"
+        text = path.read_text()
+        for section in settings.split("["):
+            header, _, line = section.partition("]\n")
+            if header:
+                whole = f"[{header}]\n"
+                text = text.replace(whole, whole + line) if whole in text else f"{text}\n{whole}{line}"
+        path.write_text(text)
+        grader = HashGrader(version=1 if name == "rubric" else 2)
+        with trecexam.open_track(alone, grader=grader) as only:
+            only.grade()
+            track[name].grade()
+            assert track[name].leaderboard().rows == only.leaderboard().rows
+            assert list(track[name].qrels()) == list(only.qrels())
+            assert track[name].counts() == only.counts()
+            assert track[name].folder.config.scores == only.folder.config.scores
+
+
+def test_what_they_share_is_read_once(two: Path) -> None:
+    several(two, '\n[graders.third]\nkind = "rubric"\n')
+    given = {name: HashGrader(version=n) for n, name in enumerate(("rubric", "other", "third"))}
+    with TrackLoaders(TrackFolder.open(two), graders=given) as loaders:
+        loaded = loaders.load()
+        rubric, other, third = (loaded[name] for name in loaders)
+        assert not loaded.unable
+        assert not loaded.is_single
+        assert rubric.pool is third.pool
+        assert rubric.runs is third.runs is other.runs
+        assert rubric.texts is third.texts
+        assert rubric.grades.store is other.grades.store
+        # Four ranks are another pool.
+        assert all(len(other.pool[q].doc_ids) <= len(rubric.pool[q].doc_ids) for q in rubric.pool)
+        assert other.pool is not rubric.pool
+
+
+def test_who_cannot_go_on_ends_its_own_part_alone(two: Path) -> None:
+    several(two, '\n[graders.third]\nkind = "rubric"\nname = "recorded"\nrecorded = "nowhere.jsonl"\n')
+    with TrackLoaders(TrackFolder.open(two)) as loaders:
+        loaded = loaders.load()
+        assert set(loaded.unable) == {"third"}
+        assert set(loaded.assessments) == {"rubric", "other"}
+        assert loaded.first.name == "rubric"
+        with pytest.raises(GraderError, match=r"nowhere\.jsonl: .* in \[graders\.third\]"):
+            loaded["third"]
+        with pytest.raises(TrackError, match="did you mean 'third'"):
+            loaded["thrid"]
+
+
+def test_peoples_ratings_are_of_one_grader(track: trecexam.Track, two: Path) -> None:
+    query_id, doc_id = next((row.query_id, row.doc_id) for row in track["other"].pool())
+    for name in track.graders:
+        track[name].grade()
+    track["other"].override(query_id, doc_id, rating=5, who="ann", why="it does")
+    assert (two / "overrides.other.tsv").exists()
+    assert not (two / "overrides.tsv").exists()
+    assert track["other"].override_summary()["passages"] == 1
+    assert track["rubric"].override_summary()["passages"] == 0
+    track["rubric"].override(query_id, doc_id, rating=1, who="bo", why="it does not")
+    assert (two / "overrides.tsv").exists()
+    assert track["other"].override_summary()["who"] == ["ann"]
+    several(two, '\n[graders.third]\nkind = "rubric"\npeople = "other"\n')
+    graders = {name: HashGrader(version=n) for n, name in enumerate(("rubric", "other", "third"))}
+    with trecexam.open_track(two, graders=graders) as opened:
+        assert opened["third"].override_summary()["who"] == ["ann"]
+
+
+def test_nothing_is_asked_again_when_the_grader_becomes_one_of_several(small_track: Path) -> None:
+    grader = HashGrader()
+    with trecexam.open_track(small_track, grader=grader) as track:
+        assert track.update().graded
+    before = {p.name: p.read_bytes() for p in (small_track / "out").iterdir() if p.is_file()}
+    several(small_track)
+    with trecexam.open_track(
+        small_track, graders={"rubric": grader, "other": HashGrader(version=2)}
+    ) as track:
+        assert track["rubric"].grade().cells == 0
+        assert track["rubric"].folder.out == small_track / "out"
+        assert track["other"].folder.out == small_track / "out" / "other"
+        assert track["rubric"].counts().missing == 0
+        assert track["other"].counts().missing > 0
+    assert before == {p.name: p.read_bytes() for p in (small_track / "out").iterdir() if p.is_file()}
+
+
+def test_whose_grader_is_meant_has_to_be_said(two: Path) -> None:
+    with pytest.raises(TrackError, match=r'several graders \(rubric, other\).*graders=\{"rubric": ...\}'):
+        trecexam.open_track(two, grader=HashGrader())
+    with pytest.raises(TrackError, match="no grader 'rubrik' in this track; did you mean 'rubric'"):
+        trecexam.open_track(two, graders={"rubrik": HashGrader()})
+    with trecexam.open_track(two) as track, pytest.raises(TrackError, match="no grader 'x' in this track"):
+        track["x"]
+
+
+@pytest.mark.parametrize(
+    ("sections", "line", "reason"),
+    [
+        ('[graders.mini]\nkind = "rubrik"\n', 2, "did you mean 'rubric'?"),
+        ("[graders.mini]\n", 1, "what [graders.mini] grades is not known: set `kind` in it, one of"),
+        (
+            '[graders.rubric]\n[graders.b]\nkind = "rubric"\npeople = "rubrik"\n',
+            4,
+            "no such grader; did you mean 'rubric'?",
+        ),
+        (
+            '[graders.rubric]\n[graders.umbrela]\nname = "seq2seq"\npeople = "rubric"\n',
+            4,
+            "that one grades rubric, this one relevance",
+        ),
+    ],
+)
+def test_what_a_grader_grades_must_be_known(small_track: Path, sections: str, line: int, reason: str) -> None:
+    several(small_track, sections, shared="")
+    with pytest.raises(ConfigError) as caught, trecexam.open_track(small_track) as track:
+        [track[name].counts() for name in track.graders]
+    assert reason in str(caught.value)
+    assert caught.value.line == line
+    assert str(caught.value).startswith(str(small_track / "trecexam.toml"))
+
+
+def test_the_kind_follows_from_name_or_prompt(small_track: Path) -> None:
+    mine = small_track / "mine.toml"
+    mine.write_text('template = "Does {context} answer {query}? {question}"\n')
+    several(
+        small_track,
+        '[grader]\nname = "openai"\nmodel = "m"\nbase_url = "http://localhost:9/v1"\n'
+        '[graders.rubric]\n[graders.nuggets]\n[graders.umbrela]\n[graders.a]\nprompt = "Thomas"\n'
+        '[graders.b]\nprompt = "mine.toml"\n[graders.c]\nprompt = "NuggetSelfRatedPrompt"\n',
+        shared="",
+    )
+    with TrackLoaders(TrackFolder.open(small_track)) as loaders:
+        kinds = {name: loader.kind.name for name, loader in loaders.items()}
+        prompts = {name: loader.config.grader.prompt for name, loader in loaders.items()}
+        assert loaders["nuggets"].config.track.unit == "response"
+    assert kinds == {
+        "rubric": "rubric",
+        "nuggets": "nuggets",
+        "umbrela": "relevance",
+        "a": "relevance",
+        "b": "rubric",
+        "c": "rubric",
+    }
+    assert (prompts["nuggets"], prompts["umbrela"], prompts["a"]) == ("NuggetAssign", "UMBRELA", "Thomas")
+
+
+def test_a_prompt_that_asks_about_other_things_is_refused(small_track: Path) -> None:
+    several(
+        small_track,
+        '[grader]\nname = "openai"\nmodel = "m"\nbase_url = "http://localhost:9/v1"\n'
+        '[graders.rubric]\n[graders.nuggets]\nprompt = "UMBRELA"\n',
+        shared="",
+    )
+    with TrackLoaders(TrackFolder.open(small_track)) as loaders:
+        unable = loaders.load().unable
+    assert set(unable) == {"nuggets"}
+    assert "of the kind nuggets, which asks about nugget, and its grader asks about query" in str(
+        unable["nuggets"]
+    )
+
+
+def test_a_plain_track_has_one_grader_and_the_settings_that_it_had(small_track: Path) -> None:
+    assert load_config(small_track / "trecexam.toml").graders == {}
+    with trecexam.open_track(small_track, grader=HashGrader()) as track:
+        assert track.graders == ("rubric",)
+        track.grade()
+        assert track["rubric"].leaderboard().rows == track.leaderboard().rows
+
+
+def test_a_copied_track_reads_its_own_files(two: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(two, tmp_path / "copy"))
+    with trecexam.open_track(copy) as track:
+        assert track["other"].folder.runs == copy / "runs"

@@ -1,0 +1,93 @@
+"""Outputs while cells are graded: marked as incomplete, with a count of the cells that are missing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import HashGrader, make_small_track
+
+import trecexam
+from trecexam.graders import Cell
+from trecexam.line.grading import Progress
+
+EVERY = "[track]\ndepth = 8\n[cells]\noutputs_every = 1e-6\n"
+
+
+class ModelGrader(HashGrader):
+    """A grader that asks a language model, as it says; looks at out/ before each cell."""
+
+    cells_share: str | None = "nothing"
+
+    def __init__(self, out: Path, batch: int = 7) -> None:
+        super().__init__(batch)
+        self.looks: list[tuple[dict[str, Any], str]] = []
+        self.status = self._look
+        self._out = out
+
+    def _look(self, cell: Cell) -> str:
+        manifest = self._out / "manifest.json"
+        if manifest.exists():
+            self.looks.append((json.loads(manifest.read_text()), (self._out / "report.html").read_text()))
+        return "ok"
+
+
+@pytest.fixture(scope="module")
+def along(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ModelGrader]:
+    """A track that was graded with outputs along the way, a few times."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr("trecexam.outputs.update._LESS_OFTEN", 0)
+    root = make_small_track(tmp_path_factory.mktemp("along") / "t", items=6, config=EVERY)
+    grader = ModelGrader(root / "out", batch=70)
+    with trecexam.open_track(root, grader=grader) as track:
+        assert track.update().complete
+    patch.undo()
+    return root, grader
+
+
+def test_outputs_along_the_way_say_how_many_cells_are_missing(along: tuple[Path, ModelGrader]) -> None:
+    _, grader = along
+    assert all(not manifest["complete"] for manifest, _ in grader.looks)
+    counts = [manifest["counts"] for manifest, _ in grader.looks[::70]]
+    assert [count["ok"] for count in counts] == [70, 140, 210]
+    assert all(count["ok"] + count["missing"] == count["cells"] for count in counts)
+    for (_, page), count in zip(grader.looks[::70], counts, strict=True):
+        assert f"{count['missing']:,} of {count['cells']:,} cells have no grade yet" in page
+        assert "all scores will change" in page
+
+
+def test_complete_outputs_say_so(along: tuple[Path, ModelGrader]) -> None:
+    root, _ = along
+    assert json.loads((root / "out" / "manifest.json").read_text())["complete"]
+    assert "all scores will change" not in (root / "out" / "report.html").read_text()
+    # The history has the end alone.
+    with trecexam.open_track(root) as track:
+        assert {row.cause for row in track.history()} == {"the first leaderboard"}
+
+
+def test_a_grader_without_a_language_model_writes_once(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "t", config=EVERY)
+    grader = ModelGrader(root / "out")
+    grader.cells_share = None
+    with trecexam.open_track(root, grader=grader) as track:
+        track.update()
+    assert grader.looks == []
+
+
+def test_a_stopped_update_says_what_is_missing_and_the_next_one_goes_on(
+    tmp_path: Path,
+) -> None:
+    root = make_small_track(tmp_path / "t")
+    grader = ModelGrader(root / "out", batch=20)
+    calls: list[Progress] = []
+    with trecexam.open_track(root, grader=grader) as track:
+        assert not track.update(progress=calls.append, stop=lambda: len(calls) > 1).complete
+        assert track.status()["ok"] == 40
+        missing = track.status()["missing"]
+    manifest = json.loads((root / "out" / "manifest.json").read_text())
+    assert (manifest["complete"], manifest["counts"]["missing"]) == (False, missing)
+    rest = HashGrader()
+    with trecexam.open_track(root, grader=rest) as track:
+        assert track.update().graded == missing > 0

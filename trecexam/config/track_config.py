@@ -1,0 +1,113 @@
+"""trecexam.toml as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import SerializerFunctionWrapHandler, model_serializer
+
+from trecexam.config.exams import ExamSection
+from trecexam.config.graders import GraderSection, SupportSection
+from trecexam.config.judging import JudgingSection
+from trecexam.config.language_models import GeneratorSection, Section
+from trecexam.config.named_grader import NamedGrader
+from trecexam.config.ray import RaySection
+from trecexam.config.sections import (
+    CellsSection,
+    LearnSection,
+    ReportPageSection,
+    ScoresSection,
+    TrackSection,
+    WatchSection,
+)
+from trecexam.errors import ConfigError
+
+CONFIG_NAME = "trecexam.toml"
+
+
+class TrackConfig(Section):
+    """A whole trecexam.toml."""
+
+    track: TrackSection = TrackSection()  # type: ignore[call-arg]
+    grader: GraderSection = GraderSection()  # type: ignore[call-arg]
+    graders: dict[str, NamedGrader] = {}  # noqa: RUF012 - pydantic copies it
+    ray: RaySection = RaySection()  # type: ignore[call-arg]
+    scores: ScoresSection = ScoresSection()  # type: ignore[call-arg]
+    report: ReportPageSection = ReportPageSection()  # type: ignore[call-arg]
+    cells: CellsSection = CellsSection()  # type: ignore[call-arg]
+    watch: WatchSection = WatchSection()  # type: ignore[call-arg]
+    learn: LearnSection = LearnSection()  # type: ignore[call-arg]
+    generator: GeneratorSection = GeneratorSection()  # type: ignore[call-arg]
+    exam: ExamSection = ExamSection()  # type: ignore[call-arg]
+    support: SupportSection = SupportSection()  # type: ignore[call-arg]
+    judging: JudgingSection = JudgingSection()  # type: ignore[call-arg]
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values: dict[str, Any] = serialize(self)
+        if not self.grades_support:
+            values.pop("support", None)
+        if not self.has_judging:
+            values.pop("judging", None)
+        if not self.graders:
+            values.pop("graders", None)
+        return values
+
+    @property
+    def grades_support(self) -> bool:
+        """Whether updates grade support, too: the section is there, be it empty."""
+        return "support" in self.model_fields_set
+
+    @property
+    def has_judging(self) -> bool:
+        """Whether there is a section [judging], be it empty."""
+        return "judging" in self.model_fields_set
+
+    def suited(self, scores: Mapping[str, Any]) -> TrackConfig:
+        """With these settings of [scores], but for those that trecexam.toml sets."""
+        new = {key: value for key, value in scores.items() if key not in self.scores.model_fields_set}
+        return self.model_copy(update={"scores": self.scores.model_copy(update=new)}) if new else self
+
+    def on_scale(self, max_rating: int, min_rating: int, path: Path) -> TrackConfig:
+        """These settings for grades of 0..`max_rating`; `min_rating` is the default on that scale.
+
+        Raises:
+            ConfigError: a min_rating is set that no grade can reach.
+        """
+        if "min_rating" not in self.scores.model_fields_set:
+            scores = self.scores.model_copy(update={"min_rating": min_rating})
+            return self.model_copy(update={"scores": scores})
+        if self.scores.min_rating > max_rating:
+            raise ConfigError(
+                f"`scores.min_rating` = {self.scores.min_rating}: the grader's prompt rates 0..{max_rating}; "
+                f"set {min_rating}, or leave it out",
+                path=path,
+            )
+        return self
+
+    def measures(self) -> list[str]:
+        """The rubric measures, in leaderboard order."""
+        if self.scores.measures is not None:
+            return list(dict.fromkeys(self.scores.measures))
+        k, t = self.track.depth, self.scores.min_rating
+        rel = 1 if self.scores.label == "count" else t
+        # Those that do not depend on the pool come first: the first one orders the runs.
+        return [
+            f"P(rel={rel})@{k}",
+            *([f"ECover(rel={t})@{k}"] if self.scores.label == "expected" else []),
+            f"Cover(rel={t})@{k}",
+            f"nDCG@{k}",
+            f"AP(rel={rel})",
+            f"nCover(rel={t})@{k}",
+            # ndeval computes its measures down to rank 20 only.
+            f"alpha_nDCG@{min(k, 20)}",
+        ]
+
+    def official_measures(self) -> list[str]:
+        """The measures that the official judgments are evaluated with."""
+        if self.scores.official_measures is not None:
+            return list(dict.fromkeys(self.scores.official_measures))
+        rel = f"(rel={self.scores.min_relevant})" if "min_relevant" in self.scores.model_fields_set else ""
+        return ["nDCG@10", f"AP{rel}", f"P{rel}@{self.track.depth}"]

@@ -1,1 +1,0 @@
-"""What the values of runs will be once all cells are graded."""

@@ -1,0 +1,100 @@
+"""A kind of grading as a declaration: what is asked about, with which settings, and what is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from converters.records import Item, Response
+from trecexam.bank.model import Bank
+from trecexam.config import GraderSection, TrackConfig
+from trecexam.graders.base import Grader
+
+#: Settings by section and key.
+Settings = Mapping[str, Mapping[str, Any]]
+
+
+class ItemSources(NamedTuple):
+    """What items are made of, where they do not stand in the bank.
+
+    Attributes:
+        bank: the whole one.
+        query_texts: query_id -> text.
+        responses: those of generated runs to queries of the bank, by the runs' display names.
+        config: the grader's settings.
+    """
+
+    bank: Bank
+    query_texts: Mapping[str, str]
+    responses: Mapping[str, tuple[Response, ...]]
+    config: TrackConfig
+
+
+class Asked(NamedTuple):
+    """The items that a grader asks about.
+
+    Attributes:
+        bank: these; a query may have none.
+        citing: (query_id, item_id) -> the doc_ids that an item is asked of; None: each is asked of every
+            pooled text of its query.
+        recorded_as: item_id -> the name by which recordings know it, where that is another one.
+    """
+
+    bank: Bank
+    citing: Mapping[tuple[str, str], tuple[str, ...]] | None = None
+    recorded_as: Mapping[str, str] = {}
+
+
+class MeasureFacts(NamedTuple):
+    """What measures follow from.
+
+    Attributes:
+        config: on the scale of the grader.
+        bank: what the grader asks about.
+        responses_only: all runs are generated responses, and there is one.
+        max_rating: the best of the grader's scale.
+    """
+
+    config: TrackConfig
+    bank: Bank
+    responses_only: bool
+    max_rating: int
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of grading.
+
+    Attributes:
+        name: as `kind` in [graders.NAME] has it.
+        item_kinds: what its prompt may ask about; what the grader asks about beside these is left out.
+        settings: those that hold where trecexam.toml says nothing.
+        measures: on its ratings, in leaderboard order.
+        columns: those of its measures that stand on the leaderboard of several graders.
+        queries: those that means are over, of the whole bank and the queries' texts; None: those with items.
+        items: what is asked about; None: the items of the bank of these kinds, or the queries themselves.
+        graders: what makes its grader, by `name` of [grader], where others have another one.
+        words: what people call the ratings 0, 1, 2 ...; () where they say the number.
+        cell_noun: what one of its cells is called, and several.
+        ranks: labels are of documents that runs rank, so that official judgments can be set against them.
+        needs_texts: a track without passages cannot be graded; else what is cited has no text then.
+        absent: what becomes of a person's rating of a cell that is not there.
+        item_named: (sources, query_id, a name that people know an item by) -> its item_id, where it has one.
+    """
+
+    name: str
+    item_kinds: frozenset[str]
+    settings: Settings
+    measures: Callable[[MeasureFacts], tuple[str, ...]]
+    columns: Callable[[MeasureFacts], tuple[str, ...]]
+    queries: Callable[[Bank, Mapping[str, str]], tuple[str, ...]] | None = None
+    items: Callable[[ItemSources], Asked] | None = None
+    graders: Mapping[str, Callable[[GraderSection, Path], Grader]] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
+    cell_noun: tuple[str, str] = ("cell", "cells")
+    ranks: bool = True
+    needs_texts: bool = True
+    absent: str = "not pooled"
+    item_named: Callable[[ItemSources, str, str], Item | None] | None = None

@@ -1,0 +1,32 @@
+"""The kinds of grading that are known here.
+
+New ones come in through the entry point group "trecexam.kinds", whose objects are `Kind` instances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import cache
+from importlib.metadata import entry_points
+
+from trecexam.line.kind import Kind
+from trecexam.line.kinds import nuggets, relevance, rubric
+
+#: Those that come with the package.
+BUILT_IN = {kind.name: kind for kind in (rubric.KIND, nuggets.KIND, relevance.KIND)}
+
+
+@cache
+def available() -> Mapping[str, Kind]:
+    """Every kind known here by name."""
+    others = {entry.name: entry.load() for entry in entry_points(group="trecexam.kinds")}
+    return {**others, **BUILT_IN}
+
+
+def kind_of_items(item_kinds: Collection[str]) -> Kind:
+    """The kind that a grader of these kinds of items has where no settings say it: that of rubrics, where no
+    other one asks about these alone.
+    """
+    asked = frozenset(item_kinds)
+    exact = (kind for kind in available().values() if kind.item_kinds == asked)
+    return next(exact, rubric.KIND)

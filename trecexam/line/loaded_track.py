@@ -1,0 +1,150 @@
+"""A track as all its graders see it at a moment: an assessment for each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from converters.errors import ConversionError
+from trecexam.errors import TrackError, TrecexamError
+from trecexam.graders import Grader
+from trecexam.line.assessment import Assessment
+from trecexam.line.loader import TrackLoader
+from trecexam.line.shared_inputs import SharedInputs
+from trecexam.line.track_graders import folder_of, grader_names
+from trecexam.track import TrackFolder
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedTrack:
+    """One finished value, never changed.
+
+    Attributes:
+        folder: of the track as a whole.
+        assessments: by the graders' names, in the order of trecexam.toml; without those of `unable`.
+        unable: name -> why a grader cannot go on (no bank, no model); the others do.
+    """
+
+    folder: TrackFolder
+    assessments: Mapping[str, Assessment]
+    unable: Mapping[str, TrecexamError | ConversionError]
+
+    def __getitem__(self, name: str) -> Assessment:
+        """What one grader says.
+
+        Raises:
+            TrecexamError, ConversionError: why it cannot say anything, or there is no such grader.
+        """
+        if name in self.unable:
+            raise self.unable[name]
+        folder_of(self.folder, name)
+        return self.assessments[name]
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the track has one grader."""
+        return len(self.assessments) + len(self.unable) == 1
+
+    @property
+    def first(self) -> Assessment:
+        """The first of those that can be said something of.
+
+        Raises:
+            TrecexamError, ConversionError: there is none; why the first cannot go on.
+        """
+        for error in self.unable.values() if not self.assessments else ():
+            raise error
+        return next(iter(self.assessments.values()))
+
+
+class TrackLoaders(Mapping[str, TrackLoader]):
+    """A loader for each grader of a track, by name, in the order of trecexam.toml; they share what they read.
+
+    Use it as a context manager: it holds the store open.
+    """
+
+    def __init__(
+        self,
+        folder: TrackFolder,
+        grader: Grader | None = None,
+        *,
+        graders: Mapping[str, Grader] | None = None,
+    ) -> None:
+        """Makes no grader yet.
+
+        Args:
+            folder: of the track as a whole, or as one of its graders sees it.
+            grader: in place of the one that its settings name, where there is one.
+            graders: in place of those that the settings name, by name.
+
+        Raises:
+            TrackError: a grader is given for one that the track does not have, or it is not said for which.
+        """
+        self.folder = folder
+        names = grader_names(folder)
+        self.shared = SharedInputs(folder, several=len(names) > 1)
+        if grader is not None and len(names) > 1:
+            raise TrackError(
+                f"this track has several graders ({', '.join(names)}): say which one it is in place of, as "
+                f'graders={{"{names[0]}": ...}}',
+                path=folder.config_path,
+            )
+        given = {**({} if grader is None else {names[0]: grader}), **(graders or {})}
+        for name in given:
+            folder_of(folder, name)
+        self._given = given
+        self._loaders: dict[str, TrackLoader | None] = dict.fromkeys(names)
+
+    def __enter__(self) -> TrackLoaders:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the store; what was loaded can say no raw answers any more."""
+        for loader in self._loaders.values():
+            if loader is not None:
+                loader.close()
+        self.shared.close()
+
+    def __getitem__(self, name: str) -> TrackLoader:
+        """The loader of one grader.
+
+        Raises:
+            TrackError: there is no such grader.
+            ConfigError: its settings do not go together.
+        """
+        loader = self._loaders.get(name)
+        if loader is None:
+            folder = folder_of(self.folder, name)
+            loader = TrackLoader(folder, self._given.get(name), shared=self.shared)
+            self._loaders[name] = loader
+        return loader
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._loaders)
+
+    def __len__(self) -> int:
+        return len(self._loaders)
+
+    @property
+    def first(self) -> TrackLoader:
+        """That of the first grader."""
+        return self[next(iter(self))]
+
+    def load(self, hold: Collection[Path] = ()) -> LoadedTrack:
+        """The track as it is now; grades nothing.
+
+        Args:
+            hold: run files that are being written now.
+        """
+        assessments: dict[str, Assessment] = {}
+        unable: dict[str, TrecexamError | ConversionError] = {}
+        for name in self:
+            try:
+                assessments[name] = self[name].load(hold)
+            except (TrecexamError, ConversionError) as error:
+                unable[name] = error
+        return LoadedTrack(self.folder, assessments, unable)

@@ -1,0 +1,96 @@
+"""What the loaders of one track share: the store, its files as they were read, texts and pools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from trecexam.files.cache import FileCache
+from trecexam.line.run_columns import RunColumns
+from trecexam.line.store import GradeStore
+from trecexam.line.texts import Texts
+from trecexam.line.track_inputs import Reading, TrackInputs
+from trecexam.track import TrackFolder
+
+T = TypeVar("T")
+
+
+class SharedInputs:
+    """Of one track, for as many loaders as there are: what one of them read is not read again.
+
+    Attributes:
+        files: what was made of each file.
+        columns: those of large runs.
+        opened: another number whenever the store was closed since: what was loaded from it is stale.
+        several: whether there are several loaders. Where there is one, nothing is kept for others.
+    """
+
+    def __init__(self, folder: TrackFolder, *, several: bool = False) -> None:
+        self.files = FileCache()
+        self.columns = RunColumns(folder.shared_state / "runs", write=False)
+        self.opened = 0
+        self.several = several
+        self._folder = folder
+        self._store: GradeStore | None = None
+        self._texts: dict[object, Texts] = {}
+        self._inputs: dict[Hashable, tuple[Hashable, TrackInputs]] = {}
+        self._made: WeakKeyDictionary[Reading, dict[Hashable, Any]] = WeakKeyDictionary()
+
+    @property
+    def store(self) -> GradeStore:
+        """The grades; opened for reading only until `open_to_write`."""
+        if self._store is None:
+            self._store = GradeStore(self._folder.store_path, write=False)
+        return self._store
+
+    def open_to_write(self) -> bool:
+        """Opens the store for writing; whether it was not.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        if self._store is not None and self._store.write:
+            return False
+        self.close()
+        self._store = GradeStore(self._folder.store_path, write=True)
+        self.columns.write = True
+        return True
+
+    def close(self) -> None:
+        """Closes the store; it is opened again where it is asked for."""
+        if self._store is not None:
+            self._store.close()
+        self._store = None
+        self.opened += 1
+
+    @property
+    def lost(self) -> bool:
+        """Whether the file of the store that is open is gone, or is another one by now."""
+        return self._store is not None and self._store.is_replaced()
+
+    def texts(self, folder: TrackFolder) -> Texts:
+        """The passages of the track, as one of its graders has them."""
+        passages, dataset = folder.passages(), folder.config.track.dataset
+        source = passages or dataset or folder.recorded()
+        return self._texts.setdefault(source, Texts(folder))
+
+    def inputs(self, how: Hashable, files: Hashable, read: Callable[[], TrackInputs]) -> TrackInputs:
+        """Inputs that are read in this way, of files in this state: once."""
+        state, known = self._inputs.pop(how, (None, None))
+        if known is None or state != files:
+            # Before another one is made, so that no two are in memory.
+            known = None
+            known = read()
+        self._inputs[how] = files, known
+        return known
+
+    def made(self, inputs: TrackInputs, of: Hashable, make: Callable[[], T]) -> T:
+        """What is made of these inputs in the way that `of` says: once."""
+        if not self.several:
+            return make()
+        kept = self._made.setdefault(inputs.reading, {})
+        if of not in kept:
+            kept[of] = make()
+        known: T = kept[of]
+        return known

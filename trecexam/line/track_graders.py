@@ -1,0 +1,165 @@
+"""The graders of one track by name: what each of them grades, and its part of the folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from trecexam.config import TrackConfig, effective, line_of_setting
+from trecexam.errors import ConfigError, TrackError, did_you_mean
+from trecexam.graders.prompts.custom import load_prompt
+from trecexam.graders.prompts.model import Prompt
+from trecexam.graders.prompts.published import published
+from trecexam.line.kind import Kind
+from trecexam.line.kinds import available, kind_of_items
+from trecexam.track import PROMPT_SUFFIXES, TrackFolder, chosen_grader
+
+#: The one grader of a track that names none, and the one whose ratings by people are in overrides.tsv.
+ONLY = "rubric"
+#: Those that ask no model: the prompt of a kind is not theirs.
+_WITHOUT_PROMPT = ("embedding", "recorded")
+
+
+def open_folder(root: Path | str, grader: str | None = None, *, trust_code: bool = False) -> TrackFolder:
+    """The folder of a track as one of its graders sees it: with the settings that hold for it.
+
+    Args:
+        grader: its name; None for the one that the command line chose, else the first.
+
+    Raises:
+        TrackError, ConfigError: see `TrackFolder.open`; or there is no such grader.
+    """
+    return folder_of(TrackFolder.open(root, trust_code=trust_code), grader)
+
+
+def grader_names(folder: TrackFolder) -> tuple[str, ...]:
+    """Who grades a track, in the order of trecexam.toml."""
+    return tuple(folder.whole.graders) or (ONLY,)
+
+
+def folder_of(folder: TrackFolder, name: str | None = None) -> TrackFolder:
+    """The track's folder with the settings and the files of one of its graders.
+
+    Args:
+        folder: of the track, or as another of its graders sees it.
+        name: None for the one that it is of already, else the chosen one, else the first.
+
+    Raises:
+        TrackError: there is no such grader.
+        ConfigError: its settings do not go together.
+    """
+    if folder.grader is not None and name in (None, folder.grader):
+        return folder
+    config, names = folder.whole, grader_names(folder)
+    name = name or chosen_grader.get() or names[0]
+    if name not in names:
+        hint = did_you_mean(name, names, f"there is {', '.join(names)}")
+        raise TrackError(f"no grader '{name}' in this track; {hint}", path=folder.config_path)
+    if not config.graders:
+        return folder
+    return replace(
+        folder,
+        config=_effective(config, name, folder.root, folder.config_path),
+        grader=name,
+        people=_whose_people(config, name, folder),
+        place="" if name == names[0] else name,
+        track_config=config,
+    )
+
+
+def kind_of(folder: TrackFolder, item_kinds: frozenset[str]) -> Kind:
+    """What the grader of a folder grades.
+
+    Args:
+        item_kinds: what it asks about, by which the one grader of a track is known.
+
+    Raises:
+        ConfigError: it asks about other things than its section says.
+    """
+    if folder.grader is None:
+        return kind_of_items(item_kinds)
+    kind = _kind(folder.whole, folder.grader, folder.root, folder.config_path)
+    if not kind.item_kinds & item_kinds:
+        about, known = (" and ".join(sorted(kinds)) for kinds in (item_kinds, kind.item_kinds))
+        raise ConfigError(
+            f"[graders.{folder.grader}] is of the kind {kind.name}, which asks about {known}, and its grader "
+            f"asks about {about}: set another `prompt` or `kind`",
+            path=folder.config_path,
+            line=line_of_setting(folder.config_path, "graders", folder.grader),
+        )
+    return kind
+
+
+def _effective(config: TrackConfig, name: str, root: Path, path: Path) -> TrackConfig:
+    kind = _kind(config, name, root, path)
+    settings: dict[str, Mapping[str, Any]] = dict(kind.settings)
+    own = config.graders[name]
+    asks = own.name if "name" in own.model_fields_set else config.grader.name
+    prompt = _prompt_named(name)
+    if prompt is not None:
+        settings["grader"] = {**settings.get("grader", {}), "prompt": prompt.name}
+    if asks in _WITHOUT_PROMPT:
+        settings.pop("grader", None)
+    return effective(config, name, settings, path)
+
+
+def _kind(config: TrackConfig, name: str, root: Path, path: Path) -> Kind:
+    """The kind that a section says, by `kind`, by its name, or by its prompt.
+
+    Raises:
+        ConfigError: it says none.
+    """
+    kinds, own = available(), config.graders[name]
+    if own.kind is not None:
+        if own.kind in kinds:
+            return kinds[own.kind]
+        hint = did_you_mean(own.kind, kinds, f"known here: {', '.join(kinds)}")
+        line = line_of_setting(path, "graders", name, "kind")
+        raise ConfigError(f'`graders.{name}.kind` = "{own.kind}": no such kind; {hint}', path=path, line=line)
+    if name in kinds:
+        return kinds[name]
+    prompt = _prompt_named(own.prompt or name)
+    if prompt is None and own.prompt is not None and Path(own.prompt).suffix.lower() in PROMPT_SUFFIXES:
+        prompt = load_prompt(root / own.prompt)
+    if prompt is None:
+        raise ConfigError(
+            f"what [graders.{name}] grades is not known: set `kind` in it, one of {', '.join(kinds)}",
+            path=path,
+            line=line_of_setting(path, "graders", name),
+        )
+    # Who rates each nugget on 0..5 has a rubric of nuggets; who assigns labels assigns nuggets.
+    rated = prompt.asks == "nugget" and prompt.parser != "assignment"
+    return kinds[ONLY] if rated else kind_of_items({prompt.asks})
+
+
+def _prompt_named(name: str) -> Prompt | None:
+    """The published prompt of this name, whatever its letters' case."""
+    return {known.lower(): prompt for known, prompt in published().items()}.get(name.lower())
+
+
+def _whose_people(config: TrackConfig, name: str, folder: TrackFolder) -> str:
+    """The grader whose file of people's ratings counts for this one.
+
+    Raises:
+        ConfigError: there is no such grader, or it grades other things.
+    """
+    whose = config.graders[name].people
+    if whose is None or whose == name:
+        return name
+    path = folder.config_path
+    line = line_of_setting(path, "graders", name, "people")
+    if whose not in config.graders:
+        hint = did_you_mean(whose, config.graders, f"there is {', '.join(config.graders)}")
+        raise ConfigError(
+            f'`graders.{name}.people` = "{whose}": no such grader; {hint}', path=path, line=line
+        )
+    kinds = [_kind(config, each, folder.root, path).name for each in (name, whose)]
+    if kinds[0] != kinds[1]:
+        raise ConfigError(
+            f'`graders.{name}.people` = "{whose}": that one grades {kinds[1]}, this one {kinds[0]}',
+            path=path,
+            line=line,
+        )
+    return whose
