@@ -30,7 +30,6 @@ from trecexam.features.fill.simulation import simulate_removal, simulate_runs
 from trecexam.features.history.history import history, history_entry
 from trecexam.features.holes.holes import holes_report
 from trecexam.features.judge_next.judge_next import next_judgments
-from trecexam.features.judge_next.support import next_support
 from trecexam.features.judging.agreement import assessor_agreement
 from trecexam.features.judging.exporting import export_judgments, import_judgments
 from trecexam.features.judging.planning import plan_judging
@@ -43,15 +42,16 @@ from trecexam.features.learn.validation import cross_validate
 from trecexam.features.override import overriding
 from trecexam.features.ragval import calls as ragval
 from trecexam.features.ragval import judging
-from trecexam.features.support.support import estimate_support, support
+from trecexam.features.support.support import support
 from trecexam.features.verification import reproducing, verification
 from trecexam.files.track_lock import TrackLock, holder
 from trecexam.graders.base import identity_digest
 from trecexam.learning.learned_board import learned_leaderboard
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grading import Graded, Progress
-from trecexam.line.grading_time import measure_update_time
+from trecexam.line.grading_time import measure_time
 from trecexam.line.judged_pool import count_judged_outside
+from trecexam.line.kind import Kind
 from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import lost_grades, refuse_lost_grades
@@ -113,6 +113,11 @@ class Track:
             TrackError: there is no grader of this name.
         """
         return Track(self._loaders, grader)
+
+    @property
+    def kind(self) -> Kind:
+        """What its grader grades."""
+        return self._loader.kind
 
     @property
     def graders(self) -> tuple[str, ...]:
@@ -200,8 +205,8 @@ class Track:
             return self._loader.forget_errors()
 
     def estimate(self) -> Estimate:
-        """What `update` would have to grade: cells (with [support], citations too) and, where a server is
-        asked, calls, tokens and money. Asks nobody.
+        """What `update` would have to grade: cells and, where a server is asked, calls, tokens and money.
+        Asks nobody.
         """
         return self._loader.estimate(self._loader.load())
 
@@ -214,7 +219,7 @@ class Track:
         Raises:
             TrecexamError, ConversionError: the track cannot be read, or the grader cannot run here.
         """
-        return measure_update_time(self._loader)
+        return measure_time(self._loader)
 
     def run_files(self) -> Mapping[str, Path]:
         """Display name of each run -> its file."""
@@ -253,7 +258,6 @@ class Track:
             **(self._loader.grading.usage() or {"total": {}})["total"],
             "stored_grades": self._loader.store.count(),
             **({"mixed_environments": made_on.summary()} if made_on.mixed else {}),
-            **({} if track.support is None else {"support": dict(track.support.counts)}),
             "rated_by": ", ".join(track.override_summary()["who"]) or None,
             **(
                 {"rule": track.config.judging.rule, "judgments": len(track.judgments.ratings)}
@@ -339,7 +343,6 @@ class Track:
     assessor_agreement = on_loaded(assessor_agreement)
     export_judgments = on_loaded(export_judgments)
     import_judgments = on_folder(import_judgments)
-    judge_next_support = on_loaded(next_support)
     override = on_loaded(overriding.override)
     human_ratings = on_loaded(overriding.human_table)
     human_refused = on_loaded(overriding.refused_overrides)
@@ -373,8 +376,7 @@ class Track:
 
     # Whether what responses cite supports what they say.
 
-    support = on_loader(support)
-    estimate_support = on_loader(estimate_support)
+    support = on_loaded(support)
 
     # RAGVAL: questions from knowledge blocks, answers to them, and a judge of these.
 

@@ -21,7 +21,7 @@ from trecexam.cli.working import show_grading_estimate
 @click.option(
     "--estimate",
     is_flag=True,
-    help="Show how many cells, calls, tokens and how much money it would take, with [support] too; where "
+    help="Show how many cells, calls, tokens and how much money it would take; where "
     "tokens are not counted, how long, by a small sample. Stores nothing.",
 )
 @click.option(

@@ -27,7 +27,6 @@ from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
-    from trecexam.line.support import SupportCells
 
 REJECTED = "rejected.tsv"
 MANIFEST = "manifest.json"
@@ -257,7 +256,6 @@ class Outputs:
         *,
         complete: bool,
     ) -> dict[str, Any]:
-        support = track.support
         return {
             "complete": complete,
             "grader": dict(track.grader.identity),
@@ -273,18 +271,12 @@ class Outputs:
                 **asdict(track.counts),
             },
             **({} if usage is None else {"usage": usage}),
-            **({} if support is None else {"support": _support(support)}),
             "unparsed_policy": track.config.scores.unparsed,
             "inputs": track.digests,
             "outputs": hashes,
             "versions": _versions(),
             **self._learned(),
         }
-
-
-def _support(support: SupportCells) -> dict[str, Any]:
-    grades = support.grades
-    return {"grader": grades.identity, **grades.environments().as_json(), **support.counts}
 
 
 def _extra_folders() -> tuple[str, ...]:

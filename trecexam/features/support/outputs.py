@@ -1,4 +1,4 @@
-"""support.tsv, support_runs.tsv and the section of the report, where the settings have [support]."""
+"""support.tsv, support_runs.tsv and the section of the report, of a grader of support."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trecexam.tables.text import sentence
 
 #: Runs that the page shows; the file has the rest.
 _ROWS = 15
-_PARTS: tuple[Part, ...] = ("cells", "runs", "settings")
+_PARTS: tuple[Part, ...] = ("cells", "people", "runs", "settings")
 _SHOWN = (
     "run",
     "responses",
@@ -29,8 +29,8 @@ _SHOWN = (
 
 
 def own_support(track: Assessment) -> SupportReport | None:
-    """The support of the track's responses; None where there are none, or no [support]."""
-    return SupportReport(track, track.support) if track.support is not None and track.responses else None
+    """The support of the track's responses; None where there are none, or the grader grades something else."""
+    return SupportReport(track) if track.asked.citing is not None and track.responses else None
 
 
 def _files(track: Assessment) -> Mapping[str, bytes]:
