@@ -29,6 +29,7 @@ from trecexam.features.fill import fill as filling
 from trecexam.features.fill.simulation import simulate_removal, simulate_runs
 from trecexam.features.history.history import history, history_entry
 from trecexam.features.holes.holes import holes_report
+from trecexam.features.judge_next.cited import next_cited
 from trecexam.features.judge_next.judge_next import next_judgments
 from trecexam.features.judging.agreement import assessor_agreement
 from trecexam.features.judging.exporting import export_judgments, import_judgments
@@ -338,6 +339,7 @@ class Track:
     estimate_reproducible = on_loader(reproducing.estimate_reproducible)
     judgments_unused = on_loaded(verification.judgments_unused)
     judge_next = on_loaded(next_judgments)
+    judge_next_cited = on_loaded(next_cited)
     plan_judging = on_loaded(plan_judging)
     judging_progress = on_loaded(judging_progress)
     assessor_agreement = on_loaded(assessor_agreement)

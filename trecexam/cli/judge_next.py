@@ -100,8 +100,8 @@ def judge_next(
     leaderboard gains, and a random share, by which labels gain. `gain` is the expected judgment, `sd` its
     standard deviation. It needs no grade; the first time passages are encoded, as by `trecexam learn`.
 
-    Of a grader of support: does the passage support the sentence? First what the grader has no label of, then what
-    several runs share and what it is unsure of, a sentence of each response and query before the next.
+    Of a grader of support: does the passage support the sentence? First what the grader has no label of, then
+    what several runs share and what it is unsure of, a sentence of each response and query before the next.
     p_change is the chance that a person says another label, expected_change by how much of a citation.
     """
     of_plan = {
@@ -170,7 +170,7 @@ def _cited(
     track: Path, queries: tuple[str, ...], budget: int | None, top: int | None, *, as_json: bool
 ) -> None:
     with trecexam.open_track(track) as opened:
-        plan = opened.judge_next(query_ids=queries, budget=budget)
+        plan = opened.judge_next_cited(query_ids=queries, budget=budget)
         root, grader = opened.folder.root, opened.folder.grader
     top = top or (20 if budget is None else None)
     shown = f"; the first {top}" if top is not None and len(plan.rows) > top else ""

@@ -47,14 +47,15 @@ def cited_statements(track: Assessment) -> Callable[[str, Response], list[CitedS
     @lru_cache(maxsize=1)
     def codes_of(query_id: str) -> Mapping[tuple[str, str], int]:
         sheet = track.sheets[query_id]
-        flat = np.where((sheet.flat() == MISSING) & ~sheet.gradable, NO_TEXT, sheet.flat())
+        rows, columns = sheet.at(np.arange(sheet.codes.size))
+        has_text = np.array([doc_id in track.texts for doc_id in sheet.doc_ids], np.bool_)
+        flat = np.where((sheet.flat() == MISSING) & ~has_text[rows], NO_TEXT, sheet.flat())
         for key, rating in (sheet.overrides.cells if sheet.overrides else {}).items():
             flat[sheet.place_of(*key)] = rating
-        rows, columns = (of_cell.tolist() for of_cell in sheet.at(np.arange(len(flat))))
-        keys = (
-            (sheet.items[column].text, sheet.doc_ids[row]) for row, column in zip(rows, columns, strict=True)
-        )
-        return dict(zip(keys, flat.tolist(), strict=True))
+        return {
+            (sheet.items[column].text, sheet.doc_ids[row]): code
+            for row, column, code in zip(rows.tolist(), columns.tolist(), flat.tolist(), strict=True)
+        }
 
     def of_response(run: str, response: Response) -> list[CitedStatement]:
         known, cited = codes_of(response.query_id), []

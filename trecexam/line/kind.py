@@ -39,8 +39,8 @@ class Asked(NamedTuple):
         bank: these; a query may have none.
         citing: query_id -> of each of its items the doc_ids that it is asked of; None: each is asked of every
             pooled text of its query.
-        recorded_as: (query_id, item_id, doc_id) -> the name by which recordings know the item of a cell; None:
-            its id.
+        recorded_as: (query_id, item_id, doc_id) -> the name by which recordings know the item of a cell;
+            None: its id.
     """
 
     bank: Bank

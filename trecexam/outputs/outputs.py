@@ -92,7 +92,8 @@ class Outputs:
         # Before anything is replaced: a history that cannot be written leaves the outputs as they were.
         noted = self.history.note(track) if complete else None
         earlier, made, written = self._made_earlier(), dict[str, _Made](), list[Path]()
-        groups = [group for feature in FEATURES for group in feature.files]
+        features = [feature for feature in FEATURES if feature.applies(track)]
+        groups = [group for feature in features for group in feature.files]
         for group in sorted(groups, key=lambda group: not group.first):
             key = group.names[0]
             if stop() and not group.first:
@@ -112,7 +113,7 @@ class Outputs:
         contents = dict(self._others(track, rejected, complete=complete))
         written += self._put(contents)
         hashes |= {name: files.sha256(content) for name, content in contents.items()}
-        optional = (name for group in groups for name in group.names)
+        optional = (name for feature in FEATURES for group in feature.files for name in group.names)
         drawn = (feature.plots for feature in FEATURES if feature.report is not None)
         plots = (f"{PLOTS}/{name}.{kind}" for names in drawn for name in names for kind in KINDS)
         for name in (*optional, PAGE, *plots, *sorted(_extra_written(out / MANIFEST))):
@@ -245,7 +246,8 @@ class Outputs:
         yield from extra.files.items()
         if track.config.report.write:
             facts = UpdateFacts(refused, complete, _versions(), extra.section)
-            yield from report_files(track, FEATURES, facts)
+            features = [feature for feature in FEATURES if feature.applies(track)]
+            yield from report_files(track, features, facts)
 
     def _manifest(
         self,

@@ -10,6 +10,7 @@ import pickle
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,10 +20,11 @@ from trecexam.files.stamps import Stamp, stamp
 from trecexam.files.track_lock import holder
 from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
-from trecexam.line.track_graders import open_folder
+from trecexam.line.track_graders import declared_kind, folder_of, grader_names, open_folder
 from trecexam.serving.child import Look
 from trecexam.serving.gather import Gatherer
 from trecexam.serving.view import Part, View
+from trecexam.track import TrackFolder
 from trecexam.watching.settle import Settler
 
 #: Seconds between two looks at the folder.
@@ -103,6 +105,8 @@ class Reader:
         self._root = root
         self._say = say
         self._loader: TrackLoader | None = None
+        #: Of the first grader that looks at what responses cite, where another one is shown.
+        self._cited: TrackLoader | None = None
         self._track: Assessment | None = None
         self._settings: object = None
         self._settler = Settler(0)
@@ -118,8 +122,9 @@ class Reader:
 
     def close(self) -> None:
         """Closes the store."""
-        if self._loader is not None:
-            self._loader.close()
+        for loader in (self._cited, self._loader):
+            if loader is not None:
+                loader.close()
 
     def look(self, *, now: bool = False) -> None:
         """Says what is new since the last look.
@@ -182,9 +187,13 @@ class Reader:
         self._track = track
         for query_id, part in new.items():
             self._say(NewPart(query_id, part))
-        support = self._gatherer.new_support(track)
-        if support is not None:
-            self._say(NewSupport(support))
+        if self._cited is not None:
+            cited = self._cited.refreshed(self._cited.load(tuple(waiting)))
+            support = self._gatherer.new_support(cited)
+            if support is not None:
+                self._say(NewSupport(support))
+            if cited.counts.cells:
+                self._view = replace(self._view, support_counts=cited.counts)
         seconds = time.monotonic() - began
         self._rest_until = time.monotonic() + REST * seconds
         self._stored = loader.store.count()
@@ -205,10 +214,21 @@ class Reader:
         if self._loader is None or settings != self._settings:
             self.close()
             self._loader, self._settings = TrackLoader(folder), settings
+            self._cited = self._loader_of_cited(folder)
             self._track = None
             self._settler = Settler(folder.config.watch.settle)
             self._seen = self._store = None
         return self._loader
+
+    def _loader_of_cited(self, folder: TrackFolder) -> TrackLoader | None:
+        """That of the first grader that looks at what responses cite; None where there is none."""
+        assert self._loader is not None
+        for name in grader_names(folder):
+            of_grader = folder_of(TrackFolder.open(self._root), name)
+            kind = declared_kind(of_grader)
+            if kind is not None and not kind.ranks:
+                return TrackLoader(of_grader, shared=self._loader.shared)
+        return None
 
     def _store_changes(self, loader: TrackLoader) -> object:
         """Another value whenever the store is another file, or was written into."""

@@ -168,7 +168,8 @@ def cited_pairs(track: Assessment) -> Iterator[CitedPair]:
                     of_pair = found.setdefault(alike, (doc_id, int(flat[place]), {}))
                     of_pair[2][run, query_id] = None
         for (column, _), (doc_id, machine, responses) in found.items():
-            yield CitedPair(sheet.items[column], doc_id, sheet.text_of(doc_id), machine, tuple(responses))
+            passage = track.texts.get(doc_id)
+            yield CitedPair(sheet.items[column], doc_id, passage, machine, tuple(responses))
 
 
 def labels_to_make(track: Assessment, pairs: Iterable[CitedPair]) -> tuple[PlannedLabel, ...]:

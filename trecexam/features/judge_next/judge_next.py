@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from trecexam.errors import TrecexamError
 from trecexam.features.judge_next.arithmetic.next_judgments import By, Suggestion, ranked
-from trecexam.features.judge_next.cited import SupportPlan, next_cited
 from trecexam.features.judge_next.planning import RANDOM_SHARE, STOP_BELOW, JudgmentPlan, plan_judgments
 from trecexam.features.judge_next.search import Level, QuerySuggestions, Search
 from trecexam.features.judge_next.shown import beginning
@@ -173,16 +172,13 @@ def next_judgments(
     stop_below: float = STOP_BELOW,
     seed: int = 0,
     encoder: str | Encoder | None = None,
-) -> NextJudgments | JudgmentPlan | SupportPlan:
+) -> NextJudgments | JudgmentPlan:
     """The passages or cells whose judgment by a person would change the ranking most, best first.
 
     With `by="learned"` those from whose judgments most is learned, a `JudgmentPlan`: of each query the most
     retrieved passages that nobody judged (over runs, 1 / log2(rank + 1) to rank 10, 0.1 to rank 20), which
     leaderboards gain by, and a random share, which labels gain by. Nothing has to be graded for it. Judged is
     what has an official judgment, or a person's rating as a whole.
-
-    Of a grader that looks at what responses cite it is a `SupportPlan`, see `next_cited`; `query_ids` and
-    `budget` alone are of it.
 
     Args:
         measure: what runs are ranked by; None for the track's first.
@@ -207,12 +203,7 @@ def next_judgments(
             not see what would be judged, an unknown query, options that do not go together.
     """
     if track.asked.citing is not None:
-        others = (measure, level, per_query, encoder, include_judged or None)
-        if by == "learned" or any(option is not None for option in others):
-            raise TrecexamError(
-                f"what the grader {track.name} labels is not of documents: name query_ids and budget alone"
-            )
-        return next_cited(track, query_ids=query_ids, budget=budget)
+        raise TrecexamError(f"what the grader {track.name} labels is not of documents: see judge_next_cited")
     if by == "learned":
         if measure is not None or level == "cell" or include_judged:
             raise TrecexamError(

@@ -131,8 +131,8 @@ def override(
 
     Raises:
         RatingConflictError: another rating counts by now than the one that was seen; nothing was written.
-        TrecexamError: the query, passage or item is not in the track, or the rating not on the scale; a name or a reason is missing, too long (200 and 500 characters), or has a control
-            character.
+        TrecexamError: the query, passage or item is not in the track, or the rating not on the scale; a
+            name or a reason is missing, too long (200 and 500 characters), or has a control character.
     """
     if track.asked.citing is None:
         query = _to_rate(track, query_id)

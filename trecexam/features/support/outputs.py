@@ -29,7 +29,7 @@ _SHOWN = (
 
 
 def own_support(track: Assessment) -> SupportReport | None:
-    """The support of the track's responses; None where there are none, or the grader grades something else."""
+    """The support of the track's responses; None where there are none, or of another kind of grader."""
     return SupportReport(track) if track.asked.citing is not None and track.responses else None
 
 
@@ -52,4 +52,6 @@ def support_section(track: Assessment) -> FeatureReport:
     return FeatureReport((ReportPart("support", html, values, "Support by cited passages"),))
 
 
-SUPPORT_FEATURE = Feature((OutputFiles((LABELS_FILE, RUNS_FILE), _PARTS, _files),), support_section)
+SUPPORT_FEATURE = Feature(
+    (OutputFiles((LABELS_FILE, RUNS_FILE), _PARTS, _files),), support_section, of_any_kind=True
+)

@@ -88,8 +88,8 @@ def support(
     """Whether the passages that responses cite support the sentences that cite them, by the grades there are.
 
     Args:
-        against: a file of labels, as out/support.tsv, to compare the labels with; "people" for people's, which
-            are compared with the grader's.
+        against: a file of labels, as out/support.tsv, to compare the labels with; "people" for people's,
+            which are compared with the grader's.
         output: a folder for support.tsv and support_runs.tsv; None writes none.
 
     Raises:

@@ -61,7 +61,7 @@ class SupportTables:
         self.track = track
 
     def labels(self) -> Table:
-        """`run query_id sentence doc_id label`: each citation that was looked at, and sentences that have none.
+        """`run query_id sentence doc_id label`: each citation that was looked at, and sentences without one.
 
         A citation out of range has no doc_id and the label `out_of_range`, a sentence without one `uncited`.
         The column `who` is there where people labelled anything.

@@ -1,7 +1,7 @@
 """Support: whether a passage that a sentence of a response cites says what the sentence says.
 
-Each sentence is an item, and it is asked of the passages that it cites. Responses to a query that have the same
-sentence share its item.
+Each sentence is an item, and it is asked of the passages that it cites. Responses to a query that have the
+same sentence share its item.
 """
 
 from __future__ import annotations
@@ -145,8 +145,8 @@ def _named(sources: ItemSources, query_id: str, name: str) -> Item:
             f"the response of '{run}' to query '{query_id}' has no sentence {place[:40]}: {has}"
         )
     raise TrecexamError(
-        f"query '{query_id}' has no sentence '{name[:80]}': name it by RUN:N, as in support.tsv, or by the id "
-        f"that `trecexam judge-next` shows{did_you_mean(run, set(n_sentences), before='; ')}"
+        f"query '{query_id}' has no sentence '{name[:80]}': name it by RUN:N, as in support.tsv, or by the "
+        f"id that `trecexam judge-next` shows{did_you_mean(run, set(n_sentences), before='; ')}"
     )
 
 
