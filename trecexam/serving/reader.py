@@ -36,11 +36,16 @@ RETRY = 5.0
 
 
 class Call(NamedTuple):
-    """To the reader: call this with the loaded track and these arguments."""
+    """To the reader: call this with the loaded track and these arguments.
+
+    Args:
+        cited: with the track as its grader of what responses cite sees it, where another one is shown.
+    """
 
     number: int
     function: Callable[..., Any]
     args: tuple[Any, ...]
+    cited: bool = False
 
 
 class NewPart(NamedTuple):
@@ -108,6 +113,7 @@ class Reader:
         #: Of the first grader that looks at what responses cite, where another one is shown.
         self._cited: TrackLoader | None = None
         self._track: Assessment | None = None
+        self._cited_track: Assessment | None = None
         self._settings: object = None
         self._settler = Settler(0)
         self._seen: object = None
@@ -147,9 +153,10 @@ class Reader:
     def call(self, asked: Call) -> None:
         """Calls a function with the track as it was read last."""
         try:
-            if self._track is None:
+            track = self._cited_track if asked.cited else self._track
+            if track is None:
                 raise TrecexamError(self._trouble or "the track is not read yet")
-            value, failed = asked.function(self._track, *asked.args), False
+            value, failed = asked.function(track, *asked.args), False
         except Exception as error:
             if not isinstance(error, TrecexamError | ConversionError):
                 traceback.print_exc()
@@ -164,6 +171,8 @@ class Reader:
         loader = self._opened()
         # Both before anything is read: what is written meanwhile is a change still to come.
         stamps = loader.inputs.stamps()
+        if self._cited is not None:
+            stamps |= self._cited.inputs.stamps()
         changes = self._store_changes(loader)
         self._tell_work(loader)
         runs, first = loader.folder.runs, self._view is None
@@ -188,7 +197,7 @@ class Reader:
         for query_id, part in new.items():
             self._say(NewPart(query_id, part))
         if self._cited is not None:
-            cited = self._cited.refreshed(self._cited.load(tuple(waiting)))
+            cited = self._cited_track = self._cited.refreshed(self._cited.load(tuple(waiting)))
             support = self._gatherer.new_support(cited)
             if support is not None:
                 self._say(NewSupport(support))
@@ -215,7 +224,7 @@ class Reader:
             self.close()
             self._loader, self._settings = TrackLoader(folder), settings
             self._cited = self._loader_of_cited(folder)
-            self._track = None
+            self._track = self._cited_track = None
             self._settler = Settler(folder.config.watch.settle)
             self._seen = self._store = None
         return self._loader

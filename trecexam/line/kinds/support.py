@@ -150,8 +150,9 @@ def _named(sources: ItemSources, query_id: str, name: str) -> Item:
     )
 
 
-def _measures(_: MeasureFacts) -> tuple[str, ...]:
-    return SUPPORT
+def _measures(facts: MeasureFacts) -> tuple[str, ...]:
+    named = facts.config.scores.measures
+    return SUPPORT if named is None else tuple(dict.fromkeys(named))
 
 
 def _f1(_: MeasureFacts) -> tuple[str, ...]:
