@@ -24,9 +24,16 @@ hypothesis.settings.register_profile("thorough", deadline=None, max_examples=500
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "trecexam"))
 
 #: What takes longest begins first, so that one process is not left alone with it at the end.
-LONGEST = ("tests/graders/cluster", "tests/test_docs.py", "tests/faults", "tests/features", "tests/graders")
+LONGEST = (
+    "tests/extensions/cluster",
+    "tests/test_docs.py",
+    "tests/faults",
+    "tests/extensions",
+    "tests/features",
+    "tests/graders",
+)
 #: These share one Ray cluster, and two of them on a machine are in each other's way.
-CLUSTER = ("tests/graders/cluster/", "tests/graders/writing/test_cluster.py")
+CLUSTER = ("tests/extensions/cluster/",)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -36,44 +36,47 @@ PERMITTED = {
         "trecexam.graders.seq2seq",
     },
     "matplotlib": {"trecexam.outputs.plotting", "trecexam.tables.plots.canvas"},
-    "jinja2": {"trecexam.cli.serve"},
+    "jinja2": {"trecexam.extensions.page.cli.serve"},
     "ir_measures": {
         "trecexam",
-        "trecexam.cli.bank.diff",
-        "trecexam.cli.exam.fit",
-        "trecexam.cli.history",
+        "trecexam.extensions.exams.cli.fit",
         "trecexam.cli.plot",
         "trecexam.cli.scores",
-        "trecexam.cli.show",
         "trecexam.cli.watch",
     },
-    "pyarrow": {"trecexam.cli.init"},
-    "numpy": {"trecexam", "trecexam.cli.exam.fit", "trecexam.cli.exam.improve", "trecexam.cli.scores"},
+    "pyarrow": {"trecexam.cli.init", "trecexam.cli.show"},
+    "numpy": {
+        "trecexam",
+        "trecexam.extensions.banks.cli.diff",
+        "trecexam.extensions.exams.cli.fit",
+        "trecexam.extensions.exams.cli.improve",
+        "trecexam.cli.scores",
+    },
     "pydantic": {
         "trecexam",
-        "trecexam.cli.bank.check",
+        "trecexam.extensions.banks.cli.check",
         "trecexam.cli.check",
         "trecexam.cli.config",
         "trecexam.cli.demo",
-        "trecexam.cli.exam.filtering",
-        "trecexam.cli.exam.options",
-        "trecexam.cli.exam.scoring",
+        "trecexam.extensions.exams.cli.filtering",
+        "trecexam.extensions.exams.cli.options",
+        "trecexam.extensions.exams.cli.scoring",
         "trecexam.cli.export",
         "trecexam.cli.graders",
         "trecexam.cli.init",
         "trecexam.cli.main",
-        "trecexam.cli.ragval.asking",
-        "trecexam.cli.ragval.filtering",
-        "trecexam.cli.ragval.judging",
-        "trecexam.cli.serve_user",
+        "trecexam.extensions.ragval.cli.asking",
+        "trecexam.extensions.ragval.cli.filtering",
+        "trecexam.extensions.ragval.cli.judging",
+        "trecexam.extensions.page.cli.serve_user",
         "trecexam.cli.watch",
         "trecexam.cli.working",
     },
     "converters": {
-        "trecexam.cli.bank.check",
+        "trecexam.extensions.banks.cli.check",
         "trecexam.cli.check",
         "trecexam.cli.convert",
-        "trecexam.cli.exam.scoring",
+        "trecexam.extensions.exams.cli.scoring",
         "trecexam.cli.export",
         "trecexam.cli.init",
         "trecexam.cli.main",
@@ -157,7 +160,7 @@ def _inner_imports() -> Iterator[InnerImport]:
 def _hidden(inner: InnerImport) -> str | None:
     """The heaviest library that an import keeps from being loaded with its module."""
     behind = _loaded(inner.imported) - _loaded(inner.importer)
-    formats = inner.importer.startswith(("trecexam.cli.", "trecexam.tables.terminal"))
+    formats = inner.importer.startswith("trecexam.tables.terminal") or ".cli" in inner.importer
     return next((name for name in HEAVY if name in behind and (name != "converters" or formats)), None)
 
 

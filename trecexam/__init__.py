@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from trecexam.api import Track, open_track
     from trecexam.demo import make_demo_track
     from trecexam.evaluating import Evaluation, evaluate
-    from trecexam.features.exams.filtering import filter_exam
-    from trecexam.features.exams.fitting import fit_exam, improve_exam
-    from trecexam.features.ragval.reporting import ragval_report
+    from trecexam.extensions.exams.filtering import filter_exam
+    from trecexam.extensions.exams.fitting import fit_exam, improve_exam
+    from trecexam.extensions.ragval.reporting import ragval_report
 
 __all__ = [
     "Evaluation",
@@ -49,7 +49,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(evaluating, name)
     if name in {"fit_exam", "improve_exam"}:
-        from trecexam.features.exams import fitting
+        from trecexam.extensions.exams import fitting
 
         return getattr(fitting, name)
     if name == "make_demo_track":
@@ -57,11 +57,11 @@ def __getattr__(name: str) -> Any:
 
         return make_demo_track
     if name == "filter_exam":
-        from trecexam.features.exams import filtering
+        from trecexam.extensions.exams import filtering
 
         return filtering.filter_exam
     if name == "ragval_report":
-        from trecexam.features.ragval import reporting
+        from trecexam.extensions.ragval import reporting
 
         return reporting.ragval_report
     if name == "pyterrier":

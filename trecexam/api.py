@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trecexam.calls import named_as_called, on_folder, on_loaded, on_loader
+from trecexam.calls import named_as_called, on_folder, on_loaded, on_loader, on_track
+from trecexam.chosen import chosen_grader, took
+from trecexam.extensions.banks import editing
+from trecexam.extensions.banks.check import check_track
+from trecexam.extensions.banks.diff import bank_diff
+from trecexam.extensions.banks.generation.calls import estimate_bank, generate_bank
+from trecexam.extensions.campaign.agreement import assessor_agreement
+from trecexam.extensions.campaign.exporting import export_judgments, import_judgments
+from trecexam.extensions.campaign.planning import plan_judging
+from trecexam.extensions.campaign.progress import judging_progress
+from trecexam.extensions.erag.calls import erag, estimate_erag
+from trecexam.extensions.exams import calls as exams
+from trecexam.extensions.learn.correlation import compare_learned
+from trecexam.extensions.learn.learn import LearnedLabels, learn
+from trecexam.extensions.learn.learned_board import learned_leaderboard
+from trecexam.extensions.learn.validation import cross_validate
+from trecexam.extensions.ragval import calls as ragval
+from trecexam.extensions.ragval import judging
 from trecexam.features.adding.runs import add_run
 from trecexam.features.agreement.agreement import agreements
-from trecexam.features.banks import editing
-from trecexam.features.banks.check import check_track
-from trecexam.features.banks.diff import bank_diff
-from trecexam.features.banks.generation.calls import estimate_bank, generate_bank
 from trecexam.features.compare_graders.compare import compare_grader_pairs, compare_graders
 from trecexam.features.correlation.comparison import compare, outlying, swapped
-from trecexam.features.correlation.learned import compare_learned
 from trecexam.features.correlation.paired_scores import nothing_to_compare
 from trecexam.features.correlation.representative import representative
-from trecexam.features.erag.calls import erag, estimate_erag
-from trecexam.features.exams import calls as exams
 from trecexam.features.exporting import exports, frames, ranx
 from trecexam.features.exporting.facets import without_facet
 from trecexam.features.exporting.pooled import pooled_passages
@@ -31,43 +40,35 @@ from trecexam.features.history.history import history, history_entry
 from trecexam.features.holes.holes import holes_report
 from trecexam.features.judge_next.cited import next_cited
 from trecexam.features.judge_next.judge_next import next_judgments
-from trecexam.features.judging.agreement import assessor_agreement
-from trecexam.features.judging.exporting import export_judgments, import_judgments
-from trecexam.features.judging.planning import plan_judging
-from trecexam.features.judging.progress import judging_progress
 from trecexam.features.leaderboard.differences import differences
+from trecexam.features.leaderboard.joint import joint_leaderboard
 from trecexam.features.leaderboard.overall import overall_leaderboard
 from trecexam.features.leaderboard.readings import difference
-from trecexam.features.learn.learn import LearnedLabels, learn
-from trecexam.features.learn.validation import cross_validate
 from trecexam.features.override import overriding
-from trecexam.features.ragval import calls as ragval
-from trecexam.features.ragval import judging
 from trecexam.features.support.support import support
 from trecexam.features.verification import reproducing, verification
-from trecexam.files.track_lock import TrackLock, holder
-from trecexam.graders.base import identity_digest
-from trecexam.learning.learned_board import learned_leaderboard
+from trecexam.files.track_lock import TrackLock
+from trecexam.graders.base import Estimate
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grading import Graded, Progress
 from trecexam.line.grading_time import measure_time
 from trecexam.line.judged_pool import count_judged_outside
 from trecexam.line.kind import Kind
-from trecexam.line.loaded_track import TrackLoaders
+from trecexam.line.loaded_track import TrackLoaders, of_each
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import lost_grades, refuse_lost_grades
-from trecexam.line.measures import left_out_runs
-from trecexam.line.rejected import all_rejected, rejected_rows
+from trecexam.line.rejected import all_rejected
 from trecexam.line.sheets import Counts
+from trecexam.line.status import joint_status, status_of
 from trecexam.outputs.outputs import Outputs
 from trecexam.outputs.plotting import plot
 from trecexam.outputs.update import update
+from trecexam.outputs.update_all import grade_all, update_all
 from trecexam.outputs.updates import Update
-from trecexam.track import TrackFolder, chosen_grader
+from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.graders import Grader
-    from trecexam.graders.base import Estimate
     from trecexam.graders.sampling import MeasuredTime
 
 
@@ -104,8 +105,8 @@ class Track:
         """Args: grader: the name of the one that is meant; None for the track as a whole."""
         self._loaders = loaders
         self._grader = grader
-        self._loader = loaders.first if grader is None else loaders[grader]
-        self.folder = self._loader.folder
+        # Settings that do not go together are said here, and not by the first call.
+        self.folder = (loaders.first if grader is None else loaders[grader]).folder
 
     def __getitem__(self, grader: str) -> Track:
         """The same track as one of its graders sees it.
@@ -119,6 +120,29 @@ class Track:
     def kind(self) -> Kind:
         """What its grader grades."""
         return self._loader.kind
+
+    @property
+    def _loader(self) -> TrackLoader:
+        """That of the grader that is meant, else of the first."""
+        if self._grader is not None:
+            return self._loaders[self._grader]
+        loader = self._loaders.first
+        took(loader.name, self.graders)
+        return loader
+
+    @property
+    def _of_documents(self) -> TrackLoader:
+        """That of the grader that is meant, else of the first whose labels are of documents."""
+        if self._grader is not None or len(self._loaders) == 1:
+            return self._loader
+        loader = self._loaders[self._loaders.load().of_documents.name]
+        took(loader.name, self.graders)
+        return loader
+
+    @property
+    def _is_joint(self) -> bool:
+        """Whether several graders are meant."""
+        return self._grader is None and len(self._loaders) > 1
 
     @property
     def graders(self) -> tuple[str, ...]:
@@ -164,10 +188,11 @@ class Track:
             TrecexamError, ConversionError: what stands in the way.
         """
         with TrackLock(self.folder.lock_path):
-            return update(
-                self._loader,
+            return update_all(
+                self._loaders,
                 progress,
                 stop,
+                only=self._grader,
                 encoding=encoding,
                 doing=doing,
                 regrade=regrade,
@@ -186,12 +211,16 @@ class Track:
             TrecexamError, ConversionError: what stands in the way.
         """
         with TrackLock(self.folder.lock_path):
+            if self._is_joint:
+                return grade_all(self._loaders, progress, stop)
             refuse_lost_grades(self._loader)
             self._loader.open_to_write()
             return self._loader.grade(self._loader.load(), progress, stop)[1]
 
     def lost_grades(self) -> int:
         """How many cells a grader that costs had graded, where the store has no grade any more; else 0."""
+        if self._is_joint:
+            return sum(of_each(self._loaders, lost_grades))
         return lost_grades(self._loader)
 
     def forget_errors(self) -> int:
@@ -201,15 +230,22 @@ class Track:
             LockedError: a daemon is running on this track.
         """
         with TrackLock(self.folder.lock_path):
-            Outputs(self.folder).forget()
-            self._loader.open_to_write()
-            return self._loader.forget_errors()
+            loaders = [self._loader] if not self._is_joint else list(self._loaders.values())
+            for loader in loaders:
+                Outputs(loader.folder).forget()
+                loader.open_to_write()
+            return sum(loader.forget_errors() for loader in loaders)
 
     def estimate(self) -> Estimate:
         """What `update` would have to grade: cells and, where a server is asked, calls, tokens and money.
-        Asks nobody.
+        Asks nobody. Of several graders it is the sum of those that can go on.
+
+        Raises:
+            TrecexamError, ConversionError: none can.
         """
-        return self._loader.estimate(self._loader.load())
+        if not self._is_joint:
+            return self._loader.estimate(self._loader.load())
+        return reduce(Estimate.plus, of_each(self._loaders, lambda each: each.estimate(each.load())))
 
     def estimate_time(self) -> MeasuredTime | None:
         """How long `update` would grade on this machine, by a small sample that is graded and not stored.
@@ -239,45 +275,21 @@ class Track:
         return tuple(range(1, self._loader.traits.scale.max_rating + 1))
 
     def status(self) -> dict[str, Any]:
-        """Counts of what the track holds and of its cells, the grader, and who grades it now."""
-        track = self._loader.load()
-        pid = holder(self.folder.lock_path)
-        made_on = track.grades.environments()
-        rejected = rejected_rows(track)
-        return {
-            "track": str(self.folder.root),
-            "grader": track.grader.identity["grader"],
-            "grader_identity": identity_digest(track.grader.identity).hex(),
-            "watched_by": None if pid is None else f"process {pid}",
-            "queries": len(track.bank.query_ids),
-            "items": len(track.bank),
-            "retired_items": track.bank.n_retired,
-            "vital_items": track.bank.n_vital,
-            "runs": len(track.runs),
-            **({"left_out_runs": track.left_out_runs} if track.left_out_runs else {}),
-            **asdict(track.counts),
-            **(self._loader.grading.usage() or {"total": {}})["total"],
-            "stored_grades": self._loader.store.count(),
-            **({"mixed_environments": made_on.summary()} if made_on.mixed else {}),
-            "rated_by": ", ".join(track.override_summary()["who"]) or None,
-            **(
-                {"rule": track.config.judging.rule, "judgments": len(track.judgments.ratings)}
-                if track.config.has_judging
-                else {}
-            ),
-            **({"judged_only_passages": track.n_judged_only} if track.config.track.pool_judged else {}),
-            "official_judgments": 0 if track.official is None else len(track.official),
-            "rejected": len(rejected),
-            **({"lost": dict(Counter(row.lost for row in rejected))} if rejected else {}),
-            "notes": [*left_out_runs(track), *track.notes],
-        }
+        """Counts of what the track holds and of its cells, the grader, and who grades it now.
+
+        Of several graders: `graders` has this of each, or why there is none of it ("unable"), and `total`
+        sums up their cells, and what they used.
+        """
+        if self._is_joint:
+            return joint_status(self._loaders)
+        return status_of(self._loader)
 
     rejected = on_loaded(all_rejected)
     judged_outside_pool = on_folder(count_judged_outside)
 
     # Scores and exports.
 
-    leaderboard = on_loaded(leaderboard)
+    leaderboard = on_track(joint_leaderboard, leaderboard)
     overall_leaderboard = on_loaded(overall_leaderboard)
     learned_leaderboard = on_loaded(learned_leaderboard)
     differences = on_loaded(differences)

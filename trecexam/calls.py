@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from trecexam.line.assessment import Assessment
+from trecexam.line.loaded_track import LoadedTrack, TrackLoaders, is_of_documents
 from trecexam.line.loader import TrackLoader
 from trecexam.track import TrackFolder
 
@@ -20,7 +21,14 @@ class OpenTrack(Protocol):
     """What has methods that are made here."""
 
     folder: TrackFolder
-    _loader: TrackLoader
+    _loaders: TrackLoaders
+
+    @property
+    def _loader(self) -> TrackLoader: ...
+    @property
+    def _of_documents(self) -> TrackLoader: ...
+    @property
+    def _is_joint(self) -> bool: ...
 
 
 def on_loaded(function: Callable[Concatenate[Assessment, P], R]) -> Callable[Concatenate[OpenTrack, P], R]:
@@ -33,9 +41,24 @@ def on_loaded(function: Callable[Concatenate[Assessment, P], R]) -> Callable[Con
     @wraps(function)
     def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> R:
         _check_arguments(method, self, *args, **kwargs)
-        return function(self._loader.load(), *args, **kwargs)
+        return function(_loader_for(self, function).load(), *args, **kwargs)
 
     return _with_self(method, function)
+
+
+def on_track(
+    joint: Callable[Concatenate[LoadedTrack, P], R], one: Callable[Concatenate[Assessment, P], R]
+) -> Callable[Concatenate[OpenTrack, P], R]:
+    """As `on_loaded`; of several graders `joint` answers for all, unless one of them is meant."""
+
+    @wraps(one)
+    def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        _check_arguments(method, self, *args, **kwargs)
+        if self._is_joint:
+            return joint(self._loaders.load(), *args, **kwargs)
+        return one(self._loader.load(), *args, **kwargs)
+
+    return _with_self(method, one)
 
 
 def on_loader(function: Callable[Concatenate[TrackLoader, P], R]) -> Callable[Concatenate[OpenTrack, P], R]:
@@ -44,7 +67,7 @@ def on_loader(function: Callable[Concatenate[TrackLoader, P], R]) -> Callable[Co
     @wraps(function)
     def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> R:
         _check_arguments(method, self, *args, **kwargs)
-        return function(self._loader, *args, **kwargs)
+        return function(_loader_for(self, function), *args, **kwargs)
 
     return _with_self(method, function)
 
@@ -58,6 +81,10 @@ def on_folder(function: Callable[Concatenate[TrackFolder, P], R]) -> Callable[Co
         return function(self.folder, *args, **kwargs)
 
     return _with_self(method, function)
+
+
+def _loader_for(track: OpenTrack, function: Callable[..., object]) -> TrackLoader:
+    return track._of_documents if is_of_documents(function) else track._loader
 
 
 def named_as_called(cls: type[C]) -> type[C]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -10,11 +11,13 @@ from pathlib import Path
 from converters.errors import ConversionError
 from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrecexamError
-from trecexam.files.stamps import Rejected, stamp
+from trecexam.files.stamps import Rejected, Stamp, stamp
 from trecexam.files.track_lock import TrackLock
 from trecexam.line.grading import Progress
-from trecexam.line.loader import TrackLoader
-from trecexam.outputs.update import update, warm_up
+from trecexam.line.loaded_track import TrackLoaders
+from trecexam.line.track_graders import folder_of, grader_names
+from trecexam.outputs.update import warm_up
+from trecexam.outputs.update_all import update_all
 from trecexam.outputs.updates import Update
 from trecexam.tables.text import plural
 from trecexam.track import TrackFolder, refuse_code, settings_caution
@@ -62,7 +65,7 @@ class Daemon:
         self.updates = 0
         self._stop = threading.Event()
         self._wake = Wake()
-        self._loader: TrackLoader | None = None
+        self._loaders: TrackLoaders | None = None
         self._config_stamp: object = None
         self._settler: Settler | None = None
         self._reported: frozenset[Rejected] = frozenset()
@@ -114,8 +117,8 @@ class Daemon:
                     break
                 self._wake.wait(wait)
         finally:
-            if self._loader is not None:
-                self._loader.close()
+            if self._loaders is not None:
+                self._loaders.close()
 
     def _open(self) -> None:
         """Takes the settings as they are now.
@@ -129,53 +132,56 @@ class Daemon:
         refuse_code(folder.config.grader.metric, folder.root, trusted=folder.trust_code)
         if caution := settings_caution(folder):
             self.log(caution)
-        if self._loader is not None:
-            self._loader.close()
+        if self._loaders is not None:
+            self._loaders.close()
         self._config_stamp = (written, _settings(folder)[1])
-        self._loader, self._warm = TrackLoader(folder), False
+        self._loaders, self._warm = TrackLoaders(folder), False
         patience = folder.config.watch.settle if self.settle is None else self.settle
         if self._settler is None or self._settler.settle != patience:
             self._settler = Settler(patience)
 
     def _step(self, hints: Hints) -> float:
         """One look at the folder; returns the seconds until the next one is due."""
-        assert self._loader is not None
+        assert self._loaders is not None
         assert self._settler is not None
-        loader = self._loader
-        poll = loader.config.watch.poll
+        loaders = self._loaders
+        poll = loaders.folder.config.watch.poll
         try:
-            if _settings(loader.folder) != self._config_stamp:
+            if _settings(loaders.folder) != self._config_stamp:
                 self._open()
-                loader = self._loader
+                loaders = self._loaders
                 self.log("settings changed")
             # What is told of before the look is there when it is looked at.
             arrived = hints.take()
-            stamps = loader.inputs.stamps()
+            stamps = _stamps(loaders)
         except TrecexamError as error:
             self._fail(str(error), error)
             return poll
         waiting = self._settler.unsettled(stamps, arrived, time.monotonic(), time.time())
-        runs = loader.folder.runs
+        runs = loaders.folder.runs
         if any(not path.is_relative_to(runs) for path in waiting):
             # A bank or a passages file is being written: wait for it, then do all at once.
             return min(poll, *waiting.values())
         key = (tuple(sorted(stamps.items())), tuple(sorted(waiting)))
         if self._failure is None or self._failure[0] != key or time.monotonic() > self._failure[1] + RETRY:
             try:
-                hold, first = tuple(waiting), {"regrade": self.regrade}
-                done = update(
-                    loader,
+                hold = tuple(waiting)
+                done = update_all(
+                    loaders,
                     self.progress,
                     self._stop.is_set,
                     hold,
                     encoding=self.encoding,
                     doing=self._is_doing,
-                    **first,
+                    regrade=self.regrade,
                 )
                 self.regrade = False
                 if not (done.changed or self._warm):
                     # The first run that is dropped shall not wait for what was there before it.
-                    warm_up(loader, self._stop.is_set, hold)
+                    for loader in loaders.values():
+                        with contextlib.suppress(TrecexamError, ConversionError):
+                            # What stands in its way was said.
+                            warm_up(loader, self._stop.is_set, hold)
                 self._warm = True
                 self._report(done)
                 self.look_ended(done.why)
@@ -216,8 +222,27 @@ class Daemon:
 
 def _settings(folder: TrackFolder) -> tuple[object, object]:
     """Changes when trecexam.toml, or the file of a prompt or a metric that it names, changes."""
-    own = folder.prompt(), folder.metric()
+    folders = [folder_of(folder, name) for name in grader_names(folder)]
+    own = [path for each in folders for path in (each.prompt(), each.metric())]
     return stamp(folder.config_path), tuple(path and stamp(path) for path in own)
+
+
+def _stamps(loaders: TrackLoaders) -> dict[Path, Stamp]:
+    """The stamps of all input files, of the graders that can say which they look at.
+
+    Raises:
+        TrecexamError: none of them can.
+    """
+    stamps: dict[Path, Stamp] = {}
+    errors: list[TrecexamError] = []
+    for name in loaders:
+        try:
+            stamps |= loaders[name].inputs.stamps()
+        except TrecexamError as error:
+            errors.append(error)
+    if len(errors) == len(loaders):
+        raise errors[0]
+    return stamps
 
 
 def describe(update: Update) -> str:
@@ -225,6 +250,7 @@ def describe(update: Update) -> str:
     counts = update.counts
     parts = [
         plural(update.runs, "run"),
+        *([plural(len(update.graders), "grader")] if update.graders else []),
         f"{update.graded:,} cells graded" if update.graded else "nothing to grade",
     ]
     if update.cut:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextvars import ContextVar
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path, PurePath
@@ -17,8 +16,8 @@ PROMPT_SUFFIXES = (".toml", ".jinja", ".jinja2", ".j2")
 BANK_PATTERNS = ("bank.*jsonl", "bank.*jsonl.gz")
 #: The variable of the environment that trusts the code of tracks, as `--trust-code` does.
 TRUST_CODE = "TRECEXAM_TRUST_CODE"
-#: The grader that the command line chose (`--grader NAME`), where a track has several.
-chosen_grader: ContextVar[str | None] = ContextVar("chosen_grader", default=None)
+#: Outputs that a track with several graders has of all of them in out/.
+OF_ALL = ("leaderboard.tsv", "leaderboard.json", "report.html", "rejected.tsv", "manifest.json")
 #: Files in the drop folder that a copy in progress or an editor leaves behind; they are never read.
 IGNORED_SUFFIXES = (".tmp", ".part", ".partial", ".crdownload", ".swp", ".filepart", "~")
 
@@ -85,6 +84,20 @@ class TrackFolder:
         return self.root / "out"
 
     @property
+    def is_one_of_several(self) -> bool:
+        """Whether it is the folder as one of several graders sees it."""
+        return self.grader is not None and len(self.whole.graders) > 1
+
+    def output(self, name: str) -> Path:
+        """The place of an output of this grader, by its name in out/.
+
+        What `OF_ALL` names is of all graders in out/ itself; that of the first alone is in its own folder.
+        """
+        if self.is_one_of_several and name in OF_ALL:
+            return self.shared_out / str(self.grader) / name
+        return self.out / name
+
+    @property
     def state(self) -> Path:
         return self.shared_state / self.place
 
@@ -107,7 +120,7 @@ class TrackFolder:
 
     @property
     def manifest_path(self) -> Path:
-        return self.out / "manifest.json"
+        return self.output("manifest.json")
 
     @property
     def lock_path(self) -> Path:

@@ -4,7 +4,7 @@
     python tests/benchmarks/irt_recovery.py [TRACK of dl19]
 
 Not a test: it takes some ten minutes, and its figures say how far estimates can be trusted, not whether the code
-is right (tests/irt does). Without TRACK the section on TREC DL 2019 stays as it is.
+is right (tests/extensions/exams/irt does). Without TRACK the section on TREC DL 2019 stays as it is.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ import numpy as np
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
-from trecexam.irt import Components, Settings, fit, probability
-from trecexam.irt.estimation.likelihood import Responses, log_likelihood
-from trecexam.irt.estimation.objective import Objective, ParameterPoint
-from trecexam.irt.estimation.uncertainty import StandardErrors, standard_errors
-from trecexam.irt.fitting import Fit
+from trecexam.extensions.exams.irt import Components, Settings, fit, probability
+from trecexam.extensions.exams.irt.estimation.likelihood import Responses, log_likelihood
+from trecexam.extensions.exams.irt.estimation.objective import Objective, ParameterPoint
+from trecexam.extensions.exams.irt.estimation.uncertainty import StandardErrors, standard_errors
+from trecexam.extensions.exams.irt.fitting import Fit
 
 RESULTS = Path(__file__).parent / "results" / "irt.md"
 SIZES = ((20, 100), (60, 200), (120, 400), (200, 200))
@@ -51,7 +51,7 @@ Joint estimates are stretched, or with priors shifted, by more than their curvat
 numbers of its own, and those do not grow exact as questions are added (Neyman & Scott, Econometrica 16, 1948),
 only as examinees are. So the intervals of abilities are not made of the curvature. They reach from the estimate
 to the farther end of the 95% of the abilities' marginal posterior, in which every item is integrated out over its
-bounds under weak priors (`trecexam/irt/estimation/marginal.py`).
+bounds under weak priors (`trecexam/extensions/exams/irt/estimation/marginal.py`).
 """
 THREE = """Three ways to the same model, the published 3PL, side by side. *Published*: the released code's objective,
 start and bounds in scipy's L-BFGS-B with numerical gradients, which ends after 15,000 evaluations: one a parameter
@@ -71,7 +71,7 @@ examinees are few (RMSE of a): maximum likelihood fits the noise.
 LIKELIHOOD = """## The maximum
 
 The likelihood reached is nowhere below that of a slow reference (SLSQP with numerical derivatives, in
-tests/irt/test_fitting.py). On 60 matrices of 8 to 30 x 5 to 20, neither SLSQP, TNC, trust-constr nor plain L-BFGS-B
+tests/extensions/exams/irt/test_fitting.py). On 60 matrices of 8 to 30 x 5 to 20, neither SLSQP, TNC, trust-constr nor plain L-BFGS-B
 from the published start was better by 1e-4; of twelve random starts each, the best was better once, by 0.009. On
 40 x 60 plain L-BFGS-B was worse by up to 0.42, and never better. Matrices of more than 20,000 responses have several
 maxima, too, and are gone at from one start.

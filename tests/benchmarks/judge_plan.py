@@ -28,17 +28,17 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "helpers"))
 
 from served import serving
 
-from trecexam.features.judge_next.arithmetic.expected_change import DrawnLeaderboards, expected_change
-from trecexam.features.judge_next.arithmetic.plan import Planned, judging_rounds
-from trecexam.features.learn.cross_validation import LEARNED, CrossValidation, Estimate
-from trecexam.features.learn.splits import Part, Split
-from trecexam.learning.arithmetic.learning import fit
-from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
-from trecexam.learning.learned_pool import gather_data
+from trecexam.extensions.learn.arithmetic.learning import fit
+from trecexam.extensions.learn.arithmetic.pooled import PooledQueryToLearn
+from trecexam.extensions.learn.cross_validation import LEARNED, CrossValidation, Estimate
+from trecexam.extensions.learn.judging_plan.expected_change import DrawnLeaderboards, expected_change
+from trecexam.extensions.learn.judging_plan.plan import Planned, judging_rounds
+from trecexam.extensions.learn.learned_pool import gather_data
+from trecexam.extensions.learn.splits import Part, Split
+from trecexam.extensions.page import learning
 from trecexam.line.loader import TrackLoader
 from trecexam.scores.rank_correlation.tau import tau_b_columns
 from trecexam.scores.retrieved import retrieved_weights
-from trecexam.serving import learning
 from trecexam.track import TrackFolder
 
 RESULTS = Path(__file__).parent / "results" / "judge-plan.md"

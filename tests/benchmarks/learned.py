@@ -24,14 +24,14 @@ from learned_goals import carried_over, goals
 from learned_nested import Choice, nested
 from threadpoolctl import threadpool_limits
 
-from trecexam.features.learn.cross_validation import LEARNED, CrossValidation, Estimate, Row
-from trecexam.features.learn.splits import Split, most_retrieved, queries_left_out, random_share
-from trecexam.features.learn.validation import cross_validate
-from trecexam.learning.arithmetic.learning import fit, predict
-from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
-from trecexam.learning.arithmetic.process import KERNELS, Kernel
-from trecexam.learning.encoding import TrackVectors
-from trecexam.learning.learned_pool import gather_data, track_encoder
+from trecexam.extensions.learn.arithmetic.learning import fit, predict
+from trecexam.extensions.learn.arithmetic.pooled import PooledQueryToLearn
+from trecexam.extensions.learn.arithmetic.process import KERNELS, Kernel
+from trecexam.extensions.learn.cross_validation import LEARNED, CrossValidation, Estimate, Row
+from trecexam.extensions.learn.encoding import TrackVectors
+from trecexam.extensions.learn.learned_pool import gather_data, track_encoder
+from trecexam.extensions.learn.splits import Split, most_retrieved, queries_left_out, random_share
+from trecexam.extensions.learn.validation import cross_validate
 from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
 from trecexam.track import TrackFolder

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from trecexam.extensions.learn.arithmetic.features import Vectors
 from trecexam.graders.fixed_shapes import EncodedText
 from trecexam.graders.text_encoder import TextEncoder
-from trecexam.learning.arithmetic.features import Vectors
 
 #: Of a text: the vectors of its tokens.
 Tokens = Callable[[str], Vectors]

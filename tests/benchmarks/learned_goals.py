@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 from learned_nested import Nested
 
-from trecexam.features.learn.cross_validation import LEARNED, CrossValidation, Estimate, Row
-from trecexam.features.learn.splits import Split, half_of_teams, most_retrieved
-from trecexam.features.learn.validation import cross_validate
-from trecexam.learning.arithmetic.features import Floats
-from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
+from trecexam.extensions.learn.arithmetic.features import Floats
+from trecexam.extensions.learn.arithmetic.pooled import PooledQueryToLearn
+from trecexam.extensions.learn.cross_validation import LEARNED, CrossValidation, Estimate, Row
+from trecexam.extensions.learn.splits import Split, half_of_teams, most_retrieved
+from trecexam.extensions.learn.validation import cross_validate
 from trecexam.line.loader import TrackLoader
 from trecexam.track import TrackFolder
 

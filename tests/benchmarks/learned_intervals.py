@@ -4,7 +4,7 @@
     python tests/benchmarks/learned_intervals.py TRACK [REPEATS]
 
 TRACK is a track of ../shared/dl19 with `pool_judged = true` and `min_relevant = 2`, whose pool is judged as a whole.
-A quarter of an hour on two cores; tests/learning/test_expected_scores.py holds a small part of it.
+A quarter of an hour on two cores; tests/extensions/learn/test_expected_scores.py holds a small part of it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ import numpy as np
 from drawn_pools import drawn_query
 from threadpoolctl import threadpool_limits
 
-from trecexam.features.learn.splits import most_retrieved, random_share
-from trecexam.learning.arithmetic.drawn_measures import drawn_ap, drawn_ndcg
-from trecexam.learning.arithmetic.expected_scores import ExpectedScores, expected_scores
-from trecexam.learning.arithmetic.learning import fit
-from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
-from trecexam.learning.learned_board import enough_judged
-from trecexam.learning.learned_pool import gather_data
+from trecexam.extensions.learn.arithmetic.drawn_measures import drawn_ap, drawn_ndcg
+from trecexam.extensions.learn.arithmetic.expected_scores import ExpectedScores, expected_scores
+from trecexam.extensions.learn.arithmetic.learning import fit
+from trecexam.extensions.learn.arithmetic.pooled import PooledQueryToLearn
+from trecexam.extensions.learn.learned_board import enough_judged
+from trecexam.extensions.learn.learned_pool import gather_data
+from trecexam.extensions.learn.splits import most_retrieved, random_share
 from trecexam.line.loader import TrackLoader
 from trecexam.scores.correlation import half_width
 from trecexam.track import TrackFolder

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from trecexam.features.learn.cross_validation import CrossValidation, K
-from trecexam.features.learn.splits import Part, Split, most_retrieved, random_share
-from trecexam.learning.arithmetic.features import Floats
-from trecexam.learning.arithmetic.learning import fit, predict
-from trecexam.learning.arithmetic.ndcg import ndcg
-from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
-from trecexam.learning.arithmetic.process import KERNELS, Kernel
-from trecexam.learning.arithmetic.steps import C
+from trecexam.extensions.learn.arithmetic.features import Floats
+from trecexam.extensions.learn.arithmetic.learning import fit, predict
+from trecexam.extensions.learn.arithmetic.ndcg import ndcg
+from trecexam.extensions.learn.arithmetic.pooled import PooledQueryToLearn
+from trecexam.extensions.learn.arithmetic.process import KERNELS, Kernel
+from trecexam.extensions.learn.arithmetic.steps import C
+from trecexam.extensions.learn.cross_validation import CrossValidation, K
+from trecexam.extensions.learn.splits import Part, Split, most_retrieved, random_share
 from trecexam.scores.correlation import correlate
 from trecexam.scores.kappa import kappa
 

@@ -33,8 +33,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 import trecexam  # noqa: E402
+from trecexam.extensions.page import urls  # noqa: E402
 from trecexam.line.store import GradeRow, GradeStore  # noqa: E402
-from trecexam.serving import urls  # noqa: E402
 
 #: Seconds of each part: several readings of the track fit in.
 LONG = 40.0

@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import kendalltau
 
+from trecexam.extensions.learn.promise import promising_places
 from trecexam.graders.base import Answer, Cell, Grader
-from trecexam.learning.promise import promising_places
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import ItemPlaces, item_places, useful_cells
 from trecexam.line.derived import DerivedValues

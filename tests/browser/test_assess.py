@@ -18,8 +18,8 @@ from served import Served, serving
 from team import users_file
 
 from converters.overrides import read_overrides
-from trecexam.features.judging.plan import JudgingPlan, PlannedTask, write_plan
-from trecexam.serving.users import Users
+from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_plan
+from trecexam.extensions.page.users import Users
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:

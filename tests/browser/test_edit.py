@@ -25,10 +25,10 @@ from support import ROOT, make_small_track
 
 import trecexam
 from converters.bank import read_bank
+from trecexam.extensions.page import urls
+from trecexam.extensions.page.grading import Regrader
+from trecexam.extensions.page.judging import JudgeNext
 from trecexam.line.store import GradeStore
-from trecexam.serving import urls
-from trecexam.serving.grading import Regrader
-from trecexam.serving.judging import JudgeNext
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Locator, Page

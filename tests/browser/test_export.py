@@ -15,7 +15,7 @@ pytest.importorskip("starlette", reason="the extra `serve` is not installed")
 
 from support import graded_track
 
-from trecexam.serving.export.exporting import export
+from trecexam.extensions.page.export.exporting import export
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -17,7 +17,7 @@ from served import Served, serving
 from support import graded_track, make_small_track, write_run
 
 import trecexam
-from trecexam.serving import urls
+from trecexam.extensions.page import urls
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page

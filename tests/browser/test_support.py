@@ -30,7 +30,6 @@ def cited(tmp_path: Path) -> Iterator[Served]:
         root = make_cited_track(tmp_path / "track", server.url, rubric=True)
         with trecexam.open_track(root) as track:
             track.update()
-            track["support"].update()
     with serving(root) as running:
         yield running
 

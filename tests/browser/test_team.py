@@ -17,8 +17,8 @@ from support import write_run
 from team import users_file
 
 from converters.overrides import read_overrides
-from trecexam.serving.front import Front
-from trecexam.serving.users import Users, add_user, remove_user
+from trecexam.extensions.page.front import Front
+from trecexam.extensions.page.users import Users, add_user, remove_user
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page

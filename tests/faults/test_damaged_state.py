@@ -13,7 +13,7 @@ from learnable import WordEncoder, make_learnable
 from support import HashGrader
 
 import trecexam
-import trecexam.learning.learned_pool as learning
+import trecexam.extensions.learn.learned_pool as learning
 from trecexam.files.kept import HEAD
 from trecexam.files.lock_file import open_lock_file
 from trecexam.line import run_columns

@@ -121,7 +121,7 @@ def test_killed_while_a_dropped_run_is_logged_it_is_logged_once(tmp_path: Path) 
             finish(start(root), root)
     finish(start(root), root)
     entries = [json.loads(path.read_text()) for path in sorted((root / "out" / "history").glob("0*.json"))]
-    added = [name for entry in entries for name in entry["changed"]["added"]]
+    added = [name for entry in entries for name in entry["files"].get("added", [])]
     assert sorted(added) == [f"runs/new{number}.run" for number in range(ROUNDS // 2)]
     assert [entry["before"] for entry in entries[1:]] == [entry["after"] for entry in entries[:-1]]
     lines = (root / "out" / "history" / "log.tsv").read_text().splitlines()[1:]

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from converters.records import Item
-from trecexam.features.banks.generation.reading import read_items
-from trecexam.features.exams.questions.reading import read_choice, read_question
-from trecexam.features.ragval.knowledge.reading import read_known
-from trecexam.features.ragval.knowledge.reading import read_question as read_knowledge_question
+from trecexam.extensions.banks.generation.reading import read_items
+from trecexam.extensions.exams.questions.reading import read_choice, read_question
+from trecexam.extensions.ragval.grader.reading import read_scores
+from trecexam.extensions.ragval.knowledge.reading import read_known
+from trecexam.extensions.ragval.knowledge.reading import read_question as read_knowledge_question
 from trecexam.graders.base import MOST_READ
 from trecexam.graders.prompts import published
 from trecexam.graders.prompts.assignments import read_labels
-from trecexam.graders.ragval.reading import read_scores
 from trecexam.graders.server.messages import excerpt
 
 SIZE = 3_500_000

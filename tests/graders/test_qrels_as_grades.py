@@ -228,7 +228,7 @@ def test_the_page_shows_an_llms_label_beside_the_text_that_it_did_not_read(
     pytest.importorskip("starlette", reason="the extra `serve` is not installed")
     from served import client_of
 
-    from trecexam.serving import urls
+    from trecexam.extensions.page import urls
 
     (tmp_path / "passages.jsonl").write_text('{"docid": "d01", "text": "something about d01"}\n')
     path = write_qrels(tmp_path / "umbrela.qrels", labels | {("q1", "d01"): 3})

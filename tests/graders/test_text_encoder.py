@@ -13,10 +13,10 @@ import pytest
 from learnable import make_learnable
 
 import trecexam
+from trecexam.extensions.learn.encoding import TrackVectors
 from trecexam.graders.embedding import EmbeddingGrader
 from trecexam.graders.text_encoder import TextEncoder
 from trecexam.graders.weights import offline_folder
-from trecexam.learning.encoding import TrackVectors
 
 TEXTS = ["heat", "A heat pump moves heat from the cold air outside into a warm house, which costs little."]
 
@@ -100,7 +100,7 @@ def made_folder(path: Path) -> Path:
 def test_what_is_learned_is_the_same_in_whatever_order_runs_came(
     encoder: TextEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trecexam.learning.learned_pool.TextEncoder", lambda *_: encoder)
+    monkeypatch.setattr("trecexam.extensions.learn.learned_pool.TextEncoder", lambda *_: encoder)
     outputs = []
     for order in (["abcd"], ["d", "b", "c", "a"]):
         root = make_learnable(tmp_path / str(len(order)))

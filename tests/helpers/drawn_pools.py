@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from trecexam.learning.arithmetic.learning import QueryPassages
-from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
-from trecexam.learning.arithmetic.process import Kernel
+from trecexam.extensions.learn.arithmetic.learning import QueryPassages
+from trecexam.extensions.learn.arithmetic.pooled import PooledQueryToLearn
+from trecexam.extensions.learn.arithmetic.process import Kernel
 
 
 def drawn_query(

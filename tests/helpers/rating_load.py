@@ -19,8 +19,8 @@ from urllib.parse import urlencode, urlsplit
 from support import ROOT
 
 from converters.overrides import read_overrides
-from trecexam.features.judging.plan import JudgingPlan, PlannedTask, write_plan
-from trecexam.serving.users import Role, add_user
+from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_plan
+from trecexam.extensions.page.users import Role, add_user
 from trecexam.track import TrackFolder
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from support import HashGrader
 
-from trecexam.graders.cluster.grader import GraderWorker
+from trecexam.extensions.cluster.grader import GraderWorker
 
 #: Bytes; Ray's least. The whole of it is /dev/shm.
 _OBJECTS = 80_000_000

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from starlette.testclient import TestClient
 
-from trecexam.serving.app import create_app
-from trecexam.serving.live import LiveTrack
+from trecexam.extensions.page.app import create_app
+from trecexam.extensions.page.live import LiveTrack
 
 
 @contextmanager
@@ -45,7 +45,7 @@ def serving(root: Path, *, apart: bool = False, **options: Any) -> Iterator[Serv
     Args:
         options: of `create_app`.
     """
-    from trecexam.serving.server import Server, bound
+    from trecexam.extensions.page.server import Server, bound
 
     with LiveTrack(root, apart=apart) as live, bound("127.0.0.1", 0) as socket:
         server = Server(live, socket, **options)

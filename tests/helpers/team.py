@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from trecexam.serving.users import add_user
+from trecexam.extensions.page.users import add_user
 
 #: name -> role.
 ROLES = {"ada": "assessor", "orla": "organizer", "rudi": "reader"}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -95,27 +93,6 @@ def test_an_answer_that_is_given_again_counts_where_it_was_made_last(tmp_path: P
         store.forget(grader, "error")
         assert store.environments(grader) == [(CPU, 3), (CUDA, 2)]
         assert store.n_environments() == 2
-
-
-def test_of_a_store_from_before_it_was_kept_it_is_unknown_and_the_rest_is_known(root: Path) -> None:
-    update(root, None)
-    path = root / ".trecexam" / "grades.sqlite"
-    with closing(sqlite3.connect(path)) as db:
-        # As the version before made it.
-        db.executescript(
-            "ALTER TABLE grade DROP COLUMN environment_id; DROP TABLE environment; PRAGMA user_version = 2;"
-        )
-    with GradeStore(path, write=False) as store:
-        count = store.count()
-        assert store.environments(1) == [(None, count)]
-    assert not update(root, CPU).changed
-    more(root)
-    update(root, CPU)
-    assert manifest(root)["environments"] == {
-        "mixed": [],
-        "graded_on": [{**CPU, "answers": 4}],
-        "unknown": count,
-    }
 
 
 def test_what_others_graded_on_another_device_meanwhile_gets_into_the_manifest(root: Path) -> None:

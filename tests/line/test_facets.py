@@ -10,7 +10,7 @@ from support import HashGrader, hashed_rating, make_small_track
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.features.banks.editing import items_to_edit
+from trecexam.extensions.banks.editing import items_to_edit
 
 #: The facet of each of a query's four questions; the last one belongs to the query as a whole.
 FACETS = ("T_1", "T_1", "T_2/deep", None)

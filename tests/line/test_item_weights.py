@@ -87,7 +87,7 @@ def test_the_leaderboard_is_by_weighted_coverage_and_a_changed_weight_asks_no_gr
         for row in track.leaderboard([Cover(rel=5, partial=3, weights="item") @ 8]).rows:
             assert row.scores[0].mean == pytest.approx(expected(row.run), abs=1e-12)
     log = (rubrics / "out" / "history" / "log.tsv").read_text()
-    assert "items reweighed" in log
+    assert "bank.nuggets.jsonl edited" in log
 
 
 def test_a_line_says_which_measures_know_nothing_of_negative_weights(

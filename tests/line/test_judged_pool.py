@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from support import HashGrader, hashed_rating, make_small_track
 
 import trecexam
-from trecexam.features.exams.responses import from_track
+from trecexam.extensions.exams.responses import from_track
 from trecexam.features.judge_next.judge_next import next_judgments
 from trecexam.line.loader import opened
 from trecexam.line.pool import PooledQuery

@@ -450,7 +450,7 @@ def test_the_runs_come_back_with_the_other_unit_and_their_grades_are_there_still
 
 
 def test_nuggets_are_made_from_the_passages_of_runs_that_are_left_out(small_track: Path) -> None:
-    from trecexam.features.banks.generation.passages import nugget_passages
+    from trecexam.extensions.banks.generation.passages import nugget_passages
     from trecexam.track import TrackFolder
 
     unit(small_track, "response")

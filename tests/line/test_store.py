@@ -9,7 +9,7 @@ import pytest
 
 from trecexam.errors import StoreError
 from trecexam.line.store import GradeRow, GradeStore
-from trecexam.line.store_connection import MIGRATIONS
+from trecexam.line.store_connection import VERSION
 
 
 def test_a_grade_is_found_again_after_reopening(tmp_path: Path) -> None:
@@ -66,14 +66,16 @@ def test_a_file_that_is_no_store_is_named_and_left_as_it_is(tmp_path: Path) -> N
     assert path.read_bytes() == before
 
 
-def test_a_store_of_a_newer_program_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [VERSION - 1, VERSION + 1])
+def test_a_store_of_another_version_is_refused(tmp_path: Path, version: int) -> None:
     path = tmp_path / "s"
     GradeStore(path).close()
     db = sqlite3.connect(path)
-    db.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    db.execute(f"PRAGMA user_version = {version}")
     db.close()
-    with pytest.raises(StoreError, match="newer trecexam"):
-        GradeStore(path)
+    for write in (True, False):
+        with pytest.raises(StoreError, match=f"another trecexam .store version {version}, .*move the store"):
+            GradeStore(path, write=write)
 
 
 def test_a_full_disk_loses_the_batch_and_nothing_else(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import click
 
 import trecexam
 from trecexam.cli import show
-from trecexam.cli.options import json_option, measure_option, track_argument
+from trecexam.cli.options import json_option, measure_option, whole_track_argument
 from trecexam.cli.scores import bad_measures
 from trecexam.files import atomic as files
 from trecexam.tables.table import to_json, to_tsv
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     epilog="Example: trecexam compare-graders mytrack --grader mytrack/trecexam.toml --grader umbrela.toml "
     "--recorded graded.jsonl.gz -o graders.tsv"
 )
-@track_argument
+@whole_track_argument
 @click.option(
     "--grader",
     "graders",

@@ -51,17 +51,12 @@ if TYPE_CHECKING:
 @thresholds_option
 @click.option(
     "--by",
-    metavar="WAY",
-    help="grader; learned, labels that the judgments teach; or label:N, the label N for all [default: "
-    "learned where `learn --cross-validate` found it the best, else grader].",
+    type=click.Choice(["grader", "learned"]),
+    help="Who gives the labels: the grader, or what the judgments teach [default: learned where `learn "
+    "--cross-validate` found it the best, else grader].",
 )
 @click.option(
     "--insist", is_flag=True, help="Of --by learned: also where cross-validation found another way better."
-)
-@click.option(
-    "--expected",
-    is_flag=True,
-    help="Give the new lines expected labels, with decimals, which trec_eval cuts off.",
 )
 @click.option("--as-unjudged", is_flag=True, help="Give the new lines the label -1: in the pool, not judged.")
 @click.option(
@@ -77,7 +72,6 @@ def fill(
     thresholds: str | None,
     by: str | None,
     insist: bool,
-    expected: bool,
     as_unjudged: bool,
     dry_run: bool,
 ) -> int:
@@ -104,7 +98,6 @@ def fill(
             as_unjudged=as_unjudged,
             by=by,
             insist=insist,
-            expected=expected,
         )
         _say_holes(holes)
         if dry_run or output is None:
@@ -151,8 +144,6 @@ def _say_filled(filled: Filled, output: Path, sources: Path) -> None:
         _say(f"{filled.no_text:,} holes remain: the passages have no text that can be graded")
     if filled.no_grade:
         _say(f"{filled.no_grade:,} holes remain: the grader gave no rating")
-    if filled.found.request.expected and any(row.gain is not None for row in filled.rows):
-        _say("the new labels have decimals: trec_eval cuts them off, and ir_measures refuses the file")
     _say(
         f"{output}: {plural(len(filled.found.official.rows), 'human judgment')} as before, and "
         f"{plural(filled.filled, 'new line')}; who said what: {sources}"

@@ -8,6 +8,7 @@ import click
 
 from trecexam.cli import show
 from trecexam.cli.options import json_option
+from trecexam.extensions.cluster import missing_for_cluster
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ def graders(prompts: bool, as_json: bool) -> None:
     """What can grade here, and what the rest needs."""
     # Behind them are the settings of trecexam.toml and with these pydantic, for which --help must not wait.
     from trecexam.graders import available
-    from trecexam.graders.cluster import missing_for_cluster
     from trecexam.graders.prompts import published
 
     if prompts:

@@ -256,7 +256,7 @@ def _model(options: InitOptions) -> str | None:
 
 def _prompt(options: InitOptions) -> str | Path | None:
     """The prompt, a path where it is a file; one that cannot be used shows before a folder is made."""
-    from trecexam.graders.erag import erag_prompt
+    from trecexam.extensions.erag.grader import erag_prompt
     from trecexam.graders.prompts import named
     from trecexam.track import PROMPT_SUFFIXES
 

@@ -14,6 +14,7 @@ from trecexam.cli.lazy import LazyGroup
 from trecexam.errors import TrecexamError
 from trecexam.version import __version__
 
+_EXTENSIONS = "trecexam.extensions"
 #: sub-command -> (module, function, help line). The line stands here so that --help imports none of them.
 COMMANDS = {
     "demo": ("trecexam.cli.demo", "demo", "A small track, graded, for a first look."),
@@ -40,7 +41,11 @@ COMMANDS = {
         "Several graders by thresholds, and with each other.",
     ),
     "fill": ("trecexam.cli.fill", "fill", "Grade the holes of official judgments, and merge."),
-    "learn": ("trecexam.cli.learn", "learn", "Learn from judgments what the rest would be judged."),
+    "learn": (
+        f"{_EXTENSIONS}.learn.cli",
+        "learn",
+        "Learn from judgments what the rest would be judged.",
+    ),
     "verify": ("trecexam.cli.verify", "verify", "Look at grades, grids, missed passages, spurious items."),
     "holes": ("trecexam.cli.holes", "holes", "Passages in the first ranks without a judgment or a grade."),
     "simulate": ("trecexam.cli.simulate", "simulate", "How far filled judgment holes can be trusted."),
@@ -49,16 +54,32 @@ COMMANDS = {
     "export": ("trecexam.cli.export", "export", "Write qrels, subtopics or grades for other tools."),
     "plot": ("trecexam.cli.plot", "plot", "A plot for a paper: PDF at the width of a column."),
     "check": ("trecexam.cli.check", "check", "Would trec_eval take this run or these qrels? Mends them."),
-    "bank": ("trecexam.cli.bank", "bank", "Make, check and compare test banks."),
-    "exam": ("trecexam.cli.exam", "exam", "Exams: which system is good, which question is good."),
-    "erag": ("trecexam.cli.erag", "erag", "Score runs by what a RAG model makes of each document."),
-    "ragval": ("trecexam.cli.ragval", "ragval", "Answers judged for truthfulness and relevance."),
+    "bank": (f"{_EXTENSIONS}.banks.cli", "bank", "Make, check and compare test banks."),
+    "exam": (f"{_EXTENSIONS}.exams.cli", "exam", "Exams: which system is good, which question is good."),
+    "erag": (
+        f"{_EXTENSIONS}.erag.cli",
+        "erag",
+        "Score runs by what a RAG model makes of each document.",
+    ),
+    "ragval": (f"{_EXTENSIONS}.ragval.cli", "ragval", "Answers judged for truthfulness and relevance."),
     "support": ("trecexam.cli.support", "support", "Do cited passages support responses? Precision, recall."),
-    "judge": ("trecexam.cli.judge", "judge", "Assessors: who judges what, progress, agreement, qrels."),
+    "judge": (
+        f"{_EXTENSIONS}.campaign.cli",
+        "judge",
+        "Assessors: who judges what, progress, agreement, qrels.",
+    ),
     "judge-next": ("trecexam.cli.judge_next", "judge_next", "What a person should judge next."),
     "override": ("trecexam.cli.override", "override", "A person's rating in place of the grader's."),
-    "serve": ("trecexam.cli.serve", "serve", "A live page of the track, for the human in the loop."),
-    "serve-user": ("trecexam.cli.serve_user", "serve_user", "Who may log in to the page: add, list, remove."),
+    "serve": (
+        f"{_EXTENSIONS}.page.cli.serve",
+        "serve",
+        "A live page of the track, for the human in the loop.",
+    ),
+    "serve-user": (
+        f"{_EXTENSIONS}.page.cli.serve_user",
+        "serve_user",
+        "Who may log in to the page: add, list, remove.",
+    ),
     "graders": ("trecexam.cli.graders", "graders", "What can grade here, and what the rest needs."),
 }
 

@@ -3,15 +3,55 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from trecexam.chosen import chosen_grader, taken_graders
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.scale_map import RuleName
 
-track_argument = click.argument("track", type=click.Path(path_type=Path, file_okay=False), metavar="TRACK")
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _choose(ctx: click.Context, param: click.Parameter, name: str | None) -> None:
+    """Has what opens the track take this grader; where none is named, says at the end whose the answer is."""
+    chosen_grader.set(name)
+    taken: dict[str, tuple[str, ...]] = {}
+    taken_graders.set(taken)
+
+    def end() -> None:
+        chosen_grader.set(None)
+        taken_graders.set(None)
+        for grader, others in taken.items():
+            rest = ", ".join(each for each in others if each != grader)
+            click.echo(f"note: this is of the grader {grader}; --grader takes another one: {rest}", err=True)
+
+    ctx.call_on_close(end)
+
+
+#: Of commands that are of a track as a whole.
+whole_track_argument = click.argument(
+    "track", type=click.Path(path_type=Path, file_okay=False), metavar="TRACK"
+)
+_grader_option = click.option(
+    "--grader",
+    "chosen",
+    metavar="NAME",
+    expose_value=False,
+    callback=_choose,
+    help="Of a track with several graders, the one of this name.",
+)
+
+
+def track_argument(command: Command) -> Command:
+    """The argument TRACK, and the option that says which of its graders is meant."""
+    return whole_track_argument(_grader_option(command))
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
 #: Of commands that print a table with --estimate alone.
 estimate_json_option = click.option(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import trecexam
+from trecexam.chosen import chosen_grader
 from trecexam.cli import show
 from trecexam.cli.options import aligned_option, json_option, measure_option, track_argument, wide_option
 from trecexam.errors import TrecexamError
@@ -151,6 +152,9 @@ def leaderboard(
         raise click.UsageError("--overall is about the grades; it goes with neither --official nor --compat")
     if others and (tested or overall or official or compat is not None):
         raise click.UsageError("--with goes with -m alone: other leaderboards are one track's")
+    if _is_joint(track) and not (official or overall or tested or compat):
+        _joint(track, measures, wide=wide, aligned=aligned, as_json=as_json)
+        return
     if compat is not None:
         if official:
             raise click.UsageError("--compat is about the grades; --official uses none")
@@ -220,6 +224,43 @@ def leaderboard(
         wide=wide,
         aligned=aligned,
         more="--wide shows all, -m MEASURE those that you name",
+    )
+
+
+def _is_joint(root: Path) -> bool:
+    """Whether a track has several graders, and none is chosen."""
+    # Behind it is pydantic, which --help must not wait for.
+    from trecexam.track import TrackFolder
+
+    return chosen_grader.get() is None and len(TrackFolder.open(root).config.graders) > 1
+
+
+def _joint(root: Path, measures: tuple[str, ...], *, wide: bool, aligned: bool, as_json: bool) -> None:
+    """The leaderboard of several graders: the columns of each, and with `wide` all that they have."""
+    from trecexam.features.leaderboard import tables as results
+    from trecexam.features.leaderboard.joint import all_measures, joint_json, joint_leaderboard
+    from trecexam.features.leaderboard.joint import joint_short_names as short_names
+    from trecexam.line.loaded_track import TrackLoaders
+    from trecexam.track import TrackFolder
+
+    with TrackLoaders(TrackFolder.open(root)) as loaders, bad_measures():
+        loaded = loaders.load()
+        board = joint_leaderboard(loaded, measures or (all_measures(loaded) if wide else None))
+        value = joint_json(loaded, board) if as_json else None
+        for each in loaded.assessments.values():
+            show.human(each)
+            show.missing(each.counts, each.folder.root)
+    for line in board.cautions:
+        click.echo(line, err=True)
+    layout = Layout(KEYS, split=True, ranks=board.ranks, short=short_names(board.measures))
+    show.table(
+        results.leaderboard_table(board),
+        as_json=as_json,
+        json_value=value,
+        layout=layout,
+        wide=wide,
+        aligned=aligned,
+        more="--wide shows all, -m NAME:MEASURE those that you name",
     )
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import trecexam
+from trecexam.chosen import chosen_grader
 from trecexam.cli import show
 from trecexam.cli.options import aligned_option, json_option, track_argument, wide_option
 from trecexam.tables.fitted import Layout
 from trecexam.tables.terminal import printable
-from trecexam.track import chosen_grader
 
 if TYPE_CHECKING:
     from trecexam.features.support.support import SupportReport
@@ -90,9 +90,9 @@ def support(
 
 def _of_support(track: trecexam.Track) -> trecexam.Track:
     """The track as its grader of support sees it: the one that was chosen, else the first."""
-    if track.kind.ranks and chosen_grader.get() is None:
-        return next((track[name] for name in track.graders if not track[name].kind.ranks), track)
-    return track
+    if chosen_grader.get() is not None:
+        return track
+    return next((track[name] for name in track.graders if not track[name].kind.ranks), track)
 
 
 def _say(done: SupportReport, output: Path | None) -> None:

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import signal
 import sys
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 import trecexam
+from trecexam.chosen import chosen_grader
 from trecexam.cli import show
 from trecexam.cli.options import estimate_json_option, refuse_json_alone, track_argument
 from trecexam.cli.signals import exit_status, signals
-from trecexam.cli.working import show_grading_estimate
+from trecexam.cli.working import show_grading_estimate, show_several_estimates
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trecexam.api import Track
+    from trecexam.graders.base import Estimate
+    from trecexam.graders.sampling import MeasuredTime
 
 
 @click.command(epilog="Example: trecexam watch mytrack --once")
@@ -95,12 +105,21 @@ def watch(
 
 def _estimate(root: Path, *, as_json: bool) -> None:
     with trecexam.open_track(root) as track:
+        if chosen_grader.get() is None and len(track.graders) > 1:
+            show_several_estimates(
+                {name: partial(_of_one, track, name) for name in track.graders}, as_json=as_json
+            )
+            return
         estimated = track.estimate()
         if estimated.tokens_in is None:
             click.echo("this grader does not count tokens", err=True)
         show_grading_estimate(estimated, track.estimate_time, as_json=as_json)
         if estimated.tokens_in is not None and estimated.cost is None:
             click.echo("set `price_in` and `price_out` in [grader] to see what it would cost", err=True)
+
+
+def _of_one(track: Track, name: str) -> tuple[Estimate, Callable[[], MeasuredTime | None]]:
+    return track[name].estimate(), track[name].estimate_time
 
 
 def _may_regrade(root: Path) -> bool:
@@ -144,5 +163,5 @@ def _once(root: Path, *, regrade: bool) -> int:
     if update.changed:
         click.echo(describe(update), err=True)
     else:
-        click.echo(f"nothing new; {track.folder.out} is up to date", err=True)
+        click.echo(f"nothing new; {track.folder.shared_out} is up to date", err=True)
     return exit_status(caught, 1 if update.rejected or update.why else 0)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from converters.errors import ConversionError
 from trecexam.cli import show
 from trecexam.cli.signals import signals
 from trecexam.errors import TrecexamError
@@ -17,7 +18,6 @@ from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from converters.errors import ConversionError
     from trecexam.graders.base import Estimate, Usage
     from trecexam.graders.sampling import MeasuredTime, PacedTime
 
@@ -88,6 +88,49 @@ def show_grading_estimate(
     if estimated.tokens_in is not None:
         time = partial(_paced_time, estimated, "grading", grades=True)
     show_columns(estimated.columns(), time, as_json=as_json)
+
+
+def show_several_estimates(
+    estimates: Mapping[str, Callable[[], tuple[Estimate, Callable[[], MeasuredTime | None]]]],
+    *,
+    as_json: bool,
+) -> None:
+    """Shows what grading a track with several graders would take: a row for each, and a sum.
+
+    Args:
+        estimates: name -> gives what it would take, and measures how long. Who cannot go on is named.
+    """
+    # Behind it is pydantic.
+    from trecexam.graders.base import Estimate as Estimated
+
+    found: dict[str, Estimate] = {}
+    measures: dict[str, Callable[[], MeasuredTime | None]] = {}
+    for name, ask in estimates.items():
+        try:
+            found[name], measures[name] = ask()
+        except (TrecexamError, ConversionError) as error:
+            click.echo(f"{name}: nothing can be said, {error}", err=True)
+    if not found:
+        raise TrecexamError("no grader of this track can go on")
+    found["sum"] = reduce(Estimated.plus, found.values())
+    keys = list(dict.fromkeys(key for each in found.values() for key in each.columns()))
+    rows: list[dict[str, Value]] = [
+        {"grader": name, **dict.fromkeys(keys), **each.columns()} for name, each in found.items()
+    ]
+    table = Table(("grader", *keys), tuple(tuple(row.values()) for row in rows))
+    if not as_json:
+        show.table(table)
+    for name, row in zip(measures, rows, strict=False):
+        estimated = found[name]
+        doing = f"grading by {name}"
+        if estimated.tokens_in is not None:
+            sample = _paced_time(estimated, doing, grades=True)
+        else:
+            sample = _measured_time(measures[name], doing, "graded", "passage", cells=True)
+        row["minutes"] = None if sample is None else round(sample.seconds / 60, 2)
+    if as_json:
+        rows[-1]["minutes"] = sum(row["minutes"] for row in rows[:-1] if isinstance(row["minutes"], float))
+        show.table(table, as_json=True, json_value=rows)
 
 
 def show_columns(

@@ -65,6 +65,16 @@ class Usage(NamedTuple):
         return Usage(*(mine - theirs for mine, theirs in zip(self, other, strict=True)))
 
 
+class Spent(NamedTuple):
+    """What several graders used of one budget: tokens in and out, and money (None: no price is set)."""
+
+    tokens: int = 0
+    cost: float | None = None
+
+
+NOTHING_SPENT = Spent()
+
+
 class Estimate(NamedTuple):
     """What grading would take: cells, tokens as expected and at most, and money (None: no prices are set).
 

@@ -18,7 +18,10 @@ def reading_fingerprint() -> str:
     Two states of the program that call themselves the same version may still read otherwise.
     """
     content = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
+    ours = Path(__file__).parent
+    extensions = ours.parent / "extensions"
+    readers = (ours.rglob("*.py"), extensions.glob("*/grader.py"), extensions.glob("*/grader/*.py"))
+    for path in sorted(path for paths in readers for path in paths):
         content.update(path.read_bytes())
     for library in _LIBRARIES:
         try:

@@ -19,8 +19,8 @@ BUILT_IN = {
     "seq2seq": "trecexam.graders.seq2seq:FACTORY",
     "causal": "trecexam.graders.causal:FACTORY",
     "openai": "trecexam.graders.openai:FACTORY",
-    "ragval": "trecexam.graders.ragval:FACTORY",
-    "erag": "trecexam.graders.erag:FACTORY",
+    "ragval": "trecexam.extensions.ragval.grader:FACTORY",
+    "erag": "trecexam.extensions.erag.grader:FACTORY",
 }
 
 

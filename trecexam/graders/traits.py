@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from converters.records import Item
-from trecexam.graders.base import ITEM_KINDS, Cell, Estimate, Grader, Scale, Usage
+from trecexam.graders.base import ITEM_KINDS, Cell, Estimate, Grader, Scale, Spent, Usage
 
 #: (model, prompt) as people know them; None for what has no name.
 Names = tuple[str | None, str | None]
@@ -18,10 +18,12 @@ class UsageMeter(Protocol):
 
     Attributes:
         before: what the grader used earlier on this track; set from outside.
+        beside: what other graders used of the same budget; set from outside.
         used: what it used since.
     """
 
     before: Usage
+    beside: Spent
     used: Usage
 
     def as_json(self, usage: Usage) -> dict[str, Any]: ...

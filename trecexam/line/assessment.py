@@ -139,9 +139,29 @@ class Assessment(TrackInputs):
     @cached_property
     def measures(self) -> tuple[str, ...]:
         """The measures on rubric ratings that hold where none are named, see `Kind.measures`."""
+        return self.kind.measures(self._facts)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Those of them that stand on the leaderboard of several graders, see `Kind.columns`.
+
+        Where the settings name measures, those of the kind's columns that are among them, else the first.
+        """
+        columns = self.kind.columns(self._facts)
+        if self.config.scores.measures is None:
+            return columns
+        return tuple(name for name in columns if name in self.measures) or self.measures[:1]
+
+    @property
+    def _facts(self) -> MeasureFacts:
         only = bool(self.runs) and self.generated.issuperset(self.runs)
-        best = self.traits.scale.max_rating
-        return self.kind.measures(MeasureFacts(self.config, self.bank, only, best))
+        return MeasureFacts(self.config, self.bank, only, self.traits.scale.max_rating)
+
+    @cached_property
+    def of_documents(self) -> bool:
+        """Whether its labels are of documents that runs rank: official judgments can be set against them."""
+        pooled = (doc_id for of_query in self.pool.values() for doc_id in of_query.doc_ids)
+        return self.kind.ranks and any(doc_id not in self.own_texts for doc_id in pooled)
 
     @cached_property
     def counts(self) -> Counts:

@@ -18,6 +18,7 @@ from trecexam.graders.base import (
     Cell,
     Estimate,
     Grader,
+    Spent,
     UngradedError,
     Usage,
     identity_digest,
@@ -44,10 +45,11 @@ class Graded(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far grading is. `cells` is what this update has to grade."""
+    """How far grading is. `cells` is what this update has to grade; `grader` whose, of several."""
 
     graded: int
     cells: int
+    grader: str = ""
 
 
 def missing_cells(track: Assessment, only: Mapping[str, Collection[str]] | None = None) -> Iterator[Cell]:
@@ -96,12 +98,20 @@ class Grading:
     Args:
         store: gives the store as it is open now.
         paces: the file that keeps how fast graders that cost are; None for none.
+        beside: gives the graders whose budget is the same one.
     """
 
-    def __init__(self, grader: Grader, store: Callable[[], GradeStore], paces: Path | None = None) -> None:
+    def __init__(
+        self,
+        grader: Grader,
+        store: Callable[[], GradeStore],
+        paces: Path | None = None,
+        beside: Callable[[], Iterable[Grader]] = tuple,
+    ) -> None:
         self._grader = grader
         self._store = store
         self._paces = paces
+        self._beside = beside
         self._used = Usage()
 
     def run(
@@ -220,16 +230,30 @@ class Grading:
         identity = self._grader.identity
         return self._store().add_grader(identity_digest(identity), identity_json(identity))
 
-    def _used_before(self) -> Usage:
-        """What the grader used so far, in all."""
-        grader_id = self._store().grader_id(identity_digest(self._grader.identity))
+    def _used_before(self, grader: Grader | None = None) -> Usage:
+        """What a grader (None: this one) used so far, in all."""
+        identity = (grader or self._grader).identity
+        grader_id = self._store().grader_id(identity_digest(identity))
         return Usage() if grader_id is None else Usage(*self._store().usage(grader_id))
+
+    def _spent_beside(self) -> Spent:
+        """What the graders used whose budget is the same one."""
+        own, spent = identity_digest(self._grader.identity), Spent()
+        others = {identity_digest(each.identity): each for each in self._beside()}
+        for grader in (each for digest, each in others.items() if digest != own):
+            meter, used = traits_of(grader).meter, self._used_before(grader)
+            if meter is not None:
+                cost = meter.as_json(used)["cost"]
+                money = spent.cost if cost is None else cost + (spent.cost or 0.0)
+                spent = Spent(spent.tokens + used.tokens_in + used.tokens_out, money)
+        return spent
 
     def _meter(self) -> UsageMeter | None:
         """The grader's, told what was used before; None where it has none."""
         meter = traits_of(self._grader).meter
         if meter is not None:
             meter.before, meter.used = self._used_before(), Usage()
+            meter.beside = self._spent_beside()
         return meter
 
     def _note_usage(self, meter: UsageMeter | None) -> None:

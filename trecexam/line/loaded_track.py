@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from inspect import unwrap
 from pathlib import Path
+from typing import TypeVar
 
 from converters.errors import ConversionError
+from trecexam.config import takes_shared_budget
 from trecexam.errors import TrackError, TrecexamError
 from trecexam.graders import Grader
 from trecexam.line.assessment import Assessment
@@ -14,6 +18,10 @@ from trecexam.line.loader import TrackLoader
 from trecexam.line.shared_inputs import SharedInputs
 from trecexam.line.track_graders import folder_of, grader_names
 from trecexam.track import TrackFolder
+
+F = TypeVar("F", bound=Callable[..., object])
+T = TypeVar("T")
+_OF_DOCUMENTS: set[Callable[..., object]] = set()
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +64,33 @@ class LoadedTrack:
         for error in self.unable.values() if not self.assessments else ():
             raise error
         return next(iter(self.assessments.values()))
+
+    @property
+    def of_documents(self) -> Assessment:
+        """The first whose labels are of documents that runs rank; the first of all where there is none."""
+        return next((each for each in self.assessments.values() if each.of_documents), self.first)
+
+    def named(self, measure: str) -> tuple[str, str]:
+        """Whose measure `NAME:MEASURE` is, and which; without a name it is the first grader's."""
+        name, colon, rest = measure.partition(":")
+        if not colon or name not in (*self.assessments, *self.unable):
+            return self.first.name, measure
+        return name, rest
+
+
+def of_documents(function: F) -> F:
+    """Marks a function that is about documents and what people judge them: official judgments, holes.
+
+    Of a track with several graders, and none chosen, it is asked of the first whose labels are of documents
+    that runs rank; others of the first of all.
+    """
+    _OF_DOCUMENTS.add(function)
+    return function
+
+
+def is_of_documents(function: Callable[..., object]) -> bool:
+    """Whether a function, or the one that it wraps, is marked so."""
+    return unwrap(function) in _OF_DOCUMENTS
 
 
 class TrackLoaders(Mapping[str, TrackLoader]):
@@ -120,8 +155,20 @@ class TrackLoaders(Mapping[str, TrackLoader]):
         if loader is None:
             folder = folder_of(self.folder, name)
             loader = TrackLoader(folder, self._given.get(name), shared=self.shared)
+            loader.sharing_budget = lambda: self._sharing_budget(name)
             self._loaders[name] = loader
         return loader
+
+    def _sharing_budget(self, name: str) -> Iterator[Grader]:
+        """The other graders whose budget is that of [grader], where this one's is."""
+        config = self.folder.whole
+        if not config.graders or not takes_shared_budget(config, name):
+            return
+        for other in self:
+            if other != name and takes_shared_budget(config, other):
+                # One that cannot be made asks for nothing.
+                with suppress(TrecexamError, ConversionError):
+                    yield self[other].grader
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._loaders)
@@ -148,3 +195,21 @@ class TrackLoaders(Mapping[str, TrackLoader]):
             except (TrecexamError, ConversionError) as error:
                 unable[name] = error
         return LoadedTrack(self.folder, assessments, unable)
+
+
+def of_each(loaders: TrackLoaders, ask: Callable[[TrackLoader], T]) -> list[T]:
+    """What the loaders of those graders say that can go on.
+
+    Raises:
+        TrecexamError, ConversionError: none can.
+    """
+    said: list[T] = []
+    errors: list[TrecexamError | ConversionError] = []
+    for name in loaders:
+        try:
+            said.append(ask(loaders[name]))
+        except (TrecexamError, ConversionError) as error:
+            errors.append(error)
+    if not said:
+        raise errors[0]
+    return said

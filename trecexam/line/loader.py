@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import cached_property
@@ -11,7 +11,8 @@ from typing import Literal
 
 import pyarrow as pa
 
-from trecexam.config import TrackConfig
+from trecexam.chosen import chosen_grader, took
+from trecexam.config import TrackConfig, takes_shared_budget
 from trecexam.files.stamps import stamp
 from trecexam.graders import Grader
 from trecexam.graders.base import Estimate
@@ -32,7 +33,7 @@ from trecexam.line.store import GradeStore
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.stored_sheets import sheets_of, with_new_grades
 from trecexam.line.track_grader import TrackGrader
-from trecexam.line.track_graders import ONLY, folder_of, kind_of
+from trecexam.line.track_graders import ONLY, folder_of, grader_names, kind_of, open_folder
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.line.track_pool import TrackPool, cited_pool, track_pool
 from trecexam.line.value_cache import EvaluatedMeasures
@@ -52,12 +53,14 @@ class TrackLoader:
         """A loader of this track, as one of its graders sees it.
 
         Args:
-            folder: where the track has several graders and none is meant, the chosen one is, else the first.
+            folder: where the track has several graders and none is meant, the first is.
             grader: in place of the one that its settings name.
             shared: what other loaders of the same folder read: it is not read again.
         """
         self.folder = folder = folder_of(folder)
         self.track_grader = TrackGrader(folder, grader)
+        #: Gives the other graders whose budget is the same one.
+        self.sharing_budget: Callable[[], Iterable[Grader]] = tuple
         #: Who made it closes it.
         self._owns_shared = shared is None
         self.shared = shared or SharedInputs(folder)
@@ -252,6 +255,12 @@ class TrackLoader:
         )
 
     @property
+    def _budget_is_shared(self) -> bool:
+        """Whether the budget is that of [grader], which holds for others, too."""
+        name = self.folder.grader
+        return name is not None and takes_shared_budget(self.folder.whole, name)
+
+    @property
     def _runs(self) -> Literal["all", "responses", "ranked"]:
         """Which of the track's runs are graded and ranked."""
         name = self.folder.grader
@@ -290,7 +299,7 @@ class TrackLoader:
     @cached_property
     def grading(self) -> Grading:
         """The grader at work."""
-        return Grading(self.grader, lambda: self.store, self.folder.paces_path)
+        return Grading(self.grader, lambda: self.store, self.folder.paces_path, lambda: self.sharing_budget())
 
     def grade(
         self,
@@ -307,7 +316,8 @@ class TrackLoader:
         section = self.folder.section
         with naming(section):
             outcome = self.grading.run(track, progress, stop, only, places)
-        outcome = outcome._replace(why=outcome.why.replace("[grader]", f"[{section}]"))
+        if not self._budget_is_shared:
+            outcome = outcome._replace(why=outcome.why.replace("[grader]", f"[{section}]"))
         return self.refreshed(track), outcome
 
     def estimate(self, track: Assessment) -> Estimate:
@@ -331,5 +341,8 @@ class TrackLoader:
 @contextmanager
 def opened(root: Path | str, grader: Grader | None = None) -> Iterator[TrackLoader]:
     """The loader of the track in `root`, closed again at the end."""
-    with TrackLoader(TrackFolder.open(root), grader) as loader:
+    folder = open_folder(root)
+    if chosen_grader.get() is None:
+        took(folder.grader or ONLY, grader_names(folder))
+    with TrackLoader(folder, grader) as loader:
         yield loader

@@ -169,8 +169,6 @@ class GradeStore(StoreConnection):
     def n_environments(self) -> int:
         """How many environments answers of all graders were ever made on, as far as that is known."""
         with self._errors():
-            if self._version(self._db) < 3:
-                return 0
             return int(self._db.execute("SELECT count(*) FROM environment").fetchone()[0])
 
     def environments(self, grader_id: int) -> list[tuple[Mapping[str, str] | None, int]]:
@@ -228,9 +226,6 @@ class GradeStore(StoreConnection):
     def usage(self, grader_id: int) -> tuple[int, int, int]:
         """(requests, tokens in, tokens out) that this grader used so far."""
         with self._errors():
-            if self._version(self._db) < 2:
-                # Of an older version, and opened for reading only.
-                return 0, 0, 0
             query = "SELECT requests, tokens_in, tokens_out FROM usage WHERE grader_id = ?"
             return self._db.execute(query, (grader_id,)).fetchone() or (0, 0, 0)
 

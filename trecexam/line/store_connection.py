@@ -1,4 +1,4 @@
-"""The SQLite file behind the grade store: opened, migrated, written in transactions, its errors explained."""
+"""The SQLite file behind the grade store: opened, made, written in transactions, its errors explained."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from urllib.parse import quote
 from trecexam.errors import StoreError
 from trecexam.files.stamps import Stamp, stamp
 
-#: Applied in order to a store of a lower `user_version`; never edited once released, only added to.
-MIGRATIONS: tuple[str, ...] = (
-    """
+#: Of the tables below. Stores of any other version are refused.
+VERSION = 3
+_SCHEMA = """
     CREATE TABLE grader  (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE, identity TEXT NOT NULL);
     CREATE TABLE item    (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE);
     CREATE TABLE passage (id INTEGER PRIMARY KEY, digest BLOB NOT NULL UNIQUE);
+    CREATE TABLE environment (id INTEGER PRIMARY KEY, details TEXT NOT NULL UNIQUE);
     CREATE TABLE grade (
         grader_id  INTEGER NOT NULL REFERENCES grader(id),
         item_id    INTEGER NOT NULL REFERENCES item(id),
@@ -26,23 +27,17 @@ MIGRATIONS: tuple[str, ...] = (
         status     TEXT NOT NULL CHECK (status IN ('ok', 'unparsed', 'refused', 'error')),
         answer     TEXT NOT NULL,
         probabilities TEXT,
+        environment_id INTEGER REFERENCES environment(id),
         PRIMARY KEY (grader_id, item_id, passage_id),
         CHECK ((rating IS NOT NULL) = (status = 'ok'))
     ) WITHOUT ROWID;
-    """,
-    """
     CREATE TABLE usage (
         grader_id  INTEGER PRIMARY KEY REFERENCES grader(id),
         requests   INTEGER NOT NULL,
         tokens_in  INTEGER NOT NULL,
         tokens_out INTEGER NOT NULL
     );
-    """,
-    """
-    CREATE TABLE environment (id INTEGER PRIMARY KEY, details TEXT NOT NULL UNIQUE);
-    ALTER TABLE grade ADD COLUMN environment_id INTEGER REFERENCES environment(id);
-    """,
-)
+"""
 
 
 def _size(path: Path) -> int:
@@ -59,11 +54,11 @@ class StoreConnection:
     """An open store file.
 
     Raises (all methods):
-        StoreError: the file is no store, is newer than this program, cannot be written, or the disk is full.
+        StoreError: the file is no store, is another version's, cannot be written, or the disk is full.
     """
 
     def __init__(self, path: Path, *, write: bool = True, patience: float = 60) -> None:
-        """Opens the store; makes or migrates it when it is opened for writing.
+        """Opens the store; makes it when it is opened for writing.
 
         Args:
             write: False never writes to disk: also a store in a folder that may only be read can be read.
@@ -87,7 +82,8 @@ class StoreConnection:
         try:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")
-            self._migrate(db)
+            if not self._has_tables(db):
+                self._make_tables(db)
         except BaseException:
             db.close()
             raise
@@ -107,7 +103,7 @@ class StoreConnection:
                 check_same_thread=False,
             )
             try:
-                if self._version(db):
+                if self._has_tables(db):
                     return db
                 db.close()
                 break
@@ -120,7 +116,7 @@ class StoreConnection:
                 raise
         # There is none yet, or it was killed before its tables were made: one without grades.
         empty = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        self._migrate(empty)
+        self._make_tables(empty)
         return empty
 
     def close(self) -> None:
@@ -160,20 +156,24 @@ class StoreConnection:
         with self._errors():
             return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
-    def _version(self, db: sqlite3.Connection) -> int:
+    def _has_tables(self, db: sqlite3.Connection) -> bool:
+        """Whether its tables were made.
+
+        Raises:
+            StoreError: by another version of trecexam.
+        """
         version = int(db.execute("PRAGMA user_version").fetchone()[0])
-        if version > len(MIGRATIONS):
+        if version not in (0, VERSION):
             raise StoreError(
-                f"made by a newer trecexam (store version {version}, known here: {len(MIGRATIONS)}); upgrade",
+                f"made by another trecexam (store version {version}, known here: {VERSION}); use that, or "
+                "move the store away and grade anew",
                 path=self.path,
             )
-        return version
+        return version == VERSION
 
-    def _migrate(self, db: sqlite3.Connection) -> None:
-        version = self._version(db)
-        for number, script in enumerate(MIGRATIONS[version:], version + 1):
-            # executescript commits what came before, so the transaction is part of the script.
-            db.executescript(f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;")
+    def _make_tables(self, db: sqlite3.Connection) -> None:
+        # executescript commits what came before, so the transaction is part of the script.
+        db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:

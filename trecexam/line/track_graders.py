@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from trecexam.chosen import chosen_grader
 from trecexam.config import TrackConfig, effective, line_of_setting
 from trecexam.errors import ConfigError, TrackError, did_you_mean
 from trecexam.graders.prompts.custom import load_prompt
@@ -14,7 +15,7 @@ from trecexam.graders.prompts.model import Prompt
 from trecexam.graders.prompts.published import published
 from trecexam.line.kind import Kind
 from trecexam.line.kinds import available, kind_of_items
-from trecexam.track import PROMPT_SUFFIXES, TrackFolder, chosen_grader
+from trecexam.track import PROMPT_SUFFIXES, TrackFolder
 
 #: The one grader of a track that names none, and the one whose ratings by people are in overrides.tsv.
 ONLY = "rubric"
@@ -31,7 +32,7 @@ def open_folder(root: Path | str, grader: str | None = None, *, trust_code: bool
     Raises:
         TrackError, ConfigError: see `TrackFolder.open`; or there is no such grader.
     """
-    return folder_of(TrackFolder.open(root, trust_code=trust_code), grader)
+    return folder_of(TrackFolder.open(root, trust_code=trust_code), grader or chosen_grader.get())
 
 
 def grader_names(folder: TrackFolder) -> tuple[str, ...]:
@@ -44,7 +45,7 @@ def folder_of(folder: TrackFolder, name: str | None = None) -> TrackFolder:
 
     Args:
         folder: of the track, or as another of its graders sees it.
-        name: None for the one that it is of already, else the chosen one, else the first.
+        name: None for the one that it is of already, else the first.
 
     Raises:
         TrackError: there is no such grader.
@@ -53,7 +54,7 @@ def folder_of(folder: TrackFolder, name: str | None = None) -> TrackFolder:
     if folder.grader is not None and name in (None, folder.grader):
         return folder
     config, names = folder.whole, grader_names(folder)
-    name = name or chosen_grader.get() or names[0]
+    name = name or names[0]
     if name not in names:
         hint = did_you_mean(name, names, f"there is {', '.join(names)}")
         raise TrackError(f"no grader '{name}' in this track; {hint}", path=folder.config_path)

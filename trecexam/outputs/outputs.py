@@ -8,9 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from trecexam.extensions.learn.learn import IDENTITY as LEARNED
+from trecexam.extensions.learn.learn import LearnedLabels
 from trecexam.features.history.history import History
-from trecexam.features.learn.learn import IDENTITY as LEARNED
-from trecexam.features.learn.learn import LearnedLabels
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_object, recall, remember
 from trecexam.files.stamps import Rejected, stamp
@@ -21,12 +21,13 @@ from trecexam.outputs.report.contents import UpdateFacts
 from trecexam.outputs.report.gather import report_files
 from trecexam.tables.plots.drawings import FOLDER as PLOTS
 from trecexam.tables.plots.drawings import KINDS
-from trecexam.tables.section import ExtraFiles
+from trecexam.tables.section import ExtraFiles, ReportSection
 from trecexam.tables.table import Table, to_json, to_tsv
-from trecexam.track import TrackFolder
+from trecexam.track import OF_ALL, TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
+    from trecexam.line.output_files import Feature
 
 REJECTED = "rejected.tsv"
 MANIFEST = "manifest.json"
@@ -51,12 +52,21 @@ class Written(NamedTuple):
     complete: bool = True
 
 
+class WrittenPage(NamedTuple):
+    """The files of the report that changed, and the sha256 (hex) of all of them, by their names in out/."""
+
+    files: list[Path]
+    hashes: dict[str, str]
+
+
 class Outputs:
     """The output folder of a track."""
 
     def __init__(self, folder: TrackFolder) -> None:
         self.folder = folder
         self.history = History(folder)
+        #: The report of the first of several graders has that of all at its head, and is written last.
+        self._writes_page = not (folder.is_one_of_several and folder.place == "")
         self._memory = folder.last_update_path
         self._made: dict[str, _Made] = {}
 
@@ -84,7 +94,6 @@ class Outputs:
         Raises:
             TrecexamError: a file cannot be written; it and those after it are as they were.
         """
-        out = self.folder.out
         folders = self._folders()
         for folder in folders:
             files.sweep(folder)
@@ -92,8 +101,7 @@ class Outputs:
         # Before anything is replaced: a history that cannot be written leaves the outputs as they were.
         noted = self.history.note(track) if complete else None
         earlier, made, written = self._made_earlier(), dict[str, _Made](), list[Path]()
-        features = [feature for feature in FEATURES if feature.applies(track)]
-        groups = [group for feature in features for group in feature.files]
+        groups = [group for feature in _of_kind(track) for group in feature.files]
         for group in sorted(groups, key=lambda group: not group.first):
             key = group.names[0]
             if stop() and not group.first:
@@ -109,16 +117,18 @@ class Outputs:
         hashes = {name: digest for group in groups for name, digest in made[group.names[0]].hashes.items()}
         if stop():
             return Written(written, None, complete=False)
-        doing(f"out/{PAGE}")
-        contents = dict(self._others(track, rejected, complete=complete))
-        written += self._put(contents)
-        hashes |= {name: files.sha256(content) for name, content in contents.items()}
-        optional = (name for feature in FEATURES for group in feature.files for name in group.names)
-        drawn = (feature.plots for feature in FEATURES if feature.report is not None)
-        plots = (f"{PLOTS}/{name}.{kind}" for names in drawn for name in names for kind in KINDS)
-        for name in (*optional, PAGE, *plots, *sorted(_extra_written(out / MANIFEST))):
-            if name not in hashes:
-                files.remove(out / name)
+        if not self.folder.is_one_of_several:
+            contents = {REJECTED: to_tsv(_rejected(rejected)).encode()}
+            written += self._put(contents)
+            hashes |= {REJECTED: files.sha256(contents[REJECTED])}
+        if self._writes_page:
+            doing(f"out/{PAGE}")
+            page = self.write_page(track, rejected, complete=complete)
+            written += page.files
+            hashes |= page.hashes
+        names = (name for feature in FEATURES for group in feature.files for name in group.names)
+        for name in (name for name in names if name not in hashes):
+            files.remove(self.folder.output(name))
         for folder in reversed(folders[1:]):
             with contextlib.suppress(OSError):
                 # Only where nothing is left in it.
@@ -130,9 +140,41 @@ class Outputs:
         self._made = made
         return Written(written, noted and noted.entry)
 
+    def write_page(
+        self,
+        track: Assessment,
+        rejected: Sequence[Rejected],
+        *,
+        complete: bool,
+        joint: ReportSection | None = None,
+    ) -> WrittenPage:
+        """Writes the report, its plots, and the files of the grader's items that have scores of their own.
+
+        Args:
+            joint: what stands at its head where the track has several graders.
+
+        Raises:
+            TrecexamError: a file cannot be written.
+        """
+        contents = dict(self._page(track, rejected, joint, complete=complete))
+        # In out/ itself, also where it is the first grader's.
+        written = [
+            path
+            for name, content in contents.items()
+            if files.replace(path := self.folder.out / name, content, into_special=False)
+        ]
+        drawn = (feature.plots for feature in FEATURES if feature.report is not None)
+        plots = (f"{PLOTS}/{name}.{kind}" for names in drawn for name in names for kind in KINDS)
+        # The page of the first of several graders is in the manifest of all.
+        manifest = self.folder.manifest_path if self._writes_page else self.folder.shared_out / MANIFEST
+        for name in (PAGE, *plots, *sorted(_extra_written(manifest))):
+            if name not in contents:
+                files.remove(self.folder.out / name)
+        return WrittenPage(written, {name: files.sha256(content) for name, content in contents.items()})
+
     def _put(self, contents: Mapping[str, bytes]) -> list[Path]:
         """Writes the files that differ from those that are there; which."""
-        paths = ((self.folder.out / name, content) for name, content in contents.items())
+        paths = ((self.folder.output(name), content) for name, content in contents.items())
         return [path for path, content in paths if files.replace(path, content, into_special=False)]
 
     def _made_earlier(self) -> dict[str, _Made]:
@@ -196,7 +238,7 @@ class Outputs:
             TrecexamError: one cannot be written.
         """
         written = labels.write(self.folder.out)
-        manifest = read_object(self.folder.out / MANIFEST)
+        manifest = read_object(self.folder.manifest_path)
         if manifest:
             self._put({MANIFEST: to_json({**manifest, **self._learned()}).encode()})
         return written
@@ -207,11 +249,11 @@ class Outputs:
         Raises:
             TrecexamError: it cannot be written.
         """
-        contents = dict(self._others(track, rejected, complete=True))
-        self._put(contents)
-        manifest = read_object(self.folder.out / MANIFEST)
-        hashes = manifest["outputs"] | {name: files.sha256(content) for name, content in contents.items()}
-        self._put({MANIFEST: to_json({**manifest, "outputs": hashes}).encode()})
+        if not self._writes_page:
+            return
+        page = self.write_page(track, rejected, complete=True)
+        manifest = read_object(self.folder.manifest_path)
+        self._put({MANIFEST: to_json({**manifest, "outputs": manifest["outputs"] | page.hashes}).encode()})
 
     def _learned(self) -> dict[str, Any]:
         """What learned.json says, of the judgments as they were then."""
@@ -225,10 +267,13 @@ class Outputs:
     def _stamps(self) -> dict[str, list[int]]:
         # A folder's stamp changes with what else is put there, so of the history it is the log's that counts.
         paths = [path for folder in self._folders() for path in sorted(folder.glob("[!.]*"))]
-        stamps = {
-            path.relative_to(self.folder.out).as_posix(): stamp(path)
+        places = {
+            path.relative_to(self.folder.out).as_posix(): path
             for path in (*(path for path in paths if path.is_file()), self.history.log_path)
         }
+        # What is of all graders is no output of the first.
+        places |= {name: self.folder.output(name) for name in OF_ALL}
+        stamps = {name: stamp(path) for name, path in places.items()}
         return {name: list(value) for name, value in stamps.items() if value is not None}
 
     def _folders(self) -> tuple[Path, ...]:
@@ -236,18 +281,20 @@ class Outputs:
         out = self.folder.out
         return (out, *(out / name for name in (PLOTS, *_extra_folders())))
 
-    def _others(
-        self, track: Assessment, rejected: Sequence[Rejected], *, complete: bool
+    def _page(
+        self,
+        track: Assessment,
+        rejected: Sequence[Rejected],
+        joint: ReportSection | None,
+        *,
+        complete: bool,
     ) -> Iterator[tuple[str, bytes]]:
-        """What hangs on more than the parts of the track: what was rejected, and the report on all."""
-        refused = Table(Rejected._fields, tuple(tuple(row) for row in rejected))
-        yield REJECTED, to_tsv(refused).encode()
+        """The report on all, which hangs on more than the parts of the track, and what stands at its head."""
         extra = _extra_files(track)
         yield from extra.files.items()
         if track.config.report.write:
-            facts = UpdateFacts(refused, complete, _versions(), extra.section)
-            features = [feature for feature in FEATURES if feature.applies(track)]
-            yield from report_files(track, features, facts)
+            facts = UpdateFacts(_rejected(rejected), complete, _versions(), joint or extra.section)
+            yield from report_files(track, _of_kind(track), facts)
 
     def _manifest(
         self,
@@ -279,6 +326,15 @@ class Outputs:
             "versions": _versions(),
             **self._learned(),
         }
+
+
+def _of_kind(track: Assessment) -> list[Feature]:
+    """Every feature that a grader of this kind has."""
+    return [feature for feature in FEATURES if feature.applies(track)]
+
+
+def _rejected(rows: Sequence[Rejected]) -> Table:
+    return Table(Rejected._fields, tuple(tuple(row) for row in rows))
 
 
 def _extra_folders() -> tuple[str, ...]:

@@ -10,16 +10,17 @@ import json
 import math
 import time
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from converters.errors import StoppedError
 from converters.lines import stoppable
 from trecexam.errors import TrecexamError
-from trecexam.features.learn.learn import learn
+from trecexam.extensions.learn.encoding import Encoded
+from trecexam.extensions.learn.learn import learn
+from trecexam.extensions.learn.promise import promising_places
 from trecexam.files.stamps import fingerprint
 from trecexam.graders.base import identity_json
-from trecexam.learning.encoding import Encoded
-from trecexam.learning.promise import promising_places
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import is_useful
 from trecexam.line.evaluation import official_values, rubric_values
@@ -37,6 +38,20 @@ from trecexam.version import __version__
 _LESS_OFTEN = 19
 
 
+@dataclass(frozen=True)
+class Updated:
+    """What an update of one grader did.
+
+    Attributes:
+        track: as it was written; None where nothing was new.
+        remember: to be called when all outputs are written: the next update has nothing to do then.
+    """
+
+    update: Update
+    track: Assessment | None = None
+    remember: Callable[[], None] = lambda: None
+
+
 def update(
     loader: TrackLoader,
     progress: Callable[[Progress], None] | None = None,
@@ -47,6 +62,23 @@ def update(
     doing: Callable[[str], None] = lambda stage: None,
     regrade: bool = False,
 ) -> Update:
+    """As `updated`, of a track with one grader."""
+    done = updated(loader, progress, stop, hold, encoding=encoding, doing=doing, regrade=regrade)
+    done.remember()
+    return done.update
+
+
+def updated(
+    loader: TrackLoader,
+    progress: Callable[[Progress], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+    hold: Collection[Path] = (),
+    *,
+    encoding: Encoded | None = None,
+    doing: Callable[[str], None] = lambda stage: None,
+    regrade: bool = False,
+    written: Callable[[Assessment], None] = lambda track: None,
+) -> Updated:
     """Brings grades and outputs up to date with the folder. Nothing new: nothing is done.
 
     Args:
@@ -60,6 +92,7 @@ def update(
         doing: called with what is done next, in words that follow "finishing".
         regrade: cells that were graded once may be graded again, by a grader that costs, where the store is
             gone or an older one.
+        written: called whenever outputs were written, along the way too.
 
     Raises:
         TrecexamError, ConversionError: what stands in the way; outputs are as they were.
@@ -73,7 +106,7 @@ def update(
             seen = _fingerprint(loader, hold)
             last = outputs.last(seen, loader.store.n_environments())
             if last is not None and loader.folder.store_path.exists():
-                return Update(False, 0, *last, complete=True, written=())
+                return Updated(Update(False, 0, *last, complete=True, written=()))
             if not regrade:
                 refuse_lost_grades(loader)
             elif lost_grades(loader):
@@ -85,10 +118,10 @@ def update(
             if stop is not None and stop():
                 raise StoppedError
     except StoppedError:
-        return Update(True, 0, 0, Counts(), (), complete=False, written=())
+        return Updated(Update(True, 0, 0, Counts(), (), complete=False, written=()))
     doing("the batch in hand, then all of out/")
     places = promising_places(track, stop, encoding)
-    along = _AlongTheWay(loader, outputs, track, progress)
+    along = _AlongTheWay(loader, outputs, track, progress, written)
     track, outcome = loader.grade(track, along.progress, stop, places=places)
     ungraded = tuple(left_out(track)) if outcome.complete else ()
     rejected = rejected_rows(track, ungraded)
@@ -99,34 +132,39 @@ def update(
         # Where grading was stopped, what it brought is written.
         halt = stop if stop is not None and not stop() else lambda: False
         usage = loader.grading.usage()
-        written = outputs.write(track, rejected, usage, halt, doing, complete=outcome.complete)
-    outcome = outcome._replace(complete=outcome.complete and written.complete)
+        done = outputs.write(track, rejected, usage, halt, doing, complete=outcome.complete)
+        written(track)
+    outcome = outcome._replace(complete=outcome.complete and done.complete)
     doing("what is kept for the next update")
     loader.keep_codes(track)
     learned, why_not = _learn(track, outputs) if outcome.complete else ((), ())
     if learned:
         outputs.renew_page(track, rejected)
-    if outcome.complete:
-        stored = [value for pair in stored_grades(loader).items() for value in pair]
-        environments = loader.store.n_environments()
-        outputs.remember(seen, len(track.runs), track.counts, rejected, stored, environments)
-    with contextlib.suppress(OSError, AttributeError):
-        # What was freed goes back to the system (glibc): a daemon may rest for hours.
-        ctypes.CDLL(None).malloc_trim(0)
-    return Update(
+
+    def remembered() -> None:
+        if outcome.complete:
+            stored = [value for pair in stored_grades(loader).items() for value in pair]
+            environments = loader.store.n_environments()
+            outputs.remember(seen, len(track.runs), track.counts, rejected, stored, environments)
+        with contextlib.suppress(OSError, AttributeError):
+            # What was freed goes back to the system (glibc): a daemon may rest for hours.
+            ctypes.CDLL(None).malloc_trim(0)
+
+    update = Update(
         True,
         outcome.cells,
         len(track.runs),
         track.counts,
         rejected,
         outcome.complete,
-        (*written.files, *learned),
-        written.entry,
+        (*done.files, *learned),
+        done.entry,
         outcome.why,
         outcome.cut,
         without_vital(track.measures, track.bank),
         (*left_out_runs(track), *track.notes, *why_not),
     )
+    return Updated(update, track, remembered)
 
 
 class _AlongTheWay:
@@ -143,9 +181,10 @@ class _AlongTheWay:
         outputs: Outputs,
         track: Assessment,
         progress: Callable[[Progress], None] | None,
+        written: Callable[[Assessment], None],
     ) -> None:
         self._loader, self._outputs, self._track = loader, outputs, track
-        self._progress = progress
+        self._progress, self._written = progress, written
         self._due = time.monotonic() + track.config.cells.outputs_every if is_useful(track) else math.inf
 
     def progress(self, progress: Progress) -> None:
@@ -161,6 +200,7 @@ class _AlongTheWay:
         with threadpool_limits(1, user_api="blas"):
             usage = self._loader.grading.usage()
             self._outputs.write(track, rejected_rows(track), usage, complete=False)
+            self._written(track)
         took = time.monotonic() - begun
         self._due = time.monotonic() + max(track.config.cells.outputs_every, _LESS_OFTEN * took)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from trecexam.files.stamps import Rejected
@@ -26,6 +27,7 @@ class Update:
         written: output files that changed.
         notes: what is odd of inputs that were taken, a line each; () where nothing was new.
         entry: the number of the entry that the history got; None where nothing moved.
+        graders: of a track that has several, what each one's update did; the others sum these up.
     """
 
     changed: bool
@@ -40,3 +42,4 @@ class Update:
     cut: int = 0
     cautions: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    graders: Mapping[str, Update] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,12 +51,13 @@ class ReportSection:
     """What stands at the head of the page where a grader's items have scores of their own.
 
     Attributes:
-        folder: of out/, where its files are.
+        folder: of out/, where its files are; "" for out/ itself.
         title: of its section.
         lead: what was done, in place of what the page says of test banks.
         after: how the sections that follow are to be read here.
         lines: what one must know of the table.
         pictures: by name.
+        links: of other pages, by what they are called.
     """
 
     folder: str
@@ -66,6 +67,7 @@ class ReportSection:
     lines: tuple[str, ...]
     table: Excerpt
     pictures: Mapping[str, Picture]
+    links: Mapping[str, str] = field(default_factory=dict)
 
 
 class ExtraFiles(NamedTuple):

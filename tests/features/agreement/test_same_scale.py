@@ -15,7 +15,7 @@ from support import RECORDED, write_run
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.learning.peoples_labels import with_peoples_labels
+from trecexam.extensions.learn.peoples_labels import with_peoples_labels
 from trecexam.line.official import official_judgments
 
 Labels = dict[tuple[str, str], int]

@@ -14,7 +14,7 @@ from learnable import WordEncoder, make_learnable
 from scipy.stats import kendalltau
 
 import trecexam
-import trecexam.learning.learned_pool as learning
+import trecexam.extensions.learn.learned_pool as learning
 from trecexam.cli.main import run
 
 WAYS = ("--by", "learned", "--by", "label", "--by", "condensed")

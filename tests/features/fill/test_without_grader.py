@@ -1,30 +1,24 @@
-"""`trecexam fill --by learned` and `--by label:N`: what is written and refused, what it falls back to."""
+"""`trecexam fill --by learned`: what is written and refused, what it falls back to."""
 
 from __future__ import annotations
 
 import csv
-import itertools
 import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import ir_measures
 import numpy as np
 import pytest
-import pytrec_eval
 from learnable import WordEncoder, make_learnable
-from real_trec_eval import build
-from support import HashGrader, hashed_rating, make_small_track
+from support import hashed_rating
 
-import converters
 import trecexam
-import trecexam.learning.learned_pool as learning
-from converters.errors import ConversionError
+import trecexam.extensions.learn.learned_pool as learning
 from trecexam.cli.main import run
+from trecexam.errors import TrecexamError
 from trecexam.files.kept import read_kept, write_kept
-from trecexam.graders import Answer, Cell
 
 
 @pytest.fixture(autouse=True)
@@ -162,78 +156,6 @@ def test_learned_labels_grade_nothing(track: Path, capsys: pytest.CaptureFixture
     assert "0 cells to grade" in fill(capsys, track, "--by", "learned")
 
 
-def test_expected_labels_have_decimals_and_peoples_lines_stay(
-    track: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    said = fill(capsys, track, "--by", "learned", "--expected")
-    assert "trec_eval cuts them off, and ir_measures refuses the file" in said
-    official = (track / "qrels.txt").read_text()
-    assert merged(track).startswith(official)
-    new = [line.split() for line in merged(track)[len(official) :].splitlines()]
-    assert [label for *_, label in new] == [
-        f"{float(learned_table(track)[q, doc]['gain']):.4f}" for q, _, doc, _ in new
-    ]
-    assert {row["label"] for row in sources(track)} <= {"0", "1", "2"}
-
-
-def test_tools_that_read_whole_labels_refuse_expected_ones(
-    track: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    fill(capsys, track, "--by", "learned", "--expected")
-    path = track.parent / "merged.qrels"
-    with pytest.raises(ValueError, match="invalid literal for int"):
-        list(ir_measures.read_trec_qrels(str(path)))
-    with path.open() as file, pytest.raises(ValueError, match="invalid literal for int"):
-        pytrec_eval.parse_qrel(file)
-    with pytest.raises(TypeError, match="integer"):
-        pytrec_eval.RelevanceEvaluator({"q": {"d": 0.5}}, {"ndcg"}).evaluate({"q": {"d": 1.0}})
-    with pytest.raises(ConversionError, match=r"no whole number: '\d\.\d{4}'"):
-        list(converters.read(path, "qrels"))
-
-
-def naive_ndcg(ranking: list[str], gains: dict[str, float]) -> float:
-    sums = [
-        sum(gain / np.log2(at + 2) for at, gain in enumerate(side[:10]))
-        for side in ([gains.get(doc, 0) for doc in ranking], sorted(gains.values(), reverse=True))
-    ]
-    return float(sums[0] / sums[1]) if sums[1] else 0.0
-
-
-def test_ten_thousand_times_all_labels_are_whole_and_have_the_ndcg_of_expected_ones(
-    track: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    fill(capsys, track, "--by", "learned", "--expected")
-    lines = [line.split() for line in merged(track).splitlines()]
-    gains: dict[str, dict[str, float]] = {}
-    for q, _, doc, label in lines:
-        gains.setdefault(q, {})[doc] = float(label)
-    whole = [ir_measures.Qrel(q, doc, int(float(label) * 10_000 + 0.5)) for q, _, doc, label in lines]
-    ranked = list(ir_measures.read_trec_run(str(track / "runs" / "a.run")))
-    for value in ir_measures.iter_calc([ir_measures.nDCG @ 10], whole, ranked):
-        ranking = [row.doc_id for row in ranked if row.query_id == value.query_id]
-        assert value.value == pytest.approx(naive_ndcg(ranking, gains[value.query_id]), abs=1e-9)
-
-
-def test_trec_eval_cuts_decimals_off(tmp_path: Path) -> None:
-    (tmp_path / "qrels").write_text("q 0 a 2\nq 0 b 1.9\nq 0 c 0.9\n")
-    (tmp_path / "run").write_text("q Q0 c 1 3 r\nq Q0 b 2 2 r\nq Q0 a 3 1 r\n")
-    done = build(9).evaluate(tmp_path / "qrels", tmp_path / "run", ["ndcg_cut.10", "num_rel"])
-    assert done.values["q", "num_rel"] == "2"
-    cut = naive_ndcg(["c", "b", "a"], {"a": 2, "b": 1, "c": 0})
-    assert float(done.values["q", "ndcg_cut_10"]) == pytest.approx(cut, abs=1e-4)
-
-
-def test_a_label_for_all_holes_is_written_as_such(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = fill(capsys, track, "--by", "label:1")
-    assert "0 cells to grade" in said
-    assert "labels: every hole 1" in said
-    new = [row for row in sources(track) if row["source"] != "human"]
-    assert {(row["source"], row["label"], row["rule"], row["rating"]) for row in new} == {
-        ("label", "1", "every hole 1", "")
-    }
-    assert {(row["query_id"], row["doc_id"]) for row in new} == learned_table(track).keys()
-
-
 def test_unjudged_lines_say_in_the_sources_what_they_would_have_got(
     track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -249,14 +171,10 @@ def test_unjudged_lines_say_in_the_sources_what_they_would_have_got(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("--by people", "--by people: is none of grader, learned and label:N"),
-        ("--by label:-1", "--by label:-1: is none of grader, learned and label:N"),
+        ("--by label:1", "'label:1' is not one of 'grader', 'learned'"),
         ("--by learned --map identity", "--map and --thresholds are of --by grader"),
-        ("--by label:1 --thresholds 4=1", "--map and --thresholds are of --by grader"),
+        ("--by learned --thresholds 4=1", "--map and --thresholds are of --by grader"),
         ("--insist", "--insist is of --by learned"),
-        ("--by label:1 --expected", "--expected is of --by learned and --by grader"),
-        ("--by learned --expected --as-unjudged", "--expected or --as-unjudged, not both"),
-        ("--by grader --expected", "the grader gives no probabilities"),
         ("--by learned -o TRACK/qrels.txt", "human judgments are never overwritten"),
         ("--by learned --sources TRACK/passages.jsonl", "human judgments are never overwritten"),
     ],
@@ -324,10 +242,10 @@ def test_encoding_is_told_and_a_track_in_python_has_the_same_choice(
     with trecexam.open_track(track) as opened:
         holes = opened.find_holes(by="learned")
         filled = opened.fill(holes, progress=told.append)
-        again = opened.fill(opened.find_holes(by="label:2"))
+        with pytest.raises(TrecexamError, match="--by label:2: is none of grader and learned"):
+            opened.find_holes(by="label:2")
     assert (told[-1].graded, told[-1].cells) == (len(told), len(told))
     assert {row.source for row in filled.rows} == {"human", "learned"}
-    assert {row.label for row in again.rows if row.source == "label"} == {2}
 
 
 # Which way is taken where none is named.
@@ -416,16 +334,22 @@ def test_learned_labels_that_nobody_checked_are_said_to_be_so(
     assert f"nobody has checked that learned labels are the best way here; `trecexam learn {track} " in said
 
 
-@pytest.mark.parametrize(("way", "source"), [("label:1", "label"), ("grader", "model")])
-def test_where_another_way_is_better_that_one_fills_loudly_unless_somebody_insists(
-    validated: Path, capsys: pytest.CaptureFixture[str], way: str, source: str
+@pytest.mark.parametrize(
+    ("way", "source", "noted"),
+    [
+        ("grader", "model", "NOT filled by learned labels, but by the grader, which they do not beat"),
+        ("label:1", "learned", "learned labels are not the best way; cross-validation here: label:1"),
+    ],
+)
+def test_where_the_grader_is_better_it_fills_loudly_unless_somebody_insists(
+    validated: Path, capsys: pytest.CaptureFixture[str], way: str, source: str, noted: str
 ) -> None:
     prefer(validated, way)
     said = fill(capsys, validated, "--by", "learned")
-    assert f"NOT filled by learned labels, but by {way}, which they do not beat" in said
+    assert noted in said
+    assert {row["source"] for row in sources(validated)} == {"human", source}
     assert f"{way} (mean tau 0.900" in said
     assert "against learned (mean tau 0.100" in said
-    assert {row["source"] for row in sources(validated)} == {"human", source}
     fill(capsys, validated, "--by", "learned", "--insist")
     assert {row["source"] for row in sources(validated)} == {"human", "learned"}
     fill(capsys, validated)
@@ -481,48 +405,6 @@ def test_where_nothing_can_be_kept_cross_validation_shows_its_figures_all_the_sa
     assert "not kept for `trecexam fill`" in capsys.readouterr().err
 
 
-# Expected labels of a grader.
-
-
-class SureGrader(HashGrader):
-    """Gives 0.7 to its rating, and 0.06 to each other one."""
-
-    def _done(self, batch: list[tuple[Cell, Answer]]) -> list[tuple[Cell, Answer]]:
-        return super()._done(
-            [
-                (
-                    cell,
-                    answer._replace(
-                        probabilities=tuple(0.7 if r == answer.rating else 0.06 for r in range(6))
-                    ),
-                )
-                for cell, answer in batch
-            ]
-        )
-
-
-def test_a_grader_that_gives_probabilities_has_expected_labels_by_its_rule(tmp_path: Path) -> None:
-    root = make_small_track(tmp_path / "track", items=2)
-    lines = (root / "qrels.txt").read_text().splitlines(keepends=True)
-    (root / "half.qrels").write_text("".join(lines[::2]))
-    with trecexam.open_track(root, grader=SureGrader()) as track:
-        holes = track.find_holes(root / "half.qrels", cuts={3: 1, 5: 3}, expected=True)
-        track.fill(holes, output=root / "merged.qrels")
-    rule = {0: 0, 1: 0, 2: 0, 3: 1, 4: 1, 5: 3}
-    new = [line.split() for line in (root / "merged.qrels").read_text().splitlines()[len(lines[::2]) :]]
-    assert new
-    for q, _, doc, label in new:
-        text = f"passage {int(doc[-2:])} about {q}"
-        chances = [
-            [0.7 if r == hashed_rating(text, f"question {i} of {q}?") else 0.06 for r in range(6)]
-            for i in range(2)
-        ]
-        expected = sum(
-            chances[0][r] * chances[1][s] * rule[max(r, s)] for r, s in itertools.product(range(6), repeat=2)
-        )
-        assert label == f"{expected:.4f}"
-
-
 def test_labels_that_were_learned_do_not_pass_for_peoples(
     track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -537,13 +419,6 @@ def test_labels_that_were_learned_do_not_pass_for_peoples(
 def test_what_is_stored_is_never_overwritten(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = track / ".trecexam" / "grades.sqlite"
     before = store.read_bytes()
-    assert run(["fill", str(track), "--by", "label:1", "-o", str(store)]) == 2
+    assert run(["fill", str(track), "--by", "learned", "-o", str(store)]) == 2
     assert "is among what the track stores" in capsys.readouterr().err
     assert store.read_bytes() == before
-
-
-def test_expected_labels_are_said_to_be_whole_where_one_label_fills(
-    validated: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    prefer(validated, "label:1")
-    assert "whole ones, in spite of --expected" in fill(capsys, validated, "--by", "learned", "--expected")

@@ -37,47 +37,14 @@ def test_an_entry_is_a_line(changed: Path, capsys: pytest.CaptureFixture[str]) -
         ("2", "1", "runs/new.run added"),
     ]
     assert err == ""
-    assert [row["entry"] for row in shown(capsys, changed, "--last", "1")[0]] == ["2"]
 
 
-def test_moves_are_the_log_in_out(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    capsys.readouterr()
-    assert run(["history", str(changed), "--moves"]) == 0
-    assert capsys.readouterr().out == (changed / "out" / "history" / "log.tsv").read_text()
+def test_an_entry_is_its_rows_of_the_log_in_out(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows, _ = shown(capsys, changed, "2")
-    assert rows == [row for row in shown(capsys, changed, "--moves")[0] if row["entry"] == "2"]
-
-
-def test_one_run_can_be_followed(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows, _ = shown(capsys, changed, "--run", "run1")
-    assert {row["run"] for row in rows} == {"run1"}
-    assert rows[0]["rank.before"] == ""
-    assert [row["run"] for row in shown(capsys, changed, "2", "--run", "new")[0]] == ["new"]
-    assert "no entry names a run 'elsewhere'" in shown(capsys, changed, "--run", "elsewhere", status=2)[1]
-    assert "entry 2 has no run 'elsewhere'" in shown(capsys, changed, "2", "--run", "elsewhere", status=2)[1]
-
-
-def test_an_entry_on_a_terminal_is_a_text(
-    changed: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bank = changed / "bank.questions.jsonl"
-    bank.write_text(bank.read_text().replace("question 2 of q1?", "an edited question?"))
-    grades = (changed / "grades.jsonl").read_text().splitlines()
-    (changed / "grades.jsonl").write_text(
-        "\n".join(line.replace('"rating": 5', '"rating": 1') if "q1/2" in line else line for line in grades)
-        + "\n"
-    )
-    assert run(["watch", str(changed), "--once"]) == 0
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    capsys.readouterr()
-    assert run(["history", str(changed), "3"]) == 0
-    text = capsys.readouterr().out
-    first, cause, *_ = text.splitlines()
-    assert first.startswith("entry 3, 20")
-    assert "bank.questions.jsonl" in cause
-    assert "1 item edited in query q1" in text
-    assert "labels changed" in text or "label changed" in text
-    assert "\t" not in text
+    header, *lines = (changed / "out" / "history" / "log.tsv").read_text().splitlines()
+    log = [dict(zip(header.split("\t"), line.split("\t"), strict=True)) for line in lines]
+    assert rows == [row for row in log if row["entry"] == "2"]
+    assert {row["run"]: row["because"] for row in rows}["new"] == "new"
 
 
 def test_labels_of_an_entry_are_a_table(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,7 +98,6 @@ def test_a_damaged_log_or_entry_is_one_line_and_the_log_can_be_made_anew(
 
 def test_options_that_do_not_go_together_are_said(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "--labels is about one entry" in shown(capsys, changed, "--labels", status=2)[1]
-    assert "--last is for the list" in shown(capsys, changed, "2", "--last", "1", status=2)[1]
 
 
 def test_the_history_is_read_without_the_inputs(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,7 +53,7 @@ def test_an_entry_has_a_line_in_the_overview() -> None:
 def test_an_entrys_file_is_json_with_a_line_a_row() -> None:
     entry = {
         "entry": 1,
-        "board": {"depth": 5, "runs": [{"run": "ä\n"}, {"run": "b"}], "items": [], "labels": []},
+        "board": {"depth": 5, "runs": [{"run": "ä\n"}, {"run": "b"}], "labels": []},
     }
     text = entry_json(entry)
     assert json.loads(text) == entry

@@ -235,8 +235,7 @@ def test_other_commands_live_with_measures_of_support(
 def test_support_is_one_of_several_graders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(judging) as server:
         root = make_cited_track(tmp_path / "track", server.url, rubric=True)
-        with trecexam.open_track(root) as track:
-            track["support"].update()
+        assert run(["watch", str(root), "--once"]) == 0
         assert len(server.bodies) == 4
         capsys.readouterr()
         assert run(["support", str(root)]) == 0

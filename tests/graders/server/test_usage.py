@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_server import Exchange, serving
+from scripted_server import serving
 from support import HashGrader
 
 import trecexam
@@ -238,20 +238,3 @@ def test_what_is_on_its_way_counts_until_it_is_there() -> None:
     assert meter.passes(Usage(1, 1, 0)) != ""
     meter.end(Usage(1, 40, 20))
     assert meter.passes(Usage(1, 1, 0)) == ""
-
-
-def test_an_older_store_is_read_and_taken_along(track: MakeTrack, monkeypatch: pytest.MonkeyPatch) -> None:
-    from trecexam.line import store_connection
-    from trecexam.line.store import GradeStore
-
-    with serving(Exchange.say) as server:
-        root = track(server.url)
-        path = root / ".trecexam" / "grades.sqlite"
-        monkeypatch.setattr(store_connection, "MIGRATIONS", store_connection.MIGRATIONS[:1])
-        GradeStore(path).close()
-        monkeypatch.undo()
-        with GradeStore(path, write=False) as old:
-            assert old.usage(1) == (0, 0, 0)
-        monkeypatch.setenv("TEST_KEY", "key-of-the-test")
-        assert run(["watch", str(root), "--once"]) == 0
-    assert usage(root)["total"]["requests"] == len(server.bodies)

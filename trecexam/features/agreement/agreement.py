@@ -12,6 +12,7 @@ from trecexam.features.agreement.arithmetic import Agreement, Thresholds, agreem
 from trecexam.features.agreement.tables import agreement_json, agreement_table
 from trecexam.features.agreement.words import agreement_notes
 from trecexam.line.diagnostics import nothing_graded
+from trecexam.line.loaded_track import of_documents
 from trecexam.line.official import Official, official_judgments
 from trecexam.line.relevance import relevance_thresholds
 from trecexam.scores.kappa import MIN_QUERIES
@@ -97,6 +98,7 @@ class Agreements:
         }
 
 
+@of_documents
 def agreements(
     track: Assessment,
     min_ratings: Sequence[int] = (),

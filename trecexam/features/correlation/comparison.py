@@ -15,6 +15,7 @@ from trecexam.features.correlation.paired_scores import (
     without_interval,
 )
 from trecexam.features.correlation.tables import correlation_table
+from trecexam.line.loaded_track import of_documents
 from trecexam.line.measure_names import names_of
 from trecexam.line.official import LEADERBOARD
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
@@ -173,6 +174,7 @@ def compare(
     return LeaderboardComparison(n_queries, keys, tuple(pairs), p, (*lines, *without))
 
 
+@of_documents
 def swapped(
     track: Assessment,
     measures: Sequence[MeasureLike] | None = None,
@@ -210,6 +212,7 @@ def swapped(
     return SwappedPairs(_keys(min_ratings), tuple(pairs), lines)
 
 
+@of_documents
 def outlying(
     track: Assessment,
     measures: Sequence[MeasureLike] | None = None,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from trecexam.errors import TrecexamError
 from trecexam.line.cautions import judgment_cautions, rating_cautions
 from trecexam.line.evaluation import official_values, rubric_values
+from trecexam.line.loaded_track import of_documents
 from trecexam.line.measures import left_out_runs
 from trecexam.line.official import LEADERBOARD, shown_error
 from trecexam.line.official import official_judgments as official_of
@@ -159,6 +160,7 @@ def common_queries(track: TrackInputs) -> list[str]:
     return [query_id for query_id in track.bank.query_ids if query_id in track.judged_queries]
 
 
+@of_documents
 def nothing_to_compare(track: Assessment) -> TrecexamError:
     """Why `correlate`, `swaps` and `outliers` give None, and what to do."""
     folder = track.folder

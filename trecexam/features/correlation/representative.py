@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from trecexam.features.correlation.paired_scores import nothing_to_compare
 from trecexam.line.cautions import judgment_cautions, rating_cautions
 from trecexam.line.evaluation import official_values, rubric_values
+from trecexam.line.loaded_track import of_documents
 from trecexam.line.measure_names import names_of
 from trecexam.scores.rank_correlation.ranks import Floats, means
 from trecexam.scores.rank_correlation.tau import tau_b_columns
@@ -84,6 +85,7 @@ class RepresentativeQueries:
         return self.table().records()
 
 
+@of_documents
 def representative(
     track: Assessment,
     measures: Sequence[MeasureLike] | None = None,

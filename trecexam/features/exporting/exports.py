@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from trecexam.features.exporting.facets import facet_ratings
 from trecexam.line.assessment import Assessment
 from trecexam.line.evaluation import check_runs
+from trecexam.line.loaded_track import of_documents
 from trecexam.line.official import official_judgments
 from trecexam.line.probable_ratings import probable_ratings
 from trecexam.scores.labels import label_qrels, subtopic_qrels
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from trecexam.scores.labels import LabelRule, RubricQrel
 
 
+@of_documents
 def qrels(
     track: Assessment,
     *,
@@ -81,6 +83,7 @@ def runs(track: Assessment, runs: Collection[str] | None = None) -> dict[str, Ru
     return {name: run for name, run in track.runs.items() if runs is None or name in runs}
 
 
+@of_documents
 def official_qrels(track: Assessment) -> Iterator[Qrel]:
     """The official judgments, whatever they came from.
 

@@ -10,6 +10,7 @@ import numpy as np
 from trecexam.features.exporting.exports import qrels
 from trecexam.line.assessment import Assessment
 from trecexam.line.evaluation import values_of_runs
+from trecexam.line.loaded_track import of_documents
 from trecexam.line.probable_ratings import probable_ratings
 from trecexam.scores.expected import gains
 from trecexam.tables.frames import Library, data_frame, texts
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from trecexam.scores.labels import LabelRule
 
 
+@of_documents
 def qrels_frame(
     track: Assessment,
     *,

@@ -12,6 +12,7 @@ from trecexam.errors import TrecexamError
 from trecexam.features.exporting.exports import qrels
 from trecexam.features.exporting.exports import runs as runs_of
 from trecexam.line.assessment import Assessment
+from trecexam.line.loaded_track import of_documents
 
 if TYPE_CHECKING:
     import ranx
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from trecexam.scores.labels import LabelRule
 
 
+@of_documents
 def ranx_qrels(
     track: Assessment,
     *,

@@ -7,17 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import GraderError, TrecexamError
+from trecexam.extensions.learn.verdict import GRADER
 from trecexam.features.fill.arithmetic import scale_map
-from trecexam.features.fill.arithmetic.confidence import label_confidences, label_probabilities
+from trecexam.features.fill.arithmetic.confidence import label_confidences
 from trecexam.features.fill.arithmetic.merging import Machine, holes_of, merge, with_both
 from trecexam.features.fill.filled import Filled, FillRequest, HolesToFill
 from trecexam.features.fill.protected_files import check_outputs, refuse_merged
 from trecexam.features.fill.scale_rule import stated
-from trecexam.features.fill.ways import check_request, choose_way, constant_label
-from trecexam.features.fill.without_grader import merged_without_grader, rule_in_words
+from trecexam.features.fill.ways import check_request, choose_way
+from trecexam.features.fill.without_grader import merged_without_grader
 from trecexam.files.track_lock import TrackLock
-from trecexam.learning.verdict import GRADER
 from trecexam.line.grading import Progress, count_missing
+from trecexam.line.loaded_track import of_documents
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.official import Official, official_judgments, read_official
@@ -28,9 +29,6 @@ from trecexam.scores.labels import labels
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
     from trecexam.files.stamps import Rejected
     from trecexam.line.assessment import Assessment
@@ -41,6 +39,7 @@ NO_SUBTOPIC = frozenset(("0", "Q0"))
 FEW = 50
 
 
+@of_documents
 def find_holes(
     loader: TrackLoader,
     qrels: Path | str | None = None,
@@ -51,7 +50,6 @@ def find_holes(
     as_unjudged: bool = False,
     by: str | None = None,
     insist: bool = False,
-    expected: bool = False,
 ) -> HolesToFill:
     """The pooled passages that nobody judged, and how `fill` would label them; grades nothing.
 
@@ -63,10 +61,9 @@ def find_holes(
         cuts: automatic label -> official label, for "thresholds", which they imply; None:
             min_rating -> min_relevant.
         as_unjudged: new lines get the label -1.
-        by: what fills: "grader", "learned" (labels learned from the judgments) or "label:N" (each hole gets
-            the label N). None: "learned" where the last cross-validation found it the best, else "grader".
+        by: what fills: "grader", "learned" (labels learned from the judgments). None: "learned" where the
+            last cross-validation found it the best, else "grader".
         insist: "learned" also where the last cross-validation found another way better.
-        expected: new lines have expected labels, with decimals, which trec_eval does not read.
 
     Raises:
         TrecexamError: there are no official judgments, or `fill` wrote them; they have nothing in common with
@@ -75,11 +72,12 @@ def find_holes(
     """
     path = None if qrels is None else Path(qrels)
     rule = "thresholds" if cuts and rule is None else rule
-    request = FillRequest(path, depth, rule, dict(cuts or {}), as_unjudged, by, insist, expected)
+    request = FillRequest(path, depth, rule, dict(cuts or {}), as_unjudged, by, insist)
     check_request(request)
     return _find_holes(loader, request)
 
 
+@of_documents
 def fill(
     loader: TrackLoader,
     to_fill: HolesToFill,
@@ -103,7 +101,7 @@ def fill(
         LockedError: another process grades this track.
         StoreError: the store is gone or an older one, and what it had would be paid for again.
         TrecexamError: `output` or `sources` is an input, or cannot be written; a grader that cannot run;
-            judgments that nothing can be learned from; expected labels of a grader without probabilities.
+            judgments that nothing can be learned from.
     """
     if output is not None:
         output = Path(output)
@@ -144,7 +142,7 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     pooled = pool(track.runs.values(), queries, depth)
     # Negative lines stay as they are: they are somebody's, though trec_eval takes them for no judgment.
     notes = [f"{line}; these lines stay as they are" for line in judgments.warnings()]
-    notes += _no_overlap(judgments, pooled, request, way)
+    notes += _no_overlap(judgments, pooled, request)
     holes = holes_of(pooled, judgments.labels)
     in_pool = sum(map(len, pooled.values()))
     judged = in_pool - sum(map(len, holes.values()))
@@ -161,7 +159,7 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
         if request.as_unjudged:
             holes = {query_id: docs for query_id, docs in holes.items() if query_id not in unjudged}
     notes += _judgment_notes(track, judgments, holes)
-    rule: ScaleMap | str = rule_in_words(way)
+    rule: ScaleMap | str = "learned from the official judgments"
     rule_notes: tuple[str, ...] = ()
     if way == GRADER:
         rule, rule_notes = choose_rule(track, judgments, request)
@@ -184,13 +182,13 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
 
 
 def _no_overlap(
-    judgments: Official, pooled: Mapping[str, Collection[str]], request: FillRequest, way: str
+    judgments: Official, pooled: Mapping[str, Collection[str]], request: FillRequest
 ) -> Iterator[str]:
     """Why judgments and pool have nothing in common, where that is so; then no rule can be fitted."""
     reason = judgments.explain_no_overlap(pooled)
     if reason is None:
         return
-    if request.rule is None and constant_label(way) is None:
+    if request.rule is None:
         raise TrecexamError(
             f"{reason} To fill the whole pool all the same, choose --map identity or --map thresholds"
         )
@@ -251,7 +249,7 @@ def merged(track: Assessment, to_fill: HolesToFill, graded: int = 0) -> Filled:
     # so that it is the same when asked for again.
     rule, notes = choose_rule(track, to_fill.official, to_fill.request)
     automatic = _automatic(track, to_fill.holes)
-    confidences, gains = {}, {}
+    confidences = {}
     partly = no_text = no_grade = unusable = 0
     for q in track.ratings(list(to_fill.holes)):
         holes, labels = set(to_fill.holes[q.query_id]), automatic[q.query_id]
@@ -265,12 +263,11 @@ def merged(track: Assessment, to_fill: HolesToFill, graded: int = 0) -> Filled:
         sheet = track.sheets[q.query_id]
         no_text += len(lost & sheet.without_text)
         no_grade += len(lost - sheet.without_text)
-        how = (scores.label, scores.min_rating, scores.min_answers)
         distributions, odd = track.grades.distributions(sheet)
         unusable += odd
-        confidences[q.query_id] = label_confidences(q, distributions, *how)
-        if to_fill.request.expected:
-            gains[q.query_id] = _expected(label_probabilities(q, distributions, *how), rule)
+        confidences[q.query_id] = label_confidences(
+            q, distributions, scores.label, scores.min_rating, scores.min_answers
+        )
     rows = merge(
         to_fill.official.rows,
         to_fill.holes,
@@ -279,16 +276,9 @@ def merged(track: Assessment, to_fill: HolesToFill, graded: int = 0) -> Filled:
         dict(_machines(track, to_fill.holes)),
         overridden=_overridden(track, automatic),
         confidences=confidences,
-        gains=gains,
         as_unjudged=to_fill.request.as_unjudged,
     )
     new = rows[len(to_fill.official.rows) :]
-    if to_fill.request.expected and new and not any(row.gain is not None for row in new):
-        raise TrecexamError(
-            "--expected: the grader gives no probabilities, so nothing but its labels can be expected; --by "
-            "learned has expected labels (with --insist, where another way was found better)",
-            path=track.folder.root,
-        )
     notes = (*notes, *unusable_lines(unusable))
     best = max((row.label for row in new), default=0)
     highest = max(row.relevance for row in to_fill.official.rows)
@@ -298,14 +288,6 @@ def merged(track: Assessment, to_fill: HolesToFill, graded: int = 0) -> Filled:
             f"there are labels up to {best}, and the highest official one is {highest}; see --map",
         )
     return Filled(to_fill, rows, rule, graded, len(new), no_text, no_grade, partly, notes)
-
-
-def _expected(chances: Mapping[str, NDArray[np.float64]], rule: ScaleMap) -> dict[str, float]:
-    """doc_id -> the mean of the official labels that its automatic ones would get."""
-    return {
-        doc_id: sum(chance * rule(label) for label, chance in enumerate(of_doc.tolist()))
-        for doc_id, of_doc in chances.items()
-    }
 
 
 def _automatic(

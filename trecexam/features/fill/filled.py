@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from converters.fields import warn_of_comments
+from trecexam.extensions.learn.verdict import GRADER
 from trecexam.features.fill.sources import merged_qrels, sources_table
 from trecexam.files import atomic as files
-from trecexam.learning.verdict import GRADER
 from trecexam.line.official import Official
 from trecexam.tables.table import Table, to_tsv
 
@@ -32,10 +32,8 @@ class FillRequest:
         rule: how automatic labels become official ones; None: "fitted" where it can be, else "identity".
         cuts: automatic label -> official label, of "thresholds"; empty: min_rating -> min_relevant.
         as_unjudged: the new lines get a negative label.
-        by: "grader", "learned" or "label:N", the label N for each hole; None: what is said in
-            `trecexam.features.fill.ways.choose_way`.
+        by: "grader" or "learned"; None: what is said in `trecexam.features.fill.ways.choose_way`.
         insist: learned labels also where cross-validation has found a better way.
-        expected: the new lines' labels are expected ones, with decimals.
     """
 
     qrels: Path | None = None
@@ -45,7 +43,6 @@ class FillRequest:
     as_unjudged: bool = False
     by: str | None = None
     insist: bool = False
-    expected: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,11 +57,11 @@ class HolesToFill:
         pool_depth: ranks in which grades are looked at, to fit a rule: at least the track's depth.
         pooled: passages in the first `depth` ranks, of which `judged` have an official judgment.
         missing: cells of the holes that have no grade yet.
-        rule: what gives official labels for automatic ones, as far as there are grades now; of another way
-            than the grader, it in words.
+        rule: what gives official labels for automatic ones, as far as there are grades now; of learned
+            labels, it in words.
         notes: what people should know of it, a line each; of the rule, `rule_notes`.
         rejected: runs, or lines of them, that were not taken: their passages are not in the pool.
-        way: by what they are filled: "grader", "learned" or "label:N".
+        way: by what they are filled: "grader" or "learned".
         grades: of "learned", whether the grader's ratings are features.
     """
 
@@ -96,7 +93,7 @@ class Filled:
     Attributes:
         found: what was to be filled.
         rows: the lines and who said each; the official ones first, in their order.
-        rule: what gave official labels for automatic ones; of another way than the grader, it in words.
+        rule: what gave official labels for automatic ones; of learned labels, it in words.
         graded: cells that were graded for it now.
         filled: lines that are new.
         no_text: holes that remain since the passage has no gradable text.
@@ -123,7 +120,7 @@ class Filled:
     @property
     def qrels(self) -> bytes:
         """The merged qrels as a file."""
-        return merged_qrels(self.rows, expected=self.found.request.expected)
+        return merged_qrels(self.rows)
 
     @cached_property
     def sources(self) -> Table:

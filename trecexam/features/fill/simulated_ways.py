@@ -9,15 +9,15 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from trecexam.errors import TrecexamError
+from trecexam.extensions.learn.arithmetic.learning import fit, predict
+from trecexam.extensions.learn.learned_pool import gather_data
+from trecexam.extensions.learn.verdict import LABEL, LEARNED
 from trecexam.features.fill.ways import constant_label
-from trecexam.learning.arithmetic.learning import fit, predict
-from trecexam.learning.learned_pool import gather_data
-from trecexam.learning.verdict import LABEL, LEARNED
 
 if TYPE_CHECKING:
+    from trecexam.extensions.learn.arithmetic.pooled import PooledQueryToLearn
+    from trecexam.extensions.learn.encoding import Encoded
     from trecexam.features.fill.arithmetic.simulation import Filler, Labels
-    from trecexam.learning.arithmetic.pooled import PooledQueryToLearn
-    from trecexam.learning.encoding import Encoded
     from trecexam.line.assessment import Assessment
     from trecexam.line.official import Official
 

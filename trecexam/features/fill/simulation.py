@@ -14,6 +14,7 @@ from trecexam.features.fill.arithmetic.simulation import Simulation
 from trecexam.features.fill.scale_rule import stated
 from trecexam.features.fill.simulated_ways import Learner, other_ways
 from trecexam.features.fill.simulation_tables import HOW, RemovalReport, RunsReport
+from trecexam.line.loaded_track import of_documents
 from trecexam.line.measure_names import names_of
 from trecexam.line.official import Official, official_judgments, read_official
 from trecexam.scores.labels import labels
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 Steps = Callable[[int, int], None]
 
 
+@of_documents
 def simulate_runs(
     track: Assessment,
     official_measures: Sequence[MeasureLike] | None = None,
@@ -91,6 +93,7 @@ def simulate_runs(
     return RunsReport(depth, rows, shifts, _in_words(simulation, named), notes, tuple(others))
 
 
+@of_documents
 def simulate_removal(
     track: Assessment,
     official_measures: Sequence[MeasureLike] | None = None,

@@ -25,19 +25,9 @@ HEADER = (
 )
 
 
-def merged_qrels(rows: Sequence[MergedRow], *, expected: bool = False) -> bytes:
-    """The lines in their order, as trec_eval takes them.
-
-    Args:
-        expected: the gains of rows that have one stand in place of their labels, with four decimals, which
-            trec_eval cuts off.
-    """
-    return b"".join(
-        qrels_line(row.qrel)
-        if row.gain is None or not expected
-        else b"%s %.4f\n" % (qrels_line(row.qrel).rpartition(b" ")[0], row.gain)
-        for row in rows
-    )
+def merged_qrels(rows: Sequence[MergedRow]) -> bytes:
+    """The lines in their order, as trec_eval takes them."""
+    return b"".join(qrels_line(row.qrel) for row in rows)
 
 
 def sources_table(rows: Sequence[MergedRow], rule: str) -> Table:

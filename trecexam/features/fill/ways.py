@@ -1,4 +1,4 @@
-"""By what holes are filled: the grader, learning, or one label for all; and which unless told."""
+"""By what holes are filled: the grader or learning; and which unless told."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
-from trecexam.learning.verdict import CHECK, GRADER, LABEL, LEARNED, kept_verdict
+from trecexam.extensions.learn.verdict import CHECK, GRADER, LABEL, LEARNED, kept_verdict
 
 if TYPE_CHECKING:
     from trecexam.features.fill.filled import FillRequest
@@ -23,19 +23,14 @@ def check_request(request: FillRequest) -> None:
     Raises:
         TrecexamError: with the options.
     """
-    by, constant = request.by, None if request.by is None else constant_label(request.by)
-    if by not in (None, GRADER, LEARNED) and constant is None:
-        raise TrecexamError(f"--by {by}: is none of grader, learned and label:N, with N from 0 on")
-    if (request.rule or request.cuts) and by not in (None, GRADER):
+    if request.by not in (None, GRADER, LEARNED):
+        raise TrecexamError(f"--by {request.by}: is none of grader and learned")
+    if (request.rule or request.cuts) and request.by == LEARNED:
         raise TrecexamError(
-            f"--map and --thresholds are of --by grader: labels by {by} are on the official scale already"
+            "--map and --thresholds are of --by grader: learned labels are on the official scale already"
         )
-    if request.insist and by != LEARNED:
+    if request.insist and request.by != LEARNED:
         raise TrecexamError("--insist is of --by learned")
-    if request.expected and constant is not None:
-        raise TrecexamError(f"--expected is of --by learned and --by grader: of {by} all is known")
-    if request.expected and request.as_unjudged:
-        raise TrecexamError("--expected or --as-unjudged, not both")
 
 
 def constant_label(way: str) -> int | None:
@@ -50,15 +45,15 @@ def choose_way(
     """By what holes are filled.
 
     Where nothing is asked for, by learned labels if the last cross-validation is of these judgments, and
-    found these the best; else by the grader. Where learned labels are asked for and it found another way the
-    best, by that, unless somebody insists.
+    found these the best; else by the grader. Where learned labels are asked for and it found the grader the
+    best, by the grader, unless somebody insists.
 
     Returns:
-        "grader", "learned" or "label:N"; of "learned", whether the grader's ratings are features, as they
-        were in the cross-validation; what is to be said of the choice, a line each.
+        "grader" or "learned"; of "learned", whether the grader's ratings are features, as they were in the
+        cross-validation; what is to be said of the choice, a line each.
     """
-    if request.by not in (None, LEARNED) or request.rule or request.cuts:
-        return request.by or GRADER, True, ()
+    if request.by == GRADER or request.rule or request.cuts:
+        return GRADER, True, ()
     verdict, why = kept_verdict(track, official)
     if verdict is None:
         if request.by is None:
@@ -71,15 +66,10 @@ def choose_way(
         return LEARNED, verdict.grades, () if request.by else (note,)
     if request.by is None:
         return GRADER, True, ()
-    if request.insist:
+    if request.insist or verdict.best != GRADER:
         return LEARNED, verdict.grades, (f"learned labels are not the best way; {shown}",)
-    constant = request.expected and verdict.best != GRADER
-    whole = "; so new labels are whole ones, in spite of --expected" if constant else ""
-    return (
-        verdict.best,
-        True,
-        (
-            f"NOT filled by learned labels, but by {verdict.best}, which they do not beat by both tau and "
-            f"kappa; {shown}; --insist takes learned labels all the same{whole}",
-        ),
+    note = (
+        "NOT filled by learned labels, but by the grader, which they do not beat by both tau and kappa; "
+        f"{shown}; --insist takes learned labels all the same"
     )
+    return GRADER, True, (note,)

@@ -1,4 +1,4 @@
-"""Fills holes with labels that the track's own judgments teach, or with the same label for all."""
+"""Fills holes with labels that the track's own judgments teach."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trecexam.extensions.learn.learned_pool import LearnedPool, learn_pool
+from trecexam.extensions.learn.verdict import LEARNED
 from trecexam.features.fill.arithmetic.merging import HoleLabel, Machine, merge_labels
 from trecexam.features.fill.filled import Filled, HolesToFill
-from trecexam.features.fill.ways import constant_label
-from trecexam.learning.learned_pool import LearnedPool, learn_pool
-from trecexam.learning.verdict import LEARNED
 from trecexam.line.grading import Progress
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.learning.arithmetic.learning import Prediction
-    from trecexam.learning.encoding import Encoded
+    from trecexam.extensions.learn.arithmetic.learning import Prediction
+    from trecexam.extensions.learn.encoding import Encoded
     from trecexam.line.assessment import Assessment
     from trecexam.line.official import Official
 
@@ -31,13 +30,13 @@ class TaughtLabels:
     Attributes:
         labels: query_id -> doc_id -> what it gets; of pooled passages with a text.
         rule: how a gain becomes a label, in words.
-        machine: what encoded the texts; None where nothing did.
+        machine: what encoded the texts.
         notes: what a reader must know, a line each.
     """
 
     labels: dict[str, dict[str, HoleLabel]]
     rule: str
-    machine: Machine | None
+    machine: Machine
     notes: tuple[str, ...]
 
 
@@ -61,33 +60,21 @@ def taught_labels(
     )
 
 
-def rule_in_words(way: str) -> str:
-    """What is known of a way's rule before it is used."""
-    return f"every hole {constant_label(way)}" if way != LEARNED else "learned from the official judgments"
-
-
 def merged_without_grader(
     track: Assessment, to_fill: HolesToFill, progress: Callable[[Progress], None] | None = None
 ) -> Filled:
-    """Merges learned labels, or the same for all holes, into the official judgments.
+    """Merges learned labels into the official judgments.
 
     Raises:
         TrecexamError: as `taught_labels`.
     """
-    constant, official = constant_label(to_fill.way), to_fill.official
-    if constant is not None:
-        labels = {
-            query_id: dict.fromkeys(docs, HoleLabel(constant)) for query_id, docs in to_fill.holes.items()
-        }
-        taught = TaughtLabels(labels, rule_in_words(to_fill.way), None, ())
-    else:
-        encoded = None if progress is None else (lambda done, of: progress(Progress(done, of)))
-        taught = taught_labels(track, official, grades=to_fill.grades, progress=encoded)
+    official = to_fill.official
+    encoded = None if progress is None else (lambda done, of: progress(Progress(done, of)))
+    taught = taught_labels(track, official, grades=to_fill.grades, progress=encoded)
     rows = merge_labels(
         official.rows,
         to_fill.holes,
         taught.labels,
-        LEARNED if constant is None else "label",
         taught.machine,
         as_unjudged=to_fill.request.as_unjudged,
     )

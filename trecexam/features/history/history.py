@@ -16,7 +16,7 @@ import contextlib
 import gzip
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -24,17 +24,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trecexam.errors import TrecexamError
 from trecexam.features.history import tables as rendering
-from trecexam.features.history.arithmetic import (
-    Earlier,
-    Entry,
-    LeaderboardSnapshot,
-    OriginChange,
-    SnapshotOrigin,
-    board_change,
-    counting,
-    origin_change,
-)
-from trecexam.features.history.reasons import cause
+from trecexam.features.history.changes import LeaderboardSnapshot, board_change
+from trecexam.features.history.entry import Entry, cause, changed_files, changed_values
 from trecexam.features.history.snapshot import origin_of, snapshot_of
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_kept, read_regular, write_kept
@@ -48,19 +39,22 @@ if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
 
 #: Of the file in .trecexam; another version's is as good as none.
-_FORMAT = 1
+_FORMAT = 2
 #: What is kept in the process, so that megabytes need not be read at each update.
 _KEPT = "the history's last entry"
 
 
 @dataclass(frozen=True)
 class _Logged:
-    """What the last entry that counts led to."""
+    """What the last entry that counts led to: its number, the leaderboard and its digest, and what that was
+    made from, see `origin_of`.
+    """
 
     entry: int
     key: str
-    standing: LeaderboardSnapshot
-    origin: SnapshotOrigin
+    snapshot: LeaderboardSnapshot
+    files: dict[str, str]
+    values: dict[str, Any]
 
 
 class Noted(NamedTuple):
@@ -109,15 +103,16 @@ class History:
         known = logged if logged is not None and logged.entry == counted else None
         if known is None and self._leads_to(counted, key):
             # What is kept was lost, and nothing changed since.
-            known = _Logged(counted, key, snapshot, origin)
+            known = _Logged(counted, key, snapshot, *origin)
         number = counted + 1 if latest <= counted + 1 else latest + 1
-        entry = self._entry(number, known, snapshot, origin, key, track)
+        now = _Logged(number, key, snapshot, *origin)
+        entry = _entry(known, now, track)
         if entry.board.empty and known is not None:
-            return Noted(None, _Logged(known.entry, key, snapshot, origin), {})
+            return Noted(None, replace(now, entry=known.entry), {})
         if not self._is_there(entry):
-            content = rendering.entry_json(_plain(Entry, entry)).encode()
+            content = rendering.entry_json(_adapter(Entry).dump_python(entry, mode="json")).encode()
             files.replace(self._path(number), content, into_special=False)
-        return Noted(number, _Logged(number, key, snapshot, origin), {number: entry})
+        return Noted(number, now, {number: entry})
 
     def finish(self, noted: Noted, track: Assessment) -> None:
         """Remembers where the leaderboard stands now, and adds the entry to the log.
@@ -187,30 +182,6 @@ class History:
     def _path(self, number: int) -> Path:
         return self.folder / f"{number:06}.json"
 
-    def _entry(
-        self,
-        number: int,
-        known: _Logged | None,
-        snapshot: LeaderboardSnapshot,
-        origin: SnapshotOrigin,
-        key: str,
-        track: Assessment,
-    ) -> Entry:
-        depth = track.config.track.depth
-        runs = {printable(name): run for name, run in track.runs.items()}
-        board = board_change(
-            known.standing if known else None,
-            snapshot,
-            lambda run, query_id: runs[run].ranking(query_id, depth),
-            counting(snapshot.measures[0], track.config.scores.min_rating, depth),
-            depth,
-        )
-        changed = origin_change(known.origin, origin) if known else OriginChange()
-        earlier: Earlier = "known" if known else "none" if number == 1 else "unknown"
-        when = datetime.now(UTC).isoformat(timespec="seconds")
-        why = cause(earlier, changed, board)
-        return Entry(number, when, earlier, why, changed, board, known.key if known else None, key)
-
     def _is_there(self, entry: Entry) -> bool:
         """Whether a process that was killed had written this very entry."""
         with contextlib.suppress(TrecexamError):
@@ -256,6 +227,29 @@ class History:
             files.replace(self.log_path, content, into_special=False)
 
 
+def _entry(known: _Logged | None, now: _Logged, track: Assessment) -> Entry:
+    """What changed from the last entry to now."""
+    depth = track.config.track.depth
+    runs = {printable(name): run for name, run in track.runs.items()}
+    board = board_change(
+        known.snapshot if known else None,
+        now.snapshot,
+        lambda run, query_id: runs[run].ranking(query_id, depth),
+        depth,
+    )
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    if known is None:
+        why = (
+            "the first leaderboard"
+            if now.entry == 1
+            else "what was before could not be read: all runs are listed as new"
+        )
+        return Entry(now.entry, when, why, {}, {}, board, None, now.key)
+    touched = changed_files(known.files, now.files)
+    values = changed_values(known.values, now.values)
+    return Entry(now.entry, when, cause(touched, values), touched, values, board, known.key, now.key)
+
+
 def history(folder: TrackFolder) -> tuple[LogRow, ...]:
     """Which runs moved at each change of the leaderboard, and why: the rows of out/history/log.tsv.
 
@@ -287,10 +281,6 @@ def _adapter(kind: Any) -> Any:
 def _json(kind: Any, value: Any) -> bytes:
     content: bytes = _adapter(kind).dump_json(value)
     return content
-
-
-def _plain(kind: Any, value: Any) -> Any:
-    return _adapter(kind).dump_python(value, mode="json")
 
 
 def _read(kind: Any, content: bytes) -> Any:

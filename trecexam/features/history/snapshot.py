@@ -7,20 +7,11 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from converters.records import Item
 from trecexam.bank.model import item_digest
 from trecexam.config import CONFIG_NAME
-from trecexam.features.history.arithmetic import (
-    HumanLabel,
-    ItemKey,
-    LeaderboardSnapshot,
-    QuerySnapshot,
-    RunState,
-    SnapshotOrigin,
-)
+from trecexam.features.history.changes import ItemKey, LeaderboardSnapshot, QuerySnapshot, RunSnapshot
 from trecexam.graders.base import identity_json
-from trecexam.line.evaluation import leaderboard, rubric_values
-from trecexam.line.overrides import COUNTS
+from trecexam.line.evaluation import leaderboard
 from trecexam.line.versions import versions
 from trecexam.scores.labels import labels
 from trecexam.tables.terminal import printable
@@ -44,15 +35,11 @@ def snapshot_of(track: Assessment) -> LeaderboardSnapshot:
     Names that cannot be written as UTF-8 are escaped, as in the outputs.
     """
     shown = track.folder.shown
-    board, values = leaderboard(track), rubric_values(track)
+    board = leaderboard(track)
     runs = {
-        printable(row.run): RunState(
+        printable(row.run): RunSnapshot(
             track.digests.get(shown(track.run_files[row.run]), ""),
             tuple(finite(score.mean) for score in row.scores),
-            {
-                query_id: finite(value)
-                for query_id, value in values.of_run(row.run, board.measures[0]).items()
-            },
         )
         for row in board.rows
     }
@@ -67,33 +54,16 @@ def query_states(track: Assessment) -> Mapping[str, QuerySnapshot]:
 def _query_states(track: Assessment) -> dict[str, QuerySnapshot]:
     scores = track.config.scores
     ratings = {query.query_id: query for query in track.ratings()}
-    bank = track.bank
-    retired = {
-        query_id: tuple(printable(item.item_id) for item in items) for query_id, items in bank.retired.items()
-    }
-    queries = {
-        query_id: QuerySnapshot((), {}, ids)
-        for query_id, ids in retired.items()
-        if query_id not in bank.items
-    }
-    for query_id, items in bank.items.items():
+    queries = {}
+    for query_id, items in track.bank.items.items():
         query = ratings[query_id]
         here = labels(query, scores.label, scores.min_rating, scores.min_answers)
-        reached = _reached(query.ratings, scores.min_rating)
-        bits = dict(zip(query.doc_ids, reached, strict=True))
+        bits = dict(zip(query.doc_ids, _reached(query.ratings, scores.min_rating), strict=True))
         queries[query_id] = QuerySnapshot(
-            tuple(
-                ItemKey(printable(item.item_id), item_digest(item).hex(), _counts_as(item)) for item in items
-            ),
+            tuple(ItemKey(printable(item.item_id), item_digest(item).hex()) for item in items),
             {doc_id: (label, bits.get(doc_id, 0)) for doc_id, label in sorted(here.items())},
-            retired.get(query_id, ()),
         )
     return queries
-
-
-def _counts_as(item: Item) -> str:
-    """Its importance, and its weight where it has one: with another one it counts otherwise."""
-    return item.importance if item.weight is None else f"{item.importance} {item.weight}"
 
 
 def _reached(ratings: Any, min_rating: int) -> Iterator[int]:
@@ -104,33 +74,26 @@ def _reached(ratings: Any, min_rating: int) -> Iterator[int]:
     return (int.from_bytes(row.tobytes(), "little") for row in packed)
 
 
-def origin_of(track: Assessment) -> SnapshotOrigin:
-    """What can move the leaderboard: no files that were not taken, and the official judgments only where
-    their passages are pooled.
+def origin_of(track: Assessment) -> tuple[dict[str, str], dict[str, Any]]:
+    """What can move the leaderboard: file -> sha256 (hex), "" where its content cannot matter; and the name
+    of a setting, of a part of the grader's identity, or of a package -> its value.
+
+    No files that were not taken, and the official judgments only where their passages are pooled.
     """
     folder, qrels = track.folder, track.folder.qrels()
     others = (folder.config_path, qrels, folder.official_leaderboard(), *folder.run_files())
     idle = {folder.shown(path) for path in others if path is not None} | {CONFIG_NAME}
     idle -= {folder.shown(path) for path in track.run_files.values()}
-    config = track.config.model_dump(mode="json", exclude={"watch", "report", "generator", "cells"})
-    settings = {
-        f"[{name}] {key}": value for name, section in config.items() for key, value in section.items()
-    }
-    inputs = {printable(name): digest for name, digest in track.digests.items() if name not in idle}
+    files = {printable(name): digest for name, digest in track.digests.items() if name not in idle}
     if qrels is not None:
         shown = folder.shown(qrels)
-        inputs[printable(shown)] = track.digests.get(shown, "") if track.config.track.pool_judged else ""
-    return SnapshotOrigin(
-        inputs,
-        {name: value for name, value in settings.items() if name not in _IDLE},
-        json.loads(identity_json(track.grader.identity)),
-        versions(),
-        tuple(
-            HumanLabel(*row[:3], row.rating, printable(row.who))
-            for _, row, state in track.overrides.decisions
-            if state == COUNTS and row.rating is not None
-        ),
-    )
+        files[printable(shown)] = track.digests.get(shown, "") if track.config.track.pool_judged else ""
+    config = track.config.model_dump(mode="json", exclude={"watch", "report", "generator", "cells"})
+    values = {f"[{name}] {key}": value for name, section in config.items() for key, value in section.items()}
+    values = {name: value for name, value in values.items() if name not in _IDLE}
+    identity = json.loads(identity_json(track.grader.identity))
+    values |= {f"grader: {name}": value for name, value in identity.items()}
+    return files, values | versions()
 
 
 def finite(value: float) -> float | None:

@@ -1,4 +1,4 @@
-"""How a track's history is shown: rows of its log, one line an entry, an entry in full."""
+"""How a track's history is shown: rows of its log, one line an entry, its labels, its file."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from trecexam.features.history.arithmetic import Entry, LabelChange, RunChange
-from trecexam.features.history.reasons import items_of, reason
-from trecexam.tables.table import Table, Value, to_aligned
+from trecexam.features.history.changes import LabelChange
+from trecexam.features.history.entry import Entry
+from trecexam.tables.table import Table, Value
 from trecexam.tables.terminal import printable_json
-from trecexam.tables.text import plural
 
-#: Labels that the text of an entry shows.
-SHOWN = 20
 OVERVIEW_COLUMNS = ("entry", "when", "new", "gone", "moved", "up", "down", "labels_changed", "cause")
 LABEL_COLUMNS = ("query_id", "doc_id", "label.before", "label.after", "gained", "lost")
 LOG_COLUMNS = (
@@ -39,8 +36,7 @@ class LogRow(NamedTuple):
         run: "" where no run moved.
         rank_before, rank_after: None where the run was, or is, not there.
         measure: the first one, which ranks the runs; `mean_before` and `mean_after` are of it.
-        labels_changed: changes among the run's first passages that the measure counts, on queries where its
-            value changed: labels, those that crossed its `rel`, or passages that reach other items.
+        labels_changed: labels that changed among the run's first passages, to the pool's depth.
         because: why it moved, in a few words.
         labels_changed_all: labels that changed in the whole pool.
     """
@@ -75,7 +71,7 @@ def log_rows(entry: Entry) -> list[LogRow]:
             measure,
             *row.means.get(measure, (None, None)),
             row.labels,
-            reason(row, entry),
+            row.because(board.depth),
             total,
         )
         for row in board.runs
@@ -159,88 +155,10 @@ def label_table(labels: Iterable[LabelChange]) -> Table:
     return Table(LABEL_COLUMNS, tuple(rows))
 
 
-def entry_text(entry: Entry) -> str:
-    """An entry for people: why, which runs moved, because of what."""
-    board = entry.board
-    parts = [f"entry {entry.entry}, {entry.when}\n{entry.cause}\n"]
-    moved = [row for row in board.runs if row.change != "same" or row.was]
-    still = len(board.runs) - len(moved)
-    if moved:
-        measure = board.measures_after[0] if board.measures_after else ""
-        header = ("run", "rank", measure, "change", "because")
-        rows = tuple(
-            (row.run, _ranks(row), *_mean(row.means.get(measure, (None, None))), reason(row, entry))
-            for row in moved
-        )
-        parts.append(to_aligned(Table(header, rows)))
-    if still:
-        others = plural(still, "other run") if moved else "all runs"
-        parts.append(f"{others}: same rank, same mean\n")
-    if board.items:
-        parts.append(_items(entry))
-    if board.labels:
-        parts.append(_labels(entry))
-    return "\n".join(parts)
-
-
-def _ranks(row: RunChange) -> str:
-    if row.change in {"new", "gone"}:
-        return f"{row.change} {row.rank_after or row.rank_before}"
-    if row.rank_before == row.rank_after:
-        return str(row.rank_after)
-    return f"{row.rank_before} -> {row.rank_after}"
-
-
-def _mean(pair: tuple[float | None, float | None]) -> tuple[float | None, str]:
-    before, after = pair
-    if before is None or after is None:
-        return (before if after is None else after), ""
-    return after, "" if f"{after - before:+.4f}" in {"+0.0000", "-0.0000"} else f"{after - before:+.4f}"
-
-
-def _items(entry: Entry) -> str:
-    changed = [item for item in entry.board.items if item.change != "kept"]
-    kept = len(entry.board.items) - len(changed)
-    words = [items_of(entry.board.items)] if changed else []
-    if kept:
-        others = plural(kept, "other item" if changed else "item")
-        words.append(f"{others} {'is' if kept == 1 else 'are'} reached by other passages than before")
-    rows: tuple[tuple[Value, ...], ...] = tuple(
-        (item.query_id, item.item_id, item.change, f"{item.before} -> {item.after}", item.gained, item.lost)
-        for item in changed[:SHOWN]
-    )
-    table = Table(("query_id", "item_id", "change", "passages that reach it", "gained", "lost"), rows)
-    return "; ".join(words) + "\n" + (to_aligned(table) if rows else "")
-
-
-def _labels(entry: Entry) -> str:
-    board = entry.board
-    changed = [row for row in board.labels if row.before != row.after]
-    came = sum(row.before is None for row in changed)
-    went = sum(row.after is None for row in changed)
-    up = sum(row.before < row.after for row in changed if row.before is not None and row.after is not None)
-    kinds = (("new", came), ("gone", went), ("up", up), ("down", len(changed) - came - went - up))
-    head = [f"{plural(len(changed), 'label')} changed: "] if changed else ["no label changed"]
-    head[0] += ", ".join(f"{count:,} {word}" for word, count in kinds if count)
-    only = len(board.labels) - len(changed)
-    if only:
-        head.append(f"{plural(only, 'passage')} with other items under the same label")
-    # What moved runs comes first; the rest is in --labels.
-    counted = {(row.query_id, row.doc_id) for run in board.runs for row in run.because}
-    first = sorted(board.labels, key=lambda row: (row.query_id, row.doc_id) not in counted)[:SHOWN]
-    rows: tuple[tuple[Value, ...], ...] = tuple(
-        (row.query_id, row.doc_id, row.before, row.after, len(row.gained) or None, len(row.lost) or None)
-        for row in first
-    )
-    more = len(board.labels) - len(first)
-    tail = f"and {more:,} more: --labels shows all, and which items\n" if more else ""
-    return f"{'; '.join(head)}\n{to_aligned(Table((*LABEL_COLUMNS[:4], 'items gained', 'lost'), rows))}{tail}"
-
-
 def entry_json(entry: Mapping[str, Any]) -> str:
-    """An entry's file: JSON, with a line for each run, item and label."""
+    """An entry's file: JSON, with a line for each run and label."""
     board = entry["board"]
-    long = {name: board[name] for name in ("runs", "items", "labels")}
+    long = {name: board[name] for name in ("runs", "labels")}
     short = {name: value for name, value in board.items() if name not in long}
     fields = [f" {_dumped(name)}: {_dumped(value)}" for name, value in entry.items() if name != "board"]
     inner = [f"  {_dumped(name)}: {_dumped(value)}" for name, value in short.items()]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trecexam.errors import TrecexamError
 from trecexam.features.holes.arithmetic import Holes, PoolHoles, holes_of_runs, is_among, pool_holes, total
+from trecexam.line.loaded_track import of_documents
 from trecexam.line.official import Official, official_judgments, read_official, shown_error
 from trecexam.line.pool import pool_with_ranks
 from trecexam.tables.table import Table
@@ -85,6 +86,7 @@ class HolesReport:
         return (*self.notes, *(lines if self.rows else ()))
 
 
+@of_documents
 def holes_report(
     track: Assessment, depths: Sequence[int] | None = None, *, qrels: Path | None = None
 ) -> HolesReport:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.features.exams.rubric import discriminations
+from trecexam.extensions.exams.rubric import discriminations
 from trecexam.features.items.grades_plot import GRADES
 from trecexam.features.items.items_plot import ItemSummary
 from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED

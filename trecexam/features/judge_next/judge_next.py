@@ -7,15 +7,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from trecexam.errors import TrecexamError
+from trecexam.extensions.learn.judging_plan.planning import (
+    RANDOM_SHARE,
+    STOP_BELOW,
+    JudgmentPlan,
+    plan_judgments,
+)
 from trecexam.features.judge_next.arithmetic.next_judgments import By, Suggestion, ranked
-from trecexam.features.judge_next.planning import RANDOM_SHARE, STOP_BELOW, JudgmentPlan, plan_judgments
 from trecexam.features.judge_next.search import Level, QuerySuggestions, Search
 from trecexam.features.judge_next.shown import beginning
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
     from converters.records import Item
-    from trecexam.learning.encoding import Encoder
+    from trecexam.extensions.learn.encoding import Encoder
     from trecexam.line.assessment import Assessment
     from trecexam.line.measure_names import MeasureLike
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.features.leaderboard.tables import leaderboard_table
 from trecexam.line.evaluation import leaderboard
+from trecexam.line.loaded_track import of_documents
 from trecexam.line.measure_names import names_of
 from trecexam.line.measures import check_importance
 from trecexam.line.probable_ratings import needing, probable_ratings
@@ -59,6 +60,7 @@ class OverallLeaderboard:
         return {**board, "overall": overall, "runs": runs}
 
 
+@of_documents
 def overall_leaderboard(
     track: Assessment, measures: Sequence[MeasureLike] | None = None
 ) -> OverallLeaderboard:

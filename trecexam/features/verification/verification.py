@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError, did_you_mean
-from trecexam.features.exams.rubric import discriminations
+from trecexam.extensions.exams.rubric import discriminations
 from trecexam.features.verification.arithmetic import (
     GradedCell,
     GradedItem,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from trecexam.graders.base import Usage
+from trecexam.graders.base import NOTHING_SPENT, Spent, Usage
 
 #: Tokens of an answer where a prompt has permitted ones and nothing is known of the model yet.
 SHORT = 8
@@ -41,12 +41,15 @@ class Prices:
             return None
         return (usage.tokens_in * self.tokens_in + usage.tokens_out * self.tokens_out) / _MILLION
 
-    def over(self, usage: Usage) -> str:
-        """The limits that so many tokens pass, in words; "" where they pass none."""
-        cost, passed = self.cost(usage), []
+    def over(self, usage: Usage, beside: Spent = NOTHING_SPENT) -> str:
+        """The limits that so many tokens pass, with what others used, in words; "" where they pass none."""
+        own, passed = self.cost(usage), []
+        cost = own if beside.cost is None else beside.cost + (own or 0.0)
         if self.budget is not None and cost is not None and cost > self.budget:
             passed.append(f"`budget` = {self.budget:g}")
-        if self.budget_tokens is not None and usage.tokens_in + usage.tokens_out > self.budget_tokens:
+        if self.budget_tokens is not None and (
+            usage.tokens_in + usage.tokens_out + beside.tokens > self.budget_tokens
+        ):
             passed.append(f"`budget_tokens` = {self.budget_tokens:,}")
         return _AND.join(passed)
 
@@ -62,18 +65,20 @@ class Meter:
 
     Attributes:
         before: what this grader used earlier on this track; set from outside.
+        beside: what other graders used of the same budget; set from outside.
         used: what it used since.
     """
 
     def __init__(self, prices: Prices) -> None:
         self.prices = prices
+        self.beside = NOTHING_SPENT
         self.before = Usage()
         self.used = Usage()
         self._underway = Usage()
 
     def passes(self, most: Usage) -> str:
         """The limits that could be passed if so much more were asked now; "" where none could."""
-        return self.prices.over(self.before.plus(self.used).plus(self._underway).plus(most))
+        return self.prices.over(self.before.plus(self.used).plus(self._underway).plus(most), self.beside)
 
     def begin(self) -> None:
         """Nothing is on its way."""

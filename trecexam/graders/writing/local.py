@@ -13,10 +13,10 @@ from weakref import WeakValueDictionary
 
 from trecexam.config import RaySection
 from trecexam.errors import GraderError
+from trecexam.extensions.cluster.pool import Lost, Pool
 from trecexam.graders.base import Estimate, Usage
 from trecexam.graders.batching import OutOfMemoryError
 from trecexam.graders.causal import CausalBackend
-from trecexam.graders.cluster.pool import Lost, Pool
 from trecexam.graders.language import loading
 from trecexam.graders.language.tiles import plan_tiles
 from trecexam.graders.language.truncation import NoRoomError, fitted

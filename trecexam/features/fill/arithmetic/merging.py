@@ -36,15 +36,14 @@ class MergedRow:
     Attributes:
         qrel: the line.
         source: "human" (a line of the official judgments), "model", "override" (a person rated the
-            passage, or items of it, in the grader's place), "learned", or "label" (the same for all holes).
-        label: on the official scale. It is the line's own, unless holes are written as unjudged, or by gains.
+            passage, or items of it, in the grader's place), or "learned".
+        label: on the official scale. It is the line's own, unless holes are written as unjudged.
         rating: the automatic label on the rubric's scale; of a learned line the expected label on the
-            official one; None of a human line, and where all holes have the same.
+            official one; None of a human line.
         machine: what graded it, or encoded its texts; None of a human line.
         confidence: the probability, 0..1, of `rating` after the grader, or of a learned `label`; None where
             there is none.
         who, why: of an override.
-        gain: the expected label on the official scale; None where there is none.
     """
 
     qrel: Qrel
@@ -55,18 +54,17 @@ class MergedRow:
     confidence: float | None = None
     who: str = ""
     why: str = ""
-    gain: float | None = None
 
 
 @dataclass(frozen=True)
 class HoleLabel:
-    """What a hole gets: its label on the official scale and, where they are known, the expected one and the
+    """What a hole gets: its label on the official scale, the expected one and, where it is known, the
     probability of the label.
     """
 
     label: int
-    gain: float | None = None
-    confidence: float | None = None
+    gain: float
+    confidence: float | None
 
 
 def holes_of(
@@ -104,7 +102,6 @@ def merge(
     machines: Mapping[str, Machine],
     *,
     confidences: Mapping[str, Mapping[str, float]] | None = None,
-    gains: Mapping[str, Mapping[str, float]] | None = None,
     overridden: Overriders | None = None,
     as_unjudged: bool = False,
 ) -> tuple[MergedRow, ...]:
@@ -117,14 +114,13 @@ def merge(
         rule: gives official labels for automatic ones.
         machines: query_id -> what graded it.
         confidences: query_id -> doc_id -> probability of the automatic label.
-        gains: query_id -> doc_id -> expected label on the official scale.
         overridden: the passages on which people rated in the grader's place.
         as_unjudged: the new lines' label is UNJUDGED; what it would have been is in `label` alone.
 
     Returns:
         Official rows in their order, then new ones by query and document. New ones have the iteration "0".
     """
-    people, sure, expected = overridden or {}, confidences or {}, gains or {}
+    people, sure = overridden or {}, confidences or {}
 
     def row(query_id: str, doc_id: str) -> MergedRow | None:
         rating = automatic.get(query_id, {}).get(doc_id)
@@ -140,7 +136,6 @@ def merge(
             machines[query_id],
             None if person else sure.get(query_id, {}).get(doc_id),
             *(person or ("", "")),
-            gain=None if person else expected.get(query_id, {}).get(doc_id),
         )
 
     return _merged(official, holes, row)
@@ -150,12 +145,11 @@ def merge_labels(
     official: Sequence[Qrel],
     holes: Mapping[str, Sequence[str]],
     labels: Mapping[str, Mapping[str, HoleLabel]],
-    source: str,
-    machine: Machine | None = None,
+    machine: Machine,
     *,
     as_unjudged: bool = False,
 ) -> tuple[MergedRow, ...]:
-    """As `merge`, with labels that are on the official scale already; holes without one stay holes."""
+    """As `merge`, with learned labels, on the official scale already; holes without one stay holes."""
 
     def row(query_id: str, doc_id: str) -> MergedRow | None:
         given = labels.get(query_id, {}).get(doc_id)
@@ -163,12 +157,11 @@ def merge_labels(
             return None
         return MergedRow(
             Qrel(query_id, doc_id, UNJUDGED if as_unjudged else given.label),
-            source,
+            "learned",
             given.label,
             given.gain,
             machine,
             given.confidence,
-            gain=given.gain,
         )
 
     return _merged(official, holes, row)

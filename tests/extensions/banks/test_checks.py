@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from outside import outside
+
+from converters.bank_lines import scan_bank
+from trecexam.extensions.banks.checks import Checked, check_lines
+
+
+def checked(folder: Path, *rows: dict[str, Any] | str, **more: Any) -> Checked:
+    path = folder / "bank.jsonl"
+    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
+    return check_lines((("b", line) for line in scan_bank(path)), **more)
+
+
+def question(text: str, number: int = 1, query_id: str = "q1", **more: Any) -> dict[str, Any]:
+    return {"query_id": query_id, "question_id": f"{query_id}/{number}", "question": text, **more}
+
+
+def said(found: Checked) -> list[tuple[int | None, str, str]]:
+    return [(row.line, row.item_id, row.problem) for row in found.problems]
+
+
+def test_a_clean_bank_has_no_problems_and_its_items_are_counted(tmp_path: Path) -> None:
+    found = checked(
+        tmp_path, question("a?"), question("b?", 2), question("a?", 1, "q2"), question("c?", 3, retired=True)
+    )
+    assert (found.problems, found.edited) == ((), ())
+    assert (found.queries, found.items, found.retired) == (2, 3, 1)
+
+
+def test_every_line_that_cannot_be_read_is_named_and_the_rest_is_checked(tmp_path: Path) -> None:
+    found = checked(
+        tmp_path,
+        "{",
+        question("a?"),
+        "[]",
+        {"question": "no query"},
+        question("a?", 2),
+        {"query_id": "q1", "items": [{"question_text": "kept?"}, {"question_id": "no text"}]},
+        {"query_id": "q1", "items": []},
+    )
+    assert [row.line for row in found.problems] == [1, 3, 4, 5, 6, 7]
+    assert found.problems[3].problem == "duplicate of 'q1/1' on line 2"
+    assert found.items == 3
+
+
+def test_a_file_that_breaks_off_is_one_more_problem(tmp_path: Path) -> None:
+    found = checked(tmp_path, question("a?"), "x\0y")
+    assert [(row.line, row.problem) for row in found.problems] == [(2, "a NUL byte: this is no text file")]
+    assert said(checked(tmp_path)) == [(None, "", "the file is empty")]
+
+
+def test_duplicates_are_named_once_with_the_first_one(tmp_path: Path) -> None:
+    found = checked(
+        tmp_path,
+        question("Why does it rain?"),
+        question("Why does it rain?", 2),
+        question(" why, does it  rain", 3),
+        question("Why does it rain?", 1, "q2"),
+        question("Why does it snow?", 4),
+    )
+    assert said(found) == [
+        (2, "q1/2", "duplicate of 'q1/1' on line 1"),
+        (3, "q1/3", "duplicate of 'q1/1' on line 1, but for case, punctuation or blanks"),
+    ]
+
+
+def test_an_id_that_stands_twice_is_one_problem_also_over_files(tmp_path: Path) -> None:
+    for name, rows in {
+        "a": [question("a?"), question("b?", 2)],
+        "b": [question("c?"), question("b?", 2), question("b?", 2, retired=True)],
+    }.items():
+        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = check_lines((name, line) for name in "ab" for line in scan_bank(tmp_path / name))
+    assert [(row.file, row.line, row.problem) for row in found.problems] == [
+        ("b", 1, "item id 'q1/1' stands twice, first on a:1"),
+        ("b", 2, "the same item stands twice, first on a:2"),
+        ("b", 3, "the same item stands twice, first on a:2"),
+    ]
+
+
+def test_a_retired_item_is_no_problem_and_no_duplicate(tmp_path: Path) -> None:
+    found = checked(
+        tmp_path,
+        question("1. a?", retired=True),
+        question("b?", 2),
+        question("b?", 3, retired=True),
+        question("", 4, retired=True),
+    )
+    assert found.problems == ()
+
+
+@pytest.mark.parametrize("text", ["", "  "])
+def test_an_empty_item_has_this_one_problem(tmp_path: Path, text: str) -> None:
+    found = checked(tmp_path, question(text), {"query_id": "q1", "question": text}, question("b?", 3))
+    assert {row.problem for row in found.problems} == {"empty text"}
+    assert [row.line for row in found.problems] == [1, 2]
+
+
+def test_each_kind_has_its_own_most_words_which_may_be_set(tmp_path: Path) -> None:
+    rows = [
+        question(" ".join(["word"] * 30)),
+        question(" ".join(["w"] * 31), 2),
+        {"query_id": "q1", "nugget": " ".join(["word"] * 20)},
+        {"query_id": "q1", "nugget": " ".join(["w"] * 21)},
+    ]
+    assert [(row.line, row.problem) for row in checked(tmp_path, *rows).problems] == [
+        (2, "31 words, and 30 are the most a question should have"),
+        (4, "21 words, and 20 are the most a nugget should have"),
+    ]
+    assert [row.line for row in checked(tmp_path, *rows, max_words=30).problems] == [2]
+    assert len(checked(tmp_path, *rows, max_words=4).problems) == 4
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "copy"),
+    [
+        ("what are the three percenters?", "Who are the Three Percenters?", True),
+        ("durable medical equipment", "Durable  medical equipment?", True),
+        ("durable medical equipment", "What is durable medical equipment?", True),
+        ("what is it", "What is it?", True),
+        ("what is it", "Who was it?", True),
+        ("durable medical equipment", "Who pays for durable medical equipment?", False),
+        ("how does rain form", "Why does rain form?", False),
+        ("what is", "what was the", False),
+    ],
+)
+def test_a_question_that_asks_nothing_but_the_query_is_a_copy(
+    tmp_path: Path, query: str, text: str, copy: bool
+) -> None:
+    rows = [question(text, query_text=query)]
+    assert (said(checked(tmp_path, *rows)) == [(1, "q1/1", "a copy of the query")]) == copy
+    rows = [question(text)]
+    assert bool(checked(tmp_path, *rows, query_texts={"q1": query}).problems) == copy
+
+
+def test_queries_without_items_without_text_and_without_live_items_are_named(tmp_path: Path) -> None:
+    rows = [
+        question("a?"),
+        question("b?", 1, "q2", query_text="two"),
+        question("c?", 1, "q3", retired=True),
+    ]
+    found = checked(tmp_path, *rows, query_texts={"q4": "four"}, expected={"q4": "queries.tsv"})
+    assert [tuple(row)[:5] for row in found.problems] == [
+        ("b", 1, "q1", "", "the track has no text of this query"),
+        ("b", 3, "q3", "", "all items of the query are retired"),
+        ("b", 3, "q3", "", "the track has no text of this query"),
+        ("queries.tsv", None, "q4", "", "a query without any items"),
+    ]
+    assert [row.problem for row in checked(tmp_path, *rows).problems] == [
+        "all items of the query are retired"
+    ]
+
+
+def test_an_item_edited_since_it_was_generated_is_no_problem(tmp_path: Path) -> None:
+    origin = {"prompt": "p", "model": "m", "seed": 1, "time": "t", "text": "was?"}
+    found = checked(
+        tmp_path,
+        question("is?", origin=origin),
+        question("was?", 2, origin=origin),
+        question("mine?", 3),
+        question("gone?", 4, origin=origin, retired=True),
+    )
+    assert found.problems == ()
+    assert [(row.line, row.problem) for row in found.edited] == [(1, "edited; it was generated as: was?")]
+
+
+@pytest.mark.parametrize(
+    ("name", "items", "problems"),
+    [
+        ("dl19/bank.questions.jsonl.gz", 210, {"a copy of the query": 1}),
+        (
+            "rag25/nuggets.jsonl.gz",
+            1255,
+            {"duplicate of": 1, "ends with": 1},
+        ),
+        (
+            "car-y3/bank.genq.jsonl.gz",
+            2000,
+            {
+                "a number before it": 61,
+                "a bullet before it": 30,
+                "the beginning of a list": 4,
+                "brackets, quotes or commas": 51,
+                "quotes around it": 1,
+                "ends with": 3,
+                "empty text": 16,
+                "words": 8,
+            },
+        ),
+    ],
+)
+def test_published_banks_have_these_problems_and_no_others(
+    name: str, items: int, problems: dict[str, int]
+) -> None:
+    found = check_lines((name, line) for line in scan_bank(outside(name)))
+    assert found.items == items
+    assert {part: sum(part in row.problem for row in found.problems) for part in problems} == problems
+    assert len(found.problems) == sum(problems.values())

@@ -1,0 +1,394 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from itertools import combinations
+from math import sqrt
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import HashGrader, write_run
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.config import CONFIG_NAME
+from trecexam.extensions.banks.bank_difference import BankDiff
+
+Capture = pytest.CaptureFixture[str]
+Rows = list[dict[str, Any]]
+
+
+def bank(root: Path) -> Path:
+    return root / "bank.questions.jsonl"
+
+
+def variant(root: Path, path: Path, change: Callable[[Rows], object]) -> Path:
+    """The track's bank with a change, in another file."""
+    rows = [json.loads(line) for line in bank(root).read_text().splitlines()]
+    change(rows)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def retire_two(rows: Rows) -> None:
+    for item in rows[0]["questions"][1:3]:
+        item["retired"] = True
+
+
+def graded_with(root: Path, path: Path) -> None:
+    """Has the store hold the grades of another bank as well."""
+    own = bank(root).read_bytes()
+    shutil.copy(path, bank(root))
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.update()
+    bank(root).write_bytes(own)
+
+
+def outputs_under(root: Path, path: Path, measures: list[str]) -> tuple[dict[str, int], dict[str, Any]]:
+    """Labels and leaderboards of a copy of the track whose bank is another one, from an update."""
+    copy = root.parent / f"copy-{path.stem}"
+    shutil.copytree(root, copy, ignore=shutil.ignore_patterns("out", ".trecexam"))
+    shutil.copy(path, bank(copy))
+    with trecexam.open_track(copy, grader=HashGrader()) as track:
+        track.update()
+        boards = {name: track.leaderboard([name]) for name in measures}
+    lines = (copy / "out" / "rubric.qrels").read_text().splitlines()
+    labels = {f"{q} {d}": int(label) for q, _, d, label in map(str.split, lines)}
+    return labels, {name: {row.run: row.scores[0].mean for row in b.rows} for name, b in boards.items()}
+
+
+def rank(means: dict[str, float], name: str) -> int:
+    return 1 + sum(round(other, 12) > round(means[name], 12) for other in means.values())
+
+
+def tau_b(one: dict[str, float], other: dict[str, float]) -> float:
+    def sign(means: dict[str, float], a: str, b: str) -> int:
+        x, y = round(means[a], 12), round(means[b], 12)
+        return (x > y) - (x < y)
+
+    pairs = [(sign(one, a, b), sign(other, a, b)) for a, b in combinations(sorted(one), 2)]
+    untied = [sum(pair[side] != 0 for pair in pairs) for side in (0, 1)]
+    return sum(a * b for a, b in pairs) / sqrt(untied[0] * untied[1])
+
+
+def difference(root: Path, old: Path, new: Path, measures: list[str] | None = None) -> BankDiff:
+    grader = HashGrader()
+    with trecexam.open_track(root, grader=grader) as track:
+        found = track.bank_diff(old, new, measures)
+    assert grader.asked == []
+    return found
+
+
+@pytest.fixture
+def track(small_track: Path) -> Path:
+    for number in range(3, 8):
+        docs = [f"d{(d * (number * 2 - 1)) % 12:02}" for d in range(9)]
+        write_run(
+            small_track / "runs" / f"run{number}.run",
+            {q: list(dict.fromkeys(f"{q}-{d}" for d in docs)) for q in ("q1", "q2", "q3")},
+        )
+    with trecexam.open_track(small_track, grader=HashGrader()) as opened:
+        opened.update()
+    return small_track
+
+
+def reword(rows: Rows) -> None:
+    retire_two(rows)
+    rows[1]["questions"][0]["question_text"] = "another question?"
+    rows[2]["questions"].append({"question_id": "q3/new", "question_text": "a new one?"})
+    del rows[2]["questions"][1]
+
+
+@pytest.mark.parametrize("change", [retire_two, reword, lambda rows: rows.pop(1), lambda rows: None])
+def test_labels_ranks_means_and_tau_are_those_of_two_updates(
+    track: Path, tmp_path: Path, change: Callable[[Rows], object]
+) -> None:
+    measures = ["P(rel=4)@5", "nDCG@10", "Cover(rel=4)@8", "alpha_nDCG@8"]
+    new = variant(track, tmp_path / "new.jsonl", change)
+    graded_with(track, new)
+    found = difference(track, bank(track), new, measures)
+    (old_labels, old_means), (new_labels, new_means) = (
+        outputs_under(track, path, measures) for path in (bank(track), new)
+    )
+    assert {
+        f"{row.query_id} {row.doc_id}": (row.before, row.after)
+        for row in found.labels
+        if row.before != row.after
+    } == {
+        key: (old_labels.get(key), new_labels.get(key))
+        for key in old_labels.keys() | new_labels.keys()
+        if old_labels.get(key) != new_labels.get(key)
+    }
+    assert [by.measure for by in found.measures] == measures
+    for by in found.measures:
+        before, after = old_means[by.measure], new_means[by.measure]
+        assert by.kendall_tau == pytest.approx(tau_b(before, after))
+        assert {row.run for row in by.board.runs} == set(before) == set(after)
+        for row in by.board.runs:
+            assert row.means[by.measure] == pytest.approx((before[row.run], after[row.run]))
+            assert (row.rank_before, row.rank_after) == (rank(before, row.run), rank(after, row.run))
+        assert by.reranked == sum(rank(before, name) != rank(after, name) for name in before)
+    assert found.new.ungraded == {}
+
+
+def test_each_changed_item_is_named_with_the_passages_that_reach_it(track: Path, tmp_path: Path) -> None:
+    new = variant(track, tmp_path / "new.jsonl", reword)
+    graded_with(track, new)
+    found = difference(track, bank(track), new)
+    assert [(row.item_id, row.change) for row in found.items] == [
+        ("q1/1", "retired"),
+        ("q1/2", "retired"),
+        ("q2/0", "edited"),
+        ("q3/new", "added"),
+        ("q3/1", "removed"),
+    ]
+    with trecexam.open_track(track, grader=HashGrader()) as opened:
+        grades = list(opened.grades())
+    for item_id in ("q1/1", "q2/0", "q3/1"):
+        key = item_id.split("/")[0], item_id
+        assert found.reached[key][0] == sum(
+            row["item_id"] == item_id and row["rating"] >= 4 for row in grades
+        )
+    assert found.reached["q1", "q1/1"][1] == 0
+
+
+def test_nothing_is_written_and_the_open_track_is_as_before(track: Path, tmp_path: Path) -> None:
+    new = variant(track, tmp_path / "new.jsonl", reword)
+
+    def state() -> dict[str, str]:
+        return {
+            str(path): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in track.rglob("*")
+            if path.is_file() and not path.name.endswith(("-shm", "-wal"))
+        }
+
+    before = state()
+    with trecexam.open_track(track, grader=HashGrader()) as opened:
+        board, status = opened.leaderboard(), opened.status()
+        opened.bank_diff(bank(track), new)
+        assert opened.leaderboard() == board
+        assert opened.status() == status
+        assert not opened.update().changed
+    assert state() == before
+
+
+def test_items_without_grades_are_counted_and_named(track: Path, tmp_path: Path, capsys: Capture) -> None:
+    new = variant(track, tmp_path / "new.jsonl", reword)
+    found = difference(track, bank(track), new)
+    with trecexam.open_track(track, grader=HashGrader()) as opened:
+        pooled = {q: {r["doc_id"] for r in opened.grades() if r["query_id"] == q} for q in ("q2", "q3")}
+    assert found.new.ungraded == {("q2", "q2/0"): len(pooled["q2"]), ("q3", "q3/new"): len(pooled["q3"])}
+    assert found.old.ungraded == {}
+    # What can still be graded can only raise a label of the new bank.
+    low = {(row.query_id, row.doc_id): row.after or 0 for row in found.labels}
+    graded_with(track, new)
+    full = difference(track, bank(track), new)
+    for row in full.labels:
+        assert low.get((row.query_id, row.doc_id), 0) <= (row.after or 0)
+
+
+@pytest.fixture
+def recorded(graded: Path) -> Path:
+    """A track that the command line can open: its grades are in a file."""
+    return graded
+
+
+def test_the_command_prints_runs_that_change_rank_and_a_summary(
+    recorded: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    old = tmp_path / "old.jsonl"
+    shutil.copy(bank(recorded), old)
+    variant(recorded, bank(recorded), retire_two)
+    assert run(["watch", str(recorded), "--once"]) == 0
+    capsys.readouterr()
+    command = ["bank", "diff", str(old), str(bank(recorded)), str(recorded), "-m", "Cover(rel=4)@8"]
+    assert run([*command, "--all"]) == 0
+    out, err = capsys.readouterr()
+    header, *rows = [line.split("\t") for line in out.splitlines()]
+    assert header[:7] == ["run", "measure", "rank.old", "rank.new", "move", "mean.old", "mean.new"]
+    assert {row[0] for row in rows} == {"run0", "run1", "run2"}
+    for row in rows:
+        assert int(row[4]) == int(row[2]) - int(row[3])
+    assert err.splitlines()[0] == (
+        "items: 2 retired in query q1; OLD 12 items of 3 queries, NEW 10 items of 3 queries (2 more retired)"
+    )
+    assert "without a grade" not in err
+    assert run(command) == 0
+    shown = [line.split("\t") for line in capsys.readouterr().out.splitlines()[1:]]
+    assert shown == [row for row in rows if row[2] != row[3]]
+    assert run([*command, "--json"]) == 0
+    value = json.loads(capsys.readouterr().out)
+    assert [row["change"] for row in value["items"]] == ["retired", "retired"]
+    assert [str(row["rank.new"]) for row in value["measures"][0]["runs"]] == [row[3] for row in rows]
+    assert value["in_both"] == []
+    assert (value["new"]["items"], value["new"]["retired_items"]) == (10, 2)
+
+
+def test_labels_and_items_are_tables_of_their_own(recorded: Path, tmp_path: Path, capsys: Capture) -> None:
+    new = variant(recorded, tmp_path / "new.jsonl", retire_two)
+    files = [str(bank(recorded)), str(new), str(recorded)]
+    assert run(["bank", "diff", *files, "--labels"]) == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert rows[0] == ["query_id", "doc_id", "label.old", "label.new", "gained", "lost"]
+    assert rows[1:]
+    assert all(int(row[2]) > int(row[3]) for row in rows[1:])
+    assert run(["bank", "diff", *files, "--labels", "--all"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) >= len(rows)
+    assert run(["bank", "diff", *files, "--items"]) == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [row[1:3] for row in rows[1:]] == [["q1/1", "retired"], ["q1/2", "retired"]]
+    assert run(["bank", "diff", *files, "--items", "--labels"]) == 2
+
+
+def test_a_query_in_one_bank_alone_is_said_and_its_effect_is_shown(
+    recorded: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    new = variant(recorded, tmp_path / "new.jsonl", lambda rows: rows.pop(1))
+    files = [str(bank(recorded)), str(new), str(recorded)]
+    assert run(["bank", "diff", *files, "-m", "P(rel=4)@5", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert "OLD alone has query q2: each mean is over all queries of its own bank" in err
+    (alone,) = [line for line in err.splitlines() if line.startswith("over the queries in both banks alone")]
+    # Nothing but the query differs, so that over the others nothing moves.
+    assert "no run changes rank or mean" in alone
+    value = json.loads(out)
+    assert value["old"]["queries"] == ["q1", "q2", "q3"]
+    assert value["in_both"][0]["moved"] == 0
+    assert value["measures"][0]["moved"] > 0
+
+
+def test_what_has_no_grade_is_said_in_one_plain_line(recorded: Path, tmp_path: Path, capsys: Capture) -> None:
+    new = variant(recorded, tmp_path / "new.jsonl", reword)
+    assert run(["bank", "diff", str(bank(recorded)), str(new), str(recorded)]) == 0
+    err = capsys.readouterr().err
+    (line,) = [line for line in err.splitlines() if "without a grade" in line]
+    assert line.startswith("2 items of NEW have cells without a grade, ")
+    assert "(q2/0, q3/new)" in line
+    hint = "run `trecexam watch --once` first, or read the labels of NEW as a lower bound"
+    assert line.endswith(f": put NEW into the track and {hint}")
+    old = tmp_path / "old.jsonl"
+    shutil.copy(bank(recorded), old)
+    shutil.copy(new, bank(recorded))
+    assert run(["bank", "diff", str(old), str(bank(recorded)), str(recorded)]) == 0
+    assert f": {hint}\n" in capsys.readouterr().err
+
+
+def test_beside_other_bank_files_each_stands_in_the_place_of_the_tracks(track: Path, tmp_path: Path) -> None:
+    nuggets = track / "bank.nuggets.jsonl"
+    nuggets.write_text('{"query_id": "q1", "nugget_id": "n1", "nugget": "a fact"}\n')
+    with trecexam.open_track(track, grader=HashGrader()) as opened:
+        opened.update()
+    old = variant(track, tmp_path / "old.jsonl", lambda rows: None)
+    variant(track, bank(track), retire_two)
+    found = difference(track, old, bank(track))
+    assert found.new.files == ("bank.questions.jsonl", "bank.nuggets.jsonl")
+    assert (found.old.n_items, found.new.n_items, found.unused) == (13, 11, ())
+    assert [row.change for row in found.items] == ["retired", "retired"]
+    new = variant(track, tmp_path / "new.jsonl", retire_two)
+    whole = difference(track, old, new)
+    assert (whole.old.n_items, whole.new.n_items) == (12, 10)
+    assert whole.unused == ("bank.nuggets.jsonl", "bank.questions.jsonl")
+
+
+def test_items_that_the_grader_does_not_ask_about_are_said_to_be_so(track: Path, tmp_path: Path) -> None:
+    class Questions(HashGrader):
+        item_kinds = ("question",)
+
+    nugget = {"query_id": "q1", "items": [{"nugget_id": "n1", "nugget_text": "a fact"}]}
+    new = variant(track, tmp_path / "new.jsonl", lambda rows: rows.append(nugget))
+    with trecexam.open_track(track, grader=Questions()) as opened:
+        found = opened.bank_diff(bank(track), new)
+    assert [(row.item_id, row.change) for row in found.items] == [("n1", "added")]
+    assert found.not_asked == {("q1", "n1")}
+    assert found.labels == ()
+
+
+def test_one_bank_compared_with_itself_moves_nothing(recorded: Path, capsys: Capture) -> None:
+    own = str(bank(recorded))
+    assert run(["bank", "diff", own, own, str(recorded)]) == 0
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 1
+    assert err.startswith("no item differs; ")
+    assert "0 labels differ" in err
+
+
+def test_a_track_without_runs_still_says_which_items_differ(
+    recorded: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    shutil.rmtree(recorded / "runs")
+    new = variant(recorded, tmp_path / "new.jsonl", retire_two)
+    assert run(["bank", "diff", str(bank(recorded)), str(new), str(recorded)]) == 0
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 1
+    assert "items: 2 retired" in err
+    assert "no runs" in err
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{\n", "new.jsonl:1: not valid JSON"),
+        ("", "new.jsonl: the file is empty"),
+        (
+            '{"query_id": "q1", "question": "a?", "retired": true}\n',
+            "new.jsonl: every item that could be asked about is retired",
+        ),
+    ],
+)
+def test_a_bank_that_cannot_be_read_is_one_line(
+    recorded: Path, tmp_path: Path, capsys: Capture, content: str, said: str
+) -> None:
+    (tmp_path / "new.jsonl").write_text(content)
+    assert run(["bank", "diff", str(bank(recorded)), str(tmp_path / "new.jsonl"), str(recorded)]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert len(err.splitlines()) == 1
+
+
+def test_bad_arguments_are_one_line(recorded: Path, tmp_path: Path, capsys: Capture) -> None:
+    own = str(bank(recorded))
+    assert run(["bank", "diff", own, own, str(recorded), "-m", "Foo@5"]) == 2
+    assert run(["bank", "diff", own, str(tmp_path / "nix"), str(recorded)]) == 2
+    assert run(["bank", "diff", own, own]) == 2
+    assert run(["bank", "diff", own, own, str(tmp_path)]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 4
+    assert all(line.startswith("trecexam: ") for line in lines)
+
+
+def test_blank_items_that_were_left_out_are_said(recorded: Path, tmp_path: Path, capsys: Capture) -> None:
+    new = tmp_path / "new.jsonl"
+    new.write_text(bank(recorded).read_text() + '{"query_id": "q1", "question": " "}\n' * 2)
+    assert run(["bank", "diff", str(bank(recorded)), str(new), str(recorded)]) == 0
+    assert (
+        f"not taken of NEW: {new}:4: an item of query 'q1' is blank: left out (lost: line), and 1 more"
+        in (capsys.readouterr().err)
+    )
+
+
+def test_a_bank_that_lacks_the_importance_that_a_measure_needs_is_named(
+    track: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    def call_vital(rows: Rows) -> None:
+        for row in rows:
+            row["questions"][0]["importance"] = "vital"
+
+    old = variant(track, tmp_path / "old.jsonl", lambda rows: None)
+    shutil.copy(variant(track, tmp_path / "vital.jsonl", call_vital), bank(track))
+    config = track / CONFIG_NAME
+    for weights in ("importance", "vital"):
+        name = f"Cover(rel=4,weights='{weights}')@8"
+        config.write_text(f'[scores]\nmeasures = ["{name}"]\n')
+        # Without a vital item the measure is 0; without any importance there is nothing to weigh by.
+        needed = weights == "importance"
+        assert run(["bank", "diff", str(old), str(bank(track)), str(track)]) == (2 if needed else 0)
+        said = capsys.readouterr().err
+        if needed:
+            assert said.startswith(f"trecexam: {old}: {name} needs")
+        else:
+            assert f"OLD: no item of the bank is vital, so all runs have 0 in {name}" in said
+    found = difference(track, old, bank(track), ["Cover(rel=4)@8"])
+    assert {item.change for item in found.items} == {"importance"}

@@ -1,0 +1,505 @@
+"""`trecexam bank generate --prompt nuggetizer`, against scripted servers: what is asked, and what comes."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("httpx2")
+pytest.importorskip("json_repair")
+pytest.importorskip("tenacity")
+
+from outside import outside
+from scripted_server import Exchange, serving
+from support import ROOT
+
+import trecexam
+from converters.bank import read_bank
+from converters.records import Item
+from trecexam.cli.main import run
+from trecexam.extensions.banks.generation.nuggetizing import system_of
+from trecexam.extensions.banks.generation.prompts import prompt_text
+from trecexam.graders.server import exchange
+from trecexam.graders.writing import WrittenText
+
+QUERIES = {"q1": "cost of nuclear power", "q2": "how do {query} bees fly"}
+#: Passages of each query's runs; d00 is everybody's first.
+N_PASSAGES = 25
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.05)
+
+
+@pytest.fixture
+def track(tmp_path: Path) -> Callable[..., Path]:
+    """Makes a track without a bank; settings go into [generator]."""
+
+    def made(url: str, **settings: Any) -> Path:
+        root = tmp_path / "track"
+        (root / "runs").mkdir(parents=True, exist_ok=True)
+        (root / "queries.tsv").write_text("".join(f"{key}\t{text}\n" for key, text in QUERIES.items()))
+        (root / "passages.jsonl").write_text(
+            "".join(json.dumps({"docid": f"d{n:02}", "text": f"Text {n:02}."}) + "\n" for n in range(40))
+        )
+        (root / "runs" / "a.run").write_text(
+            "".join(f"{q} Q0 d{n:02} {n} {99 - n} a\n" for q in QUERIES for n in range(N_PASSAGES))
+        )
+        words = {"name": "openai", "model": "tiny", "base_url": url, **settings}
+        lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in words.items())
+        (root / "trecexam.toml").write_text(f"[generator]\n{lines}")
+        return root
+
+    return made
+
+
+def is_creation(exchange: Exchange) -> bool:
+    return "Updated Nugget List:" in exchange.prompt
+
+
+def list_in(prompt: str) -> list[str]:
+    """The nuggets that a prompt names."""
+    match = re.search(r"Nugget List: (\[.*\])$", prompt, re.M)
+    assert match is not None
+    nuggets: list[str] = ast.literal_eval(match[1])
+    return nuggets
+
+
+def passages_in(prompt: str) -> list[str]:
+    return re.findall(r"^\[\d+\] Text (\d\d)\.$", prompt, re.M)
+
+
+def fact(passage: str) -> str:
+    return f"fact of text {passage}"
+
+
+def extending(exchange: Exchange) -> None:
+    """A nugget for each passage, added to the list; every third nugget is vital."""
+    nuggets = list_in(exchange.prompt)
+    if is_creation(exchange):
+        exchange.say(str(nuggets + [fact(passage) for passage in passages_in(exchange.prompt)]))
+    else:
+        exchange.say(str([importance(nugget) for nugget in nuggets]))
+
+
+def importance(nugget: str) -> str:
+    return "vital" if int(nugget[-2:]) % 3 == 0 else "okay"
+
+
+def generated(root: Path, *words: str) -> int:
+    return run(["bank", "generate", str(root), "--prompt", "nuggetizer", *words])
+
+
+def bank_of(root: Path) -> dict[str, list[tuple[str, str]]]:
+    bank: dict[str, list[tuple[str, str]]] = {}
+    for item in items_of(root):
+        bank.setdefault(item.query_id, []).append((item.text, item.importance))
+    return bank
+
+
+def items_of(root: Path) -> list[Item]:
+    return list(read_bank(root / "bank.nuggets.jsonl"))
+
+
+def kept_of(created: Sequence[str]) -> list[tuple[str, str]]:
+    """What nuggetizer keeps of a list: vital ones first, each in their order, twenty in all."""
+    labelled = [(nugget, importance(nugget)) for nugget in created]
+    return sorted(labelled, key=lambda each: each[1] != "vital")[:20]
+
+
+@pytest.mark.parametrize("stage", ["creator", "scorer"])
+def test_the_prompts_are_the_published_ones(stage: str) -> None:
+    lines = outside(f"prompts/nuggetizer/{stage}.yaml").read_text().split("\n")
+    system = next(line for line in lines if line.startswith("system_message: "))
+    assert json.loads(system.removeprefix("system_message: ")) == system_of(stage)  # type: ignore[arg-type]
+    block = lines[lines.index("prefix_user: |-") + 1 :]
+    assert "\n".join(line.removeprefix("  ") for line in block) == prompt_text(f"nuggetizer-{stage}")
+
+
+def test_nuggets_are_made_window_by_window_weighed_and_the_first_twenty_kept(
+    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(extending) as server:
+        root = track(server.url, seed=7)
+        assert generated(root) == 0
+    created = [fact(f"{n:02}") for n in range(N_PASSAGES)]
+    assert bank_of(root) == dict.fromkeys(QUERIES, kept_of(created))
+    of_q1 = [body for body in server.bodies if QUERIES["q1"] in body["messages"][-1]["content"]]
+    creations = [body for body in of_q1 if "Updated Nugget" in body["messages"][-1]["content"]]
+    prompts = [body["messages"][1]["content"] for body in creations]
+    assert [passages_in(prompt) for prompt in prompts] == [
+        [f"{n:02}" for n in range(start, min(start + 10, 25))] for start in (0, 10, 20)
+    ]
+    # Each step is given the list so far, and numbers its passages from 1.
+    assert [list_in(prompt) for prompt in prompts] == [[], created[:10], created[:20]]
+    assert "Initial Nugget List Length: 20\n" in prompts[2]
+    assert "\n[1] Text 20.\n" in prompts[2]
+    assert "at most 30 nuggets" in prompts[0]
+    scored = [body for body in of_q1 if body not in creations]
+    assert sorted(len(list_in(body["messages"][1]["content"])) for body in scored) == [5, 10, 10]
+    for bodies, stage in ((creations, "creator"), (scored, "scorer")):
+        assert {body["messages"][0]["content"] for body in bodies} == {system_of(stage)}  # type: ignore[arg-type]
+    # A query's braces are no slots.
+    assert any("Search Query: how do {query} bees fly" in prompt for prompt in server.seen)
+    row = json.loads((root / "bank.nuggets.jsonl").read_text().splitlines()[0])
+    assert row["importance"] == row["origin"]["importance"] == "vital"
+    assert (row["origin"]["prompt"], row["origin"]["seed"]) == ("nuggetizer", 7)
+    err = capsys.readouterr().err
+    assert "left out: 10 more than asked for" in err
+    assert "12 requests" in err
+
+
+def test_relevant_passages_come_first_by_label_then_by_best_rank(track: Callable[..., Path]) -> None:
+    with serving(extending) as server:
+        root = track(server.url)
+        toml = root / "trecexam.toml"
+        toml.write_text(toml.read_text() + "[scores]\nmin_relevant = 2\n")
+        # b has d09 above d03; d39 is in no run, d38 below the label, d99 without a text.
+        (root / "runs" / "b.run").write_text("q1 Q0 d09 1 2 b\nq1 Q0 d04 2 1 b\n")
+        labels = {"d03": 2, "d09": 2, "d39": 3, "d38": 1, "d99": 3, "d30": 2}
+        (root / "qrels.txt").write_text("".join(f"q1 0 {d} {label}\n" for d, label in labels.items()))
+        assert generated(root, "--passages", "12") == 0
+    (of_q1,) = (passages_in(prompt) for prompt in server.seen if "nuclear" in prompt and "Updated" in prompt)
+    assert of_q1 == ["39", "09", "03", "30"]
+    # The other query has no relevant one: the first twelve by rank.
+    of_q2 = [passages_in(p) for p in server.seen if "bees" in p and "Updated" in p]
+    assert [each for window in of_q2 for each in window] == [f"{n:02}" for n in range(12)]
+
+
+def test_responses_are_no_source_and_a_query_without_passages_is_named(
+    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(extending) as server:
+        root = track(server.url)
+        (root / "runs" / "a.run").write_text("q1 Q0 d05 1 2 a\n")
+        row = {"run_id": "gen", "query_id": "q2", "response": "Bees fly by their wings.", "citations": []}
+        (root / "runs" / "gen.jsonl").write_text(json.dumps(row) + "\n")
+        assert generated(root) == 1
+    assert "query q2: has no passage with a text" in capsys.readouterr().err
+    assert bank_of(root) == {"q1": [(fact("05"), "okay")]}
+
+
+UNREADABLE = {
+    "prose": "I cannot list these, sorry.",
+    "a list without an end": '["fact of text 00", "fact of te',
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("answer", UNREADABLE.values(), ids=UNREADABLE)
+def test_a_list_that_cannot_be_read_is_asked_for_once_more(
+    track: Callable[..., Path], answer: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def script(exchange: Exchange) -> None:
+        if "Text 10." in exchange.prompt and "An earlier answer" not in exchange.prompt:
+            exchange.say(answer, finish="length" if answer.startswith("[") else "stop")
+        else:
+            extending(exchange)
+
+    with serving(script) as server:
+        root = track(server.url)
+        assert generated(root) == 0
+    again = [prompt for prompt in server.seen if "An earlier answer" in prompt]
+    assert len(again) == 2
+    assert all(
+        prompt.endswith("\nUpdated Nugget List:") and len(passages_in(prompt)) == 10 for prompt in again
+    )
+    assert bank_of(root)["q1"] == kept_of([fact(f"{n:02}") for n in range(N_PASSAGES)])
+
+
+def test_a_step_that_stays_unread_leaves_the_list_before_it_and_is_named(
+    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def script(exchange: Exchange) -> None:
+        if "Text 10." in exchange.prompt:
+            exchange.say("No. \x1b[31m")
+        elif not is_creation(exchange) and fact("20") in exchange.prompt:
+            exchange.say('["vital", "okay"]')
+        else:
+            extending(exchange)
+
+    with serving(script) as server:
+        root = track(server.url)
+        assert generated(root, "--query", "q1") == 1
+        err = capsys.readouterr().err
+        assert max(server.seen.values()) == 1
+    created = [fact(f"{n:02}") for n in (*range(10), *range(20, 25))]
+    unlabelled = [(nugget, "") for nugget in created[10:]]
+    assert bank_of(root)["q1"] == [*kept_of(created[:10]), *unlabelled]
+    assert "query q1: passages 11 to 20 changed no nugget: its answer begins 'No." in err
+    assert "nuggets 11 to 15 got no importance" in err
+    assert "\x1b" not in err
+
+
+FORMS: dict[str, Callable[[list[str]], str]] = {
+    "JSON in a fence": lambda nuggets: f"```json\n{json.dumps(nuggets)}\n```",
+    "Python in a fence": lambda nuggets: f"```python\n{nuggets}\n```",
+    "with an introduction": lambda nuggets: f"Updated Nugget List: {nuggets}\nThat is all.",
+    "after thoughts": lambda nuggets: f'<think>["no"]</think>{nuggets}',
+    "a numbered list": lambda nuggets: "\n".join(f"{n}. {each}" for n, each in enumerate(nuggets, 1)),
+    "an object": lambda nuggets: json.dumps({"nuggets": nuggets}),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_lists_are_read_in_whatever_form_they_come(
+    track: Callable[..., Path], form: Callable[[list[str]], str]
+) -> None:
+    told = ['says "fly" twice', "it's a bee's wing", "third, of (three)"]
+
+    def script(exchange: Exchange) -> None:
+        exchange.say(form(told if is_creation(exchange) else ["Vital", "okay", "vital"]))
+
+    with serving(script) as server:
+        root = track(server.url)
+        assert generated(root, "--query", "q1", "--passages", "10") == 0
+        assert len(server.bodies) == 2
+    assert bank_of(root)["q1"] == [(told[0], "vital"), (told[2], "vital"), (told[1], "okay")]
+
+
+def test_of_a_list_that_is_too_long_the_first_thirty_count(track: Callable[..., Path]) -> None:
+    many = [f"fact of text {n:02}" for n in range(50)]
+    with serving(
+        lambda exchange: exchange.say(json.dumps(many)) if is_creation(exchange) else extending(exchange)
+    ) as server:
+        root = track(server.url)
+        assert generated(root, "--query", "q1", "--passages", "10") == 0
+    assert bank_of(root)["q1"] == kept_of(many[:30])
+    assert len(server.bodies) == 1 + 3
+
+
+def test_a_generation_killed_between_steps_goes_on_where_it_was(track: Callable[..., Path]) -> None:
+    def script(exchange: Exchange) -> None:
+        if "Text 20." in exchange.prompt:
+            exchange.hang()
+        else:
+            extending(exchange)
+
+    with serving(script) as server:
+        root = track(server.url)
+        kept = root / ".trecexam" / "generated.jsonl"
+        words = [sys.executable, "-m", "trecexam", "bank", "generate", str(root), "--prompt", "nuggetizer"]
+        process = subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        until = time.monotonic() + 60
+        while not any("Text 20." in prompt for prompt in [*server.seen]) and time.monotonic() < until:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert kept.read_bytes().count(b'"answer"') == 4
+        assert not (root / "bank.nuggets.jsonl").exists()
+        server.script = extending
+        assert generated(root) == 0
+        # What was answered is not asked again; what hung is.
+        assert {server.seen[prompt] for prompt in server.seen if "Text 20." not in prompt} == {1}
+    assert bank_of(root) == dict.fromkeys(QUERIES, kept_of([fact(f"{n:02}") for n in range(N_PASSAGES)]))
+
+
+def test_stopped_after_a_step_queries_that_are_through_are_written(track: Callable[..., Path]) -> None:
+    def script(exchange: Exchange) -> None:
+        # q2 ends a round later than q1: its first answer is asked for again.
+        first = "bees" in exchange.prompt and is_creation(exchange) and "earlier" not in exchange.prompt
+        exchange.say("No.") if first else extending(exchange)
+
+    with serving(script) as server:
+        root = track(server.url)
+        with trecexam.open_track(root) as opened:
+            made = opened.generate_bank(
+                "nuggetizer",
+                passages=10,
+                stop=lambda: (
+                    (root / ".trecexam" / "generated.jsonl").exists()
+                    and (root / ".trecexam" / "generated.jsonl").read_bytes().count(b'"answer"') >= 4
+                ),
+            )
+        assert (made.why, made.queries, made.complete) == ("stopped", 1, False)
+        assert bank_of(root) == {"q1": kept_of([fact(f"{n:02}") for n in range(10)])}
+        assert generated(root) == 0
+        assert set(server.seen.values()) == {1}
+    assert set(bank_of(root)) == set(QUERIES)
+
+
+def test_a_persons_edits_survive_a_second_generation(track: Callable[..., Path]) -> None:
+    with serving(extending) as server:
+        root = track(server.url)
+        assert generated(root, "--query", "q1") == 0
+        path = root / "bank.nuggets.jsonl"
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        rows[0]["nugget"] = "a fact in other words"
+        rows[1]["importance"] = "okay"
+        rows[2]["retired"] = True
+        rows.append({"query_id": "q1", "nugget": "by hand", "importance": "vital"})
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        before = path.read_text().splitlines()
+        # Nothing is missing; and with another model's answers, the touched ones stay as they are.
+        assert generated(root, "--query", "q1") == 0
+        assert path.read_text().splitlines() == before
+        toml = root / "trecexam.toml"
+        toml.write_text(toml.read_text().replace('"tiny"', '"other"'))
+        assert generated(root, "--query", "q1", "--again") == 0
+    after = path.read_text().splitlines()
+    assert set(after).intersection(before) == {*before[:3], before[-1]}
+    items = items_of(root)
+    assert {item.origin.model for item in items if item.origin} == {"tiny", "other"}
+    # Neither the reworded one's old text nor the retired one comes again.
+    texts = [item.text for item in items]
+    assert len(set(texts)) == len(texts)
+    assert rows[0]["origin"]["text"] not in texts
+    assert trecexam.open_track(root).check_bank().edited[1].problem == "edited; it was generated as: vital"
+
+
+def test_an_estimate_bounds_what_is_asked_and_asks_nobody(
+    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def prompts() -> int:
+        assert generated(root, "--estimate") == 0
+        header, row = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+        return int(dict(zip(header, row, strict=True))["prompts"])
+
+    with serving(extending) as server:
+        root = track(server.url, price_in=1.0, price_out=1.0)
+        # Of each query three windows of passages, and three of at most thirty nuggets.
+        assert prompts() == 2 * (3 + 3)
+        assert server.bodies == []
+        assert generated(root, "--query", "q1") == 0
+        assert prompts() == 3 + 3
+        (root / "bank.nuggets.jsonl").unlink()
+        # What is kept is asked for nothing.
+        assert prompts() == 3 + 3
+
+
+def test_answers_that_are_never_read_take_as_many_calls_as_the_estimate_has_at_most(
+    track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(lambda exchange: exchange.say("I cannot tell.")) as server:
+        root = track(server.url)
+        assert generated(root, "--estimate") == 0
+        header, row = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+        found = dict(zip(header, row, strict=True))
+        generated(root)
+        # Of each query three windows are asked about twice; then there is no nugget to ask about.
+        assert len(server.bodies) == 2 * 3 * 2 < int(found["calls_at_most"]) == 2 * int(found["calls"])
+        assert found["calls"] == found["prompts"]
+
+
+class OwnWriter:
+    """A writer of a user's own, which is told no system message."""
+
+    model, seed, paid, meter = "own", None, False, None
+
+    def __init__(self) -> None:
+        from trecexam.graders.base import Usage
+
+        self.identity = {"writer": "own"}
+        self.used = Usage()
+        self.prompts: list[str] = []
+
+    def plain(self, text: str) -> str:
+        return text
+
+    def fitted(self, render: Callable[[str], str], text: str) -> Any:
+        from trecexam.graders.writing import Fitted
+
+        return Fitted(render(text[:60]), cut=len(text) > 60)
+
+    def write(self, prompts: Iterator[str]) -> Iterator[list[tuple[str, WrittenText]]]:
+        for prompt in prompts:
+            self.prompts.append(prompt)
+            nuggets = list_in(prompt)
+            creation = "Updated" in prompt
+            texts = nuggets + [fact(each) for each in passages_in(prompt)]
+            yield [(prompt, WrittenText(str(texts if creation else [*map(importance, nuggets)])))]
+
+    def cost(self, used: object) -> None:
+        return None
+
+    def start_from(self, before: object) -> None:
+        pass
+
+
+def test_a_writer_of_ones_own_reads_the_system_message_first_and_cuts_are_counted(
+    track: Callable[..., Path],
+) -> None:
+    root = track("http://127.0.0.1:9/v1")
+    writer: Any = OwnWriter()
+    with trecexam.open_track(root) as opened:
+        made = opened.generate_bank("nuggetizer", query_ids=["q1"], passages=10, writer=writer)
+    assert [prompt.split("\n\n")[0] for prompt in writer.prompts] == [
+        system_of("creator"),
+        system_of("scorer"),
+    ]
+    assert (made.complete, made.n_cut, made.asked) == (True, 1, 2)
+    assert 0 < len(bank_of(root)["q1"]) < 10
+
+
+@pytest.mark.parametrize("kind", ["causal", "seq2seq"])
+def test_models_in_this_process_write_nuggets_and_are_loaded_once(
+    track: Callable[..., Path],
+    kind: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from tiny_models import save_llama, save_t5
+
+    from trecexam.graders.writing.local import LocalWriter
+
+    (save_llama if kind == "causal" else save_t5)(tmp_path / "model")
+    root = track("unused")
+    (root / "trecexam.toml").write_text(
+        f'[generator]\nname = "{kind}"\nmodel = "{tmp_path / "model"}"\ndevice = "cpu"\nmax_new_tokens = 8\n'
+    )
+    # A random model writes no list: it is asked twice, and the query named.
+    assert generated(root, "--query", "q1", "--passages", "10") == 1
+    err = capsys.readouterr().err
+    assert "query q1: passages 1 to 10 changed no nugget" in err
+    assert not (root / "bank.nuggets.jsonl").exists()
+    if kind == "seq2seq":
+        # The tokenizer of this one makes more of the prompt than the model takes.
+        assert "the model takes 512 tokens beside its answer, and the prompt has" in err
+        return
+    loaded, told = set(), set()
+
+    def write(self: LocalWriter, prompts: Iterator[str]) -> Iterator[list[tuple[str, WrittenText]]]:
+        loaded.add(id(self.backend))
+        told.add(self.settings.system)
+        yield from ownly(prompts)
+
+    ownly = OwnWriter().write
+    monkeypatch.setattr(LocalWriter, "_write", write)
+    (root / ".trecexam" / "generated.jsonl").unlink()
+    assert generated(root, "--query", "q1", "--passages", "3") == 0
+    assert bank_of(root)["q1"] == kept_of([fact(f"{n:02}") for n in range(3)])
+    assert (len(loaded), told) == (1, {system_of("creator"), system_of("scorer")})
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--prompt", "nuggets", "--passages", "3"], "prompt nuggets reads no passages"),
+        (["--prompt", "nuggetizer", "--subtopics", "x.tsv"], "does not ask about sub-topics"),
+        (["--prompt", "nuggetiser"], "did you mean 'nuggetizer'?"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(
+    track: Callable[..., Path], capsys: pytest.CaptureFixture[str], words: list[str], reason: str
+) -> None:
+    root = track("http://127.0.0.1:9/v1")
+    assert run(["bank", "generate", str(root), *words]) == 2
+    err = capsys.readouterr().err.strip()
+    assert reason in err
+    assert len(err.splitlines()) == 1

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from campaign import campaign, to_rate
+
+from converters.records import Item
+from trecexam.config.judging import JudgingSection
+from trecexam.errors import RatingConflictError, TrecexamError
+from trecexam.extensions.campaign.assessments import (
+    CellKey,
+    asked_items,
+    is_done,
+    opinions_of,
+    own_assessments,
+    record_assessment,
+)
+from trecexam.features.override.overriding import seen_token, take
+
+ITEMS = (Item("q1", "q1/0", "Why?", "question"), Item("q1", "q1/1", "How?", "nugget"))
+QUERY = (Item("q1", "q1", "the query", "query"),)
+
+
+@pytest.mark.parametrize(
+    ("settings", "items", "asked"),
+    [
+        ({}, ITEMS, ("q1/0", "q1/1")),
+        ({"whole_passage": True}, ITEMS, ("q1/0", "q1/1", "")),
+        ({"scale": ["no", "yes"]}, ITEMS, ("",)),
+        ({"scale": ["no", "yes"], "whole_passage": False}, ITEMS, ("q1/0", "q1/1")),
+        ({}, QUERY, ("",)),
+        ({}, (), ("",)),
+    ],
+)
+def test_what_is_asked_about_a_passage_follows_the_settings_and_the_bank(
+    settings: dict[str, object], items: tuple[Item, ...], asked: tuple[str, ...]
+) -> None:
+    assert asked_items(JudgingSection(**settings), items) == asked  # type: ignore[arg-type]
+
+
+def test_each_person_has_her_own_judgments_and_undo_brings_the_earlier_one_back(graded: Path) -> None:
+    with campaign(graded) as track:
+        query, folder = to_rate(track, "q1"), track.folder
+        first = record_assessment(folder, query, "q1-d03", "", 2, who="ada", seconds=4.5, note="see d04")
+        assert (first.rating, first.status, first.seconds, first.note, first.why) == (
+            2, "rated", 4.5, "see d04", "judged",
+        )  # fmt: skip
+        record_assessment(folder, query, "q1-d03", "", 0, who="bob")
+        assert own_assessments(folder, "ada") == (first,)
+        second = record_assessment(folder, query, "q1-d03", "", 1, who="ada", seen=first.seen)
+        assert own_assessments(folder, "ada", "q1") == (second,)
+        undone = record_assessment(folder, query, "q1-d03", "", None, who="ada", seen=second.seen)
+        assert (undone.rating, undone.note) == (2, "see d04")
+        assert own_assessments(folder, "ada") == (undone,)
+        gone = record_assessment(folder, query, "q1-d03", "", None, who="ada")
+        assert (gone.rating, gone.status) == (None, "withdrawn")
+        assert [each.status for each in own_assessments(folder, "ada")] == ["withdrawn"]
+        assert own_assessments(folder, "ada", "q2") == ()
+        (bob,) = own_assessments(folder, "bob")
+        assert bob.rating == 0
+        # An undo of nothing is no undo of Bob's.
+        with pytest.raises(TrecexamError, match="no rating to withdraw"):
+            record_assessment(folder, query, "q1-d03", "", None, who="ada")
+
+
+def test_a_judgment_from_another_window_is_never_replaced_unseen(graded: Path) -> None:
+    with campaign(graded) as track:
+        query, folder = to_rate(track, "q1"), track.folder
+        first = record_assessment(folder, query, "q1-d03", "", 2, who="ada", seen=seen_token(None))
+        with pytest.raises(RatingConflictError, match="ada says 2"):
+            record_assessment(folder, query, "q1-d03", "", 1, who="ada", seen=seen_token(None))
+        assert record_assessment(folder, query, "q1-d03", "", 1, who="ada", seen=first.seen).rating == 1
+
+
+def test_who_cannot_judge_says_why_and_a_reason_may_be_asked_for_each(graded: Path) -> None:
+    with campaign(graded, "[judging]\nreason = true\n") as track:
+        query, folder = to_rate(track, "q1"), track.folder
+        with pytest.raises(TrecexamError, match="say why it cannot be judged"):
+            record_assessment(folder, query, "q1-d03", "q1/0", "cannot", who="ada")
+        with pytest.raises(TrecexamError, match="give a reason"):
+            record_assessment(folder, query, "q1-d03", "q1/0", 3, who="ada")
+        cannot = record_assessment(folder, query, "q1-d03", "q1/0", "cannot", who="ada", why="in Welsh")
+        assert (cannot.rating, cannot.status, cannot.why) == (None, "cannot", "in Welsh")
+        assert track.human_ratings().rows[0][-1] == "cannot judge"
+
+
+def test_a_passage_is_done_when_all_is_judged_or_it_cannot_be_judged(graded: Path) -> None:
+    with campaign(graded, "") as track:
+        query, folder = to_rate(track, "q1"), track.folder
+        asked = [item.item_id for item in query.items]
+
+        def done(doc_id: str) -> bool:
+            return is_done(opinions_of(track._loader.load()).get("ada", {}), "q1", doc_id, asked)
+
+        for item_id in asked[:-1]:
+            record_assessment(folder, query, "q1-d03", item_id, 3, who="ada")
+        assert not done("q1-d03")
+        record_assessment(folder, query, "q1-d03", asked[-1], "cannot", who="ada", why="odd")
+        assert done("q1-d03")
+        record_assessment(folder, query, "q1-d04", "", "cannot", who="ada", why="in Welsh")
+        assert done("q1-d04")
+        record_assessment(folder, query, "q1-d03", asked[0], None, who="ada")
+        assert not done("q1-d03")
+
+
+def test_deciding_between_people_is_no_judgment_of_ones_own(graded: Path) -> None:
+    with campaign(graded) as track:
+        query = to_rate(track, "q1")
+        take(track.folder, query, "q1-d03", "", 1, "ada", "read both", adjudicates=True)
+        assert own_assessments(track.folder, "ada") == ()
+        assert opinions_of(track._loader.load()) == {}
+        record_assessment(track.folder, query, "q1-d03", "", 2, who="ada")
+        assert list(opinions_of(track._loader.load())["ada"]) == [CellKey("q1", "q1-d03", "")]
+        assert own_assessments(track.folder, "ada")[0].rating == 2

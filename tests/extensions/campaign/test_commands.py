@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from campaign import SCALE, campaign, to_rate
+
+from trecexam.cli.main import run
+from trecexam.extensions.campaign.assessments import record_assessment
+from trecexam.extensions.campaign.plan import read_plan
+
+
+def test_a_campaign_from_the_plan_to_the_qrels(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with campaign(graded) as track:
+        folder, queries = (
+            track.folder,
+            {query_id: to_rate(track, query_id) for query_id in ("q1", "q2", "q3")},
+        )
+    name = str(graded)
+    assert (
+        run(["judge", "plan", name, "--assessors", "ada, bob", "--overlap", "50%", "--by", "retrieved"]) == 0
+    )
+    out, err = capsys.readouterr()
+    plan = read_plan(folder)
+    assert plan is not None
+    assert f"{plan.budget} tasks for 2 assessors" in err
+    assert [line.split("\t")[0] for line in out.splitlines()] == ["assessor", "ada", "bob"]
+    for assessor in plan.assessors:
+        for place, (query_id, doc_id) in enumerate(plan.tasks(assessor)):
+            rating = (place + len(assessor)) % 3 if assessor == "ada" else len(doc_id) % 3
+            record_assessment(folder, queries[query_id], doc_id, "", rating, who=assessor, seconds=2.0)
+    assert run(["judge", "progress", name]) == 0
+    header, ada, *_ = (line.split("\t") for line in capsys.readouterr().out.splitlines())
+    row = dict(zip(header, ada, strict=True))
+    assert (row["assessor"], row["left"], row["median_seconds"]) == ("ada", "0", "2.000000")
+    assert float(row["per_hour"]) == 1800
+    assert run(["judge", "progress", name, "--topics"]) == 0
+    assert "ada\tq" in capsys.readouterr().out
+    assert run(["judge", "agreement", name, "--json"]) == 0
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert found["agreement"][0]["cells"] == sum(task.overlap for task in plan.rows)
+    assert f"people differ on {len(found['disagreements'])} judgment" in err
+    assert run(["judge", "agreement", name, "--disagreements"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1 + len(found["disagreements"])
+    assert run(["judge", "export", name, "-o", str(tmp_path / "out")]) == 0
+    capsys.readouterr()
+    assert run(["check", str(tmp_path / "out/qrels.txt"), "--as", "qrels"]) == 0
+    capsys.readouterr()
+    assert run(["judge", "import", name, str(tmp_path / "out/judgments.tsv")]) == 0
+    assert f"0 new judgments, {plan.budget} known already" in capsys.readouterr().err
+
+
+def test_another_one_takes_over_by_a_command(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with campaign(graded) as track:
+        folder = track.folder
+    name = str(graded)
+    assert run(["judge", "plan", name, "--assessors", "ada,eve", "--by", "retrieved"]) == 0
+    assert run(["judge", "plan", name, "--reassign", "eve=zoe"]) == 0
+    plan = read_plan(folder)
+    assert plan is not None
+    assert plan.assessors == ("ada", "zoe")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["plan"], "give --assessors, or --reassign"),
+        (["plan", "--assessors", "ada,bob", "--overlap", "lots"], "'lots': a share, 10% or 0.1"),
+        (["plan", "--assessors", "ada,bob", "--overlap", "110%"], "a share"),
+        (["plan", "--reassign", "eve"], "as eve=ada"),
+        (["plan", "--assessors", "ada,,bob"], "an assessor has no name"),
+        (["progress"], "no plan: `trecexam judge plan` makes one"),
+        (["export"], "Missing option '-o'"),
+        (["planning"], "did you mean plan"),
+    ],
+)
+def test_what_a_command_cannot_do_is_one_line(
+    graded: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], reason: str
+) -> None:
+    config = graded / "trecexam.toml"
+    config.write_text(config.read_text() + SCALE)
+    command, *others = arguments
+    assert run(["judge", command, str(graded), *others]) == 2
+    err = capsys.readouterr().err
+    assert reason in err
+    assert len(err.splitlines()) == 1
+
+
+def test_lines_that_cannot_be_imported_are_named_and_the_others_taken(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "table.tsv"
+    table.write_text("query_id\tdoc_id\tassessor\trating\nq1\tq1-d00\tada\t9\nq1\tq1-d01\tada\t1\n")
+    assert run(["judge", "import", str(graded), str(table)]) == 1
+    err = capsys.readouterr().err
+    assert "table.tsv:2: the rating is neither" in err
+    assert "1 new judgment, 0 known already" in err
+
+
+def test_nothing_judged_twice_is_said(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["judge", "agreement", str(graded)]) == 0
+    assert "nothing is judged by two people" in capsys.readouterr().err

@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from itertools import groupby
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trecexam.extensions.campaign.dividing import Topic, divided, reassigned
+from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask
+
+NAMES = ("ada", "bob", "eve")
+
+
+def topics(*sizes: int) -> list[Topic]:
+    rows = []
+    for n, size in enumerate(sizes):
+        doc_ids = tuple(f"q{n}-d{place}" for place in range(size))
+        rows.append(Topic(f"q{n}", doc_ids, frozenset(doc_ids)))
+    return rows
+
+
+def owners(plan: JudgingPlan) -> dict[str, set[str]]:
+    of: dict[str, set[str]] = {}
+    for row in plan.rows:
+        if not row.overlap:
+            of.setdefault(row.query_id, set()).add(row.assessor)
+    return of
+
+
+def tasks_of(name: str, rows: Iterable[PlannedTask]) -> set[PlannedTask]:
+    return {row for row in rows if row.assessor == name}
+
+
+SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=12)
+OVERLAP = st.sampled_from([0.0, 0.1, 0.5, 1.0])
+BUDGET = st.none() | st.integers(1, 60)
+
+
+@given(SIZES, st.integers(2, 4), OVERLAP, BUDGET, st.none() | st.integers(1, 4), st.integers(0, 5))
+def test_a_topic_has_one_assessor_work_is_even_and_the_budget_and_the_overlap_are_kept(
+    sizes: list[int], people: int, overlap: float, budget: int | None, each: int | None, seed: int
+) -> None:
+    names = [f"p{n}" for n in range(people)]
+    plan = divided(topics(*sizes), names, topics_each=each, overlap=overlap, budget=budget, seed=seed)
+    assert all(len(of) == 1 for of in owners(plan).values())
+    own = [row for row in plan.rows if not row.overlap]
+    twice = [row for row in plan.rows if row.overlap]
+    # Each passage once, the overlap by somebody else.
+    assert len({row[1:3] for row in own}) == len(own)
+    first = {row[1:3]: row.assessor for row in own}
+    assert all(first[row[1:3]] != row.assessor for row in twice)
+    assert len({row[1:3] for row in twice}) == len(twice)
+    if budget is None:
+        assert len(twice) == round(overlap * len(own))
+        if each is None:
+            assert len(own) == sum(sizes)
+    else:
+        assert len(plan.rows) <= budget
+    if each is not None:
+        assert max(Counter(name for of in owners(plan).values() for name in of).values()) <= each
+    else:
+        # Nobody has more than the largest topic above another one's work.
+        work = Counter(dict.fromkeys(names, 0)) + Counter(row.assessor for row in own)
+        assert max(work.values()) - min(work[name] for name in names) <= max(sizes)
+    # A topic's passages in their order, one block for each.
+    for name in plan.assessors:
+        blocks = [
+            key for key, _ in groupby(plan.by_assessor[name], key=lambda row: (row.query_id, row.overlap))
+        ]
+        assert len(blocks) == len(set(blocks))
+        for query_id in plan.topics[name]:
+            mine = [row.doc_id for row in own if (row.assessor, row.query_id) == (name, query_id)]
+            assert mine == [f"{query_id}-d{place}" for place in range(len(mine))]
+
+
+def test_a_budget_is_spread_evenly_over_topics() -> None:
+    plan = divided(topics(9, 2, 9, 9), NAMES[:2], budget=17)
+    assert Counter(row.query_id for row in plan.rows) == {"q0": 5, "q1": 2, "q2": 5, "q3": 5}
+    assert sorted(Counter(row.assessor for row in plan.rows).values()) == [7, 10]
+
+
+def test_another_seed_draws_other_topics_and_tasks_and_the_same_one_the_same() -> None:
+    plans = [divided(topics(*[5] * 12), NAMES, topics_each=2, overlap=0.2, seed=seed) for seed in (0, 0, 1)]
+    assert plans[0] == plans[1]
+    assert owners(plans[0]).keys() != owners(plans[2]).keys()
+
+
+DONE = st.sets(st.integers(0, 80), min_size=1, max_size=40)
+
+
+@given(SIZES, OVERLAP, BUDGET, st.none() | st.integers(1, 4), DONE)
+def test_planning_again_with_the_same_names_changes_nothing(
+    sizes: list[int], overlap: float, budget: int | None, each: int | None, places: set[int]
+) -> None:
+    arguments = {"topics_each": each, "overlap": overlap, "budget": budget, "seed": 3}
+    plan = divided(topics(*sizes), NAMES, **arguments)  # type: ignore[arg-type]
+    done = {row for place, row in enumerate(plan.rows) if place in places}
+    judged = {row[1:3] for row in done}
+    # What is judged is no candidate any more.
+    left = [
+        topic._replace(doc_ids=tuple(d for d in topic.doc_ids if (topic.query_id, d) not in judged))
+        for topic in topics(*sizes)
+    ]
+    again = divided(left, NAMES, **arguments, earlier=plan, is_done=done.__contains__)  # type: ignore[arg-type]
+    assert again == plan
+
+
+@given(SIZES, OVERLAP, BUDGET, DONE)
+def test_who_leaves_keeps_what_is_done_and_the_others_get_the_rest(
+    sizes: list[int], overlap: float, budget: int | None, places: set[int]
+) -> None:
+    plan = divided(topics(*sizes), NAMES, overlap=overlap, budget=budget)
+    done = {row for place, row in enumerate(plan.rows) if place in places}
+    again = divided(
+        topics(*sizes), ("ada", "bob", "zoe"), overlap=overlap, budget=budget, earlier=plan,
+        is_done=done.__contains__,
+    )  # fmt: skip
+    assert done <= set(again.rows)
+    assert {row for row in again.rows if row.assessor == "eve"} == {
+        row for row in done if row.assessor == "eve"
+    }
+    tasks = Counter(row[:3] for row in again.rows)
+    assert max(tasks.values(), default=1) == 1
+    assert len({row[1:3] for row in again.rows if not row.overlap}) == sum(
+        not row.overlap for row in again.rows
+    )
+    if not done:
+        return
+    # What was planned of topics that go on is still planned.
+    if budget is None:
+        assert {row[1:3] for row in again.rows} == {row[1:3] for row in plan.rows}
+
+
+def test_a_plan_of_which_nothing_is_done_is_made_anew() -> None:
+    plan = divided(topics(4, 4, 4), NAMES)
+    assert divided(topics(4, 4, 4), NAMES, budget=3, earlier=plan) == divided(
+        topics(4, 4, 4), NAMES, budget=3
+    )
+
+
+def test_another_one_takes_over_what_is_not_done() -> None:
+    plan = divided(topics(4, 4, 4), NAMES, overlap=0.5)
+    done = {row for row in plan.rows if row.doc_id.endswith("d0")}
+    new = reassigned(plan, {"eve": "zoe"}, done.__contains__)
+    assert done <= set(new.rows)
+    assert {row for row in new.rows if row.assessor == "eve"} == {
+        row for row in done if row.assessor == "eve"
+    }
+    assert {row[1:] for row in new.rows} == {row[1:] for row in plan.rows}
+    assert [row for row in new.rows if row.assessor == "ada"] == list(plan.by_assessor["ada"])
+
+
+def test_who_takes_over_judges_nothing_twice() -> None:
+    plan = divided(topics(4, 4, 4), NAMES, overlap=1.0)
+    new = reassigned(plan, {"eve": "ada"}, lambda row: False)
+    assert new.assessors == ("ada", "bob")
+    assert len({row[:3] for row in new.rows}) == len(new.rows)
+    assert {row[1:3] for row in new.rows if row.overlap} == {row[1:3] for row in plan.rows if row.overlap}
+    alone = reassigned(new, {"bob": "ada"}, lambda row: False)
+    assert not any(row.overlap for row in alone.rows)
+
+
+def test_an_overlap_stands_between_the_topics_and_not_at_the_end() -> None:
+    plan = divided(topics(*[3] * 9), NAMES, overlap=0.4)
+    for name in NAMES:
+        kinds = [row.overlap for row in plan.by_assessor[name]]
+        assert True in kinds[: len(kinds) * 2 // 3]
+
+
+@pytest.mark.parametrize("budget", [1, 2])
+def test_a_budget_below_the_number_of_topics_leaves_topics_out(budget: int) -> None:
+    assert len(divided(topics(3, 3, 3), NAMES, budget=budget).rows) == budget
+    assert PlannedTask("ada", "q0", "q0-d0").overlap is False

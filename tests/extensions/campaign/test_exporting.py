@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Literal
+
+import pytest
+import pytrec_eval
+from campaign import SCALE, campaign, to_rate
+from hypothesis import given
+from hypothesis import strategies as st
+from support import make_small_track
+
+import converters
+from converters.judgment_table import TableRow, judgment_table
+from converters.overrides import read_overrides
+from converters.records import HumanRating
+from trecexam import Track
+from trecexam.cli.main import run
+from trecexam.extensions.campaign.assessments import record_assessment
+from trecexam.extensions.campaign.exporting import import_judgments
+from trecexam.features.override.overriding import take
+from trecexam.track import TrackFolder
+
+FILES = ("qrels.txt", "qrels-6.txt", "judgments.tsv")
+
+
+def judge(track: Track, who: str, **ratings: int | Literal["cannot"]) -> None:
+    query = to_rate(track, "q1")
+    for doc, rating in ratings.items():
+        given = {"why": "x", "seconds": 1.5, "note": "n"}
+        record_assessment(track.folder, query, f"q1-{doc}", "", rating, who=who, **given)  # type: ignore[arg-type]
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text().splitlines()
+
+
+def test_judgments_on_a_scale_become_qrels_that_trec_eval_takes(graded: Path, tmp_path: Path) -> None:
+    with campaign(graded, SCALE + 'rule = "majority"\n') as track:
+        judge(track, "ada", d00=2, d01=0, d03="cannot")
+        judge(track, "bob", d00=2, d01=1)
+        judge(track, "Eve L", d00=0)
+        done = track.export_judgments(tmp_path / "out")
+        assert [path.name for path in done.paths] == list(FILES)
+        assert (done.n_judged, done.n_lines) == (2, 6)
+        # Who cannot judge gives no 0.
+        assert lines(tmp_path / "out/qrels.txt") == ["q1 0 q1-d00 2", "q1 0 q1-d01 0"]
+        assert lines(tmp_path / "out/qrels-6.txt") == [
+            "q1 Q0 q1-d00 2 0.6667 Eve_L+ada+bob",
+            "q1 Q0 q1-d01 0 0.5 ada+bob",
+        ]
+        with (tmp_path / "out/qrels.txt").open() as file:
+            qrels = pytrec_eval.parse_qrel(file)
+        run = {"q1": {"q1-d01": 2.0, "q1-d00": 1.0}}
+        assert pytrec_eval.RelevanceEvaluator(qrels, {"recip_rank"}).evaluate(run)["q1"]["recip_rank"] == 0.5
+        for name in FILES[:2]:
+            rows = list(converters.read(tmp_path / "out" / name, "qrels"))
+            assert [(row.query_id, row.doc_id, row.relevance) for row in rows] == [
+                ("q1", "q1-d00", 2), ("q1", "q1-d01", 0),
+            ]  # fmt: skip
+        header, first, *_ = lines(tmp_path / "out/judgments.tsv")
+        assert header.split("\t")[:8] == [
+            "query_id", "doc_id", "item_id", "assessor", "rating", "seconds", "time", "note",
+        ]  # fmt: skip
+        assert first.split("\t")[:6] == ["q1", "q1-d00", "", "ada", "2", "1.5"]
+
+
+def test_ratings_of_items_become_labels_by_the_tracks_rule_without_the_graders(
+    graded: Path, tmp_path: Path
+) -> None:
+    with campaign(graded, '[scores]\nlabel = "count"\nmin_rating = 3\n') as track:
+        query = to_rate(track, "q1")
+        for item, rating in (("q1/0", 3), ("q1/1", 5), ("q1/2", 2), ("q1/3", "cannot")):
+            record_assessment(track.folder, query, "q1-d00", item, rating, who="ada", why="x")  # type: ignore[arg-type]
+        record_assessment(track.folder, query, "q1-d01", "q1/0", "cannot", who="ada", why="x")
+        track.export_judgments(tmp_path)
+    assert lines(tmp_path / "qrels.txt") == ["q1 0 q1-d00 2"]
+    assert lines(tmp_path / "qrels-6.txt") == ["q1 Q0 q1-d00 2 1 ada"]
+
+
+def decide(track: Track, doc: str, rating: int, item: str = "", who: str = "org") -> None:
+    query = to_rate(track, "q1")
+    take(track.folder, query, f"q1-{doc}", item, rating, who, "read both", adjudicates=True)
+
+
+def test_who_decided_between_people_is_one_of_those_whose_share_is_the_confidence(
+    graded: Path, tmp_path: Path
+) -> None:
+    with campaign(graded, SCALE + 'rule = "adjudicated"\n') as track:
+        judge(track, "ada", d00=2, d01=1, d03=2, d04=2)
+        judge(track, "bob", d00=1, d01=0, d03=1, d04=1)
+        judge(track, "org", d03=0)
+        decide(track, "d00", 1)
+        # What neither of them said; and where she had said something else before.
+        decide(track, "d03", 2)
+        decide(track, "d04", 0)
+        done = track.export_judgments(tmp_path)
+    assert lines(tmp_path / "qrels-6.txt") == [
+        "q1 Q0 q1-d00 1 0.6667 ada+bob+org",
+        "q1 Q0 q1-d03 2 0.6667 ada+bob+org",
+        "q1 Q0 q1-d04 0 0.3333 ada+bob+org",
+    ]
+    # What nobody decided has no label.
+    assert done.undecided == {"q1": 1}
+
+
+def test_labels_made_of_decided_items_have_a_confidence_above_0(graded: Path, tmp_path: Path) -> None:
+    with campaign(graded, '[judging]\nrule = "adjudicated"\n') as track:
+        for who, rating in (("ada", 5), ("bob", 3)):
+            record_assessment(track.folder, to_rate(track, "q1"), "q1-d00", "q1/0", rating, who=who, why="x")
+        decide(track, "d00", 0, "q1/0")
+        assert track.export_judgments(tmp_path).undecided == {}
+    assert lines(tmp_path / "qrels-6.txt") == ["q1 Q0 q1-d00 0 0.3333 ada+bob+org"]
+
+
+def test_an_export_names_the_passages_that_wait_for_a_decision(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with campaign(graded, SCALE + 'rule = "adjudicated"\n') as track:
+        for who, step in (("ada", 0), ("bob", 1)):
+            judge(track, who, d00=step, d01=2 * step, d03=1)
+            record_assessment(track.folder, to_rate(track, "q3"), "q3-d00", "", step, who=who)
+        command = ["judge", "export", str(graded), "-o", str(tmp_path / "out")]
+        capsys.readouterr()
+        assert run(command) == 1
+        assert lines(tmp_path / "out/qrels.txt") == ["q1 0 q1-d03 1"]
+        said = capsys.readouterr().err
+        assert "3 passages wait for a decision: assessors differ on them (topic q1: 2, q3: 1)" in said
+        assert "judge agreement" in said
+        decide(track, "d00", 1)
+        decide(track, "d01", 1)
+        take(track.folder, to_rate(track, "q3"), "q3-d00", "", 1, "org", "read both", adjudicates=True)
+    assert run(command) == 0
+    assert "wait" not in capsys.readouterr().err
+
+
+def test_all_that_was_said_goes_out_and_comes_back_and_nothing_twice(graded: Path, tmp_path: Path) -> None:
+    other = Path(shutil.copytree(graded, tmp_path / "other"))
+    with campaign(graded) as track:
+        judge(track, "ada", d00=2, d01="cannot")
+        judge(track, "ada", d00=1)
+        record_assessment(track.folder, to_rate(track, "q1"), "q1-d00", "", None, who="ada")
+        record_assessment(track.folder, to_rate(track, "q1"), "q1-d00", "q1/0", 5, who="bob")
+        track.export_judgments(tmp_path / "out")
+    with campaign(other) as track:
+        table = tmp_path / "out/judgments.tsv"
+        done = track.import_judgments(table)
+        assert (done.n_new, done.n_known, done.refused) == (5, 0, ())
+        for name in ("judgments.tsv", "overrides.tsv"):
+            assert stored(other / name) == stored(graded / name)
+        assert track.import_judgments(table).n_new == 0
+        track.export_judgments(tmp_path / "again")
+    for name in FILES:
+        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
+
+
+def stored(path: Path) -> list[HumanRating]:
+    return [row for _, row in read_overrides(path, lambda error: pytest.fail(str(error)))]
+
+
+ID = st.sampled_from(["q1", "d1", "ann", "a b"])
+RATING = st.builds(
+    HumanRating, ID, ID, ID | st.just(""), st.none() | st.integers(0, 5), ID, ID, ID | st.just(""),
+    st.just(""), st.just(""), st.none() | st.floats(0, 9), ID | st.just(""),
+    st.sampled_from(["", "undone", "adjudicated"]), st.just(False),
+)  # fmt: skip
+ROWS = st.lists(st.builds(TableRow, RATING, st.booleans()), max_size=8)
+
+
+@pytest.fixture(scope="module")
+def empty_folder(tmp_path_factory: pytest.TempPathFactory) -> TrackFolder:
+    root = make_small_track(tmp_path_factory.mktemp("import") / "track", queries=1, docs=2, items=1)
+    (root / "trecexam.toml").write_text(SCALE)
+    return TrackFolder.open(root)
+
+
+@given(ROWS, ROWS)
+def test_an_import_adds_each_line_as_often_as_it_was_given(
+    empty_folder: TrackFolder, known: list[TableRow], new: list[TableRow]
+) -> None:
+    root = empty_folder.root
+    for path in (empty_folder.overrides(), empty_folder.judgments()):
+        path.unlink(missing_ok=True)
+
+    def both() -> dict[bool, list[HumanRating]]:
+        paths = {False: empty_folder.overrides(), True: empty_folder.judgments()}
+        return {own_scale: stored(path) if path.exists() else [] for own_scale, path in paths.items()}
+
+    table = root / "table.tsv"
+    table.write_bytes(judgment_table(known))
+    assert import_judgments(empty_folder, table).n_new == len(known)
+    assert both() == {own: [row.rating for row in known if row.own_scale == own] for own in (False, True)}
+    before = both()
+    table.write_bytes(judgment_table([*known, *new]))
+    assert import_judgments(empty_folder, table).n_new == len(new)
+    for own in (False, True):
+        assert both()[own] == [*before[own], *(row.rating for row in new if row.own_scale == own)]
+    assert import_judgments(empty_folder, table).n_new == 0
+
+
+def test_a_table_without_scales_goes_where_its_ratings_belong(graded: Path, tmp_path: Path) -> None:
+    table = tmp_path / "table.tsv"
+    table.write_text(
+        "query_id\tdoc_id\titem_id\tassessor\trating\nq1\tq1-d00\t\tada\t2\nq1\tq1-d00\tq1/0\tada\t5\n"
+        "q1\tq1-d01\t\tada\tbest\n"
+    )
+    with campaign(graded) as track:
+        done = track.import_judgments(table)
+        assert done.n_new == 2
+        assert "table.tsv:4: the rating is neither" in str(done.refused[0])
+        assert "\t2\tada\timported" in (graded / "judgments.tsv").read_text()
+        assert "q1/0\t5\tada\timported" in (graded / "overrides.tsv").read_text()
+
+
+def test_a_line_that_cannot_be_stored_stops_no_other(empty_folder: TrackFolder) -> None:
+    table = empty_folder.root / "hostile.tsv"
+    rows = [
+        "q0\td\tx\x1b[31mda\t1\t",
+        "q0\td\tada\u202e\t1\t",
+        f"q0\td\t{'a' * 201}\t1\t",
+        "q0\td\tada\t1\tn\rn",
+        "q0\td\u00a0d\tada\t1\t",
+        "q0\td\tgood\t1\tn",
+    ]
+    table.write_text(
+        "query_id\tdoc_id\tassessor\trating\tnote\n" + "".join(f"{row}\n" for row in rows), newline=""
+    )
+    empty_folder.judgments().unlink(missing_ok=True)
+    done = import_judgments(empty_folder, table)
+    assert (done.n_new, done.n_known, [row.line for row in done.refused]) == (1, 0, [2, 3, 4, 5, 6])
+    assert [row.who for row in stored(empty_folder.judgments())] == ["good"]
+
+
+def test_what_cannot_be_read_is_said_and_no_empty_qrels_replace_good_ones(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with campaign(graded) as track:
+        judge(track, "ada", d00=2)
+    out = tmp_path / "out"
+    command = ["judge", "export", str(graded), "-o", str(out)]
+    assert run(command) == 0
+    judgments = graded / "judgments.tsv"
+    text = judgments.read_text()
+    judgments.write_text(text + "odd\n")
+    capsys.readouterr()
+    assert run(command) == 1
+    assert "judgments.tsv:3: " in capsys.readouterr().err
+    assert lines(out / "qrels.txt") == ["q1 0 q1-d00 2"]
+    judgments.write_text("who\twhy\n" + text)
+    assert run(command) == 2
+    assert "nothing is exported" in capsys.readouterr().err
+    assert lines(out / "qrels.txt") == ["q1 0 q1-d00 2"]

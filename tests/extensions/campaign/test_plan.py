@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from campaign import campaign, to_rate
+from hypothesis import given
+from hypothesis import strategies as st
+from support import make_small_track
+
+from trecexam.errors import TrecexamError
+from trecexam.extensions.campaign.assessments import record_assessment
+from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, read_plan, write_plan
+from trecexam.track import TrackFolder
+
+ID = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=5)
+NAME = st.lists(ID, min_size=1, max_size=2).map(" ".join)
+TASKS = st.dictionaries(st.tuples(NAME, ID, ID), st.booleans(), max_size=12)
+
+
+@given(TASKS)
+def test_a_plan_is_read_back_as_it_was_written(
+    tmp_path_factory: pytest.TempPathFactory, tasks: dict[tuple[str, str, str], bool]
+) -> None:
+    root = tmp_path_factory.mktemp("plan")
+    (root / "trecexam.toml").write_text("[track]\n")
+    folder = TrackFolder.open(root)
+    assert read_plan(folder) is None
+    plan = JudgingPlan(tuple(PlannedTask(*task, overlap) for task, overlap in tasks.items()))
+    write_plan(folder, plan)
+    assert read_plan(folder) == plan
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "reason"),
+    [
+        ("", None, "is empty"),
+        ("ada\tq1\td1\town\n", 1, "the first line is not assessor query_id doc_id task"),
+        ("HEADER\nada\tq1\td1\tsecond\n", 2, "own or overlap"),
+        ("HEADER\nada\tq1\t\town\n", 2, "own or overlap"),
+        ("HEADER\nada\tq1\td1\town\n\nada\tq1\td1\toverlap\n", 4, "ada has 'd1' twice"),
+    ],
+)
+def test_a_plan_that_cannot_be_read_is_named_with_its_line(
+    tmp_path: Path, content: str, line: int | None, reason: str
+) -> None:
+    folder = TrackFolder.open(make_small_track(tmp_path / "track"))
+    header = "assessor\tquery_id\tdoc_id\ttask"
+    (folder.root / "judging.tsv").write_text(content.replace("HEADER", header))
+    with pytest.raises(TrecexamError, match=reason) as caught:
+        read_plan(folder)
+    assert caught.value.line == line
+
+
+def test_what_each_assessor_does_is_there_in_order(tmp_path: Path) -> None:
+    plan = JudgingPlan(
+        (
+            PlannedTask("ada", "q2", "d1"),
+            PlannedTask("ada", "q2", "d0"),
+            PlannedTask("ada", "q1", "d3", overlap=True),
+            PlannedTask("bob", "q1", "d3"),
+        )
+    )
+    assert plan.assessors == ("ada", "bob")
+    assert plan.topics == {"ada": ("q2", "q1"), "bob": ("q1",)}
+    assert plan.tasks("ada") == (("q2", "d1"), ("q2", "d0"), ("q1", "d3"))
+    assert plan.tasks("eve") == ()
+    assert plan.budget == 4
+
+
+def test_a_track_is_planned_in_the_order_of_judge_next_and_what_is_judged_is_left_out(graded: Path) -> None:
+    with campaign(graded) as track:
+        record_assessment(track.folder, to_rate(track, "q1"), "q1-d03", "", 2, who="zoe")
+        listed = track.judge_next(level="passage").rows
+        planned = track.plan_judging(["ada", "bob"], seed=1)
+        tasks = planned.plan.tasks("ada") + planned.plan.tasks("bob")
+        pool = {(row.query_id, row.doc_id) for row in track.pool()}
+        assert planned.by == "change"
+        assert set(tasks) == pool - {("q1", "q1-d03")}
+        for query_id in ("q1", "q2", "q3"):
+            order = [doc_id for of, doc_id in tasks if of == query_id]
+            first = [row.suggestion.doc_id for row in listed if row.suggestion.query_id == query_id]
+            assert first
+            assert order[: len(first)] == first
+        assert read_plan(track.folder) == planned.plan
+        assert track.plan_judging(["ada", "bob"], seed=1).plan == planned.plan
+
+
+def test_official_judgments_are_not_made_again_but_items_of_judged_passages_are(graded: Path) -> None:
+    with campaign(graded, official=True) as track:
+        planned = track.plan_judging(["ada"], by="retrieved")
+        assert planned.plan.rows == ()
+        assert "no passage is left to judge" in planned.notes[0]
+    config = graded / "trecexam.toml"
+    config.write_text(config.read_text().replace("scale", "whole_passage = false\nscale"))
+    with campaign(graded, "", official=True) as track:
+        planned = track.plan_judging(["ada"], by="retrieved")
+        assert planned.plan.budget == len(list(track.pool()))
+        items = [item.item_id for item in to_rate(track, "q1").items]
+        for item_id in items:
+            record_assessment(track.folder, to_rate(track, "q1"), "q1-d03", item_id, 2, who="zoe")
+        again = track.plan_judging(["ada"], by="retrieved")
+        assert set(planned.plan.rows) - set(again.plan.rows) == {PlannedTask("ada", "q1", "q1-d03")}
+
+
+def test_of_passages_with_one_text_one_is_judged(graded: Path) -> None:
+    path = graded / "passages.jsonl"
+    path.write_text(path.read_text().replace("passage 5 about q1", "passage 3 about q1"))
+    with campaign(graded) as track:
+        tasks = track.plan_judging(["ada"], by="retrieved").plan.tasks("ada")
+        assert ("q1", "q1-d03") in tasks
+        assert ("q1", "q1-d05") not in tasks
+
+
+def test_without_grades_the_order_is_by_the_runs_and_that_is_said(small_track: Path) -> None:
+    with campaign(small_track) as track:
+        planned = track.plan_judging(["ada"])
+        assert planned.by == "retrieved"
+        assert "no grades yet" in planned.notes[0]
+
+
+def test_judge_next_does_not_propose_what_was_judged_on_the_scale(graded: Path) -> None:
+    with campaign(graded) as track:
+        best = track.judge_next(level="passage").rows[0].suggestion
+        planned = track.judge_next(by="learned", per_query=1).rows[0]
+        for row in (best, planned):
+            record_assessment(track.folder, to_rate(track, row.query_id), row.doc_id, "", 1, who="ada")
+        left = {
+            (row.suggestion.query_id, row.suggestion.doc_id) for row in track.judge_next(level="passage").rows
+        }
+        assert (best.query_id, best.doc_id) not in left
+        again = track.judge_next(by="learned", per_query=30)
+        assert (planned.query_id, planned.doc_id) not in {(row.query_id, row.doc_id) for row in again.rows}
+
+
+def test_who_leaves_is_replaced_and_what_is_done_stays(graded: Path) -> None:
+    with campaign(graded) as track:
+        plan = track.plan_judging(["ada", "eve"], overlap=0.2).plan
+        done = plan.by_assessor["eve"][0]
+        record_assessment(track.folder, to_rate(track, done.query_id), done.doc_id, "", 1, who="eve")
+        new = track.plan_judging(reassign={"eve": "zoe"}).plan
+        assert new.tasks("eve") == ((done.query_id, done.doc_id),)
+        assert set(new.tasks("zoe")) == set(plan.tasks("eve")) - {(done.query_id, done.doc_id)}
+        assert new.tasks("ada") == plan.tasks("ada")
+
+
+@pytest.mark.parametrize(
+    ("names", "arguments", "reason"),
+    [
+        ([], {}, "name the assessors"),
+        (["ada", "ada"], {}, "'ada' is named twice"),
+        (["ada", " "], {}, "has no name"),
+        (["ada"], {"overlap": 0.1}, "needs a second assessor"),
+        (["ada", "bob"], {"overlap": 1.5}, "from 0 to 1"),
+        (["ada"], {"budget": 0}, "budget = 0"),
+        (["ada"], {"topics_each": 0}, "topics_each = 0"),
+        (["ada"], {"by": "luck"}, "by = 'luck'"),
+        (["ada"], {"query_ids": ["q9"]}, "no query 'q9' in the bank"),
+        (["ada\x1b"], {}, "control character"),
+        ([], {"reassign": {"eve": "ada"}}, "no plan to reassign in"),
+    ],
+)
+def test_what_cannot_be_planned_is_said(
+    graded: Path, names: list[str], arguments: dict[str, object], reason: str
+) -> None:
+    with campaign(graded) as track, pytest.raises(TrecexamError, match=reason):
+        track.plan_judging(names, **arguments)  # type: ignore[arg-type]
+
+
+def test_who_is_not_in_the_plan_cannot_be_replaced(graded: Path) -> None:
+    with campaign(graded) as track:
+        track.plan_judging(["ada", "eve"])
+        with pytest.raises(TrecexamError, match="'eva' is not in the plan; did you mean 'eve'"):
+            track.plan_judging(reassign={"eva": "ada"})
+        with pytest.raises(TrecexamError, match="'ada' leaves, too"):
+            track.plan_judging(reassign={"eve": "ada", "ada": "bob"})

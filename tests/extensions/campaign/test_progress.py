@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from campaign import campaign, to_rate
+
+from trecexam.errors import TrecexamError
+from trecexam.extensions.campaign.assessments import record_assessment
+
+
+def test_progress_is_by_assessor_and_topic_with_what_is_left_and_how_fast_it_goes(graded: Path) -> None:
+    with campaign(graded) as track:
+        with pytest.raises(TrecexamError, match="judge plan"):
+            track.judging_progress()
+        plan = track.plan_judging(["ada", "bob"], by="retrieved", overlap=0.1).plan
+        first, second, third, *_ = plan.tasks("ada")
+        for (query_id, doc_id), rating, seconds in (
+            (first, 2, 10.0), (second, "cannot", 2.0), (third, 1, None),
+        ):  # fmt: skip
+            record_assessment(
+                track.folder, to_rate(track, query_id), doc_id, "", rating,  # type: ignore[arg-type]
+                who="ada", why="x", seconds=seconds,
+            )  # fmt: skip
+        # What nobody planned is not of the plan.
+        record_assessment(track.folder, to_rate(track, "q1"), "q1-d00", "", 1, who="zoe", seconds=1.0)
+        found = track.judging_progress()
+        ada, bob = found.assessors
+        n = len(plan.tasks("ada"))
+        assert ada == ("ada", "", n, 3, n - 3, 3, 1, 6.0, 2 * 3600 / 12.0)
+        assert bob == ("bob", "", len(plan.tasks("bob")), 0, len(plan.tasks("bob")), 0, 0, None, None)
+        assert [(row.assessor, row.query_id) for row in found.topics] == [
+            (name, query_id) for name in plan.assessors for query_id in plan.topics[name]
+        ]
+        for name in ("tasks", "done", "left", "judgments", "cannot"):
+            of_ada = [getattr(row, name) for row in found.topics if row.assessor == "ada"]
+            assert sum(of_ada) == getattr(ada, name)
+        assert found.table().header[0:2] == ("assessor", "tasks")
+        assert len(found.table(topics=True).rows) == len(found.topics)
+
+
+def test_a_passage_whose_items_are_judged_in_part_is_left(graded: Path) -> None:
+    with campaign(graded, "") as track:
+        ((query_id, doc_id), *_) = track.plan_judging(["ada"], by="retrieved").plan.tasks("ada")
+        query = to_rate(track, query_id)
+        for place, item in enumerate(query.items):
+            before = track.judging_progress().assessors[0]
+            assert (before.done, before.judgments) == (0, place)
+            record_assessment(track.folder, query, doc_id, item.item_id, 3, who="ada")
+        assert track.judging_progress().assessors[0].done == 1

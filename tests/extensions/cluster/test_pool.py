@@ -1,0 +1,176 @@
+"""Work on a real cluster on this machine, whose workers are ended, lost and found again."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import threading
+import time
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ray_cluster import Doubling, Word, actors, add_machine, until
+
+from trecexam.config import RaySection
+from trecexam.errors import GraderError
+from trecexam.extensions.cluster.pool import Lost, Pool
+from trecexam.graders.base import UngradedError
+
+pytestmark = pytest.mark.ray
+
+
+def run(cluster: Any, recipe: Doubling, numbers: int, **settings: Any) -> dict[int, Any]:
+    """What became of each number; fails where one has two results."""
+    section = RaySection(address=cluster.address, **{"wait": 60.0, **settings})
+    pool: Pool[int, int] = Pool(section, recipe, "double")
+    found: dict[int, Any] = {}
+    for batch in pool.run([number] for number in range(numbers)):
+        for number, result in batch:
+            assert number not in found
+            found[number] = result
+    return found
+
+
+def doubled(numbers: int) -> dict[int, int]:
+    return {number: 2 * number for number in range(numbers)}
+
+
+def test_both_workers_work_and_each_item_has_one_result(cluster: Any, tmp_path: Path) -> None:
+    assert run(cluster, Doubling(tmp_path, together=2), 600) == doubled(600)
+    assert len(list(tmp_path.glob("at-work-*"))) == 2
+
+
+def test_few_items_take_few_workers(cluster: Any, tmp_path: Path) -> None:
+    assert run(cluster, Doubling(tmp_path), 3) == doubled(3)
+    assert len(list(tmp_path.glob("at-work-*"))) == 1
+
+
+def test_what_a_killed_worker_had_is_done_by_others_and_none_twice(cluster: Any, tmp_path: Path) -> None:
+    killed = []
+
+    def kill() -> None:
+        until(lambda: list(tmp_path.glob("at-work-*")))
+        killed.append(int(next(tmp_path.glob("at-work-*")).name.removeprefix("at-work-")))
+        os.kill(killed[0], signal.SIGKILL)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    found = run(cluster, Doubling(tmp_path, pause=0.3), 600)
+    thread.join()
+    assert killed
+    assert found == doubled(600)
+
+
+def test_what_is_done_is_not_kept(cluster: Any, tmp_path: Path) -> None:
+    section = RaySection(address=cluster.address, wait=30.0, batch_seconds=0.02)
+    pool: Pool[Word, str] = Pool(section, Doubling(tmp_path, pause=0.05), "double")
+    seen: list[weakref.ref[Word]] = []
+    held = 0
+    for batch in pool.run([Word(number)] for number in range(600)):
+        seen += [weakref.ref(word) for word, _ in batch]
+        del batch
+        held = sum(ref() is not None for ref in seen)
+    assert len(seen) == 600
+    assert held < 300
+
+
+def test_an_item_that_ends_every_worker_is_given_up_and_all_others_are_done(
+    cluster: Any, tmp_path: Path
+) -> None:
+    found = run(cluster, Doubling(tmp_path, ends=5), 20)
+    assert found == {**doubled(20), 5: Lost(3)}
+
+
+def test_workers_that_end_while_they_make_ready_are_not_made_for_ever(cluster: Any, tmp_path: Path) -> None:
+    recipe = Doubling(tmp_path, unready=True)
+    with pytest.raises(UngradedError, match="ended one after the other while they made ready, the last on"):
+        run(cluster, recipe, 5, workers=1)
+    assert len(recipe.made()) == 3
+
+
+def test_an_exception_in_a_worker_comes_as_one_line_with_its_traceback_behind(
+    cluster: Any, tmp_path: Path
+) -> None:
+    with pytest.raises(GraderError, match=r"a worker on \S+: ValueError: cannot double 5") as caught:
+        run(cluster, Doubling(tmp_path, raises=5), 20)
+    assert not isinstance(caught.value, UngradedError)
+    assert "\n" not in str(caught.value)
+    assert "in double" in str(caught.value.__cause__)
+
+
+def test_stopping_is_prompt_and_leaves_no_worker(cluster: Any, tmp_path: Path) -> None:
+    pool: Pool[int, int] = Pool(
+        RaySection(address=cluster.address), Doubling(tmp_path, pause=10_000), "double"
+    )
+    results = pool.run([number] for number in range(500))
+    while not list(tmp_path.glob("at-work-*")):
+        assert next(results) == []
+    assert actors()
+    results.close()  # type: ignore[attr-defined]
+    # Their batches are not done.
+    until(lambda: not actors())
+
+
+def test_nothing_that_ray_says_reaches_the_terminal(
+    cluster: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run(cluster, Doubling(tmp_path, ends=1, once=True), 5)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_cluster_that_loses_its_only_worker_keeps_what_is_done_and_goes_on_when_one_is_back(
+    cluster: Any, tmp_path: Path
+) -> None:
+    machines = list(cluster.worker_nodes)
+    pool: Pool[int, int] = Pool(
+        RaySection(address=cluster.address, wait=8.0), Doubling(tmp_path, pause=0.2), "double"
+    )
+    found: dict[int, Any] = {}
+    lost = r"last worker is gone, and no other came within 8 s \(each needs 0 GPU and 1 CPU\)"
+    results = pool.run([number] for number in range(100_000))
+    while not found:
+        found.update(next(results))
+    while machines:
+        cluster.remove_node(machines.pop())
+    with pytest.raises(UngradedError, match=lost):
+        found.update(itertools.chain.from_iterable(results))
+    assert found.items() <= doubled(100_000).items()
+    assert 0 < len(found) < 100_000
+    with pytest.raises(UngradedError, match="no worker got a place within 1 s"):
+        run(cluster, Doubling(tmp_path), 5, wait=1.0)
+    with ThreadPoolExecutor(1) as thread:
+        later = thread.submit(run, cluster, Doubling(tmp_path), 5, wait=60.0)
+        time.sleep(1.5)
+        add_machine(cluster)
+        assert later.result() == doubled(5)
+    add_machine(cluster)
+
+
+def test_nobody_at_the_address_is_one_line(tmp_path: Path) -> None:
+    pool: Pool[int, int] = Pool(RaySection(address="127.0.0.1:9"), Doubling(tmp_path), "double")
+    with pytest.raises(
+        UngradedError, match=r"Ray cluster '127.0.0.1:9': nobody answers there \(Connection refused\)"
+    ):
+        list(pool.run([[1]]))
+
+
+def test_a_machine_with_a_token_and_a_cluster_without_is_said(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "0" * 32)
+    with pytest.raises(GraderError, match="set RAY_AUTH_MODE=disabled here"):
+        run(cluster, Doubling(tmp_path), 3)
+
+
+def test_auto_finds_the_cluster_of_this_machine(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", cluster.address)
+    section = RaySection(address="auto", wait=60.0)
+    pool: Pool[int, int] = Pool(section, Doubling(tmp_path), "double")
+    assert dict(itertools.chain.from_iterable(pool.run([[1], [2]]))) == {1: 2, 2: 4}

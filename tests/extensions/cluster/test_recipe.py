@@ -1,0 +1,165 @@
+"""What a worker is sent, and what it makes of it; no cluster is needed."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from safetensors.torch import load_file, save_file
+from support import HashGrader, ask, make_small_track
+from tiny_models import save_t5
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.config import GraderSection, RaySection, load_config
+from trecexam.errors import GraderError
+from trecexam.extensions.cluster.grader import (
+    GraderRecipe,
+    GraderWorker,
+    UnansweredCell,
+    WorkerAnswer,
+    recipe_of,
+)
+from trecexam.graders import create
+from trecexam.graders.base import UngradedError
+from trecexam.graders.traits import traits_of
+
+PROMPT = 'template = "{context} Does it say: {nugget}?"\nmax_rating = 1\nanswers = { Yes = 1, No = 0 }\n'
+#: Nobody listens there.
+NOWHERE = RaySection(address="127.0.0.1:9")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A track's folder with a model and a prompt of its own."""
+    root = tmp_path_factory.mktemp("track")
+    save_t5(root / "models" / "tiny-t5")
+    (root / "mine.toml").write_text(PROMPT)
+    return root
+
+
+def settings(**more: Any) -> GraderSection:
+    words = {"name": "seq2seq", "model": "models/tiny-t5", "device": "cpu", "prompt": "mine.toml", **more}
+    return GraderSection.model_validate(words)
+
+
+def sent(recipe: GraderRecipe) -> GraderRecipe:
+    found: GraderRecipe = pickle.loads(pickle.dumps(recipe))
+    return found
+
+
+def test_on_a_cluster_a_grader_keeps_its_identity_and_all_that_it_says_of_itself(root: Path) -> None:
+    here, there = create(settings(), root), create(settings(), root, NOWHERE)
+    assert there.identity == here.identity
+    ours, theirs = traits_of(here), traits_of(there)
+    for name in ("item_kinds", "needs_query_text", "scale", "score_settings", "free_text", "meter"):
+        assert getattr(theirs, name) == getattr(ours, name)
+    assert theirs.read is not None
+    assert theirs.cut_texts() == ours.cut_texts()
+
+
+def test_a_worker_makes_the_same_grader_without_the_tracks_folder(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grader = create(settings(), root)
+    monkeypatch.chdir(tmp_path)
+    worker = sent(recipe_of(grader, settings(), root))()
+    cells = [ask(f"passage {n} of yes", "yes or no", n, kind="nugget") for n in range(5)]
+    here = {cell: answer for batch in grader.grade(cells) for cell, answer in batch}
+    made_on = traits_of(grader).environment()
+    assert made_on is not None
+    assert worker.grade(cells) == [WorkerAnswer(here[cell], made_on) for cell in cells]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_worker_with_other_weights_does_not_grade(root: Path, tmp_path: Path) -> None:
+    recipe = recipe_of(create(settings(), root), settings(), root)
+    other = shutil.copytree(root / "models" / "tiny-t5", tmp_path / "tiny-t5")
+    weights = load_file(other / "model.safetensors")
+    save_file({name: 2 * weight for name, weight in weights.items()}, other / "model.safetensors")
+    changed = recipe.settings.model_copy(update={"model": str(other)})
+    with pytest.raises(GraderError, match=r"differs from the daemon's in weights_sha256: give all machines"):
+        GraderRecipe(changed, recipe.files, recipe.identity)()
+
+
+def test_a_model_that_is_not_on_the_workers_machine_is_named(root: Path, tmp_path: Path) -> None:
+    recipe = recipe_of(create(settings(), root), settings(), root)
+    changed = recipe.settings.model_copy(update={"model": str(tmp_path / "gone")})
+    with pytest.raises(GraderError, match="gone' is not a folder on this machine of the cluster"):
+        GraderRecipe(changed, recipe.files, recipe.identity)()
+
+
+def test_what_a_worker_cannot_answer_now_is_left_for_later() -> None:
+    class Half(HashGrader):
+        def grade(self, cells: Any) -> Any:
+            yield from super().grade(list(cells)[:3])
+            raise UngradedError("that is all for now")
+
+    cells = [ask("a passage", f"question {n}?", n) for n in range(5)]
+    found = GraderWorker(Half()).grade(cells)
+    assert all(isinstance(each, WorkerAnswer) and each.environment is None for each in found[:3])
+    assert found[3:] == [UnansweredCell("that is all for now")] * 2
+
+
+def test_a_graded_track_that_moves_to_a_cluster_grades_nothing_and_does_not_even_ask_for_it(
+    tmp_path: Path,
+) -> None:
+    root = make_small_track(tmp_path / "track", docs=6, items=2)
+    save_t5(root / "tiny-t5")
+    config = '[track]\ndepth = 4\n[grader]\nname = "seq2seq"\nmodel = "tiny-t5"\ndevice = "cpu"\n'
+    (root / "trecexam.toml").write_text(config)
+    with trecexam.open_track(root) as track:
+        assert track.update().graded > 0
+    before = (root / "out" / "rubric.qrels").read_bytes()
+    (root / "trecexam.toml").write_text(config + '[ray]\naddress = "127.0.0.1:9"\n')
+    with trecexam.open_track(root) as track:
+        update = track.update()
+    assert (update.graded, update.complete) == (0, True)
+    assert (root / "out" / "rubric.qrels").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["recorded", "openai"])
+def test_graders_without_a_model_of_their_own_stay_where_they_are(tmp_path: Path, name: str) -> None:
+    (tmp_path / "grades.jsonl").write_text("")
+    words = {"name": name, "recorded": "grades.jsonl", "base_url": "http://127.0.0.1:9/v1", "model": "m"}
+    grader = create(GraderSection.model_validate(words), tmp_path, NOWHERE)
+    assert type(grader) is type(create(GraderSection.model_validate(words), tmp_path))
+
+
+def test_ray_is_listed_beside_the_graders_and_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["graders", "--json"]) == 0
+    rows = {row["grader"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["ray"]["available"] == "yes"
+    with pytest.raises(GraderError, match=r"set `address` in \[ray\]"):
+        create(GraderSection.model_validate({"name": "ray"}), Path())
+
+
+def test_without_ray_the_message_says_how_to_get_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "trecexam.extensions.cluster.pool.missing_for_cluster",
+        lambda: "ray not installed: pip install '.[ray]'",
+    )
+    with pytest.raises(GraderError, match=r"pip install '\.\[ray\]'"):
+        list(create(settings(), root, NOWHERE).grade([ask("p", "q?", kind="nugget")]))
+
+
+def test_init_writes_the_cluster_and_refuses_what_is_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--grader", "seq2seq", "--ray", "auto"]
+    assert run(["init", str(tmp_path / "a"), *given]) == 0
+    assert load_config(tmp_path / "a" / "trecexam.toml").ray.address == "auto"
+    assert run(["init", str(tmp_path / "b"), "--ray", "ray://head:10001"]) == 2
+    assert "--ray: " in capsys.readouterr().err.replace("'", "")
+    assert run(["init", str(tmp_path / "c"), "--grader", "openai", "--ray", "auto"]) == 2
+    assert "`openai` runs none" in capsys.readouterr().err
+    assert not (tmp_path / "b").exists()
+    assert not (tmp_path / "c").exists()

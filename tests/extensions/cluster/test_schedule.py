@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trecexam.extensions.cluster.pool import _Sizes, packed
+from trecexam.extensions.cluster.schedule import AT_ONCE, MOST_ALONE, Piece, Schedule
+
+
+def test_a_worker_has_two_batches_at_a_time() -> None:
+    schedule: Schedule[str] = Schedule()
+    for number in range(5):
+        schedule.add(Piece(number, range(3)))
+    taken = [schedule.take("a") for _ in range(3)]
+    assert [piece and piece.number for piece in taken] == [0, 1, None]
+    assert AT_ONCE == 2
+    assert len(schedule) == 5
+    assert taken[0] is not None
+    schedule.done("a", taken[0])
+    assert len(schedule) == 4
+    assert (schedule.take("a") or Piece(-1, ())).number == 2
+
+
+def test_what_a_worker_had_not_begun_is_nobodys_fault() -> None:
+    schedule: Schedule[str] = Schedule()
+    for number in range(2):
+        schedule.add(Piece(number, range(3)))
+    schedule.take("a")
+    schedule.take("a")
+    assert schedule.ended("a", blame=True) is None
+    assert schedule.take("b") == Piece(1, range(3), deaths=0)
+    schedule.done("b", Piece(1, range(3)))
+    assert schedule.take("b") == Piece(0, range(3), deaths=1)
+
+
+def test_a_machine_that_is_gone_blames_no_batch() -> None:
+    schedule: Schedule[int] = Schedule()
+    schedule.add(Piece(0, range(1)))
+    for worker in range(20):
+        assert schedule.take(worker) == Piece(0, range(1), deaths=0)
+        assert schedule.ended(worker, blame=False) is None
+
+
+@given(
+    sizes=st.lists(st.integers(1, 20), min_size=1, max_size=6),
+    data=st.data(),
+    workers=st.integers(1, 4),
+)
+def test_all_but_the_items_that_end_workers_are_done_once_and_those_are_given_up(
+    sizes: list[int], data: st.DataObject, workers: int
+) -> None:
+    items = [(number, place) for number, size in enumerate(sizes) for place in range(size)]
+    deadly = data.draw(st.sets(st.sampled_from(items), max_size=4))
+    schedule: Schedule[int] = Schedule()
+    for number, size in enumerate(sizes):
+        schedule.add(Piece(number, range(size)))
+    hands: dict[int, list[Piece]] = {worker: [] for worker in range(workers)}
+    done: Counter[tuple[int, int]] = Counter()
+    given_up: Counter[tuple[int, int]] = Counter()
+    deaths = 0
+    while len(schedule):
+        for worker in list(hands):
+            while piece := schedule.take(worker):
+                hands[worker].append(piece)
+        worker = data.draw(st.sampled_from([worker for worker in hands if hands[worker]]))
+        piece = hands[worker].pop(0)
+        if any((piece.number, place) in deadly for place in piece.places):
+            deaths += 1
+            lost = schedule.ended(worker, blame=True)
+            if lost is not None:
+                given_up.update((lost.number, place) for place in lost.places)
+            hands[max(hands) + 1] = []
+            del hands[worker]
+        else:
+            schedule.done(worker, piece)
+            done.update((piece.number, place) for place in piece.places)
+    assert done == Counter(item for item in items if item not in deadly)
+    assert given_up == Counter(deadly)
+    # Two for the whole, one for each halving (20 items: 5), and what a single one may end.
+    assert deaths <= len(deadly) * (2 + 5 + MOST_ALONE)
+
+
+@given(st.lists(st.lists(st.integers(), min_size=1, max_size=5)), st.integers(1, 12))
+def test_groups_are_never_cut_and_batches_are_no_longer_than_they_must_be(
+    groups: list[list[int]], size: int
+) -> None:
+    batches = list(packed(groups, lambda: size))
+    assert [item for batch in batches for item in batch] == [item for group in groups for item in group]
+    ends = set()
+    count = 0
+    for group in groups:
+        count += len(group)
+        ends.add(count)
+    count = 0
+    for batch in batches:
+        count += len(batch)
+        assert count in ends
+    assert all(len(batch) >= size for batch in batches[:-1])
+    assert all(len(batch) < size + 5 for batch in batches)
+
+
+def test_batches_grow_until_they_take_the_seconds_asked_for() -> None:
+    sizes = _Sizes(10.0)
+    seen = []
+    for _ in range(6):
+        seen.append(sizes.items())
+        sizes.learn(sizes.items(), sizes.items() / 100)
+    assert seen == [64, 256, 1000, 1000, 1000, 1000]
+    sizes.learn(3, 3.0)
+    assert sizes.items() == 1000
+    sizes.learn(1000, 100.0)
+    assert sizes.items() == 100

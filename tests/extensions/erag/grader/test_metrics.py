@@ -1,0 +1,197 @@
+"""Metrics of outputs: against worked examples, another implementation, and functions that misbehave."""
+
+from __future__ import annotations
+
+import math
+import re
+import string
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trecexam.errors import GraderError
+from trecexam.extensions.erag.grader import five
+from trecexam.extensions.erag.metrics import METRICS, MetricError, metric_of, scored
+
+words = st.lists(st.sampled_from(["the", "cat", "sat", "on", "a", "mat", "Cat", "mat."]), max_size=8).map(
+    " ".join
+)
+
+
+@pytest.mark.parametrize(
+    ("metric", "output", "gold", "value"),
+    [
+        ("em", "The Eiffel-Tower!", ["eiffeltower"], 1),
+        ("em", "a  cat", ["dog", "Cat."], 1),
+        ("em", "cats", ["cat"], 0),
+        # Texts of articles alone have no word, and no word is the same as no word, but shares none.
+        ("em", "", ["the"], 1),
+        ("em", "", ["cat"], 0),
+        ("f1", "AN.", ["the"], 0),
+        ("f1", "", ["the"], 0),
+        ("f1", "the cat sat", ["cat sat down"], 0.8),
+        ("f1", "cat cat", ["cat"], 2 / 3),
+        ("f1", "dog", ["cat", "big dog"], 2 / 3),
+        ("f1", "  ", ["cat"], 0),
+        ("accuracy", " SUPPORTS\n", ["SUPPORTS"], 1),
+        ("accuracy", "supports", ["SUPPORTS"], 0),
+        ("accuracy", "The cat", ["cat"], 0),
+        # Values of rouge-score 0.1.2, RougeScorer(["rougeL"]), fmeasure.
+        ("rouge-l", "police kill the gunman", ["police killed the gunman"], 0.75),
+        ("rouge-l", "the gunman kill police", ["police killed the gunman"], 0.5),
+        ("rouge-l", "The quick, brown fox!", ["quick_brown dog", "the brown-quick fox"], 0.75),
+        ("rouge-l", "", ["x"], 0),
+        ("rouge-l", "x", ["?!"], 0),
+        ("rouge-l", "Übung macht", ["übung MACHT den"], 0.8),
+    ],
+)
+def test_worked_examples(metric: str, output: str, gold: list[str], value: float) -> None:
+    assert METRICS[metric](output, tuple(gold)) == pytest.approx(value)
+
+
+def _lcs(one: list[str], two: list[str]) -> int:
+    if not one or not two:
+        return 0
+    if one[-1] == two[-1]:
+        return 1 + _lcs(one[:-1], two[:-1])
+    return max(_lcs(one[:-1], two), _lcs(one, two[:-1]))
+
+
+def _kilt_normalised(text: str) -> str:
+    """`normalize_answer` of KILT's evaluation (and of SQuAD 1's), step by step."""
+    without_marks = "".join(c for c in text.lower() if c not in set(string.punctuation))
+    return " ".join(re.sub(r"\b(a|an|the)\b", " ", without_marks).split())
+
+
+def _kilt_f1(output: str, gold: str) -> float:
+    """`_f1_score` of KILT's evaluation."""
+    tokens, gold_tokens = _kilt_normalised(output).split(), _kilt_normalised(gold).split()
+    same = sum((Counter(tokens) & Counter(gold_tokens)).values())
+    if same == 0:
+        return 0.0
+    precision, recall = same / len(tokens), same / len(gold_tokens)
+    return 2 * precision * recall / (precision + recall)
+
+
+texts = st.one_of(words, st.text(max_size=12), st.sampled_from(["", "  ", "AN.", "the", "a an", "?!", "a-n"]))
+
+
+@settings(max_examples=200, deadline=None)
+@given(texts, st.lists(texts, min_size=1, max_size=3))
+def test_em_and_f1_are_kilts_on_any_text(output: str, gold: list[str]) -> None:
+    """Petroni et al., NAACL 2021: `kilt/eval_downstream.py`, maximum over the gold outputs."""
+    same = max(_kilt_normalised(output) == _kilt_normalised(each) for each in gold)
+    assert METRICS["em"](output, tuple(gold)) == float(same)
+    f1 = max(_kilt_f1(output, each) for each in gold)
+    assert METRICS["f1"](output, tuple(gold)) == pytest.approx(f1, abs=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(words, st.lists(words.filter(str.strip), min_size=1, max_size=3))
+def test_rouge_l_is_what_its_definition_says(output: str, gold: list[str]) -> None:
+    best_rouge = 0.0
+    for one in gold:
+        found, wanted = output.lower().replace(".", "").split(), one.lower().replace(".", "").split()
+        common = _lcs(found, wanted)
+        if common:
+            precision, recall = common / len(found), common / len(wanted)
+            best_rouge = max(best_rouge, 2 * precision * recall / (precision + recall))
+    assert METRICS["rouge-l"](output, tuple(gold)) == pytest.approx(best_rouge)
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (math.nan, "gave NaN"),
+        (np.float64("nan"), "gave NaN"),
+        (math.inf, "gave inf"),
+        (-0.1, "gave -0.1"),
+        (1.5, "gave 1.5"),
+        (10**400, "gave int"),
+        ("0.5", "gave str"),
+        (None, "gave NoneType"),
+        (np.array([0.1, 0.2]), "gave ndarray"),
+        (1 + 0j, "gave complex"),
+        (ZeroDivisionError("by zero"), "raised ZeroDivisionError: by zero"),
+        (SystemExit(3), "raised SystemExit: 3"),
+    ],
+)
+def test_what_is_no_score_is_said_and_never_becomes_one(value: Any, reason: str) -> None:
+    def metric(output: str, gold: tuple[str, ...]) -> Any:
+        if isinstance(value, BaseException):
+            raise value
+        return value
+
+    with pytest.raises(MetricError) as caught:
+        scored(metric, "x", ("x",))
+    assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [0.25, Fraction(1, 4), np.float32(0.25), np.array(0.25)])
+def test_every_kind_of_number_counts(value: Any) -> None:
+    assert scored(lambda output, gold: value, "x", ("x",)) == 0.25
+    assert scored(lambda output, gold: True, "x", ("x",)) == 1.0
+
+
+@pytest.mark.parametrize(("value", "label"), [(1 + 1e-7, 1.0), (np.float32(1.0000001), 1.0), (-1e-9, 0.0)])
+def test_what_rounding_puts_outside_is_the_bound(value: Any, label: float) -> None:
+    assert scored(lambda output, gold: value, "x", ("x",)) == label
+
+
+def test_what_a_metric_prints_is_not_among_the_tables(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "talks.py").write_text("print('made')\ndef f(o, g):\n    print('asked')\n    return 1\n")
+    assert scored(metric_of("talks:f", tmp_path), "x", ("x",)) == 1
+    assert capsys.readouterr() == ("", "made\nasked\n")
+
+
+def test_a_function_is_found_in_the_track_then_here_then_where_python_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    track, here = tmp_path / "track", tmp_path / "here"
+    for folder, value in ((track, 0.1), (here, 0.2)):
+        folder.mkdir()
+        (folder / "mine.py").write_text(f"def half(output, gold):\n    return {value}\n")
+    (here / "only.py").write_text("from mine import half\nclass In:\n    half = staticmethod(half)\n")
+    monkeypatch.chdir(here)
+    assert metric_of("mine:half", track)("", ()) == 0.1
+    assert metric_of("mine:half", tmp_path)("", ()) == 0.2
+    assert metric_of("only:In.half", tmp_path)("", ()) == 0.2
+    assert metric_of("difflib:get_close_matches", track) is not None
+    (track / "mine.py").write_text("def half(output, gold):\n    return 0.75\n")
+    assert metric_of("mine:half", track)("", ()) == 0.75
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("rouge", "no metric 'rouge'; known are em, f1, rouge-l, accuracy"),
+        ("nowhere:half", "metric 'nowhere:half' cannot be loaded: ModuleNotFoundError"),
+        ("mine:other", "cannot be loaded: AttributeError"),
+        ("mine:NUMBER", "metric 'mine:NUMBER' is no function"),
+        ("broken:half", "cannot be loaded: SyntaxError"),
+        ("leaves:half", "cannot be loaded: SystemExit"),
+        (":half", "metric ':half' is no module:function"),
+        ("mine:", "metric 'mine:' is no module:function"),
+        ("", "no metric ''"),
+    ],
+)
+def test_a_metric_that_is_not_there_is_said(tmp_path: Path, name: str, reason: str) -> None:
+    (tmp_path / "mine.py").write_text("NUMBER = 3\n")
+    (tmp_path / "broken.py").write_text("def half(\n")
+    (tmp_path / "leaves.py").write_text("raise SystemExit(0)\n")
+    with pytest.raises(GraderError) as caught:
+        metric_of(name, tmp_path)
+    assert reason in str(caught.value)
+
+
+def test_labels_become_ratings_with_halves_rounded_up() -> None:
+    given_ = [0, 0.09, 0.1, 0.3, 0.5, 0.7, 0.89, 0.9, 1]
+    assert [five(label) for label in given_] == [0, 0, 1, 2, 3, 4, 4, 5, 5]

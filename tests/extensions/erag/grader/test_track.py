@@ -1,0 +1,457 @@
+"""The `erag` grader on a track: watched, by command, interrupted; and how often a model is asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("httpx2")
+pytest.importorskip("tenacity")
+
+from erag_track import GOLD, QUERIES, SAYS, answer, erag_track, gold_file, jsonl, outputs_file
+from scripted_server import Exchange, Scripted, serving
+from support import ROOT
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.daemon import Daemon
+from trecexam.errors import GraderError, LockedError
+from trecexam.extensions.page import grading
+from trecexam.files.track_lock import TrackLock
+from trecexam.graders.server import exchange
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.05)
+
+
+@pytest.fixture
+def server() -> Iterator[Scripted]:
+    with serving(answer) as made:
+        yield made
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def setting(root: Path, old: str, new: str) -> None:
+    path = root / "trecexam.toml"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+
+
+def test_outputs_that_were_paid_for_are_not_asked_for_again_where_the_store_is_gone(
+    tmp_path: Path, server: Scripted, capsys: Capture
+) -> None:
+    root = erag_track(tmp_path / "track", server.url, metric="em")
+    assert run(["watch", str(root), "--once"]) == 0
+    asked = len(server.bodies)
+    for path in (root / ".trecexam").glob("grades.sqlite*"):
+        path.unlink()
+    capsys.readouterr()
+    assert run(["erag", str(root), "-o", str(tmp_path / "erag")]) == 2
+    assert "cells that were graded once would be graded again, which costs" in capsys.readouterr().err
+    assert not (tmp_path / "erag").exists()
+    assert len(server.bodies) == asked
+
+
+def test_a_watched_track_gets_the_usual_outputs_and_those_of_erag(tmp_path: Path, server: Scripted) -> None:
+    root = erag_track(tmp_path / "track", server.url, metric="em")
+    assert run(["watch", str(root), "--once"]) == 0
+    assert (root / "out" / "rubric.qrels").read_text().splitlines() == [
+        "q1 0 d1 5", "q1 0 d2 0", "q2 0 d3 5", "q2 0 d4 0", "q2 0 d6 0", "q3 0 d5 0",
+    ]  # fmt: skip
+    assert (root / "out" / "leaderboard.tsv").exists()
+    assert set(files(root / "out" / "erag")) == {"labels.tsv", "labels.qrels", "scores.tsv"}
+    manifest = json.loads((root / "out" / "manifest.json").read_text())
+    assert "erag/labels.tsv" in manifest["outputs"]
+    # The same as by the outputs that the server gave, through the command.
+    words = ["erag", str(root), "--metric", "em", "--outputs", str(outputs_file(tmp_path / "o.jsonl"))]
+    assert run([*words, "-o", str(tmp_path / "got")]) == 0
+    assert files(tmp_path / "got") == files(root / "out" / "erag")
+
+
+def test_the_page_of_such_a_track_begins_with_the_means_by_label(tmp_path: Path, server: Scripted) -> None:
+    root = erag_track(tmp_path / "track", server.url, metric="em")
+    config = root / "trecexam.toml"
+    config.write_text(config.read_text().replace("[report]\nwrite = false\n", ""))
+    assert run(["watch", str(root), "--once"]) == 0
+    page = (root / "out" / "report.html").read_text()
+    assert page.index('id="beside-section">eRAG<') < page.index('id="leaderboard-section">')
+    assert "6 labels by em (0 or 1); means over 3 queries." in page
+    assert ">P@10</th>" in page
+    assert "with a test bank" not in page
+
+
+def test_the_model_sees_query_and_document_and_no_gold_output(tmp_path: Path, server: Scripted) -> None:
+    root = erag_track(tmp_path / "track", server.url)
+    assert run(["watch", str(root), "--once"]) == 0
+    prompts = [body["messages"][0]["content"] for body in server.bodies]
+    assert len(prompts) == len(set(prompts)) == 6
+    assert sum(QUERIES["q2"] in prompt for prompt in prompts) == 3
+    assert not any("x y z" in prompt for prompt in prompts)
+
+
+LEAVES_A_TRACE = "from pathlib import Path\nPath(__file__).with_name('ran').touch()\n"
+
+
+def test_the_track_may_be_the_working_directory(
+    tmp_path: Path, server: Scripted, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    root = erag_track(tmp_path / "track", server.url, metric="em")
+    monkeypatch.chdir(root)
+    assert run(["watch", ".", "--once"]) == 0
+    setting(root, 'metric = "em"\n', "")
+    assert run(["watch", ".", "--once"]) == 0
+    setting(root, "[grader]", '[grader]\nmetric = "mine:metric"')
+    (root / "mine.py").write_text(LEAVES_A_TRACE)
+    assert run(["watch", ".", "--once"]) == 2
+    assert "--trust-code" in capsys.readouterr().err
+
+
+def test_the_grading_of_the_page_takes_up_no_code_that_is_put_into_the_track_meanwhile(
+    tmp_path: Path, server: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = erag_track(tmp_path / "track", server.url, metric="mine:metric")
+    (root / "mine.py").write_text(LEAVES_A_TRACE)
+    for value, runs in (("0", False), ("1", True)):
+        monkeypatch.setenv("TRECEXAM_TRUST_CODE", value)
+        said: list[object] = []
+
+        def receive(seconds: float, said: list[object] = said) -> None:
+            time.sleep(0.05)
+            if any(isinstance(each, grading.GradingEnded) for each in said):
+                raise EOFError
+
+        grading.grade(root, receive, said.append)
+        assert ("--trust-code" in str(said)) is not runs
+        assert (root / "ran").exists() is runs
+
+
+def test_a_daemon_does_not_take_up_code_that_is_put_into_the_track_meanwhile(
+    tmp_path: Path, server: Scripted
+) -> None:
+    root = erag_track(tmp_path / "track", server.url, metric="em")
+    lines: list[str] = []
+
+    def meanwhile(why: str) -> None:
+        if "mine.py" in why:
+            daemon.stop()
+        elif not (root / "mine.py").exists():
+            (root / "mine.py").write_text(LEAVES_A_TRACE)
+            setting(root, '"em"', '"mine:metric"')
+            daemon.look()
+
+    daemon = Daemon(root, poll=True, settle=0, log=lines.append, look_ended=meanwhile)
+    daemon.run()
+    assert any("--trust-code" in line for line in lines)
+    assert not (root / "ran").exists()
+
+
+def test_another_metric_or_mended_gold_outputs_run_no_model(
+    tmp_path: Path, server: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = erag_track(tmp_path / "track", server.url, metric="em")
+    assert run(["watch", str(root), "--once"]) == 0
+    asked = len(server.bodies)
+    setting(root, '"em"', '"f1"')
+    assert run(["watch", str(root), "--once"]) == 0
+    assert "q3 0 d5 4" in (root / "out" / "rubric.qrels").read_text()
+    assert "labels.graded.qrels" in files(root / "out" / "erag")
+    assert "labels.qrels" not in files(root / "out" / "erag")
+    jsonl(
+        root / "bank.gold.jsonl",
+        {"query_id": "q1", "outputs": ["London", "?"]},
+        {"query_id": "q2", "outputs": ["x"]},
+        {"query_id": "q3", "outputs": ["x y z"]},
+    )
+    assert run(["watch", str(root), "--once"]) == 0
+    assert "q1 0 d2 5" in (root / "out" / "rubric.qrels").read_text()
+    (root / "mine.py").write_text("def metric(output, gold):\n    return 0.5\n")
+    setting(root, '"f1"', '"mine:metric"')
+    assert run(["watch", str(root), "--once", "--trust-code"]) == 0
+    assert "q1 0 d2 3" in (root / "out" / "rubric.qrels").read_text()
+    (root / "mine.py").write_text("def metric(output, gold):\n    return 0.1 if output else 1 / 0\n")
+    monkeypatch.setenv("TRECEXAM_TRUST_CODE", "1")
+    assert run(["watch", str(root), "--once"]) == 0
+    assert "q1 0 d2 1" in (root / "out" / "rubric.qrels").read_text()
+    assert "ZeroDivisionError" in files(root / "out" / "erag")["unlabelled.tsv"].decode()
+    with trecexam.open_track(root) as opened:
+        found = opened.erag(metric=lambda output, gold: output == "London")
+    assert [d for labels in found.labelled.labels.values() for d in labels if labels[d]] == ["d2"]
+    assert len(server.bodies) == asked
+
+
+def test_the_command_asks_the_language_model_of_the_settings_and_keeps_its_outputs(
+    tmp_path: Path, server: Scripted, capsys: Capture
+) -> None:
+    root = erag_track(tmp_path / "track", server.url, name="openai")
+    words = ["erag", str(root), "--gold", str(root / "gold.jsonl"), "-o", str(tmp_path / "got")]
+    assert run([*words, "--estimate", "--run", "two"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split("\t")[0] == "3"
+    assert not server.bodies
+    assert run([*words, "--metric", "em", "--run", "two"]) == 0
+    assert len(server.bodies) == 3
+    assert run([*words, "--metric", "f1"]) == 0
+    assert len(server.bodies) == 6
+    assert run([*words, "--metric", "rouge-l"]) == 0
+    assert len(server.bodies) == 6
+    assert not (root / "out").exists()
+    # Another prompt is another question.
+    (tmp_path / "mine.jinja").write_text("{{ query }}? Document: {{ document }}\n")
+    assert run([*words, "--prompt", str(tmp_path / "mine.jinja"), "--run", "two"]) == 0
+    assert len(server.bodies) == 9
+    assert server.bodies[-1]["messages"][0]["content"].startswith(tuple(QUERIES.values()))
+
+
+def test_kilt_gold_brings_its_queries_texts(tmp_path: Path, server: Scripted) -> None:
+    root = erag_track(tmp_path / "track", server.url, name="openai")
+    (root / "queries.tsv").unlink()
+    gold = jsonl(
+        root / "gold.jsonl",
+        *(
+            {"id": q, "input": text, "output": [{"answer": a} for a in GOLD[q]]}
+            for q, text in QUERIES.items()
+        ),
+        {"id": "q77", "input": "not asked here", "output": [{"answer": "x"}]},
+    )
+    with trecexam.open_track(root) as track:
+        found = track.erag(gold, "em", measures=["Hit"])
+    assert found.query_ids == ("q1", "q2", "q3")
+    assert [row.reason for row in found.rejected] == ["1 of its 4 queries not in the track, left out: 'q77'"]
+    assert found.mean("one", "Hit") == pytest.approx(2 / 3)
+
+
+def test_refusals_errors_and_missing_texts_are_named_and_count_as_0(tmp_path: Path, capsys: Capture) -> None:
+    def script(asked: Exchange) -> None:
+        if "London" in asked.prompt:
+            asked.say("no", finish="content_filter")
+        elif "the bard" in asked.prompt:
+            asked.fail(400, "too long")
+        else:
+            answer(asked)
+
+    with serving(script) as server:
+        root = erag_track(tmp_path / "track", server.url, metric="em")
+        jsonl(
+            root / "passages.jsonl",
+            *({"docid": d, "text": f"It says: {s}"} for d, s in SAYS.items() if d != "d5"),
+        )
+        assert run(["erag", str(root), "-o", str(tmp_path / "got"), "-m", "Hit"]) == 1
+    rows = [line.split("\t") for line in (tmp_path / "got" / "unlabelled.tsv").read_text().splitlines()[1:]]
+    assert [row[:3] for row in rows] == [
+        ["q1", "d2", "refused"], ["q2", "d4", "error"], ["q3", "d5", "missing"],
+    ]  # fmt: skip
+    assert rows[2][3] == "the document has no text"
+    assert "3 documents without a label" in capsys.readouterr().err
+
+
+def test_missing_texts_below_the_depth_are_not_named(tmp_path: Path, server: Scripted) -> None:
+    root = erag_track(tmp_path / "track", server.url)
+    jsonl(root / "passages.jsonl", *({"docid": d, "text": f"It says: {SAYS[d]}"} for d in ("d1", "d4", "d5")))
+    words = ["erag", str(root), "--run", "one", "-o", str(tmp_path / "got"), "-m", "Hit"]
+    assert run([*words, "--depth", "1"]) == 0
+    assert not (tmp_path / "got" / "rejected.tsv").exists()
+    assert run([*words, "--depth", "2"]) == 1
+    assert "2 of its 5 pooled passages have no text" in (tmp_path / "got" / "rejected.tsv").read_text()
+
+
+def test_a_server_that_ends_early_leaves_what_it_gave_and_goes_on_later(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    down = [True]
+
+    def script(asked: Exchange) -> None:
+        if down[0] and "paris" not in asked.prompt and not asked.is_probe:
+            asked.fail(500)
+        else:
+            answer(asked)
+
+    with serving(script) as server:
+        root = erag_track(tmp_path / "track", server.url, retries=0)
+        assert run(["erag", str(root), "-o", str(tmp_path / "got"), "-m", "Hit"]) == 1
+        err = capsys.readouterr().err
+        assert "ended early" in err
+        assert "5: the model has not answered yet" in err
+        assert (tmp_path / "got" / "unlabelled.tsv").read_text().count("\tunanswered\t") == 5
+        down[0] = False
+        before = len(server.bodies)
+        assert run(["erag", str(root), "-o", str(tmp_path / "got"), "-m", "Hit"]) == 0
+        assert len(server.bodies) - before == 5
+    assert not (tmp_path / "got" / "unlabelled.tsv").exists()
+
+
+def test_long_documents_are_cut_at_the_end_counted_and_said(
+    tmp_path: Path, server: Scripted, capsys: Capture
+) -> None:
+    root = erag_track(tmp_path / "track", server.url, max_characters=60)
+    texts = {
+        d: f"It says: {said}" + (" and more" * 40 if d in ("d1", "d4") else "") for d, said in SAYS.items()
+    }
+    jsonl(root / "passages.jsonl", *({"docid": d, "text": text} for d, text in texts.items()))
+    assert run(["watch", str(root), "--once"]) == 0
+    assert "2 texts cut at the end to fit the model" in capsys.readouterr().err
+    assert max(len(body["messages"][0]["content"]) for body in server.bodies) < 60 + 200
+    assert run(["erag", str(root), "--prompt", str(_own(tmp_path)), "-o", str(tmp_path / "got")]) == 0
+    assert "2 documents cut at the end to fit the model" in capsys.readouterr().err
+
+
+def _own(folder: Path) -> Path:
+    path = folder / "own.toml"
+    path.write_text('template = "Document: {document}\\n{query}?"\n')
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('template = "{query}"', "no place for the document: write {document} into it"),
+        ('template = "{document}"', "no place for the query"),
+        ('template = "{query} {passage} {document}"', "unknown slot 'passage'; a prompt has query, document"),
+        ('answers = 3\ntemplate = "{query} {document}"', "`answers`"),
+    ],
+)
+def test_a_prompt_that_cannot_be_used_is_said_before_anything_is_asked(
+    tmp_path: Path, server: Scripted, capsys: Capture, text: str, reason: str
+) -> None:
+    root = erag_track(tmp_path / "track", server.url, prompt="own.toml")
+    (root / "own.toml").write_text(text)
+    assert run(["watch", str(root), "--once"]) == 2
+    assert reason in capsys.readouterr().err
+    assert not server.bodies
+
+
+def test_init_makes_a_track_that_works(tmp_path: Path, server: Scripted, capsys: Capture) -> None:
+    made = erag_track(tmp_path / "made", server.url)
+    gold_file(tmp_path / "gold.jsonl")
+    root = tmp_path / "track"
+    words = [
+        "init",
+        str(root),
+        "--queries",
+        str(made / "queries.tsv"),
+        "--bank",
+        str(tmp_path / "gold.jsonl"),
+    ]
+    words += ["--passages", str(made / "passages.jsonl"), "--runs", str(made / "runs"), "--grader", "erag"]
+    assert run([*words, "--metric", "f1", "--model", "tiny", "--base-url", server.url]) == 0
+    assert (root / "bank.gold.jsonl").exists()
+    assert run(["watch", str(root), "--once"]) == 0
+    assert "labels.graded.qrels" in files(root / "out" / "erag")
+    assert run(["init", str(tmp_path / "x"), "--metric", "f1"]) == 2
+    assert "--metric is for --grader erag" in capsys.readouterr().err
+
+
+def test_while_a_daemon_grades_what_is_there_is_evaluated_and_nothing_is_asked(
+    tmp_path: Path, server: Scripted
+) -> None:
+    root = erag_track(tmp_path / "track", server.url)
+    with TrackLock(root / ".trecexam" / "lock"), trecexam.open_track(root) as track:
+        with pytest.raises(LockedError):
+            track.erag()
+        assert not server.bodies
+    with trecexam.open_track(root) as track:
+        track.erag()
+        with TrackLock(root / ".trecexam" / "lock"):
+            assert track.erag(metric="f1").complete
+
+
+def test_without_a_model_it_is_said_what_to_do(tmp_path: Path) -> None:
+    root = erag_track(tmp_path / "track")
+    with trecexam.open_track(root) as track:
+        with pytest.raises(GraderError, match="no language model to write with: set `name`"):
+            track.erag(root / "gold.jsonl")
+        (root / "trecexam.toml").write_text('[grader]\nname = "erag"\n')
+    with (
+        trecexam.open_track(root) as track,
+        pytest.raises(GraderError, match="`erag` needs a language model"),
+    ):
+        track.erag(root / "gold.jsonl")
+
+
+def test_killed_while_the_model_answers_no_answer_that_came_is_asked_for_again(tmp_path: Path) -> None:
+    def slowly(asked: Exchange) -> None:
+        if sum(not is_probe(body) for body in asked.server.bodies) > 2:
+            time.sleep(0.4)
+        answer(asked)
+
+    def is_probe(body: dict[str, Any]) -> bool:
+        return "Document:" not in body["messages"][0]["content"]
+
+    with serving(slowly) as server:
+        root = erag_track(tmp_path / "track", server.url, concurrency=1)
+        words = [sys.executable, "-m", "trecexam", "erag", str(root), "-o", str(tmp_path / "got")]
+        child = subprocess.Popen(words, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        store = root / ".trecexam" / "grades.sqlite"
+        end = time.monotonic() + 60
+        while _stored(store) < 2 and time.monotonic() < end:
+            time.sleep(0.02)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        assert 2 <= _stored(store) < 6
+        assert not (tmp_path / "got").exists()
+        server.script = answer
+        assert run(words[3:]) == 0
+        # What was on its way may be asked for once more, and nothing else.
+        assert sum(count - 1 for prompt, count in server.seen.items() if "Document:" in prompt) <= 1
+    assert (
+        run(
+            [
+                "erag",
+                str(root),
+                "--outputs",
+                str(outputs_file(tmp_path / "o.jsonl")),
+                "-o",
+                str(tmp_path / "whole"),
+            ]
+        )
+        == 0
+    )
+    assert files(tmp_path / "got") == files(tmp_path / "whole")
+
+
+def _stored(path: Path) -> int:
+    try:
+        db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        try:
+            return int(db.execute("SELECT count(*) FROM grade").fetchone()[0])
+        finally:
+            db.close()
+    except sqlite3.Error:
+        return 0
+
+
+def test_the_daemons_lists_end_at_the_tracks_depth(tmp_path: Path, server: Scripted) -> None:
+    root = erag_track(tmp_path / "track", server.url)
+    setting(root, "depth = 5", "depth = 1")
+    assert run(["watch", str(root), "--once"]) == 0
+    labels = (root / "out" / "erag" / "labels.tsv").read_text().splitlines()[1:]
+    assert [tuple(line.split("\t")[:2]) for line in labels] == [
+        ("q1", "d1"), ("q1", "d2"), ("q2", "d3"), ("q2", "d4"), ("q3", "d5"),
+    ]  # fmt: skip
+    assert not (root / "out" / "erag" / "unlabelled.tsv").exists()
+
+
+def test_what_was_stopped_writes_nothing(tmp_path: Path, server: Scripted) -> None:
+    root = erag_track(tmp_path / "track", server.url)
+    with trecexam.open_track(root) as opened:
+        found = opened.erag(output=tmp_path / "got", stop=lambda: True)
+        assert not found.complete
+        assert not (tmp_path / "got").exists()
+        assert opened.erag(output=tmp_path / "got").complete
+    assert (tmp_path / "got" / "labels.tsv").exists()

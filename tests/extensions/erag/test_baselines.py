@@ -1,0 +1,158 @@
+"""eRAG's baselines as labels, and runs whose scores say no order."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from erag_track import GOLD, RUNS, SAYS, erag_track, jsonl, outputs_file
+from hypothesis import given
+from hypothesis import strategies as st
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.errors import TrecexamError
+from trecexam.extensions.erag.baselines import contains_answer
+
+Capture = pytest.CaptureFixture[str]
+PAIRS = sorted({(q, d) for ranking in RUNS.values() for q, docs in ranking.items() for d in docs})
+
+
+@pytest.fixture
+def track(tmp_path: Path) -> Path:
+    """Without a model, and without outputs."""
+    root = erag_track(tmp_path / "track")
+    texts = {**SAYS, "d4": "the bard, that is William-Shakespeare", "d2": "Parisian, of the paris-basin"}
+    del texts["d6"]
+    jsonl(root / "passages.jsonl", *({"docid": d, "text": f"It says: {said}"} for d, said in texts.items()))
+    return root
+
+
+def erag(track: Path, *words: str) -> int:
+    return run(["erag", str(track), "--gold", str(track / "gold.jsonl"), "-o", str(track / "got"), *words])
+
+
+def labels(track: Path) -> dict[tuple[str, str], str]:
+    _, *lines = (track / "got" / "labels.tsv").read_text().splitlines()
+    return {(q, d): label for q, d, label in (line.split("\t") for line in lines)}
+
+
+def test_a_document_that_contains_a_gold_answer_has_the_label_1(track: Path, capsys: Capture) -> None:
+    assert erag(track, "--labels", "contains-answer", "-m", "P@2", "-m", "MAP") == 0
+    # "williamshakespeare" and "parisbasin" are one word each; a document without a text has no label.
+    ones = {("q1", "d1"), ("q2", "d3")}
+    assert labels(track) == {pair: str(int(pair in ones)) for pair in PAIRS if pair[1] != "d6"}
+    said = capsys.readouterr()
+    assert "5 labels by contains-answer (0 or 1), 3 queries" in said.err
+    assert "1 document without a label, counted as 0 (1: the document has no text)" in said.err
+    assert said.out.splitlines()[1].startswith("one\t")
+
+
+plain = st.text(alphabet="ab cd.the-", max_size=12)
+
+
+@given(plain, st.lists(plain, min_size=1, max_size=3))
+def test_containing_is_of_whole_words_as_em_compares_them(text: str, gold: list[str]) -> None:
+    def words(each: str) -> list[str]:
+        bare = re.sub(r"\b(a|an|the)\b", " ", re.sub(r"[.-]", "", each))
+        return bare.split()
+
+    own = words(text)
+    wanted = [words(each) for each in gold]
+    found = any(each and any(own[at : at + len(each)] == each for at in range(len(own))) for each in wanted)
+    assert contains_answer(text, gold) == found
+
+
+def test_provenance_is_that_of_the_tracks_qrels_and_counts_what_no_run_found(
+    track: Path, capsys: Capture
+) -> None:
+    (track / "qrels.txt").write_text("q1 0 d2 2\nq1 0 d1 0\nq2 0 d3 1\nq2 0 d9 1\nq2 0 d4 -1\nq9 0 d1 1\n")
+    assert erag(track, "--labels", "provenance", "-m", "Recall@5", "-m", "MRR") == 0
+    ones = {("q1", "d2"), ("q2", "d3"), ("q2", "d9")}
+    assert labels(track) == {pair: str(int(pair in ones)) for pair in sorted({*PAIRS, *ones})}
+    out = {line.split("\t")[0]: line.split("\t")[1:] for line in capsys.readouterr().out.splitlines()[1:]}
+    # Of q2's two one is found; q1's one is; q3 has none.
+    assert [float(value) for value in out["two"]] == pytest.approx(
+        [(1 + 1 / 2 + 0) / 3, (1 + 1 + 0) / 3], abs=1e-6
+    )
+
+
+def test_provenance_is_that_of_a_file_or_of_kilts_gold_outputs(track: Path, capsys: Capture) -> None:
+    kilt = jsonl(
+        track / "kilt.jsonl",
+        *(
+            {
+                "id": query_id,
+                "input": "what",
+                "output": [
+                    {"answer": each, "provenance": [{"wikipedia_id": page}]} for each in GOLD[query_id]
+                ],
+            }
+            for query_id, page in (("q1", "d1"), ("q2", "d6"), ("q3", 5))
+        ),
+        "{",
+    )
+    words = ["erag", str(track), "-o", str(track / "got"), "--labels", "provenance", "-m", "P@1"]
+    assert run([*words, "--gold", str(kilt)]) == 1
+    ones = {("q1", "d1"), ("q2", "d6"), ("q3", "5")}
+    assert {pair for pair, label in labels(track).items() if label == "1"} == ones
+    own = track / "own.qrels"
+    own.write_text("q1 0 d2 1\n")
+    for file, expected in ((own, {("q1", "d2")}), (kilt, ones)):
+        assert erag(track, "--labels", "provenance", "--provenance", str(file)) == 0
+        assert {pair for pair, label in labels(track).items() if label == "1"} == expected
+    capsys.readouterr()
+    assert erag(track, "--labels", "provenance") == 2
+    assert (
+        "no provenance: put qrels.txt into the track, or name qrels or a KILT file" in capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (
+            ["--labels", "contains-answer", "--metric", "f1"],
+            "need no outputs: leave out metric, outputs and prompt",
+        ),
+        (["--labels", "contains-answer", "--estimate"], "--labels contains-answer asks none"),
+        (["--provenance", "FILE"], "a file of provenance is for the labels 'provenance'"),
+        (["--labels", "contains"], "is not one of"),
+    ],
+)
+def test_options_that_would_change_nothing_are_errors(
+    track: Path, words: list[str], reason: str, capsys: Capture
+) -> None:
+    assert erag(track, *(str(track / "gold.jsonl") if word == "FILE" else word for word in words)) == 2
+    assert reason in " ".join(capsys.readouterr().err.split())
+
+
+def test_from_python_labels_are_named_too(track: Path) -> None:
+    with trecexam.open_track(track) as opened:
+        found = opened.erag(track / "gold.jsonl", labels="contains-answer", measures=["Hit"])
+        assert found.metric == "contains-answer"
+        assert found.values["one"]["q1"]["Hit"] == 1.0
+        with pytest.raises(TrecexamError, match="no labels 'contain-answer'; did you mean 'contains-answer'"):
+            opened.erag(track / "gold.jsonl", labels="contain-answer")
+
+
+def test_a_run_with_one_score_for_all_is_warned_of_by_trec_evals_order(track: Path, capsys: Capture) -> None:
+    outputs = ["--outputs", str(outputs_file(track / "o.jsonl"))]
+    assert erag(track, *outputs) == 0
+    assert "order of ties" not in capsys.readouterr().err
+    for name, scores in (("tied", "3 3 3"), ("partly", "3 3 2")):
+        lines = [
+            f"q2 Q0 {doc} {n} {score} {name}"
+            for n, (doc, score) in enumerate(zip(("d3", "d4", "d6"), scores.split(), strict=True))
+        ]
+        (track / "runs" / f"{name}.run").write_text("\n".join(["q1 Q0 d1 1 9 " + name, *lines]) + "\n")
+    assert erag(track, *outputs, "-m", "MRR") == 0
+    said = capsys.readouterr()
+    (line,) = (line for line in said.err.splitlines() if "order of ties" in line)
+    assert line.startswith(
+        "run 'tied': all scores of a query are the same, so its documents stand in trec_eval's order"
+    )
+    assert "by falling docid" in line
+    # d6 and d4 stand before d3, which alone is right.
+    assert f"tied\t{(1 + 1 / 3 + 0) / 3:.6f}" in said.out

@@ -1,0 +1,284 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from trecexam.extensions.exams.irt import Settings, fit, probability
+from trecexam.extensions.exams.irt.estimation.likelihood import Responses, log_likelihood
+from trecexam.extensions.exams.irt.estimation.objective import Objective
+from trecexam.extensions.exams.irt.fitting import Fit, discriminations
+
+
+def naive_log_likelihood(values: np.ndarray, found: Fit) -> float:
+    total = 0.0
+    for j, row in enumerate(values):
+        for i, response in enumerate(row):
+            p = found.c[i] + (1 - found.c[i]) / (1 + math.exp(-found.a[i] * (found.theta[j] - found.b[i])))
+            if not math.isnan(response):
+                total += math.log(p if response else 1 - p)
+    return total
+
+
+def reference(values: np.ndarray, settings: Settings) -> float:
+    """The best log-likelihood of a slow optimiser: no gradient of ours, ends of the bounds by projection."""
+
+    def negative(vector: np.ndarray) -> float:
+        n = values.shape[1]
+        a, b, c, theta = np.split(vector, [n, 2 * n, 3 * n])
+        p = c + (1 - c) / (1 + np.exp(-a * (theta[:, None] - b)))
+        return float(-np.log(np.where(values == 1, p, 1 - p)).sum())
+
+    m, n = values.shape
+    bounds = [
+        settings.bounds[name]
+        for name, size in (("a", n), ("b", n), ("c", n), ("theta", m))
+        for _ in range(size)
+    ]
+    start = [
+        settings.start[name]
+        for name, size in (("a", n), ("b", n), ("c", n), ("theta", m))
+        for _ in range(size)
+    ]
+    # scipy's own numerical gradient, a dense quasi-Newton matrix, and active sets: nothing of L-BFGS-B.
+    done = minimize(negative, start, method="SLSQP", bounds=bounds, options={"maxiter": 500, "ftol": 1e-10})
+    return -float(done.fun)
+
+
+@pytest.mark.parametrize(("shape", "seed"), [((8, 6), 0), ((12, 5), 1), ((6, 12), 2)])
+@pytest.mark.parametrize("model", ["3pl", "2pl"])
+def test_no_slow_optimiser_finds_a_better_likelihood(
+    simulate,
+    shape: tuple[int, int],
+    seed: int,
+    model: str,  # type: ignore[no-untyped-def]
+) -> None:
+    values = simulate("3pl", *shape, seed).responses
+    # Published bounds identify the 2PL too: the two then maximise the same function.
+    bounds = {"a": (0.5, 1.5), "b": (0.01, 1.0), "theta": (-3.0, 3.0)}
+    settings = Settings.of(model, bounds=bounds)  # type: ignore[arg-type]
+    assert settings.anchor == "bounds"
+    assert fit(values, settings).log_likelihood >= reference(values, settings) - 1e-4
+
+
+def best_of_many(values: np.ndarray, bounds: dict[str, tuple[float, float]], starts: int) -> float:
+    """The best log-likelihood of the 3PL that scipy finds from starts drawn at random."""
+    m, n = values.shape
+    limits = [bounds[name] for name, size in (("a", n), ("b", n), ("c", n), ("t", m)) for _ in range(size)]
+    low, high = np.array(limits).T
+
+    def negative(vector: np.ndarray) -> tuple[float, np.ndarray]:
+        a, b, c, theta = np.split(vector, [n, 2 * n, 3 * n])
+        d = theta[:, None] - b
+        s = 1 / (1 + np.exp(-a * d))
+        p = c + (1 - c) * s
+        by_p = np.nan_to_num((values - p) / (p * (1 - p)))
+        by_z = by_p * (1 - c) * s * (1 - s)
+        slopes = ((by_z * d).sum(0), (-by_z * a).sum(0), (by_p * (1 - s)).sum(0), (by_z * a).sum(1))
+        total = np.nansum(values * np.log(p) + (1 - values) * np.log(1 - p))
+        return -float(total), -np.concatenate(slopes)
+
+    rng = np.random.default_rng(99)
+    ends = [
+        minimize(negative, low + (high - low) * rng.random(len(low)), jac=True, method="TNC", bounds=limits)
+        for _ in range(starts)
+    ]
+    return -min(float(end.fun) for end in ends)
+
+
+@pytest.mark.parametrize(
+    ("shape", "seed", "missing"), [((10, 10), 504, 0.0), ((20, 15), 509, 0.1), ((30, 20), 502, 0.0)]
+)
+def test_in_a_small_matrix_many_starts_find_hardly_a_better_likelihood(
+    simulate,
+    shape: tuple[int, int],
+    seed: int,
+    missing: float,  # type: ignore[no-untyped-def]
+) -> None:
+    values = simulate("3pl", *shape, seed).responses
+    values[np.random.default_rng(seed).random(shape) < missing] = np.nan
+    bounds = {"a": (0.5, 1.5), "b": (0.01, 1.0), "c": (0.2, 0.4), "t": (-3.0, 3.0)}
+    assert fit(values).log_likelihood >= best_of_many(values, bounds, 12) - 1e-3
+
+
+def test_the_same_matrix_gives_the_same_estimates_again(simulate) -> None:  # type: ignore[no-untyped-def]
+    values = simulate("3pl", 10, 10, 504).responses
+    one, other = fit(values), fit(values)
+    assert one.theta.tolist() == other.theta.tolist()
+    assert one.a.tolist() == other.a.tolist()
+
+
+def test_the_reported_likelihood_is_that_of_the_reported_parameters(simulate) -> None:  # type: ignore[no-untyped-def]
+    values = simulate("3pl", 20, 15, 3).responses
+    values[2, 3] = values[7, 7] = np.nan
+    for settings in (Settings.of("3pl"), Settings.of("2pl", priors=True), Settings.of("1pl")):
+        found = fit(values, settings)
+        assert found.converged
+        assert found.log_likelihood == pytest.approx(naive_log_likelihood(values, found), rel=1e-10)
+
+
+def test_an_estimate_is_within_its_bounds_and_nothing_uphill_is_left(simulate) -> None:  # type: ignore[no-untyped-def]
+    values = simulate("3pl", 30, 25, 4).responses
+    settings = Settings.of("3pl")
+    found = fit(values, settings)
+    objective = Objective(Responses(values), settings, None)
+    at = np.concatenate([found.a, found.b, found.c, found.theta])
+    low, high = objective.bounds().T
+    assert ((low <= at) & (at <= high)).all()
+    _, gradient = objective(at)
+    assert np.abs(np.clip(at - gradient, low, high) - at).max() < 0.02
+
+
+@pytest.mark.parametrize(
+    ("model", "least"), [("1pl", {"b": 0.96}), ("2pl", {"a": 0.75, "b": 0.94}), ("3pl", {"a": 0.5, "b": 0.4})]
+)
+def test_parameters_are_recovered(simulate, model: str, least: dict[str, float]) -> None:  # type: ignore[no-untyped-def]
+    made = simulate(model, 200, 100, 11)
+    found = fit(made.responses, Settings.of(model))  # type: ignore[arg-type]
+    assert np.corrcoef(found.theta, made.theta)[0, 1] > (0.88 if model == "3pl" else 0.95)
+    for name, correlation in least.items():
+        assert np.corrcoef(getattr(found, name), getattr(made, name))[0, 1] > correlation
+    assert found.log_likelihood > log_likelihood(
+        Responses(made.responses), made.theta, made.a, made.b, made.c
+    )
+
+
+def test_the_start_of_b_that_was_published_is_clipped_and_said(simulate) -> None:  # type: ignore[no-untyped-def]
+    values = simulate("3pl", 10, 8, 5).responses
+    assert any("start 0 of b" in note and "clipped to 0.01" in note for note in fit(values).notes)
+    assert not any("clipped" in note for note in fit(values, Settings.of("3pl", start={"b": 0.5})).notes)
+
+
+def test_the_2pl_is_anchored_at_mean_0_and_deviation_1_and_the_1pl_at_mean_0(simulate) -> None:  # type: ignore[no-untyped-def]
+    made = simulate("2pl", 60, 40, 6, theta=np.random.default_rng(0).normal(1.5, 0.7, 60))
+    two = fit(made.responses, Settings.of("2pl"))
+    assert two.theta.mean() == pytest.approx(0, abs=0.02)
+    assert two.theta.std() == pytest.approx(1, abs=0.02)
+    one = fit(made.responses, Settings.of("1pl"))
+    assert one.theta.mean() == pytest.approx(0, abs=0.02)
+    assert (one.a == 1).all()
+    assert not one.c.any()
+
+
+def test_anchoring_costs_no_likelihood(simulate) -> None:  # type: ignore[no-untyped-def]
+    made = simulate("2pl", 300, 60, 9)
+    anchored = fit(made.responses, Settings.of("2pl"))
+    assert not any(anchored.bound[name].any() for name in ("a", "b", "theta"))
+    assert (anchored.theta.mean(), anchored.theta.std()) == pytest.approx((0, 1), abs=1e-4)
+    objective = Objective(Responses(made.responses), Settings.of("2pl"), None)
+    moved = log_likelihood(
+        objective.responses, anchored.theta * 1.1 + 0.2, anchored.a / 1.1, anchored.b * 1.1 + 0.2, anchored.c
+    )
+    assert moved == pytest.approx(anchored.log_likelihood, rel=1e-12)
+
+
+@pytest.mark.parametrize("priors", [False, True])
+def test_items_that_all_or_none_got_right_and_perfect_examinees_leave_no_nan_but_in_standard_errors(
+    simulate,
+    priors: bool,  # type: ignore[no-untyped-def]
+) -> None:
+    values = simulate("2pl", 15, 10, 8).responses
+    values[:, 0], values[:, 1], values[0], values[1] = 1, 0, 1, 0
+    values[0, 1], values[1, 0] = 0, 1
+    for model in ("1pl", "2pl", "3pl"):
+        found = fit(values, Settings.of(model, priors=priors))
+        for part in (found.a, found.b, found.c, found.theta, found.infit, found.outfit, found.accuracy):
+            assert np.isfinite(part).all()
+        assert np.isnan(found.se_b[:2]).all()
+        assert np.isnan(found.se_a[:2]).all()
+
+
+def test_discriminations_alone_are_those_of_the_fit_bit_for_bit(simulate) -> None:  # type: ignore[no-untyped-def]
+    values, settings = simulate("2pl", 20, 12, 4).responses, Settings.of("2pl", priors=True)
+    values[:, 3], values[2, 5] = 1, np.nan
+    alone = discriminations(values, settings)
+    assert np.isnan(alone).tolist() == [place == 3 for place in range(12)]
+    assert np.delete(alone, 3).tolist() == np.delete(fit(values, settings).a, 3).tolist()
+
+
+def test_duplicates_of_an_examinee_have_the_same_ability(simulate) -> None:  # type: ignore[no-untyped-def]
+    values = simulate("2pl", 15, 20, 9).responses
+    found = fit(np.concatenate([values, values[:1]]), Settings.of("2pl", priors=True))
+    assert found.theta[-1] == pytest.approx(found.theta[0], abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ([[1, 0]], "1 examinee: at least two"),
+        ([[1], [0]], "1 item: at least two"),
+        ([[1, 0], [1, 0]], "responded alike"),
+        ([[1, 2], [0, 1]], "a response is 2"),
+        ([[1, math.inf], [0, 1]], "a response is inf"),
+        ([[1, math.nan], [0, math.nan]], "without any response"),
+        ([[math.nan, math.nan], [0, 1]], "without any response"),
+        ([1, 0], "examinees x items"),
+    ],
+)
+def test_a_matrix_to_which_nothing_can_be_fitted_is_refused_with_the_reason(
+    values: list, reason: str
+) -> None:  # type: ignore[type-arg]
+    with pytest.raises(ValueError, match=reason):
+        fit(values)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"model": "4pl"}, "unknown model"),
+        ({"bounds": {"b": (1.0, 0.0)}}, "no finite range"),
+        ({"bounds": {"b": (0.0, math.nan)}}, "no finite range"),
+        ({"bounds": {"d": (1.0, 0.0)}}, "unknown parameter"),
+        ({"bounds": {"c": (0.0, 1.0)}}, "not within 0 and below 1"),
+        ({"model": "2pl", "start": {"c": 0.2}}, "fits no c"),
+        ({"model": "1pl", "bounds": {"a": (0.5, 2.0)}}, "fits no a"),
+        ({"priors": {"a": (0.0, 0.0)}}, "the second at least 1e-06"),
+        ({"priors": {"theta": (0.0, 1e-200)}}, "the second at least 1e-06"),
+        ({"priors": {"a": (0.0, 1.0)}, "bounds": {"a": (-1.0, 1.0)}}, "bounds of a above 0"),
+        ({"start": {"b": math.nan}}, "no finite number"),
+        ({"max_iterations": 0}, "at least 1"),
+    ],
+)
+def test_impossible_settings_are_refused(arguments: dict, reason: str) -> None:  # type: ignore[type-arg]
+    with pytest.raises(ValueError, match=reason):
+        Settings.of(**arguments)
+
+
+def test_too_few_iterations_are_said(simulate) -> None:  # type: ignore[no-untyped-def]
+    found = fit(simulate("3pl", 20, 15, 3).responses, Settings.of("3pl", max_iterations=2))
+    assert not found.converged
+    assert any("not converged" in note for note in found.notes)
+
+
+def test_the_baseline_is_each_examinees_mean(simulate) -> None:  # type: ignore[no-untyped-def]
+    values = simulate("3pl", 12, 9, 2).responses
+    values[0, 0] = np.nan
+    found = fit(values)
+    p = probability(found.theta, found.a, found.b, found.c)
+    squares, plain = [], []
+    for j, row in enumerate(values):
+        mean = np.nanmean(row)
+        for i, response in enumerate(row):
+            if not math.isnan(response):
+                squares.append((response - p[j, i]) ** 2)
+                plain.append((response - mean) ** 2)
+    assert found.errors.model == pytest.approx(math.sqrt(np.mean(squares)))
+    assert found.errors.baseline == pytest.approx(math.sqrt(np.mean(plain)))
+
+
+def test_infit_and_outfit_are_those_of_a_loop(simulate) -> None:  # type: ignore[no-untyped-def]
+    values = simulate("2pl", 12, 9, 2).responses
+    values[3, 4] = np.nan
+    found = fit(values, Settings.of("2pl", priors=True))
+    for i in range(9):
+        squares, variances, ratios = 0.0, 0.0, []
+        for j in range(12):
+            if not math.isnan(values[j, i]):
+                p = 1 / (1 + math.exp(-found.a[i] * (found.theta[j] - found.b[i])))
+                squares += (values[j, i] - p) ** 2
+                variances += p * (1 - p)
+                ratios.append((values[j, i] - p) ** 2 / (p * (1 - p)))
+        assert found.infit[i] == pytest.approx(squares / variances)
+        assert found.outfit[i] == pytest.approx(sum(ratios) / len(ratios))

@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trecexam.extensions.exams.irt import Settings, exam_information, fit, improve, item_information
+from trecexam.extensions.exams.irt.exam import likest, rest_correlations
+from trecexam.extensions.exams.irt.improvement import least_discriminating, n_dropped
+
+
+@pytest.mark.parametrize(("c", "compat"), [(0.25, False), (0.0, False), (0.0, True)])
+def test_information_is_the_expected_curvature_of_the_log_likelihood(c: float, compat: bool) -> None:
+    theta, a, b, h = np.array([-2.0, 0.3, 4.0]), 1.3, 0.4, 1e-6
+    p = [c + (1 - c) / (1 + np.exp(-a * (theta + step - b))) for step in (-h, 0, h)]
+    slope = (p[2] - p[0]) / (2 * h)
+    expected = slope**2 / (p[1] * (1 - p[1]))
+    assert item_information(theta, a, b, c, compat=compat)[:, 0] == pytest.approx(expected, rel=1e-6)
+
+
+def test_information_is_the_issues_formula_and_compat_the_released_one() -> None:
+    theta, a, b, c = 0.7, np.array([0.8, 1.4]), np.array([0.2, 0.9]), np.array([0.2, 0.35])
+    p = c + (1 - c) / (1 + np.exp(-a * (theta - b)))
+    q = 1 - p
+    assert item_information([theta], a, b, c)[0] == pytest.approx(a**2 * q / p * ((p - c) / (1 - c)) ** 2)
+    assert item_information([theta], a, b, c, compat=True)[0] == pytest.approx(a**2 * p * q)
+    assert exam_information([theta], a, b, c)[0] == pytest.approx(item_information([theta], a, b, c).sum())
+
+
+def test_information_has_no_nan_at_abilities_far_away() -> None:
+    for c in (0.0, 0.2):
+        found = item_information([-1e4, 1e4], [1.0, 4.0], [0.0, 1.0], [c, 0.0])
+        assert np.isfinite(found).all()
+        assert found == pytest.approx(0)
+
+
+@pytest.mark.parametrize(
+    ("n", "drop", "expected"), [(210, 0.1, 21), (30, 0.1, 3), (25, 0.1, 3), (4, 0.1, 1), (99, 0.5, 50)]
+)
+def test_a_true_tenth_is_dropped(n: int, drop: float, expected: int) -> None:
+    assert n_dropped(n, drop) == expected
+
+
+@given(st.integers(2, 5000), st.floats(0.001, 0.999))
+def test_the_share_that_is_dropped_is_off_by_half_an_item_at_most(n: int, drop: float) -> None:
+    assert n_dropped(n, drop) == 1 or abs(n_dropped(n, drop) - n * drop) <= 0.5 + 1e-6
+
+
+def test_each_step_is_a_fit_of_its_own_to_what_is_left(simulate) -> None:  # type: ignore[no-untyped-def]
+    values = simulate("2pl", 40, 30, 1).responses
+    values[:, 4] = 1
+    settings = Settings.of("2pl", priors=True)
+    found = improve(values, settings, steps=3, drop=0.1)
+    assert [len(step.items) for step in found.steps] == [30, 27, 24, 22]
+    assert 4 in found.steps[1].dropped
+    for before, step in zip(found.steps, found.steps[1:], strict=False):
+        assert set(before.items) == set(step.items) | set(step.dropped)
+        again = fit(values[:, step.items], settings)
+        assert step.fit.a == pytest.approx(again.a)
+        left = [before.fit.a[list(before.items).index(i)] for i in step.items]
+        gone = [before.fit.a[list(before.items).index(i)] for i in step.dropped if i != 4]
+        assert max(gone) <= min(left) + 1e-9
+
+
+def test_items_at_the_same_bound_go_by_their_information(simulate) -> None:  # type: ignore[no-untyped-def]
+    values = simulate("3pl", 20, 30, 2).responses
+    found = fit(values)
+    same = np.zeros(30, bool)
+    order = least_discriminating(found, same)
+    told = item_information(found.theta, found.a, found.b, found.c).mean(axis=0)
+    lowest = [n for n in order if np.isclose(found.a[n], 0.5)]
+    assert len(lowest) > 2
+    assert list(order[: len(lowest)]) == lowest
+    assert (np.diff(told[lowest]) >= 0).all()
+
+
+def test_improvement_stops_by_its_rules(simulate) -> None:  # type: ignore[no-untyped-def]
+    values = simulate("2pl", 30, 12, 3).responses
+    settings = Settings.of("2pl", priors=True)
+    few = improve(values, settings, steps=50, drop=0.3, min_items=6)
+    assert len(few.steps[-1].items) >= 6
+    assert few.stopped == "fewer than 6 items would be left"
+    lazy = improve(values, settings, steps=50, min_gain=10.0)
+    assert len(lazy.steps) == 2
+    assert "less than 1000.00%" in lazy.stopped
+    for arguments in ({"steps": 0}, {"drop": 0.0}, {"drop": 1.0}, {"min_items": 1}):
+        with pytest.raises(ValueError, match="at least one step"):
+            improve(values, settings, **arguments)
+    with pytest.raises(ValueError, match="min_gain nan"):
+        improve(values, settings, min_gain=float("nan"))
+
+
+def test_improvement_stops_where_what_is_left_tells_nobody_apart() -> None:
+    values = np.array([[1, 0, 1.0], [0, 1, 1.0], [1, 1, 1.0], [0, 0, 1.0]])
+    found = improve(values, Settings.of("2pl", priors=True), steps=9, drop=0.4)
+    assert found.stopped
+
+
+def test_rest_correlations_are_those_of_a_loop(simulate) -> None:  # type: ignore[no-untyped-def]
+    values = simulate("2pl", 25, 8, 4).responses
+    values[0, 0] = values[5, 3] = np.nan
+    values[:, 7] = 1
+    found = rest_correlations(values)
+    for i in range(7):
+        rows = [j for j in range(25) if not np.isnan(values[j, i])]
+        rest = [np.nanmean(np.delete(values[j], i)) for j in rows]
+        assert found[i] == pytest.approx(np.corrcoef(values[rows, i], rest)[0, 1])
+    assert np.isnan(found[7])
+
+
+def test_the_likest_item_is_that_of_a_loop(simulate) -> None:  # type: ignore[no-untyped-def]
+    values = simulate("2pl", 60, 9, 5).responses
+    values[:, 1] = values[:, 0]
+    values[2, 3] = np.nan
+    places, phis = likest(values)
+    assert (places[0], phis[0]) == (1, pytest.approx(1))
+    for i in range(9):
+        best = {}
+        for k in range(9):
+            both = ~np.isnan(values[:, i]) & ~np.isnan(values[:, k])
+            if k != i:
+                best[k] = np.corrcoef(values[both, i], values[both, k])[0, 1]
+        assert phis[i] == pytest.approx(max(best.values()))
+
+
+def test_one_odd_examinee_makes_no_items_redundant() -> None:
+    values = np.ones((20, 4))
+    values[0] = 0
+    assert likest(values)[0].tolist() == [-1] * 4
+
+
+def test_rounding_at_a_bound_decides_nothing() -> None:
+    values = np.array([[1, 0, 1.0], [0, 1, 1.0], [1, 1, 0.0], [0, 0, 1.0]])
+    found = fit(values, Settings.of("2pl", priors=True))
+    a, b = np.array([0.1 + 1e-13, 0.1, 0.1]), np.array([9.0, 0.0, 3.0])
+    bound = replace(found, a=a, b=b, c=np.zeros(3), theta=np.zeros(4))
+    assert least_discriminating(bound, np.zeros(3, bool)).tolist() == [0, 2, 1]

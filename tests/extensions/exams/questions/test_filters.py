@@ -1,0 +1,294 @@
+"""Which questions are left out: each filter by itself, at its threshold, against plain recomputation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from exams import CHOICES, PASSAGE, question
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from outside import outside
+
+pytest.importorskip("rapidfuzz")
+
+from converters.exam import ExamQuestion
+from trecexam.config import ExamSection
+from trecexam.errors import TrecexamError
+from trecexam.extensions.exams.questions import filters, similarity
+from trecexam.extensions.exams.questions.filters import apply, chosen_threshold, read_patterns
+from trecexam.extensions.exams.questions.statistics import (
+    QuestionKind,
+    description,
+    filter_counts,
+    fixed_answer,
+    longest_answer,
+)
+
+ALL = ExamSection.model_validate({})
+#: Five words to make texts of that often share some.
+WORDS = st.lists(st.sampled_from(["heat", "pump", "Air", "cold", "house."]), max_size=7).map(" ".join)
+
+
+def only(name: str, **more: object) -> ExamSection:
+    return ExamSection.model_validate({"without": [n for n in filters.FILTERS if n != name], **more})
+
+
+def gone(questions: Sequence[ExamQuestion], section: ExamSection = ALL) -> list[list[str]]:
+    found = apply(questions, section)
+    return [list(found.reasons(place)) for place in range(len(questions))]
+
+
+def bag_jaccard(one: list[str], two: list[str]) -> float:
+    every = set(one) | set(two)
+    shared = sum(min(one.count(word), two.count(word)) for word in every)
+    union = sum(max(one.count(word), two.count(word)) for word in every)
+    return shared / union if union else 0.0
+
+
+def tokens(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def test_a_good_question_stays() -> None:
+    assert gone([question()]) == [[]]
+
+
+@pytest.mark.parametrize(
+    "stem",
+    [
+        "According to the documentation, what does a heat pump need to run?",
+        "What is the main result that the authors of this work present here?",
+        'What is a pump\'s duty, as discussed in "Pumps and Their Ways" at length?',
+        "What is a pump\u2019s duty, as one reads of the \u201cHandbook of Pumps\u201d by Ada?",
+        "As described in section three, how is the outer coil defrosted in winter?",
+        "Which of these is the reason that is mentioned above for the loud noise?",
+        "What does this passage say on how the outer coil is defrosted in winter?",
+        "Based on the text, how long does it take to defrost the outer coil at all?",
+        "In this PAPER, which of the coils is the one that is defrosted in winter?",
+    ],
+)
+def test_a_stem_that_leans_on_its_text_goes(stem: str) -> None:
+    assert gone([question(stem=stem)]) == [["self-contained"]]
+
+
+@pytest.mark.parametrize(
+    "stem",
+    [
+        "Which of the following is the part of a heat pump that needs electric power?",
+        "Which abstract class does the document object model of a browser define first?",
+        "What context does an electrician need before opening the section of a pump?",
+        "Which newspapers reported that researchers had paperless offices that year?",
+    ],
+)
+def test_a_stem_that_stands_alone_stays(stem: str) -> None:
+    assert gone([question(stem=stem)]) == [[]]
+
+
+def test_the_published_patterns_are_among_ours() -> None:
+    published = read_patterns(outside("prompts/self-contained.txt"))
+    assert read_patterns(filters._PATTERNS)[: len(published)] == published
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("# none\n", "no pattern"), ("a\n(b\n", "no regular expression"), (None, "cannot be read")],
+)
+def test_patterns_that_cannot_be_used_are_named(tmp_path: Path, text: str | None, reason: str) -> None:
+    path = tmp_path / "patterns.txt"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(TrecexamError, match=reason):
+        read_patterns(path)
+
+
+def test_lengths_are_allowed_up_to_and_with_their_bounds() -> None:
+    section = only("length", min_question=10, max_question=12, min_choice=2, max_choice=4)
+    sizes = [(9, 3), (10, 3), (12, 3), (13, 3), (11, 1), (11, 2), (11, 4), (11, 5)]
+    made = [
+        question(n, "q" * stem, ["abc", "abd", "abe", "c" * size]) for n, (stem, size) in enumerate(sizes)
+    ]
+    assert [bool(each) for each in gone(made, section)] == [
+        True,
+        False,
+        False,
+        True,
+        True,
+        False,
+        False,
+        True,
+    ]
+
+
+@given(st.lists(WORDS, min_size=4, max_size=4), WORDS, st.integers(0, 3))
+def test_similarities_to_the_passage_are_those_of_a_plain_search(
+    choices: list[str], passage: str, correct: int
+) -> None:
+    n = max(1, sum(len(tokens(choice)) for choice in choices) // 4)
+    told = tokens(passage)
+    windows = [told[start : start + n] for start in range(len(told) - n + 1)] or [told]
+    wanted = [max(bag_jaccard(tokens(choice), window) for window in windows) for choice in choices]
+    assert similarity.in_passage(choices, passage) == pytest.approx(wanted)
+    made = question(choices=choices, correct=correct, documentation=passage)
+    most = max(value for place, value in enumerate(wanted) if place != correct)
+    assert similarity.extra_jaccard(made) == pytest.approx(most - wanted[correct])
+
+
+def test_a_wrong_candidate_may_be_closer_to_the_passage_by_the_threshold_and_no_more() -> None:
+    # n is 2; "cold air" stands in the passage, of "warm river" one word of two does, with another beside it.
+    made = question(choices=["warm river", "cold air", "xx yy", "zz ww"])
+    assert similarity.extra_jaccard(made) == pytest.approx(1 - 1 / 3)
+    name = "extra-candidate-jaccard"
+    assert gone([made], only(name, extra_candidate_jaccard=2 / 3)) == [[]]
+    assert gone([made], only(name, extra_candidate_jaccard=0.66)) == [[name]]
+
+
+def test_candidates_that_say_the_same_go_whichever_is_right() -> None:
+    name = "intra-candidate-jaccard"
+    made = [question(correct=c, choices=["One is it", "is it one?", "two", "three"]) for c in range(4)]
+    assert gone(made, only(name)) == [[name]] * 4
+    # By ten percent and by twenty are honest candidates; blanks, and marks alone, are not.
+    fair = question(choices=["It rises by 10 percent", "It rises by 20 percent", "It falls", "It stays"])
+    assert gone([fair], only(name)) == [[]]
+    assert gone([question(choices=["?", "?", "a", "b"])], only(name)) == [[name]]
+    assert gone([question(choices=["+", "-", "*", "/"])], only(name)) == [[]]
+
+
+def test_near_duplicates_go_and_the_first_good_one_stays() -> None:
+    stems = [
+        "What does a heat pump take from the air outside?",
+        "What does a heat pump take from the air, outside",
+        "What does the heat pump take from the air outside?",
+        "How is frost on the coil of a pump melted in winter?",
+    ]
+    made = [question(n, stem) for n, stem in enumerate(stems)]
+    assert gone(made, only("duplicates")) == [[], ["duplicates"], ["duplicates"], []]
+    # The first one is too short for other reasons, so that the second one stays.
+    section = ExamSection.model_validate(
+        {"min_question": 1, "without": ["length", "extra-candidate-jaccard"], "patterns": None}
+    )
+    made[0] = question(0, stems[0], ["same", "same", *CHOICES[2:]])
+    found = apply(made, section)
+    assert [each.question_id for each in found.kept] == ["x1", "x3"]
+
+
+def test_stems_with_other_numbers_in_them_are_no_duplicates() -> None:
+    stems = [
+        "How much heat does the pump give at 3 bar?",
+        "How much heat does the pump give at 34 bar?",
+        "How much heat does the pump give, at 3 bar?",
+        "How much heat does the pump give at any bar?",
+    ]
+    made = [question(n, stem) for n, stem in enumerate(stems)]
+    assert gone(made, only("duplicates", duplicates=0.8)) == [[], [], ["duplicates"], []]
+
+
+def test_duplicates_are_found_across_blocks_as_by_comparing_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rapidfuzz import fuzz
+
+    generator = np.random.default_rng(4)
+    stems = [" ".join(generator.choice(["heat", "pump", "air", "cold"], 4)) for _ in range(60)]
+    kept: list[str] = []
+    for stem in stems:
+        if all(fuzz.ratio(stem, other) < 85 for other in kept):
+            kept.append(stem)
+    monkeypatch.setattr(filters, "_BLOCK", 7)
+    made = [question(number, stem) for number, stem in enumerate(stems)]
+    assert [each.question for each in apply(made, only("duplicates", duplicates=0.85)).kept] == kept
+    assert 1 < len(kept) < 60
+
+
+@given(st.lists(st.sampled_from([0.0, 0.1, 0.2, 0.5, 0.9]), min_size=1), st.floats(0, 0.99))
+def test_a_share_takes_out_as_many_as_ties_allow(values: list[float], share: float) -> None:
+    threshold = chosen_threshold(values, share)
+    above = sum(value > threshold for value in values)
+    assert above <= share * len(values) + 1e-9
+    lower = [value for value in values if value < threshold]
+    # One step lower it would take out too many.
+    assert sum(value >= threshold for value in values) > share * len(values) - 1e-9 or not lower
+
+
+def test_a_share_stands_in_place_of_the_threshold_and_is_told() -> None:
+    made = [question(n, choices=["a b c d", "e f g h", "i j k l", "a b c d " + "x " * n]) for n in range(10)]
+    name = "intra-candidate-jaccard"
+    assert "self-contained" not in apply(made, only(name)).results
+    found = apply(made, only(name, shares={name: 0.3}))
+    assert [bool(found.reasons(place)) for place in range(10)] == [True] * 3 + [False] * 7
+    assert filter_counts(found)[name] == {"dropped": 3, "alone": 3, "threshold": 4 / 7, "share": 0.3}
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.25, 0.6])
+def test_a_share_of_duplicates_is_as_many_as_ties_allow(share: float) -> None:
+    from rapidfuzz import fuzz
+
+    generator = np.random.default_rng(4)
+    stems = [" ".join(generator.choice(["heat", "pump", "air", "cold", "frost"], 5)) for _ in range(40)]
+    closest = [
+        max((fuzz.ratio(stem, other) for other in stems[:n]), default=0) for n, stem in enumerate(stems)
+    ]
+    made = [question(number, stem) for number, stem in enumerate(stems)]
+    result = apply(made, only("duplicates", shares={"duplicates": share})).results["duplicates"]
+    assert result.share == share
+    assert (result.threshold is None) == (share == 0)
+    least = 100 * (result.threshold or 2) - 1e-9
+    above = [place for place, like in enumerate(closest) if like >= least]
+    # Of those, the ones that are like a question that stays.
+    assert set(result.reasons) <= set(above)
+    assert len(above) <= share * 40
+    # One step lower it would take out too many.
+    following = max(like for like in closest if like < least)
+    assert sum(like >= following for like in closest) > share * 40
+    assert bool(result.reasons) == (share > 0)
+
+
+def test_embeddings_compare_candidates_with_the_passage_and_with_one_another() -> None:
+    angles = {"p": 0.0, "near": 0.1, "far": 1.2, "right": 0.5, "other": 2.0}
+
+    def embed(texts: Sequence[str]) -> np.ndarray:
+        return np.array([(np.cos(angles[text]), np.sin(angles[text])) for text in texts], np.float32)
+
+    made = question(choices=["near", "far", "right", "other"], correct=2, documentation="p")
+    outside, inside = similarity.by_embedding([made], embed)
+    assert outside == pytest.approx([np.cos(0.1) - np.cos(0.5)], abs=1e-6)
+    assert inside == pytest.approx([np.cos(0.4)], abs=1e-6)
+    section = ExamSection.model_validate(
+        {"extra_candidate_embedding": 0.1, "intra_candidate_embedding": 0.9, "without": ["length"]}
+    )
+    found = list(apply([made], section, embed).reasons(0))
+    assert found == ["extra-candidate-embedding", "intra-candidate-embedding"]
+
+
+def test_baselines_are_what_one_gets_right_without_reading() -> None:
+    made = [
+        question(0, choices=["a", "bb", "c", "d"], correct=1),
+        question(1, choices=["aa", "bb", "c", "d"], correct=1),
+        question(2, choices=["a", "bb", "c", "dddd"], correct=0),
+        question(3, choices=["a", "bb", "c", "d"], correct=3),
+    ]
+    assert fixed_answer(made) == ("B", 0.5)
+    assert longest_answer(made) == pytest.approx((1 + 0.5) / 4)
+
+
+def test_lengths_and_levels_are_of_the_mean_question() -> None:
+    made = [question(0, "abc", ["a", "bb", "c", "dddd"], 3, "12345"), question(1, "a", ["a"] * 4, 0, "123")]
+    found = description(made, [QuestionKind((), "what"), QuestionKind(("Applying", "Creating"), "how")])
+    assert found["mean_length"] == {"question": 2, "choice": 1.5, "correct": 2.5, "documentation": 4}
+    assert {level: n for level, n in found["bloom"].items() if n} == {"Applying": 1, "Creating": 1, "none": 1}
+    assert {name: n for name, n in found["question_types"].items() if n} == {"what": 1, "how": 1}
+
+
+def test_an_exam_of_nothing_has_no_baselines() -> None:
+    assert description([], []) == {"questions": 0}
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(WORDS, st.lists(WORDS, min_size=4, max_size=4)), min_size=1, max_size=8))
+def test_each_filter_finds_the_same_alone_as_among_the_others(rows: list[tuple[str, list[str]]]) -> None:
+    made = [question(n, stem, choices, documentation=PASSAGE) for n, (stem, choices) in enumerate(rows)]
+    found = apply(made, ALL)
+    for name in found.results:
+        if name != "duplicates":
+            assert apply(made, only(name)).results[name] == found.results[name]

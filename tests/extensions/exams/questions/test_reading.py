@@ -1,0 +1,204 @@
+"""Reading a multiple-choice question, in all the forms in which models write it."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+
+import pytest
+from exams import CHOICES, STEM
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from trecexam.extensions.exams.questions.reading import Read, read_question, shuffled
+from trecexam.graders.writing.reading import Unread
+
+RIGHT = Read(STEM, CHOICES, 1)
+BODY = f"{STEM}\nA) {CHOICES[0]}\nB) {CHOICES[1]}\nC) {CHOICES[2]}\nD) {CHOICES[3]}\n"
+
+MARKS = (
+    "{})",
+    "{}.",
+    "({})",
+    "[{}]",
+    "{}:",
+    "**{})**",
+    "**{}.**",
+    "- {})",
+    "* {}.",
+    "Option {}:",
+    "**Candidate {}.**",
+)
+ANSWERS = (
+    "Answer: {}",
+    "answer: {}.",
+    "Correct Answer: {}",
+    "**Correct Answer:** {}",
+    "**Correct Answer: {}**",
+    "*Answer:* ({})",
+    "Answer:\n\n{}",
+    "The correct answer is {}.",
+    "The correct answer is: **{})** as it says so.",
+    "The correct answer is option {}, because it says so.",
+    "Answer key: {})",
+    "### Answer\n\nThe right choice is {} because of that.",
+)
+
+
+@pytest.mark.parametrize("mark", MARKS)
+@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize("letters", ["ABCD", "abcd", "1234"])
+def test_the_usual_forms_are_read(mark: str, answer: str, letters: str) -> None:
+    lines = [f"{mark.format(letter)} {text}" for letter, text in zip(letters, CHOICES, strict=True)]
+    told = "\n".join(
+        ["Question: " + STEM, *lines, "", answer.format(letters[1]), "", "Explanation: as told."]
+    )
+    assert read_question(told) == RIGHT
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        # The published syntax, to the letter.
+        f"Question: {STEM}\nA){CHOICES[0]}\nB){CHOICES[1]}\nC){CHOICES[2]}\nD){CHOICES[3]} Correct Answer: B",
+        f"### Human: Question: {{question}}\n### Assistant: Question: {BODY}Correct Answer: B",
+        f"<think>A) or B)? Answer: C</think>{BODY}Answer: B",
+        f"{BODY}Correct Answer: {{B}}",
+        f"Sure! Here is a difficult question:\n\n{BODY}Answer: B",
+        f"Here's a question:\n{BODY}Answer: B",
+        f"## Multiple choice question 1\n\n{BODY}\n**Answer:** B) {CHOICES[1]}",
+        f"1. {BODY}Answer: B",
+        f"Q1: {BODY}Answer: B",
+        f"```\n{BODY}Answer: B\n```",
+        f"{BODY}Answer: {CHOICES[1]}.",
+        f"{BODY}B is correct, since water is wet.",
+        f"{BODY}B) is the correct answer. A is not correct.",
+        f"{BODY}Answer: B\n\nQuestion 2: {BODY}Answer: D",
+        f"{BODY}Answer: B\n\nExplanation: A) is wrong. B) is right. The answer is not C.",
+        BODY.replace(CHOICES[1], CHOICES[1] + " (correct)"),
+        BODY.replace(CHOICES[1], CHOICES[1] + " \u2713"),
+        BODY.replace("\n", "\r\n") + "Answer: B",
+        BODY.replace("\n", "\n\n") + "Answer: B",
+        BODY.replace("\n", " ") + "Answer: B",
+        BODY.replace(STEM, f"{STEM}\n\nCandidates:") + "Answer: B",
+        BODY.replace(CHOICES[0], "\n   Heat that is\n   in the air") + "Answer: B",
+        BODY.replace("\nB)", "\nExplanation: no.\nB)") + "Answer: B",
+        f"{STEM} (A) {CHOICES[0]} (B) {CHOICES[1]} (C) {CHOICES[2]} (D) {CHOICES[3]}. Answer: (B)",
+        f"{BODY}Answer: B\n1. one\n2. two\n3. three\n4. four",
+    ],
+)
+def test_other_forms_are_read_as_well(told: str) -> None:
+    found = read_question(told)
+    assert isinstance(found, Read), found
+    assert found._replace(choices=tuple(choice.rstrip(".") for choice in found.choices)) == RIGHT
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        ("", "empty answer"),
+        ("<think>A) B) C) D)", "empty answer"),
+        ("I cannot do that.", "no four candidates"),
+        (f"{STEM}\nA) a1\nB) b1\nC) c1\nAnswer: B", "no four candidates"),
+        (f"{BODY}E) None of them\nAnswer: B", "more than four candidates"),
+        (BODY.replace(STEM, "Question:") + "Answer: B", "no question"),
+        (BODY.replace(STEM, STEM[:-1] + ".") + "Answer: B", "question without a question mark at its end"),
+        (BODY.replace(STEM, "What is a heat pump?") + "Answer: B", "question too short"),
+        (BODY.replace(CHOICES[3], "") + "Answer: B", "a candidate without text"),
+        (BODY.replace(CHOICES[0], "...") + "Answer: B", "a candidate without text"),
+        (BODY.replace(CHOICES[0], "{candidate A}") + "Answer: B", "a candidate without text"),
+        (BODY, "no answer letter"),
+        (f"{BODY}answer: because of the air", "no answer letter"),
+        (f"{BODY}Answer: A pump that is warm", "no answer letter"),
+        (f"{BODY}Answer: a matter of taste", "no answer letter"),
+        (f"{BODY}Answer: 2 pumps", "no answer letter"),
+        (f"{BODY}Answer: 2.5", "no answer letter"),
+        (f"{BODY}Answer: E", "no answer letter"),
+        (f"{BODY}Answer: Both", "no answer letter"),
+        (f"{BODY}Answer: C++ is", "no answer letter"),
+        (f"{BODY}The answer is not B.", "no answer letter"),
+        (f"{BODY}Answer: B and C", "more than one right answer"),
+        (f"{BODY}Answer: A, B", "more than one right answer"),
+        (f"{BODY}Answer: B\nThe correct answer is C.", "more than one right answer"),
+        (f"{BODY}Answer: B) {CHOICES[2]}", "more than one right answer"),
+    ],
+)
+def test_what_is_no_question_is_told_by_its_reason(told: str, reason: str) -> None:
+    assert read_question(told) == Unread(reason)
+
+
+def test_an_article_at_the_head_of_the_right_candidates_text_is_no_letter() -> None:
+    told = f"{STEM}\nA) The sun\nB) A heat pump\nC) Two pumps\nD) None\nCorrect Answer: A heat pump"
+    assert read_question(told) == Read(STEM, ("The sun", "A heat pump", "Two pumps", "None"), 1)
+    told = told.replace("Answer: A heat pump", "Answer: A The sun")
+    assert read_question(told)[2] == 0
+
+
+def test_code_in_candidates_stays_as_it_is() -> None:
+    codes = ("**kwargs and *args", "__init__ of a class", "the glob *.txt", "2**8 and 2**9")
+    told = "\n".join([STEM, *(f"{x}) {code}" for x, code in zip("ABCD", codes, strict=True)), "Answer: D"])
+    assert read_question(told) == Read(STEM, codes, 3)
+
+
+def test_the_shortest_stem_is_a_setting() -> None:
+    told = BODY.replace(STEM, "x" * 49 + "?") + "Answer: B"
+    assert isinstance(read_question(told), Read)
+    assert isinstance(read_question(told, min_question=51), Unread)
+    assert isinstance(read_question(BODY.replace(STEM, "Why?") + "Answer: B", min_question=4), Read)
+
+
+TEXT = st.lists(
+    st.text("abcdefghij ,-\u00e9", min_size=3, max_size=20).filter(lambda text: re.search(r"\w\w", text)),
+    min_size=4,
+    max_size=4,
+)
+
+
+@given(TEXT, st.integers(0, 3), st.sampled_from(["{})", "({})", "**{}.**"]), st.sampled_from(ANSWERS[:8]))
+def test_what_is_written_is_what_is_read(texts: list[str], correct: int, mark: str, answer: str) -> None:
+    choices = tuple(" ".join(f"x{text}y".split()) for text in texts)
+    lines = [f"{mark.format(x)} {choice}" for x, choice in zip("ABCD", choices, strict=True)]
+    told = "\n".join([STEM, *lines, answer.format("ABCD"[correct])])
+    assert read_question(told) == Read(STEM, choices, correct)
+
+
+@settings(max_examples=300)
+@given(st.text("ABCDabcd1234)(.: \n*?Answer is correct", max_size=300))
+@example("A)\nB)\nC)\nD)")
+@example("Question: ?\nA) a\nB) b\nC) c\nD) d\nAnswer: A")
+def test_any_text_gives_a_whole_question_or_a_reason(text: str) -> None:
+    found = read_question(text, min_question=1)
+    if isinstance(found, Unread):
+        assert found.reason
+    else:
+        assert found.question.rstrip("\"')\u201d").endswith("?")
+        assert len(found.choices) == 4
+        assert all(re.search(r"\w", choice) for choice in found.choices)
+        assert found.correct in range(4)
+
+
+@pytest.mark.parametrize(
+    "piece", ["A)", "\n", " ", "**", "*a", "Answer: ", "Question ", "(", "A is ", "1.\n", "\n "]
+)
+def test_reading_takes_no_long_time_whatever_is_repeated(piece: str) -> None:
+    text = BODY + piece * (20_000 // len(piece))
+    start = time.process_time()
+    read_question(text)
+    read_question(piece * (20_000 // len(piece)) + BODY)
+    assert time.process_time() - start < 2
+
+
+@given(st.integers(0, 3), st.integers(0, 99), st.text(max_size=5))
+def test_shuffling_keeps_the_right_candidate_and_tells_the_order(correct: int, seed: int, key: str) -> None:
+    read = Read(STEM, CHOICES, correct)
+    found, order = shuffled(read, seed, key)
+    assert found.choices[found.correct] == CHOICES[correct]
+    assert found.choices == tuple(CHOICES[place] for place in order)
+    assert shuffled(read, seed, key) == (found, order)
+
+
+def test_all_orders_come_about_equally_often() -> None:
+    counts = Counter(shuffled(RIGHT, 0, str(number))[1] for number in range(4_800))
+    assert len(counts) == 24
+    assert max(abs(count - 200) for count in counts.values()) < 60

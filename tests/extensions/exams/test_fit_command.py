@@ -1,0 +1,473 @@
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+import shutil
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from support import RECORDED, HashGrader, make_small_track, write_run
+
+import trecexam
+from trecexam.api import Track
+from trecexam.cli.main import run
+from trecexam.extensions.exams import fitting
+from trecexam.extensions.exams.irt import Settings, probability
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+@pytest.fixture
+def matrix(tmp_path: Path) -> Path:
+    """15 examinees by 12 questions; one question that all got right, two responses missing."""
+    rng = np.random.default_rng(4)
+    theta = np.array([(n % 3) * 0.8 - 0.8 + (n // 3 % 2) * 0.5 for n in range(15)])
+    chance = probability(
+        theta, rng.uniform(0.5, 1.5, 12), rng.uniform(0.01, 1, 12), rng.uniform(0.2, 0.4, 12)
+    )
+    values = (rng.random(chance.shape) < chance).astype(int).astype(str)
+    values[:, 3] = "1"
+    values[2, 5] = values[4, 0] = ""
+    lines = ["examinee\t" + "\t".join(f"q{i}" for i in range(12))]
+    lines += [f"s{j}\t" + "\t".join(row) for j, row in enumerate(values)]
+    (tmp_path / "matrix.tsv").write_text("\n".join(lines) + "\n")
+    made_of = [f"s{j}\tllm{j % 3}\t{['bm25', 'dense'][j // 3 % 2]}\ten" for j in range(15)]
+    (tmp_path / "components.tsv").write_text("\n".join(["examinee\tllm\tretriever\tlang", *made_of]) + "\n")
+    groups = [f"q{i}\t{'remembering' if i % 2 else 'applying|remembering'}" for i in range(12)]
+    (tmp_path / "groups.tsv").write_text("\n".join(["item\tbloom level", *groups]) + "\n")
+    return tmp_path / "matrix.tsv"
+
+
+@pytest.mark.plots
+def test_fit_writes_the_files_and_columns_that_others_rely_on(
+    matrix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "fitted"
+    components, groups = tmp_path / "components.tsv", tmp_path / "groups.tsv"
+    assert (
+        run(
+            [
+                "exam",
+                "fit",
+                str(matrix),
+                "-o",
+                str(out),
+                "--components",
+                str(components),
+                "--groups",
+                str(groups),
+            ]
+        )
+        == 0
+    )
+    shown = capsys.readouterr()
+    items = table(out / "items.tsv")
+    assert list(items[0]) == ["item", "a", "b", "c", "se_a", "se_b", "se_c", "infit", "outfit", "n"]
+    assert [row["item"] for row in items] == [f"q{i}" for i in range(12)]
+    assert items[5]["n"] == "14"
+    assert list(table(out / "examinees.tsv")[0]) == ["examinee", "theta", "se", "accuracy"]
+    assert [row["examinee"] for row in table(out / "examinees.tsv")] == [f"s{j}" for j in range(15)]
+    levels = table(out / "components.tsv")
+    assert list(levels[0]) == ["component", "level", "theta", "se"]
+    assert [(row["component"], row["level"]) for row in levels] == [
+        ("llm", "llm0"), ("llm", "llm1"), ("llm", "llm2"), ("retriever", "bm25"), ("retriever", "dense"),
+    ]  # fmt: skip
+    curves = table(out / "information.tsv")
+    assert list(curves[0])[:3] == ["theta", "test", "test.compat"]
+    assert "bloom level:remembering" in curves[0]
+    assert (curves[0]["theta"], curves[-1]["theta"]) == ("-4.000000", "4.000000")
+    a, b, c = (np.array([float(row[name]) for row in items]) for name in "abc")
+    for row in curves[::40]:
+        p = c + (1 - c) / (1 + np.exp(-a * (float(row["theta"]) - b)))
+        exact, compat = a**2 * (1 - p) / p * ((p - c) / (1 - c)) ** 2, a**2 * p * (1 - p)
+        assert float(row["test"]) == pytest.approx(exact.sum(), abs=1e-4)
+        assert float(row["test.compat"]) == pytest.approx(compat.sum(), abs=1e-4)
+        assert float(row["item"]) == pytest.approx(exact.mean(), abs=1e-5)
+    fit = json.loads((out / "fit.json").read_text())
+    needed = "model log_likelihood rmse rmse_baseline n_items n_examinees converged iterations seconds"
+    assert set(needed.split()) <= set(fit)
+    assert (fit["model"], fit["n_items"], fit["n_examinees"], fit["converged"]) == ("3pl", 12, 15, True)
+    assert not any(cell.lower() in ("nan", "inf") for row in items for cell in row.values())
+    assert all(
+        math.isfinite(float(row[name])) for row in items for name in ("a", "b", "c", "infit", "outfit")
+    )
+    assert items[3]["se_a"] == items[3]["se_b"] == ""
+    names = {"item_curves", "information", "abilities", "components", "information_by_bloom_level"}
+    for name in names:
+        ElementTree.fromstring((out / "plots" / f"{name}.svg").read_text())
+        assert (out / "plots" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert {path.stem for path in (out / "plots").iterdir()} == names
+    for said in ("clipped to 0.01", "2 of 180 responses are missing", "everyone got right", "'lang' is left",
+                 "the released a^2 p (1 - p), which ignores guessing, has"):  # fmt: skip
+        assert said in shown.err
+    assert shown.out.splitlines()[0].split("\t") == [
+        "rank",
+        "examinee",
+        "theta",
+        "theta.low",
+        "theta.high",
+        "accuracy",
+    ]
+    thetas = [float(line.split("\t")[2]) for line in shown.out.splitlines()[1:]]
+    assert thetas == sorted(thetas, reverse=True)
+
+
+def test_the_likelihood_in_fit_json_is_that_of_the_written_tables(matrix: Path, tmp_path: Path) -> None:
+    out = tmp_path / "fitted"
+    assert run(["exam", "fit", str(matrix), "-o", str(out), "--no-plots"]) == 0
+    items, people = table(out / "items.tsv"), table(out / "examinees.tsv")
+    a, b, c = (np.array([float(row[name]) for row in items]) for name in "abc")
+    p = probability([float(row["theta"]) for row in people], a, b, c)
+    total = 0.0
+    for j, row in enumerate(table(matrix)):
+        for i in range(12):
+            if row[f"q{i}"]:
+                total += math.log(p[j, i] if row[f"q{i}"] == "1" else 1 - p[j, i])
+    assert json.loads((out / "fit.json").read_text())["log_likelihood"] == pytest.approx(total, abs=1e-3)
+    assert not (out / "plots").exists()
+
+
+def test_a_second_fit_leaves_nothing_of_the_first(matrix: Path, tmp_path: Path) -> None:
+    out = tmp_path / "fitted"
+    call = ["exam", "fit", str(matrix), "-o", str(out)]
+    assert run([*call, "--components", str(tmp_path / "components.tsv")]) == 0
+    assert run([*call, "--model", "1pl"]) == 0
+    assert not (out / "components.tsv").exists()
+    assert not (out / "plots" / "components.svg").exists()
+    assert {row["a"] for row in table(out / "items.tsv")} == {"1.000000"}
+    assert {row["c"] for row in table(out / "items.tsv")} == {"0.000000"}
+
+
+def test_json_is_fit_json_and_python_gives_the_same(
+    matrix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "fitted"
+    assert run(["exam", "fit", str(matrix), "-o", str(out), "--no-plots", "--model", "2pl", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown == json.loads((out / "fit.json").read_text())
+    found = trecexam.fit_exam(matrix, Settings.of("2pl", priors=True))
+    assert found.fit.log_likelihood == shown["log_likelihood"]
+
+
+@pytest.mark.plots
+def test_improve_writes_a_folder_a_step_and_the_curve_of_every_step(
+    matrix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "improved"
+    call = ["exam", "improve", str(matrix), "-o", str(out), "--drop", "0.2"]
+    assert run([*call, "--steps", "4", "--no-plots"]) == 0
+    assert run([*call, "--steps", "2"]) == 0
+    shown = capsys.readouterr()
+    steps = table(out / "steps.tsv")
+    assert [row["n_items"] for row in steps] == ["12", "10", "8"]
+    assert [row["folder"] for row in steps] == ["step-0", "step-1", "step-2"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "improve.json",
+        "plots",
+        "step-0",
+        "step-1",
+        "step-2",
+        "steps.tsv",
+    ]
+    left = [row["item"] for row in table(out / "step-2" / "items.tsv")]
+    gone = " ".join(row["dropped"] for row in steps).split()
+    assert sorted(left + gone) == sorted(f"q{i}" for i in range(12))
+    assert gone[0] == "q3"
+    told = json.loads((out / "improve.json").read_text())["steps"]
+    assert [name for step in told for name in step["dropped"]] == gone
+    assert [step["converged"] for step in told] == [True, True, True]
+    assert "step 2: 8 items" in table(out / "plots" / "information_by_step.tsv")[0]
+    assert shown.out.splitlines()[-3:] == (out / "steps.tsv").read_text().splitlines()[-3:]
+    again = trecexam.improve_exam(matrix, steps=2, drop=0.2)
+    assert [len(step.exam.items) for step in again.steps] == [12, 10, 8]
+
+
+@pytest.mark.parametrize(
+    ("components", "reason"),
+    [
+        ("examinee\tllm\ns1\ta\n", r"components\.tsv: no components of examinee 's2'"),
+        ("examinee\tllm\ns1\ta\ns2\ta\ns3\ta\n", "every component is the same"),
+        ("examinee\tllm\ns1\t\n", r"components\.tsv:2: examinee 's1' has no llm"),
+    ],
+)
+def test_components_that_do_not_fit_are_refused_in_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], components: str, reason: str
+) -> None:
+    (tmp_path / "m.tsv").write_text("examinee\tq1\tq2\ns1\t1\t0\ns2\t0\t1\ns3\t1\t1\n")
+    (tmp_path / "components.tsv").write_text(components)
+    call = [
+        "exam",
+        "fit",
+        str(tmp_path / "m.tsv"),
+        "-o",
+        str(tmp_path / "o"),
+        "--components",
+        str(tmp_path / "components.tsv"),
+    ]
+    assert run(call) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert re.search(reason, error)
+
+
+def test_an_examinee_that_only_the_components_have_is_said_and_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "m.tsv").write_text("examinee\tq1\tq2\ns1\t1\t0\ns2\t0\t1\ns3\t1\t1\n")
+    (tmp_path / "c.tsv").write_text("examinee\tllm\ns1\ta\ns2\tb\ns3\tb\nother\tc\n")
+    call = [
+        "exam",
+        "fit",
+        str(tmp_path / "m.tsv"),
+        "-o",
+        str(tmp_path / "o"),
+        "--components",
+        str(tmp_path / "c.tsv"),
+    ]
+    assert run([*call, "--no-plots"]) == 0
+    assert "without responses, and left out: 'other'" in capsys.readouterr().err
+    assert [row["level"] for row in table(tmp_path / "o" / "components.tsv")] == ["a", "b"]
+
+
+def test_who_and_what_has_no_response_is_left_out_and_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "m.tsv").write_text("examinee\tq1\tq2\tq3\ns1\t1\t0\t\ns2\t0\t1\t\ns3\t\t\t\ns4\t1\t1\t\n")
+    assert run(["exam", "fit", str(tmp_path / "m.tsv"), "-o", str(tmp_path / "o"), "--no-plots"]) == 0
+    error = capsys.readouterr().err
+    assert "left out: examinees 's3'" in error
+    assert "left out: questions 'q3'" in error
+    assert "s4" in error  # got everything right
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ([], "-o DIR"),
+        (["-o", "o", "--bounds", "b=1"], "not two numbers"),
+        (["-o", "o", "--bounds", "b"], "a parameter and = needed"),
+        (["-o", "o", "--start", "b=x"], "no number"),
+        (["-o", "o", "--model", "2pl", "--bounds", "c=0,0.1"], "the 2pl fits no c"),
+        (["-o", "o", "--depth", "3"], "--depth is for a TRACK"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(
+    matrix: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], reason: str
+) -> None:
+    assert run(["exam", "fit", str(matrix), *arguments]) == 2
+    error = capsys.readouterr().err
+    assert reason in error
+    assert error.count("\n") == 1
+
+
+def test_bounds_starts_and_priors_are_taken_from_the_command_line(matrix: Path, tmp_path: Path) -> None:
+    call = ["exam", "fit", str(matrix), "-o", str(tmp_path / "o"), "--no-plots", "--bounds", "b=-2,2"]
+    assert run([*call, "--start", "b=0.1", "--priors", "--prior", "a=0.1,0.3"]) == 0
+    found = json.loads((tmp_path / "o" / "fit.json").read_text())
+    assert found["bounds"]["b"] == [-2, 2]
+    assert found["start"]["b"] == 0.1
+    assert found["priors"] == {"a": [0.1, 0.3], "b": [0, 2], "c": [2, 5], "theta": [0, 1]}
+    assert found["anchor"] == "prior"
+
+
+def test_priors_are_the_default_and_without_them_it_is_the_published_objective(
+    matrix: Path, tmp_path: Path
+) -> None:
+    def fit_of(*more: str) -> dict[str, object]:
+        out = tmp_path / "o"
+        assert run(["exam", "fit", str(matrix), "-o", str(out), "--no-plots", *more]) == 0
+        return json.loads((out / "fit.json").read_text())
+
+    weak = {"a": [0, 0.5], "b": [0, 2], "c": [2, 5], "theta": [0, 1]}
+    assert fit_of()["priors"] == weak
+    assert fit_of()["log_likelihood"] == trecexam.fit_exam(matrix).fit.log_likelihood
+    assert fit_of("--prior", "a=0.1,0.3")["priors"] == {**weak, "a": [0.1, 0.3]}
+    published = fit_of("--no-priors")
+    assert (published["priors"], published["anchor"]) == ({}, "bounds")
+    assert published["log_likelihood"] == trecexam.fit_exam(matrix, Settings.of("3pl")).fit.log_likelihood
+    assert published["log_likelihood"] > fit_of()["log_likelihood"]
+    assert fit_of("--no-priors", "--prior", "a=0.1,0.3")["priors"] == {"a": [0.1, 0.3]}
+
+
+def test_a_fit_that_is_cut_short_exits_with_1(
+    matrix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call = ["exam", "fit", str(matrix), "-o", str(tmp_path / "o"), "--no-plots", "--max-iterations", "1"]
+    assert run(call) == 1
+    assert "not converged" in capsys.readouterr().err
+
+
+def naive_responses(track: Track, min_rating: int, depth: int) -> dict[tuple[str, str], int | None]:
+    """run, item -> response, from the grades and the run files by loops."""
+    ratings = {(g["query_id"], g["doc_id"], g["item_id"]): g["rating"] for g in track.grades()}
+    found: dict[tuple[str, str], int | None] = {}
+    items = {(q, i) for q, _, i in ratings}
+    for name, path in track.run_files().items():
+        ranked: dict[str, list[tuple[float, str]]] = {}
+        for line in Path(path).read_text().splitlines():
+            query_id, _, doc_id, _, score, _ = line.split()
+            ranked.setdefault(query_id, []).append((float(score), doc_id))
+        for query_id, item in items:
+            docs = [doc for _, doc in sorted(ranked.get(query_id, []), reverse=True)][:depth]
+            rated = [r for doc in docs if (r := ratings.get((query_id, doc, item))) is not None]
+            found[name, item] = int(any(r >= min_rating for r in rated)) if rated or not docs else None
+    return found
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A track that is graded: eight runs, of which four answer with few passages."""
+    root = make_small_track(tmp_path_factory.mktemp("exam") / "track")
+    for number in (3, 5, 7, 8, 9):
+        write_run(
+            root / "runs" / f"run{number}.run",
+            {
+                f"q{q}": [f"q{q}-d{(d * 5 + number * q) % 12:02}" for d in range(8 - number // 2)]
+                for q in (1, 2, 3)
+            },
+        )
+    write_run(root / "runs" / "skips.run", {"q1": ["q1-d00", "q1-d01"]})
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.update()
+        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
+    shutil.rmtree(root / "out")
+    shutil.rmtree(root / ".trecexam")
+    (root / "trecexam.toml").write_text(RECORDED)
+    assert run(["watch", str(root), "--once"]) == 0
+    return root
+
+
+@pytest.fixture
+def track(template: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(template, tmp_path / "track"))
+
+
+@pytest.mark.parametrize(("min_rating", "depth"), [(4, 8), (5, 2)])
+def test_a_track_is_an_exam_of_its_runs(track: Path, min_rating: int, depth: int) -> None:
+    with trecexam.open_track(track) as opened:
+        found = opened.fit_exam(min_rating=min_rating, depth=depth)
+        expected = naive_responses(opened, min_rating, depth)
+    exam = found.fitted.exam
+    seen = {
+        (name, item): None if math.isnan(value) else int(value)
+        for name, row in zip(exam.examinees, exam.values, strict=True)
+        for item, value in zip(exam.items, row, strict=True)
+    }
+    assert len(seen) > 50
+    assert seen == {key: value for key, value in expected.items() if key in seen}
+    left = {item for _, item in expected} - set(exam.items)
+    assert all(value is None for (_, item), value in expected.items() if item in left)
+    assert found.fitted.fit.settings.model == "2pl"
+    assert found.fitted.fit.settings.anchor == "prior"
+    theirs = {(ours, official) for ours, official, _ in found.official}
+    assert {ours for ours, _ in theirs} == {"theta", "accuracy"}
+
+
+def test_exam_fit_of_a_track_writes_a_leaderboard_and_its_agreement(
+    track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["exam", "fit", str(track)]) == 0
+    shown = capsys.readouterr()
+    out = track / "out" / "exam"
+    assert "Kendall's tau of abilities" in shown.err
+    assert len(shown.out.splitlines()) == 10
+    assert list(table(out / "correlation.tsv")[0])[:4] == [
+        "measure",
+        "official_measure",
+        "n_runs",
+        "kendall_tau",
+    ]
+    quality = table(out / "item_quality.tsv")
+    assert {row["query_id"] for row in quality} == {"q1", "q2", "q3"}
+    assert quality[0]["text"].startswith("question")
+    # What was written can be read back as a matrix.
+    again = fitting.fit_exam(out / "matrix.tsv", Settings.of("2pl", priors=True))
+    assert again.fit.log_likelihood == pytest.approx(
+        json.loads((out / "fit.json").read_text())["log_likelihood"]
+    )
+
+
+def test_retired_items_are_not_asked_and_a_persons_rating_counts(track: Path) -> None:
+    with trecexam.open_track(track) as opened:
+        exam = opened.fit_exam().fitted.exam
+        place = next(
+            n for n in range(len(exam.items)) if 0 < np.nansum(exam.values[:, n]) < len(exam.examinees)
+        )
+        item, query_id = exam.items[place], exam.queries[exam.items[place]]
+        docs = sorted({g["doc_id"] for g in opened.grades() if g["query_id"] == query_id})
+        for doc_id in docs:
+            opened.override(query_id, doc_id, 0, item=item, who="me", why="a test")
+    with trecexam.open_track(track) as opened:
+        exam = opened.fit_exam().fitted.exam
+        assert not np.nansum(exam.values[:, exam.items.index(item)])
+    bank = track / "bank.questions.jsonl"
+    rows = [json.loads(line) for line in bank.read_text().splitlines()]
+    flat = [
+        {"query_id": row["query_id"], "question_id": q["question_id"], "question": q["question_text"]}
+        | ({"retired": True} if q["question_id"] == item else {})
+        for row in rows
+        for q in row["questions"]
+    ]
+    bank.write_text("".join(json.dumps(row) + "\n" for row in flat))
+    with trecexam.open_track(track) as opened:
+        assert item not in opened.fit_exam().fitted.exam.items
+
+
+def test_verify_spurious_shows_each_items_discrimination_between_runs(
+    track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with trecexam.open_track(track) as opened:
+        fitted = opened.fit_exam().fitted
+    a = dict(zip(fitted.exam.items, fitted.fit.a, strict=True))
+    share = dict(zip(fitted.exam.items, np.nanmean(fitted.exam.values, axis=0), strict=True))
+    capsys.readouterr()
+    assert run(["verify", "spurious", str(track), "--sort", "discrimination"]) == 0
+    rows = list(csv.DictReader(capsys.readouterr().out.splitlines(), delimiter="\t"))
+    assert len(rows) == 12
+    for row in rows:
+        if share.get(row["item_id"], 0) in (0, 1):
+            assert row["discrimination"] == ""
+        else:
+            assert float(row["discrimination"]) == pytest.approx(a[row["item_id"]], abs=1e-6)
+    known = [float(row["discrimination"]) for row in rows if row["discrimination"]]
+    assert known == sorted(known)
+    assert known
+
+
+def test_with_few_runs_no_discrimination_is_claimed(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", "spurious", str(graded)]) == 0
+    rows = list(csv.DictReader(capsys.readouterr().out.splitlines(), delimiter="\t"))
+    assert {row["discrimination"] for row in rows} == {""}
+
+
+def test_a_track_without_grades_is_told_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = make_small_track(
+        tmp_path / "track", config='[track]\ndepth = 8\n[grader]\nname = "recorded"\nrecorded = "g.jsonl"\n'
+    )
+    (root / "g.jsonl").write_text("")
+    assert run(["exam", "fit", str(root)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not (root / "out").exists()
+
+
+def test_improving_a_track_names_its_folder(track: Path) -> None:
+    assert run(["exam", "improve", str(track), "--steps", "2", "--no-plots"]) == 0
+    steps = table(track / "out" / "exam-improved" / "steps.tsv")
+    assert len(steps) == 3
+
+
+@pytest.mark.parametrize(
+    ("command", "folder"), [("fit", "its out/exam]"), ("improve", "its out/exam-improved]")]
+)
+def test_help_says_where_a_tracks_files_go(
+    command: str, folder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["exam", command, "--help"]) == 0
+    assert folder in " ".join(capsys.readouterr().out.split())

@@ -1,0 +1,395 @@
+"""`trecexam exam score`: examinees of models, retrievers and examples, and their response matrix."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from exams import CHOICES, PASSAGE, question, write_exam
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+pytest.importorskip("httpx2")
+pytest.importorskip("tenacity")
+
+import torch
+from outside import outside
+from scripted_server import KEY, Exchange, serving
+from support import write_run
+from tiny_models import save_llama
+
+from converters.exam import ExamQuestion, read_exam
+from trecexam.cli.main import run
+from trecexam.errors import TrecexamError
+from trecexam.extensions.exams.matrices import write_examinees
+from trecexam.extensions.exams.questions.asking import examples_for, prompt
+from trecexam.extensions.exams.questions.reading import read_choice
+from trecexam.extensions.exams.scoring import Answered, Examinee
+from trecexam.files.exclusive_lock import exclusive_lock
+from trecexam.graders.server import exchange
+
+STEMS = ("What is moved by a pump?", "What is on the coil in winter?", "Which power is used?")
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.05)
+    monkeypatch.setenv("TEST_KEY", KEY)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_llama(tmp_path_factory.mktemp("models") / "tiny", chat=False)
+
+
+@pytest.fixture
+def exam(tmp_path: Path) -> Path:
+    made = [question(n, stem, CHOICES, n, f"Passage {n}.") for n, stem in enumerate(STEMS)]
+    return write_exam(tmp_path / "exam.jsonl", made)
+
+
+def rows(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_each_retriever_and_number_of_examples_is_an_examinee(
+    exam: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ranking = {"x0": ["d1", "gone"], "x1": ["d2"]}
+    bm25 = write_run(exam.parent / "b.run", ranking, "bm25")
+    out = exam.parent / "out"
+    names = ["--retriever", "closed-book", "--retriever", "oracle", "--retriever", str(bm25)]
+    more = ["--examples", "0", "--examples", "2", "--device", "cpu", "--dtype", "float32"]
+    assert run(["exam", "score", str(exam), "-o", str(out), "--model", str(model), *names, *more]) == 0
+    said = capsys.readouterr()
+    matrix = [line.split("\t") for line in (out / "matrix.tsv").read_text().splitlines()]
+    assert matrix[0] == ["examinee", "x0", "x1", "x2"]
+    assert [row[0] for row in matrix[1:]] == [
+        f"tiny+{retriever}+{number}" for retriever in ("closed-book", "oracle", "bm25") for number in (0, 2)
+    ]
+    assert all(value in {"0", "1"} for row in matrix[1:] for value in row[1:])
+    components = (out / "components.tsv").read_text().splitlines()
+    assert components[0] == "examinee\tmodel\tretriever\texamples"
+    assert components[2] == "tiny+closed-book+2\ttiny\tclosed-book\t2"
+    assert "tiny+bm25+0: 1 retrieved documents have no text" in said.err
+    assert "tiny+bm25+0: 1 questions are not in the run" in said.err
+    # The matrix says what the scores say, and these what a plain forward pass says.
+    details = {(row["examinee"], row["question_id"]): row for row in rows(out / "answers.jsonl")}
+    for row in matrix[1:]:
+        for question_id, value in zip(matrix[0][1:], row[1:], strict=True):
+            scores = details[row[0], question_id]["scores"]
+            right = scores.index(max(scores)) == details[row[0], question_id]["correct"]
+            assert int(value) == right
+    first = next(read_exam(exam))
+    assert details["tiny+oracle+0", "x0"]["scores"] == pytest.approx(
+        plainly(
+            model, prompt(first, "Passage 0."), [f"{x}) {c}" for x, c in zip("ABCD", CHOICES, strict=True)]
+        )
+    )
+    table = [line.split("\t") for line in said.out.splitlines()]
+    assert table[0] == ["examinee", "model", "retriever", "examples", "answered", "accuracy"]
+    for row, shown in zip(matrix[1:], table[1:], strict=True):
+        assert float(shown[-1]) == pytest.approx(sum(map(int, row[1:])) / 3, abs=1e-6)
+
+
+def plainly(model: Path, asked: str, answers: list[str]) -> list[float]:
+    """Log-likelihoods by length in characters."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    network = AutoModelForCausalLM.from_pretrained(model).eval()
+    found = []
+    for answer in answers:
+        before = tokenizer(asked)["input_ids"]
+        after = tokenizer(f" {answer}", add_special_tokens=False)["input_ids"]
+        with torch.inference_mode():
+            logits = network(input_ids=torch.tensor([before + after])).logits[0]
+        steps = torch.log_softmax(logits.float(), dim=-1)
+        told = sum(float(steps[len(before) - 1 + n, token]) for n, token in enumerate(after))
+        found.append(told / len(answer))
+    return found
+
+
+def test_other_examinees_stay_and_the_same_one_is_replaced(exam: Path, model: Path) -> None:
+    out = exam.parent / "out"
+    start = ["exam", "score", str(exam), "-o", str(out), "--model", str(model), "--device", "cpu"]
+    assert run(start) == 0
+    before = rows(out / "responses.jsonl")
+    assert run([*start, "--name", "other", "--by", "letter"]) == 0
+    assert run(start) == 0
+    found = {row["examinee"]: row for row in rows(out / "responses.jsonl")}
+    assert list(found) == ["other+closed-book+0", "tiny+closed-book+0"]
+    assert found["tiny+closed-book+0"] == before[0]
+    assert len(rows(out / "answers.jsonl")) == 6
+
+
+def test_responses_to_another_exam_are_not_mixed_in(
+    exam: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = exam.parent / "out"
+    start = ["exam", "score", str(exam), "-o", str(out), "--model", str(model), "--device", "cpu"]
+    assert run(start) == 0
+    write_exam(exam, [question(9)])
+    assert run([*start, "--name", "other"]) == 2
+    assert "responses to another exam" in capsys.readouterr().err
+
+
+def test_a_passage_that_does_not_fit_is_cut(
+    exam: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_exam(exam, [question(0, documentation=PASSAGE * 40)])
+    start = ["exam", "score", str(exam), "-o", str(exam.parent / "out"), "--model", str(model)]
+    assert run([*start, "--retriever", "oracle", "--device", "cpu"]) == 0
+    assert "documents of 1 questions were cut to fit the model" in capsys.readouterr().err
+
+
+def test_by_letter_the_most_probable_letter_is_chosen(exam: Path, model: Path) -> None:
+    out = exam.parent / "out"
+    start = ["exam", "score", str(exam), "-o", str(out), "--model", str(model), "--device", "cpu"]
+    assert run([*start, "--by", "letter", "--dtype", "float32"]) == 0
+    asked = prompt(next(read_exam(exam)))
+    assert rows(out / "answers.jsonl")[0]["scores"] == pytest.approx(plainly(model, asked, list("ABCD")))
+
+
+def test_a_question_that_fills_the_model_alone_is_asked_without_its_passage(
+    exam: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from transformers import AutoConfig, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    most = AutoConfig.from_pretrained(model).max_position_embeddings
+    longest = max(len(tokenizer(f" {x}) {c}")["input_ids"]) for x, c in zip("ABCD", CHOICES, strict=True))
+    length = most
+    while len(tokenizer(prompt(question(0, "z" * length)))["input_ids"]) > most - longest - 1:
+        length -= 1
+    out = exam.parent / "out"
+    start = ["exam", "score", str(exam), "-o", str(out), "--model", str(model), "--device", "cpu"]
+    write_exam(exam, [question(0, "z" * length)])
+    assert run([*start, "--retriever", "oracle"]) == 0
+    assert "documents of 1 questions were cut to fit the model" in capsys.readouterr().err
+    write_exam(exam, [question(0, "z" * (length + 40))])
+    assert run([*start, "-o", str(exam.parent / "other")]) == 2
+    assert "ask with fewer --examples, or leave long questions out" in capsys.readouterr().err
+
+
+def test_the_first_documents_of_a_run_are_shown_from_the_corpus_or_the_exam(exam: Path) -> None:
+    ranking = {"x0": ["c1", "d2", "c2"], "x1": ["c2", "c1", "d0"], "x2": ["d1", "d0", "c1"]}
+    bm25 = write_run(exam.parent / "b.run", ranking, "bm25")
+    corpus = exam.parent / "corpus.jsonl"
+    corpus.write_text("".join(json.dumps({"docid": f"c{n}", "text": f"Corpus {n}."}) + "\n" for n in (1, 2)))
+    with serving(replying) as server:
+        start = ["exam", "score", str(exam), "-o", str(exam.parent / "out"), "--model", "big"]
+        start += ["--base-url", server.url, "--retriever", str(bm25), "--passages", str(corpus)]
+        assert run([*start, "--documents", "2"]) == 0
+    asked = "".join(body["messages"][-1]["content"] for body in server.bodies)
+    for shown in ("Corpus 1.\nPassage 2.", "Corpus 2.\nCorpus 1.", "Passage 1.\nPassage 0."):
+        assert f"Retrieved Documents:\n{shown}\n\nCandidates:" in asked
+
+
+def replying(exchange: Exchange) -> None:
+    said = {STEMS[0]: "A", STEMS[1]: "The correct answer is C.", STEMS[2]: "I do not know."}
+    exchange.say(next((answer for stem, answer in said.items() if stem in exchange.prompt), "x"))
+
+
+def test_a_server_is_asked_for_letters_once(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = exam.parent / "out"
+    with serving(replying) as server:
+        start = ["exam", "score", str(exam), "-o", str(out), "--model", "org/big", "--base-url", server.url]
+        start += ["--key-env", "TEST_KEY"]
+        assert run(start) == 0
+        assert (out / "matrix.tsv").read_text() == "examinee\tx0\tx1\tx2\nbig+closed-book+0\t1\t0\t0\n"
+        assert "1 answers name no candidate, and count as wrong" in capsys.readouterr().err
+        assert run(start) == 0
+        assert len(server.bodies) == 3
+        assert run([*start, "--retriever", "oracle"]) == 0
+        assert len(server.bodies) == 6
+    assert any("Context:Passage 1." in body["messages"][-1]["content"] for body in server.bodies)
+    assert rows(out / "answers.jsonl")[2]["raw"] == "I do not know."
+    assert KEY not in "".join(path.read_text() for path in out.iterdir())
+
+
+def test_questions_without_an_answer_are_empty_and_not_wrong(exam: Path) -> None:
+    def failing(exchange: Exchange) -> None:
+        if STEMS[1] in exchange.prompt:
+            exchange.fail(500)
+        else:
+            exchange.say("A")
+
+    out = exam.parent / "out"
+    with serving(failing) as server:
+        start = ["exam", "score", str(exam), "-o", str(out), "--model", "big", "--base-url", server.url]
+        assert run(start) == 1
+    assert (out / "matrix.tsv").read_text().splitlines()[1] == "big+closed-book+0\t1\t\t0"
+
+
+def test_runs_of_one_tag_are_named_by_their_files(
+    exam: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ranking = {"x0": ["d1"], "x1": ["d2"], "x2": ["d0"]}
+    files = [write_run(exam.parent / where, ranking, "same") for where in ("a.run", "b.run", "c/a.run")]
+    start = ["exam", "score", str(exam), "-o", str(exam.parent / "out"), "--model", str(model), "--retriever"]
+    assert run([*start, str(files[0]), "--retriever", str(files[1]), "--device", "cpu"]) == 0
+    components = (exam.parent / "out" / "components.tsv").read_text().splitlines()
+    assert [line.split("\t")[2] for line in components] == ["retriever", "a", "b"]
+    assert run([*start, str(files[0]), "--retriever", str(files[2]), "--device", "cpu"]) == 2
+    assert "two retrievers are called 'a'" in capsys.readouterr().err
+
+
+def test_probabilities_that_are_no_numbers_are_an_error(
+    exam: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    broken = AutoModelForCausalLM.from_pretrained(model)
+    with torch.no_grad():
+        broken.lm_head.weight.copy_(broken.lm_head.weight.sign() * 3e38)
+    broken.save_pretrained(tmp_path / "huge")
+    AutoTokenizer.from_pretrained(model).save_pretrained(tmp_path / "huge")
+    out = exam.parent / "out"
+    assert (
+        run(
+            ["exam", "score", str(exam), "-o", str(out), "--model", str(tmp_path / "huge"), "--device", "cpu"]
+        )
+        == 2
+    )
+    assert "no finite probabilities" in capsys.readouterr().err
+    assert not (out / "matrix.tsv").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--model", "nowhere/at-all-x/y"], "one behind a server needs its --base-url"),
+        (["--model", "MODEL", "--key-env", "KEY"], "--key-env is for a server"),
+        (["--model", "x", "--base-url", "http://h/v1", "--device", "cpu"], "--device is for a model here"),
+        (["--model", "x", "--base-url", "http://h/v1", "--by", "likelihood"], "is asked for letters"),
+        (["--model", "MODEL", "--retriever", "no.run"], "no.run: no such file"),
+        (["--model", "MODEL", "--examples", "3"], "3 examples need an exam of at least 4 questions"),
+        (["--model", "big", "--base-url", "nonsense"], "--base-url"),
+        (["--model", "MODEL", "--retriever", "OTHER"], "its query ids must be question ids"),
+        (["--model", "MODEL", "--retriever", "TEXTLESS"], "give the corpus with --passages"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(
+    exam: Path, model: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], reason: str
+) -> None:
+    other = write_run(exam.parent / "other.run", {"q1": ["d0"]})
+    textless = write_run(exam.parent / "textless.run", {"x0": ["e0"]})
+    given = {"MODEL": str(model), "OTHER": str(other), "TEXTLESS": str(textless)}
+    arguments = [given.get(each, each) for each in arguments]
+    assert run(["exam", "score", str(exam), "-o", str(exam.parent / "out"), *arguments]) == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_prompts_are_the_published_ones() -> None:
+    made = question(0, "Why?", ["w", "x", "y", "z"], 2)
+    tail = "Candidates:\nA) w\nB) x\nC) y\nD) z\n\n###Assistant: Correct answer"
+    assert prompt(made) == f"###Human: Question: Why?\n\n{tail}"
+    assert prompt(made, "P.") == f"###Human: Question: Why?\n\nContext:P.\n\n{tail}"
+    assert (
+        prompt(made, "P.", "retrieved") == f"###Human: Question: Why?\n\nRetrieved Documents:\nP.\n\n{tail}"
+    )
+    assert prompt(made, examples=[made]) == f"{prompt(made)} C) y\n\n{prompt(made)}"
+
+
+def test_prompts_are_those_that_were_published() -> None:
+    published = outside("prompts/mcq-answering").read_text().splitlines()
+    told = {line.partition(":")[0]: line.partition(":")[2].strip().replace("\\n", "\n") for line in published}
+    made = question(0, "Why?", ["w", "x", "y", "z"])
+    choices = "A) w\nB) x\nC) y\nD) z"
+    kinds = {"closed book": ("", "oracle"), "oracle": ("P.", "oracle"), "retrieved": ("P.", "retrieved")}
+    for name, (context, kind) in kinds.items():
+        expected = told[name].replace("{question}", "Why?").replace("{documentation}", "P.")
+        expected = expected.replace("{choices, one a line}", choices).replace("{choices}", choices)
+        expected = expected.replace("{the first n retrieved documents}", "P.")
+        assert prompt(made, context, kind) == expected
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_no_question_is_its_own_example(number: int) -> None:
+    made = [question(place) for place in range(6)]
+    chosen = examples_for(made, number, 3)
+    for each in made:
+        assert len(chosen(each)) == number
+        assert each not in chosen(each)
+
+
+@pytest.mark.parametrize(
+    ("answer", "place"),
+    [
+        ("B", 1),
+        ("(b) because", 1),
+        (" B) Fresh water for taps", 1),
+        ("Fresh water for taps.", 1),
+        ("**B**", 1),
+        ("I think so.\nThe answer is B.", 1),
+        ("<think>A?</think>\n\nB", 1),
+        ("A pump", None),
+        ("because", None),
+        ("B or C", None),
+        ("", None),
+        ("E", None),
+    ],
+)
+def test_an_examinees_answer_is_read_as_a_candidate_or_not_at_all(answer: str, place: int | None) -> None:
+    assert read_choice(answer, CHOICES) == place
+
+
+def examinee(questions: Sequence[ExamQuestion], chosen: int, **components: str) -> Examinee:
+    made_of = {"model": "m", "retriever": "oracle", "examples": "0", **components}
+    return Examinee(made_of, {each.question_id: Answered(chosen, {}) for each in questions})
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("responses.jsonl", "null"),
+        ("responses.jsonl", "{}"),
+        ("responses.jsonl", '{"examinee": "m", "components": {"llm": "m"}, "responses": {"x0": 1}}'),
+        (
+            "responses.jsonl",
+            '{"examinee": "n", "components": {"model": "n", "retriever": "r", "examples": "0"}, '
+            '"responses": {"x0": "yes"}}',
+        ),
+        ("answers.jsonl", "[1]"),
+        ("answers.jsonl", "{"),
+    ],
+)
+def test_files_that_others_wrote_into_the_folder_are_left_as_they_are(
+    tmp_path: Path, name: str, line: str
+) -> None:
+    (tmp_path / name).write_text(f"{line}\n")
+    with pytest.raises(TrecexamError, match="give -o another folder"):
+        write_examinees([examinee([question()], 0)], [question()], tmp_path)
+    assert (tmp_path / name).read_text() == f"{line}\n"
+    assert not (tmp_path / "matrix.tsv").exists()
+
+
+def test_examinees_of_one_name_and_other_parts_are_not_mixed_up(tmp_path: Path) -> None:
+    made = [question()]
+    write_examinees([examinee(made, 0, model="m+bm25", retriever="rm3")], made, tmp_path)
+    with pytest.raises(TrecexamError, match=r"another examinee called 'm\+bm25\+rm3\+0'"):
+        write_examinees([examinee(made, 0, model="m", retriever="bm25+rm3")], made, tmp_path)
+
+
+def test_who_answers_otherwise_than_before_is_named(tmp_path: Path) -> None:
+    made = [question(0), question(1)]
+    assert write_examinees([examinee(made[:1], 0)], made, tmp_path).changed == ()
+    assert write_examinees([examinee(made, 0)], made, tmp_path).changed == ()
+    assert write_examinees([examinee(made, 2)], made, tmp_path).changed == ("m+oracle+0",)
+
+
+def test_two_processes_that_write_at_once_lose_no_examinee(tmp_path: Path) -> None:
+    made = [question()]
+    with exclusive_lock(tmp_path / ".lock"):
+        other = Thread(target=write_examinees, args=([examinee(made, 0, model="n")], made, tmp_path))
+        other.start()
+        other.join(0.2)
+        assert other.is_alive()
+        assert not (tmp_path / "matrix.tsv").exists()
+    other.join(10)
+    assert (tmp_path / "matrix.tsv").exists()

@@ -1,0 +1,22 @@
+"""A track that can be learned from, and an encoder that needs no model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from learnable import WordEncoder, make_learnable
+
+import trecexam.extensions.learn.learned_pool as learning
+
+
+@pytest.fixture
+def learnable(tmp_path: Path) -> Path:
+    return make_learnable(tmp_path / "learnable")
+
+
+@pytest.fixture(autouse=True)
+def encoder(monkeypatch: pytest.MonkeyPatch) -> WordEncoder:
+    words = WordEncoder()
+    monkeypatch.setattr(learning, "TextEncoder", lambda *_: words)
+    return words

@@ -1,0 +1,710 @@
+"""The page of assessors: blind, theirs alone, nothing lost; and what organizers see of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from html import unescape
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from served import client_of
+from starlette.testclient import TestClient
+from team import Team, csrf_in, users_file
+
+from converters.records import HumanRating, Item
+from trecexam.errors import TrecexamError
+from trecexam.extensions.campaign.assessments import record_assessment
+from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_plan
+from trecexam.extensions.page import assessing
+from trecexam.extensions.page.assessing import name_of
+from trecexam.extensions.page.users import Users, add_user
+from trecexam.features.override import overriding
+from trecexam.track import TrackFolder
+
+SCALE = '[judging]\nscale = ["off topic", "related", "to the point"]\nguidelines = "guide.md"\n'
+PLAN = (
+    PlannedTask("ada", "q1", "q1-d03"),
+    PlannedTask("ada", "q1", "q1-d00"),
+    PlannedTask("ada", "q2", "q2-d01"),
+    PlannedTask("bob", "q1", "q1-d03", overlap=True),
+)
+
+
+def prepared(track: Path, settings: str, plan: tuple[PlannedTask, ...] = PLAN) -> Path:
+    config = track / "trecexam.toml"
+    config.write_text(config.read_text() + settings)
+    (track / "guide.md").write_text("# How\n\nJudge *strictly*.\n\n<script>alert(1)</script>\n")
+    if plan:
+        write_plan(TrackFolder.open(track), JudgingPlan(plan))
+    return track
+
+
+@pytest.fixture
+def open_team(track: Path, tmp_path: Path) -> Iterator[Callable[..., Team]]:
+    """(settings, plan) -> the page of the track with these."""
+    opened: list[Any] = []
+    (tmp_path / "people").mkdir()
+    path, tokens = users_file(tmp_path / "people")
+    tokens["bob"] = add_user(path, "bob", "assessor", token=True)
+
+    def team(settings: str = "", plan: tuple[PlannedTask, ...] = PLAN) -> Team:
+        opened.append(client_of(prepared(track, settings, plan), users=Users(path)))
+        return Team(opened[-1].__enter__().app, path, tokens)
+
+    yield team
+    for client in opened:
+        client.__exit__(None, None, None)
+
+
+def fields(page: str, form: str = "rate-form") -> dict[str, str]:
+    """The hidden fields of a form of a page: of that id, or that has this text in it."""
+    chosen = next(
+        text for text in re.findall(r"<form method=\"post\".*?</form>", page, re.DOTALL) if form in text
+    )
+    hidden = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', chosen)
+    return {name: unescape(value) for name, value in hidden}
+
+
+def first(browser: TestClient) -> str:
+    answer = browser.get("/assess")
+    assert answer.status_code == 303, answer.text
+    return str(answer.headers["location"])
+
+
+def judge(browser: TestClient, address: str, form: str = "rate-form", **given: str) -> Any:
+    """Sends a form of a page."""
+    given = {name.replace("item_", "item-"): value for name, value in given.items()}
+    return browser.post("/assess", data={**fields(browser.get(address).text, form), **given})
+
+
+def lines(track: Path, name: str) -> list[tuple[str, ...]]:
+    """doc_id, item_id, rating, who, note of each line of a file of people's ratings."""
+    rows = [line.split("\t") for line in (track / name).read_text().splitlines()]
+    columns = [rows[0].index(column) for column in ("doc_id", "item_id", "rating", "who")]
+    note = rows[0].index("note") if "note" in rows[0] else None
+    return [
+        (*(row[column] for column in columns), row[note] if note is not None and note < len(row) else "")
+        for row in rows[1:]
+    ]
+
+
+def test_an_assessor_goes_through_her_tasks_in_the_plan_s_order_until_all_is_judged(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    browser = open_team(SCALE).client("ada")
+    page = browser.get(first(browser)).text
+    assert "0 of 2 passages of this topic are judged, 0 of 3 in all." in page
+    for name in ("off topic", "related", "to the point"):
+        assert f"{name} <kbd>" in page
+    one = judge(browser, first(browser), item_1="2", note="cites nothing")
+    two = judge(browser, one.headers["location"], item_1="0")
+    assert "That topic is finished" in browser.get(two.headers["location"]).text
+    end = judge(browser, two.headers["location"], item_1="1")
+    assert "You are done with all 3 passages" in browser.get(end.headers["location"]).text
+    assert lines(track, "judgments.tsv") == [
+        ("q1-d03", "", "2", "ada", "cites nothing"),
+        ("q1-d00", "", "0", "ada", ""),
+        ("q2-d01", "", "1", "ada", ""),
+    ]
+    assert not (track / "overrides.tsv").exists()
+
+
+def test_who_is_done_opens_what_she_judged_and_changes_it(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    team = open_team(SCALE)
+    browser = team.client("ada")
+    for rating in ("2", "0"):
+        judge(browser, first(browser), item_1=rating)
+    judge(browser, first(browser), "cannot-why", act="cannot", why="in Welsh")
+    # After a new login there is nothing to undo, and the list.
+    browser = team.client("ada")
+    page = browser.get("/assess").text
+    assert "Undo your last judgment" not in page
+    judged = page.partition('id="judged"')[2]
+    listed = re.findall(r'<a href="([^"]+)">Passage <code>\w+</code></a>: ([^<]+)</li>', judged)
+    assert [words for _, words in listed] == ["to the point", "off topic", "cannot judge"]
+    assert judged.count("<h3") == 2
+    assert "q1-d" not in page
+    changed = judge(browser, listed[1][0], item_1="1")
+    assert "off topic" not in browser.get(changed.headers["location"]).text
+    assert "Judged by you" in browser.get("/assess").text
+    assert [row[:3] for row in lines(track, "judgments.tsv") if row[0] == "q1-d00"] == [
+        ("q1-d00", "", "0"), ("q1-d00", "", "1"),
+    ]  # fmt: skip
+
+
+def test_the_list_of_what_she_judged_has_the_ratings_of_items(open_team: Callable[..., Team]) -> None:
+    browser = open_team(plan=(PlannedTask("ada", "q1", "q1-d03"),)).client("ada")
+    address = first(browser)
+    n_items = browser.get(address).text.count("data-question")
+    judge(browser, address, **{f"item_{n}": str(n % 6) for n in range(1, n_items + 1)})
+    said = ", ".join(str(n % 6) for n in range(1, n_items + 1))
+    assert f"</a>: {said}</li>" in browser.get("/assess").text
+
+
+def test_all_items_of_a_passage_are_rated_on_one_page_and_what_is_left_is_said(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    browser = open_team().client("ada")
+    address = first(browser)
+    n_items = browser.get(address).text.count("data-question")
+    assert n_items > 1
+    answer = judge(browser, address, item_1="4")
+    assert answer.headers["location"] == address
+    page = browser.get(address).text
+    assert f"Taken; {n_items - 1} more here." in page
+    assert re.search(r'name="item-1" value="4"[^>]* checked', page)
+    done = judge(browser, address, **{f"item_{n}": "1" for n in range(2, n_items + 1)})
+    assert done.headers["location"].split("?")[0] != address
+    assert [row[2] for row in lines(track, "overrides.tsv")] == ["4", *["1"] * (n_items - 1)]
+
+
+def test_no_answer_to_an_assessor_tells_a_document_a_run_a_grade_or_another_s_rating(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    team = open_team(SCALE)
+    bob, ada = team.client("bob"), team.client("ada")
+    judge(bob, first(bob), item_1="1", note="bobs-note")
+    addresses = ["/assess", "/assess/passage/nosuch", "/static/assess.js"]
+    seen = []
+    for _ in range(3):
+        addresses.append(first(ada))
+        seen.append(judge(ada, addresses[-1], item_1="2", note="mine"))
+        addresses.append(seen[-1].headers["location"])
+        seen.append(
+            ada.post("/assess", data={**fields(ada.get(addresses[-2]).text), "item-1": "0", "seen": "x"})
+        )
+        seen.append(judge(ada, addresses[-2], "Take this", act="withdraw"))
+        seen.append(judge(ada, addresses[-2], "cannot-why", act="cannot", why="no idea"))
+    seen += [ada.get(address, follow_redirects=True) for address in addresses]
+    view = team.app.state.live.view
+    secrets = {"-d0", "bobs-note", "bob", "run0", "run1", "run2", "rank", "grader", "· track", *view.runs}
+    assert len(seen) > 15
+    assert 409 in {answer.status_code for answer in seen}
+    for answer in seen:
+        told = answer.text + str(answer.url) + "\n".join(map(str, answer.headers.items()))
+        for step in answer.history:
+            told += str(step.headers.items())
+        for secret in secrets:
+            assert secret not in told, (secret, answer.url)
+
+
+def test_names_of_passages_cannot_be_made_without_the_track_s_secret(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    browser = open_team(SCALE).client("ada")
+    name = first(browser).rsplit("/", 1)[1]
+    key = track / ".trecexam" / "passage-names.key"
+    assert key.stat().st_mode & 0o777 == 0o600
+    secret = assessing.secret_of(TrackFolder.open(track))
+    assert name == name_of(secret, "q1", "q1-d03") != name_of(b"other", "q1", "q1-d03")
+
+
+def test_a_damaged_secret_is_refused_and_names_nothing(open_team: Callable[..., Team], track: Path) -> None:
+    browser = open_team(SCALE).client("ada")
+    first(browser)
+    key = track / ".trecexam" / "passage-names.key"
+    for damaged in (b"", b"a few letters", key.read_bytes()[:-1] + b"x"):
+        key.write_bytes(damaged)
+        with pytest.raises(TrecexamError, match="not the key that was written: put it back, or delete it"):
+            assessing.secret_of(TrackFolder.open(track))
+    answer = browser.get("/assess")
+    assert answer.status_code >= 400
+    assert "passage-names.key" not in answer.text
+    key.unlink()
+    assert len(assessing.secret_of(TrackFolder.open(track))) == 64
+
+
+def test_an_assessor_cannot_judge_what_is_another_one_s(open_team: Callable[..., Team], track: Path) -> None:
+    team = open_team(SCALE)
+    ada, bob = team.client("ada"), team.client("bob")
+    second = judge(ada, first(ada), item_1="1").headers["location"].split("?")[0]
+    assert bob.get(second).status_code == 404
+    form = {"csrf": csrf_in(bob.get(first(bob)).text), "passage": second.rsplit("/", 1)[1], "item-1": "2"}
+    assert bob.post("/assess", data=form).status_code == 404
+    assert len(lines(track, "judgments.tsv")) == 1
+
+
+def test_what_was_said_in_another_window_is_shown_beside_the_form_before_it_counts(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    browser = open_team(SCALE).client("ada")
+    address = first(browser)
+    stale = fields(browser.get(address).text)
+    judge(browser, address, item_1="2")
+    answer = browser.post("/assess", data={**stale, "item-1": "0", "note": "typed"})
+    assert answer.status_code == 409
+    assert "<strong>to the point</strong>" in answer.text
+    assert "<strong>off topic</strong>" in answer.text
+    assert [row[2] for row in lines(track, "judgments.tsv")] == ["2"]
+    again = dict(
+        re.findall(r'type="hidden" name="([\w-]+)" value="([^"]*)"', answer.text.split('id="yours"')[1])
+    )
+    assert browser.post("/assess", data=again).status_code == 303
+    assert [(row[2], row[4]) for row in lines(track, "judgments.tsv")] == [("2", ""), ("0", "typed")]
+    # The same once more, as by a second click, is no conflict, and no line.
+    assert browser.post("/assess", data=again).status_code == 303
+    assert len(lines(track, "judgments.tsv")) == 2
+
+
+@pytest.mark.parametrize("rating", ["2", "3"], ids=["the same", "another"])
+def test_of_two_windows_that_save_at_once_the_second_sees_all_that_the_first_said(
+    open_team: Callable[..., Team], track: Path, monkeypatch: pytest.MonkeyPatch, rating: str
+) -> None:
+    browser = open_team().client("ada")
+    address = first(browser)
+    page = browser.get(address).text
+    n_items, hidden = page.count("data-question"), fields(page)
+    forms = {value: {f"item-{n}": value for n in range(1, n_items + 1)} for value in ("2", rating)}
+    answers = []
+
+    def send() -> None:
+        answers.append(browser.post("/assess", data={**hidden, **forms[rating]}))
+
+    second, record = Thread(target=send), record_assessment
+
+    def between_two_items(*args: Any, **more: Any) -> Any:
+        assessment = record(*args, **more)
+        if second.ident is None:
+            second.start()
+            second.join(0.5)
+        return assessment
+
+    monkeypatch.setattr("trecexam.extensions.page.pages.assess.record_assessment", between_two_items)
+    assert browser.post("/assess", data={**hidden, **forms["2"]}).status_code == 303
+    second.join(10)
+    assert answers[0].status_code == (303 if rating == "2" else 409)
+    if rating == "3":
+        now, mine = answers[0].text.split('<section aria-labelledby="yours">')
+        assert now.count("<strong>2</strong>") == mine.count("<strong>3</strong>") == n_items
+    assert [row[2] for row in lines(track, "overrides.tsv")] == ["2"] * n_items
+
+
+def test_another_one_s_rating_is_no_conflict_and_both_are_kept(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    team = open_team(SCALE)
+    ada, bob = team.client("ada"), team.client("bob")
+    mine = fields(ada.get(first(ada)).text)
+    judge(bob, first(bob), item_1="0")
+    assert ada.post("/assess", data={**mine, "item-1": "2"}).status_code == 303
+    assert [row[2:4] for row in lines(track, "judgments.tsv")] == [("0", "bob"), ("2", "ada")]
+
+
+def test_undo_on_the_next_page_brings_the_earlier_rating_back(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    browser = open_team(SCALE).client("ada")
+    address = first(browser)
+    judge(browser, address, item_1="2")
+    after = judge(browser, address, item_1="0").headers["location"]
+    back = judge(browser, after, "undo-form", act="withdraw")
+    assert back.headers["location"] == address
+    page = browser.get(address).text
+    assert re.search(r'value="2" class="[^"]* now"', page)
+    judge(browser, address, "Take this", act="withdraw")
+    assert ' now"' not in browser.get(address).text
+    assert first(browser) == address
+
+
+def test_undo_of_items_takes_back_those_that_were_rated_last_alone(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    browser = open_team().client("ada")
+    address = first(browser)
+    items = range(1, browser.get(address).text.count("data-question") + 1)
+    judge(browser, address, item_1="5")
+    after = judge(browser, address, **{f"item_{n}": "2" for n in items if n > 1}).headers["location"]
+    judge(browser, after, "undo-form", act="withdraw")
+    assert re.findall(r'name="item-(\d+)" value="(\d)"[^>]* checked', browser.get(address).text) == [
+        ("1", "5")
+    ]
+
+
+@pytest.mark.parametrize("settings", [SCALE, ""], ids=["a scale", "items"])
+def test_who_cannot_judge_says_why_and_goes_on_and_may_judge_after_all(
+    open_team: Callable[..., Team], track: Path, settings: str
+) -> None:
+    browser = open_team(settings).client("ada")
+    address, file = first(browser), "judgments.tsv" if settings else "overrides.tsv"
+    refused = judge(browser, address, "cannot-why", act="cannot", why=" ")
+    assert "Nothing is written: say why." in browser.get(refused.headers["location"]).text
+    assert not (track / file).exists()
+    gone_on = judge(browser, address, "cannot-why", act="cannot", why="in another language")
+    assert gone_on.headers["location"].split("?")[0] != address
+    assert lines(track, file) == [("q1-d03", "", "cannot", "ada", "")]
+    page = browser.get(address).text
+    assert 'You cannot judge it: <span dir="auto">in another language' in page
+    n_items = max(1, page.count("data-question"))
+    judge(browser, address, **{f"item_{n}": "1" for n in range(1, n_items + 1)})
+    assert "You cannot judge it" not in browser.get(address).text
+    assert "1 of 2 passages of this topic" in browser.get(address).text
+
+
+def test_who_said_twice_that_she_cannot_judge_may_judge_after_all(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    browser = open_team(SCALE).client("ada")
+    address = first(browser)
+    for why in ("in another language", "cut off"):
+        judge(browser, address, "cannot-why", act="cannot", why=why)
+    judge(browser, address, item_1="1")
+    assert "You cannot judge it" not in browser.get(address).text
+
+
+def test_who_said_twice_that_she_cannot_judge_the_items_may_judge_them_after_all(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    browser = open_team().client("ada")
+    address = first(browser)
+    for why in ("in another language", "cut off"):
+        judge(browser, address, "cannot-why", act="cannot", why=why)
+    judge(browser, address, item_1="1")
+    assert "You cannot judge it" not in browser.get(address).text
+
+
+@pytest.mark.parametrize("settings", [SCALE, ""], ids=["a scale", "items"])
+def test_undo_of_a_judgment_brings_back_that_it_cannot_be_judged(
+    open_team: Callable[..., Team], settings: str
+) -> None:
+    browser = open_team(settings).client("ada")
+    address = first(browser)
+    n_items = max(1, browser.get(address).text.count("data-question"))
+    for why in ("in another language", "cut off"):
+        judge(browser, address, "cannot-why", act="cannot", why=why)
+    after = judge(browser, address, **{f"item_{n}": "1" for n in range(1, n_items + 1)}).headers["location"]
+    undo = fields(browser.get(after).text, "undo-form")
+    assert browser.post("/assess", data={**undo, "act": "withdraw"}).headers["location"] == address
+    page = browser.get(address).text
+    assert 'You cannot judge it: <span dir="auto">cut off' in page
+    assert " checked" not in page
+    assert ' now"' not in page
+    # The same click again says nothing more.
+    assert browser.post("/assess", data={**undo, "act": "withdraw"}).status_code in (303, 409)
+    assert browser.get(address).text.count("You cannot judge it: ") == 1
+
+
+@pytest.mark.parametrize("settings", [SCALE, ""], ids=["a scale", "items"])
+def test_undo_of_cannot_brings_the_ratings_back(open_team: Callable[..., Team], settings: str) -> None:
+    browser = open_team(settings).client("ada")
+    address = first(browser)
+    judge(browser, address, item_1="2")
+    after = judge(browser, address, "cannot-why", act="cannot", why="cut off").headers["location"]
+    judge(browser, after, "undo-form", act="withdraw")
+    page = browser.get(address).text
+    assert "You cannot judge it" not in page
+    assert re.search(r'value="2"[^>]* (checked|class="[^"]* now")', page)
+
+
+@pytest.mark.parametrize(
+    ("typed", "trouble", "kept"),
+    [
+        ("n" * 2001, "a note has 2,001 characters, and may have 2,000", "n" * 2001),
+        ("a<b\0c\u202ed", "a control character, U+0000", "a&lt;bcd"),
+    ],
+    ids=["too long", "controls"],
+)
+@pytest.mark.parametrize("settings", [SCALE, ""], ids=["a scale", "items"])
+def test_what_is_wrong_with_a_note_is_said_beside_it_and_nothing_typed_or_chosen_is_lost(
+    open_team: Callable[..., Team], track: Path, settings: str, typed: str, trouble: str, kept: str
+) -> None:
+    browser = open_team(settings + ("" if settings else "[judging]\n") + "reason = true\n").client("ada")
+    address = first(browser)
+    answer = judge(browser, address, item_1="2", note=typed, why="clear")
+    assert answer.status_code == 422
+    assert "Nothing is written: " + trouble in unescape(answer.text)
+    assert f'name="note" value="{kept}"' in answer.text
+    assert 'name="why" value="clear"' in answer.text
+    assert settings or re.search(r'name="item-1" value="2"[^>]* checked', answer.text)
+    assert not any((track / name).exists() for name in ("judgments.tsv", "overrides.tsv"))
+    again = {**fields(answer.text), "item-1": "2", "note": "short", "why": "clear"}
+    assert browser.post("/assess", data=again).status_code == 303
+    assert [row[2:] for row in lines(track, "judgments.tsv" if settings else "overrides.tsv")] == [
+        ("2", "ada", "short")
+    ]
+
+
+def test_what_is_wrong_with_a_reason_why_not_is_said_and_it_is_kept(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    browser = open_team(SCALE).client("ada")
+    answer = judge(browser, first(browser), "cannot-why", act="cannot", why="x" * 501)
+    assert answer.status_code == 422
+    assert "Nothing is written: a reason has 501 characters" in answer.text
+    assert f'id="cannot-why" type="text" name="why" value="{"x" * 501}"' in answer.text
+    assert '<details id="cannot" open>' in answer.text
+    assert not (track / "judgments.tsv").exists()
+
+
+@pytest.mark.parametrize("change", ["retire", "edit"])
+def test_a_rating_is_never_taken_for_another_question_than_the_one_that_was_shown(
+    open_team: Callable[..., Team], track: Path, change: str
+) -> None:
+    team = open_team()
+    browser, organizer = team.client("ada"), team.client("orla")
+    address = first(browser)
+    old = fields(browser.get(address).text)
+    bank = organizer.get("/bank/q1").text
+    form = re.findall(rf'<form method="post" action="/bank/q1/item/{change}".*?</form>', bank, re.DOTALL)[0]
+    hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form))
+    more = {"text": "Something else altogether?"} if change == "edit" else {}
+    done = organizer.post(f"/bank/q1/item/{change}", data={**hidden, **more})
+    assert done.status_code == 303, done.text
+    team.app.state.live.reload()
+    answer = browser.post("/assess", data={**old, "item-1": "4"})
+    assert answer.headers["location"] == address
+    assert "changed meanwhile" in browser.get(address).text
+    assert not (track / "overrides.tsv").exists()
+    assert judge(browser, address, item_1="4").status_code == 303
+    assert lines(track, "overrides.tsv")[0][2] == "4"
+
+
+def test_undo_is_not_offered_for_other_questions_than_those_that_were_rated(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    team = open_team()
+    browser, organizer = team.client("ada"), team.client("orla")
+    address = first(browser)
+    n = browser.get(address).text.count("data-question")
+    onwards = judge(browser, address, **{f"item_{number}": "1" for number in range(1, n + 1)})
+    after = onwards.headers["location"]
+    assert "Undo your last judgment" in browser.get(after).text
+    bank = organizer.get("/bank/q1").text
+    form = re.findall(r'<form method="post" action="/bank/q1/item/retire".*?</form>', bank, re.DOTALL)[0]
+    hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form))
+    organizer.post("/bank/q1/item/retire", data=hidden)
+    team.app.state.live.reload()
+    assert "Undo your last judgment" not in browser.get(after).text
+
+
+def test_seconds_are_those_in_sight_shared_by_the_items_and_bounded(
+    open_team: Callable[..., Team], track: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser = open_team(SCALE).client("ada")
+    now = [1000.0]
+    monkeypatch.setattr("trecexam.extensions.page.pages.assess.time.time", lambda: now[0])
+    said = []
+    for elapsed, active in ((30.0, ""), (40.0, "12.5"), (86400.0, "")):
+        address = first(browser)
+        form = fields(browser.get(address).text)
+        now[0] += elapsed
+        browser.post("/assess", data={**form, "item-1": "1", "active": active})
+        row = (track / "judgments.tsv").read_text().splitlines()[-1].split("\t")
+        said.append(float(row[9]))
+    assert HumanRating._fields[9] == "seconds"
+    assert said == [30.0, 12.5, 600.0]
+
+
+def test_guidelines_stand_beside_the_passage_and_their_html_is_shown_as_text(
+    open_team: Callable[..., Team],
+) -> None:
+    browser = open_team(SCALE).client("ada")
+    page = browser.get(first(browser)).text
+    assert "<em>strictly</em>" in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert "<script>alert" not in page
+
+
+def test_guidelines_that_are_not_there_stop_no_assessor_and_organizers_are_told(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    team = open_team(SCALE)
+    (track / "guide.md").unlink()
+    ada = team.client("ada")
+    assert ada.get(first(ada)).status_code == 200
+    assert "Assessors see no guidelines" in team.client("orla").get("/campaign").text
+
+
+def test_the_passage_as_a_whole_is_asked_about_only_where_the_track_asks_for_that(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    browser = open_team("[judging]\nwhole_passage = true\n").client("ada")
+    address = first(browser)
+    page = browser.get(address).text
+    assert page.count("How well does it answer as a whole?") == 1
+    n = page.count("data-question")
+    judge(browser, address, **{f"item_{n}": "3"})
+    assert lines(track, "overrides.tsv") == [("q1-d03", "", "3", "ada", "")]
+    (track / "trecexam.toml").write_text((track / "trecexam.toml").read_text().replace("= true", "= false"))
+    assert "as a whole" not in browser.get(address).text
+
+
+def test_a_rating_that_is_not_on_the_scale_is_refused_and_nothing_is_written(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    browser = open_team(SCALE).client("ada")
+    for rating in ("3", "x", "-1"):
+        assert judge(browser, first(browser), item_1=rating).status_code == 422
+    assert judge(browser, first(browser)).headers["location"] == first(browser)
+    assert not (track / "judgments.tsv").exists()
+
+
+def test_a_note_can_be_changed_alone(open_team: Callable[..., Team], track: Path) -> None:
+    browser = open_team(SCALE).client("ada")
+    address = first(browser)
+    judge(browser, address, item_1="2", note="a")
+    assert 'name="note" value="a"' in browser.get(address).text
+    judge(browser, address, item_1="2", note="b")
+    assert [(row[2], row[4]) for row in lines(track, "judgments.tsv")] == [("2", "a"), ("2", "b")]
+
+
+def test_a_reason_is_asked_for_where_the_track_wants_one(open_team: Callable[..., Team], track: Path) -> None:
+    browser = open_team(SCALE + "reason = true\n").client("ada")
+    address = first(browser)
+    assert judge(browser, address, item_1="1", why="").headers["location"] == address
+    assert not (track / "judgments.tsv").exists()
+    assert judge(browser, address, item_1="1", why="off the question").headers["location"] != address
+
+
+def test_nuggets_are_labelled_support_partial_or_not(open_team: Callable[..., Team], track: Path) -> None:
+    team = open_team()
+    folder, view = TrackFolder.open(track), team.app.state.live.view
+    choices = assessing.choices_of(Item("q1", "q1/0", "a fact", "nugget"), folder, view)
+    assert [tuple(choice) for choice in choices] == [
+        ("1", 5, "support"),
+        ("2", 3, "partial"),
+        ("3", 0, "not"),
+    ]
+
+
+def test_without_a_plan_each_gets_what_nobody_else_judged(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    team = open_team(SCALE, ())
+    ada, bob = team.client("ada"), team.client("bob")
+    address = first(ada)
+    assert first(bob) == address
+    judge(ada, address, item_1="1")
+    team.app.state.live.reload()
+    assert first(bob) != address
+    assert bob.get(address).status_code == 404
+    assert 'class="r1 now"' in ada.get(address).text
+
+
+def test_without_a_plan_what_two_read_at_once_is_taken_of_both(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    team = open_team(SCALE, ())
+    ada, bob = team.client("ada"), team.client("bob")
+    address = first(ada)
+    form = fields(ada.get(address).text)
+    judge(bob, address, item_1="2")
+    team.app.state.live.reload()
+    taken = ada.post("/assess", data={**form, "item-1": "1", "note": "long thought"})
+    assert taken.status_code == 303
+    assert [row[2:] for row in lines(track, "judgments.tsv")] == [
+        ("2", "bob", ""),
+        ("1", "ada", "long thought"),
+    ]
+    assert "Undo your last judgment" in ada.get(taken.headers["location"]).text
+    team.app.state.live.reload()
+    assert 'class="r1 now"' in ada.get(address).text
+    assert 'class="r2 now"' in bob.get(address).text
+
+
+def test_without_a_plan_a_form_of_what_a_colleague_judged_is_taken_only_as_it_was_shown(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    team = open_team(SCALE, ())
+    ada, bob = team.client("ada"), team.client("bob")
+    address = first(ada)
+    form = fields(ada.get(address).text)
+    judge(bob, address, item_1="2")
+    team.app.state.live.reload()
+    for changed in ({"shown": "0" * 16}, {"shown": ""}, {"passage": "0" * 16}):
+        answer = ada.post("/assess", data={**form, "item-1": "1", **changed})
+        assert answer.status_code == 404
+    assert len(lines(track, "judgments.tsv")) == 1
+
+
+def test_a_plan_without_somebody_tells_her_so(open_team: Callable[..., Team]) -> None:
+    page = open_team(SCALE).client("orla").get("/assess").text
+    assert "The plan has no passage for you" in page
+    assert "/campaign" in page
+
+
+def test_organizers_see_how_far_assessors_are_and_adjudicate_where_they_differ(
+    open_team: Callable[..., Team], track: Path
+) -> None:
+    team = open_team(SCALE + 'rule = "adjudicated"\n')
+    ada, bob, orla = (team.client(name) for name in ("ada", "bob", "orla"))
+    judge(ada, first(ada), item_1="2")
+    judge(bob, first(bob), item_1="0")
+    team.app.state.live.reload()
+    rows = re.findall(
+        r'<th scope="row"><bdi>(\w+)</bdi></th>\s*<td class="n">(\d+)</td><td class="n">(\d+)',
+        orla.get("/campaign").text,
+    )
+    assert rows[:2] == [("ada", "1", "2"), ("bob", "1", "0")]
+    page = orla.get("/campaign/agreement").text
+    for link in re.findall(r'href="([^"]+table=[^"]+)"', orla.get("/campaign").text + page):
+        table = orla.get(link.replace("&amp;", "&"))
+        assert len(table.json() if "json" in link else table.text.splitlines()[1:]) > 0
+    assert "<bdi>ada</bdi>: <strong>to the point</strong>" in page
+    assert "<bdi>bob</bdi>: <strong>off topic</strong>" in page
+    assert "1 of 1 wait" in page
+    stale = fields(page, "/campaign/adjudicate")
+    judge(bob, "/assess/passage/" + first_name(track), item_1="1")
+    refused = orla.post("/campaign/adjudicate", data={**stale, "rating": "2"})
+    page = orla.get(refused.headers["location"]).text
+    assert "Nothing is written: the ratings changed meanwhile" in page
+    assert "<bdi>bob</bdi>: <strong>related</strong>" in page
+    form = {**fields(page, "/campaign/adjudicate"), "rating": "1", "why": "bob is right"}
+    assert orla.post("/campaign/adjudicate", data=form).status_code == 303
+    team.app.state.live.reload()
+    page = orla.get("/campaign/agreement?which=all").text
+    assert "0 of 1 wait" in page
+    assert 'decided 1: <span dir="auto">bob is right' in page
+    line = (track / "judgments.tsv").read_text().splitlines()[-1].split("\t")
+    assert (line[1], line[3], line[4], line[-1]) == ("q1-d03", "1", "orla", "adjudicated")
+    form = {**fields(page, "Take the decision back"), "rating": "withdraw"}
+    assert orla.post("/campaign/adjudicate", data=form).status_code == 303
+    team.app.state.live.reload()
+    assert "1 of 1 wait" in orla.get("/campaign/agreement").text
+
+
+def test_a_rating_that_lands_while_somebody_decides_is_seen_before_the_decision_is_written(
+    open_team: Callable[..., Team], track: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = open_team(SCALE + 'rule = "adjudicated"\n')
+    ada, bob, orla = (team.client(name) for name in ("ada", "bob", "orla"))
+    judge(ada, first(ada), item_1="2")
+    judge(bob, first(bob), item_1="0")
+    team.app.state.live.reload()
+    form = fields(orla.get("/campaign/agreement").text, "/campaign/adjudicate")
+    locked = overriding.exclusive_lock
+
+    @contextmanager
+    def after_bob(path: Path) -> Iterator[None]:
+        monkeypatch.setattr(overriding, "exclusive_lock", locked)
+        judge(bob, "/assess/passage/" + first_name(track), item_1="1")
+        with locked(path):
+            yield
+
+    monkeypatch.setattr(overriding, "exclusive_lock", after_bob)
+    refused = orla.post("/campaign/adjudicate", data={**form, "rating": "2"})
+    assert "the ratings changed meanwhile" in orla.get(refused.headers["location"]).text
+    lines = (track / "judgments.tsv").read_text().splitlines()[1:]
+    assert [line.split("\t")[4] for line in lines] == ["ada", "bob", "bob"]
+
+
+def first_name(track: Path) -> str:
+    return name_of(assessing.secret_of(TrackFolder.open(track)), "q1", "q1-d03")
+
+
+def test_a_reader_looks_at_a_campaign_and_decides_nothing(open_team: Callable[..., Team]) -> None:
+    team = open_team(SCALE)
+    ada, bob, rudi = (team.client(name) for name in ("ada", "bob", "rudi"))
+    judge(ada, first(ada), item_1="2")
+    judge(bob, first(bob), item_1="0")
+    team.app.state.live.reload()
+    page = rudi.get("/campaign/agreement").text
+    assert "<strong>to the point</strong>" in page
+    assert "/campaign/adjudicate" not in page
+    form = {"csrf": csrf_in(page), "rating": "1"}
+    assert rudi.post("/campaign/adjudicate", data=form).status_code == 403

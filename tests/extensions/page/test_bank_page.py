@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from served import client_of, csrf_of
+from starlette.testclient import TestClient
+
+import trecexam
+from converters.bank import read_bank
+from trecexam.extensions.page import urls
+from trecexam.line.overrides import digest_of
+
+Post = Callable[..., Any]
+PAGE = urls.bank("q1")
+EDIT, RETIRE, ADD = (urls.bank_change("q1", change) for change in ("edit", "retire", "add"))
+
+
+def item(track: Path, item_id: str) -> Any:
+    return next(one for one in read_bank(track / "bank.questions.jsonl") if one.item_id == item_id)
+
+
+def test_the_page_shows_every_item_with_what_became_of_it(client: TestClient, track: Path) -> None:
+    page = client.get(PAGE).text
+    for number in range(4):
+        assert f"question {number} of q1?" in page
+        assert digest_of(item(track, f"q1/{number}")) in page
+    assert page.count("rated on 12 passages") == 4
+    assert "graded on the query&#39;s 12 passages" in page or "graded on the query's 12 passages" in page
+
+
+def test_an_item_is_changed_and_the_page_says_what_is_to_be_graded(
+    client: TestClient, post: Post, track: Path
+) -> None:
+    seen = digest_of(item(track, "q1/1"))
+    answer = post(EDIT, item="q1/1", text="A new <b>question</b>?", who="Ann", why="clearer", seen=seen)
+    assert answer.status_code == 303
+    assert answer.headers["location"] == f"{PAGE}#item-q1~2F1"
+    assert item(track, "q1/1").text == "A new <b>question</b>?"
+    page = client.get(PAGE).text
+    assert "Changed: A new &lt;b&gt;question&lt;/b&gt;?" in page
+    assert "<b>question" not in page
+    assert "to be graded" in page
+    assert 'it was: <q dir="auto">question 1 of q1?</q>, <bdi>Ann</bdi>' in page
+    assert client.cookies["trecexam-who"] == "Ann"
+
+
+def test_an_item_is_added_retired_and_taken_back(client: TestClient, post: Post, track: Path) -> None:
+    post(ADD, text="Quite new?", kind="question", importance="vital", who="Ann")
+    added = item(track, "q1/4")
+    assert (added.text, added.importance) == ("Quite new?", "vital")
+    seen = digest_of(added)
+    post(RETIRE, item="q1/4", retired="yes", seen=seen, who="Bob")
+    assert item(track, "q1/4").retired
+    page = client.get(PAGE).text
+    assert "Ask about it again" in page
+    assert '<h2 id="retired-head">Retired</h2>' in page
+    post(RETIRE, item="q1/4", retired="no", seen=seen, who="Bob")
+    assert item(track, "q1/4") == added
+
+
+def test_a_long_text_is_said_in_a_cookie_that_browsers_take(client: TestClient, post: Post) -> None:
+    for text in ("\u6587" * 1000, "a" * 2000):
+        answer = post(ADD, text=text, kind="question", who="Ann")
+        # RFC 6265, 6.1: browsers drop longer ones, and nobody would be told.
+        assert max(len(cookie) for cookie in answer.headers.get_list("set-cookie")) <= 4096
+        assert f"Added: {text[:200]}" in client.get(PAGE).text
+
+
+def test_what_the_checks_find_is_said_on_the_page(client: TestClient, post: Post) -> None:
+    post(ADD, text="Query number q1", kind="question", who="Ann")
+    page = client.get(PAGE).text
+    assert "To look at again: a copy of the query." in page
+    assert '<p class="note bad">To look at again: a copy of the query</p>' in client.get(PAGE).text
+
+
+def test_of_two_who_change_the_same_item_the_second_chooses(
+    client: TestClient, post: Post, track: Path
+) -> None:
+    seen = digest_of(item(track, "q1/1"))
+    post(EDIT, item="q1/1", text="Ann's?", who="Ann", seen=seen)
+    content = (track / "bank.questions.jsonl").read_bytes()
+    answer = post(EDIT, item="q1/1", text="Bob's <i>?", who="Bob", seen=seen)
+    assert answer.status_code == 409
+    assert (track / "bank.questions.jsonl").read_bytes() == content
+    assert "Ann&#39;s?" in answer.text
+    assert "Bob&#39;s &lt;i&gt;?" in answer.text
+    fields = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', answer.text)
+    form = {name: unescape(value) for name, value in fields}
+    assert client.post(EDIT, data=form).status_code == 303
+    assert item(track, "q1/1").text == "Bob's <i>?"
+    # Retired meanwhile, by what somebody saw before.
+    answer = post(RETIRE, item="q1/1", retired="yes", who="Bob", seen=seen)
+    assert answer.status_code == 409
+    assert "To retire it" in answer.text
+    assert post(EDIT, item="q1/77", text="x", who="Bob", seen=seen).status_code == 409
+
+
+@pytest.mark.parametrize(
+    ("path", "form", "text"),
+    [
+        (EDIT, {"item": "q1/1", "text": "  "}, "has no text"),
+        (EDIT, {"item": "q1/1", "text": "question 2 of q1?"}, "has this item already"),
+        (EDIT, {"item": "q1/1", "text": "x", "who": ""}, "needs a name"),
+        (EDIT, {}, "has no text"),
+        (EDIT, {"text": "x"}, "no item"),
+        (ADD, {"text": "question 2 of q1?", "kind": "question"}, "has this item already"),
+        (ADD, {"text": "typed & lost?", "kind": "essay"}, "a question or a nugget"),
+        (RETIRE, {"item": "q9/1", "retired": "yes"}, "no item"),
+    ],
+)
+def test_what_cannot_be_written_is_said_and_what_was_typed_is_kept(
+    post: Post, track: Path, path: str, form: dict[str, str], text: str
+) -> None:
+    before = (track / "bank.questions.jsonl").read_bytes()
+    answer = post(path, **{"who": "Ann", **form})
+    assert answer.status_code == 422
+    assert text in answer.text
+    assert (track / "bank.questions.jsonl").read_bytes() == before
+    if "typed" in form.get("text", ""):
+        assert "typed &amp; lost?" in answer.text
+    if form.get("item") == "q1/1":
+        assert re.search(r'<details id="edit-item-q1~2F1" open>', answer.text)
+
+
+def test_a_query_that_nobody_knows_is_not_there(client: TestClient) -> None:
+    for name in ("q9", "../../etc/passwd", "<script>"):
+        answer = client.get(urls.bank(name))
+        assert answer.status_code == 404
+        assert "<script>" not in answer.text.replace("<script src", "")
+
+
+def test_a_query_without_items_can_be_given_some(track: Path) -> None:
+    with (track / "queries.tsv").open("a") as file:
+        file.write("q/4\tthe fourth\n")
+    with client_of(track) as client:
+        page = urls.bank("q/4")
+        assert "no item that is asked about" in client.get(page).text
+        form = {"csrf": csrf_of(client), "text": "first?", "kind": "question", "who": "Ann"}
+        assert client.post(urls.bank_change("q/4", "add"), data=form).status_code == 303
+        assert "first?" in client.get(page).text
+
+
+def test_a_bank_that_is_broken_meanwhile_is_named(client: TestClient, post: Post, track: Path) -> None:
+    with (track / "bank.questions.jsonl").open("a") as file:
+        file.write("{}\n")
+    page = client.get(PAGE)
+    assert page.status_code == 200
+    assert "bank.questions.jsonl:4" in page.text
+    answer = post(EDIT, item="q1/1", text="x", who="Ann")
+    assert answer.status_code == 422
+    assert "bank.questions.jsonl:4" in answer.text
+
+
+def test_edits_from_the_page_and_from_python_are_one(post: Post, track: Path) -> None:
+    with trecexam.open_track(track) as opened:
+        opened.edit_item("q1/2", "from Python?", who="Py")
+        post(EDIT, item="q1/3", text="from the page?", who="Ann")
+        assert {*opened.item_edits("q1")} == {"q1/2", "q1/3"}

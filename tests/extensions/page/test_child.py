@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from trecexam.extensions.page import child
+
+
+def echo(root: Path, receive: child.Receive, say: child.Say) -> None:
+    """Says what it is sent, its root first, until there is no more; "die" kills it, "end" ends it."""
+    say(str(root))
+    try:
+        while True:
+            asked = receive(0.05)
+            if asked == "die":
+                os.kill(os.getpid(), signal.SIGKILL)
+            if asked == "end":
+                return
+            if asked is not None:
+                say(asked)
+    except EOFError:
+        say("bye")
+
+
+@pytest.mark.parametrize("kind", [child.Process, child.Thread])
+def test_messages_go_both_ways_until_it_is_stopped(kind: type[child.Link], tmp_path: Path) -> None:
+    link = kind(echo, tmp_path)  # type: ignore[call-arg]
+    link.start()
+    link.send({"a": 1})
+    assert [link.receive(), link.receive()] == [str(tmp_path), {"a": 1}]
+    link.stop(5)
+    assert link.receive() in ("bye", None)
+
+
+@pytest.mark.parametrize("kind", [child.Process, child.Thread])
+def test_an_end_that_nobody_asked_for_is_told(kind: type[child.Link], tmp_path: Path) -> None:
+    link = kind(echo, tmp_path)  # type: ignore[call-arg]
+    link.start()
+    link.send("end")
+    assert link.receive() == str(tmp_path)
+    with pytest.raises(EOFError):
+        link.receive()
+    assert link.ended().startswith("ended")
+    link.send("nobody hears this")
+    link.stop()
+
+
+def test_a_process_that_is_killed_says_by_what(tmp_path: Path) -> None:
+    link = child.Process(echo, tmp_path)
+    link.start()
+    link.send("die")
+    link.receive()
+    with pytest.raises(EOFError):
+        link.receive()
+    assert link.ended() == "was ended by signal 9"
+    link.stop()
+
+
+def test_a_process_that_does_not_end_is_ended(tmp_path: Path) -> None:
+    link = child.Process(sleep, tmp_path)
+    link.start()
+    assert link.receive() == "asleep"
+    link.stop(0.3)
+    assert link.receive() is None
+
+
+def sleep(root: Path, receive: child.Receive, say: child.Say) -> None:
+    """Hears nothing."""
+    say("asleep")
+    time.sleep(10_000)

@@ -1,0 +1,260 @@
+"""Who may ask what. Each attack is one that a browser of a person who has the page open could be used for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from served import csrf_of
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from trecexam.extensions.page import guard
+from trecexam.extensions.page.guard import Guard
+
+FORM = "application/x-www-form-urlencoded"
+
+
+@pytest.fixture
+def written() -> list[dict[str, str]]:
+    """The forms that got through."""
+    return []
+
+
+@pytest.fixture
+def guarded(written: list[dict[str, str]]) -> Callable[..., TestClient]:
+    """(**options of Guard) -> a client of a page that takes a form at /write."""
+
+    def made(**options: object) -> TestClient:
+        def write(request):  # type: ignore[no-untyped-def]
+            written.append(request.scope["form"])
+            return PlainTextResponse("written")
+
+        def show(request):  # type: ignore[no-untyped-def]
+            return PlainTextResponse(request.scope["csrf"])
+
+        routes = [Route("/", show), Route("/write", write, methods=["POST"])]
+        app = Guard(Starlette(routes=routes), **options)  # type: ignore[arg-type]
+        return TestClient(app, base_url="http://127.0.0.1", follow_redirects=False)
+
+    return made
+
+
+def test_a_form_of_ours_gets_through(
+    guarded: Callable[..., TestClient], written: list[dict[str, str]]
+) -> None:
+    client = guarded()
+    headers = {"origin": "http://127.0.0.1", "sec-fetch-site": "same-origin"}
+    done = client.post("/write", data={"csrf": client.get("/").text, "a": "1", "b": ""}, headers=headers)
+    assert done.text == "written"
+    assert written == [{"a": "1", "b": ""}]
+
+
+@pytest.mark.parametrize("token", [None, "", "0" * 64, "é"])
+def test_a_form_without_the_token_is_refused(
+    guarded: Callable[..., TestClient], written: list[dict[str, str]], token: str | None
+) -> None:
+    fields = {"a": "1"} if token is None else {"a": "1", "csrf": token}
+    assert guarded().post("/write", data=fields).status_code == 403
+    assert not written
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"origin": "http://127.0.0.1:9"},
+        {"origin": "http://127.0.0.1.evil.example"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ],
+    ids=str,
+)
+def test_a_form_from_another_site_is_refused_though_it_has_the_token(
+    guarded: Callable[..., TestClient], written: list[dict[str, str]], headers: dict[str, str]
+) -> None:
+    client = guarded()
+    done = client.post("/write", data={"csrf": client.get("/").text}, headers=headers)
+    assert done.status_code == 403
+    assert not written
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/json", "multipart/form-data; boundary=x", ""])
+def test_only_forms_are_taken(
+    guarded: Callable[..., TestClient], written: list[dict[str, str]], kind: str
+) -> None:
+    client = guarded()
+    body = f"csrf={client.get('/').text}"
+    assert client.post("/write", content=body, headers={"content-type": kind}).status_code == 415
+    assert not written
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example",
+        "",
+        "[",
+        "192.168.0.7",
+        "a@127.0.0.1:x",
+    ],
+)
+def test_another_name_than_ours_is_refused(guarded: Callable[..., TestClient], host: str) -> None:
+    assert guarded().get("/", headers={"host": host}).status_code == 421
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:9000", "127.0.0.1:1", "[::1]:8377", "gpu7.example"])
+def test_our_names_are_known_at_any_port(guarded: Callable[..., TestClient], host: str) -> None:
+    assert guarded(hosts=["GPU7.example"]).get("/", headers={"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "PROPFIND"])
+def test_other_methods_are_not_allowed(guarded: Callable[..., TestClient], method: str) -> None:
+    done = guarded().request(method, "/")
+    assert done.status_code == 405
+    assert done.headers["allow"] == "GET, HEAD, POST"
+
+
+def test_an_address_that_is_too_long_is_refused(guarded: Callable[..., TestClient]) -> None:
+    assert guarded().get("/?q=" + "x" * guard.MAX_URL).status_code == 414
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"&".join(b"f%d=1" % n for n in range(guard.MAX_FIELDS + 5)), 400),
+        (b"a=%ff", 400),
+        (b"a=1&a=2", 400),
+        (b"\xff=1", 400),
+        (b"a=" + b"x" * guard.MAX_BODY, 413),
+    ],
+    ids=["many fields", "no UTF-8, encoded", "a field twice", "no UTF-8", "too large"],
+)
+def test_a_form_that_is_none_is_refused(
+    guarded: Callable[..., TestClient], written: list[dict[str, str]], body: bytes, status: int
+) -> None:
+    client = guarded()
+    whole = f"csrf={client.get('/').text}&".encode() + body
+    assert client.post("/write", content=whole, headers={"content-type": FORM}).status_code == status
+    assert not written
+
+
+def test_of_a_body_without_a_length_no_more_is_read_than_may_come(guarded: Callable[..., TestClient]) -> None:
+    sent: list[int] = []
+
+    def endless():  # type: ignore[no-untyped-def]
+        for _ in range(64):
+            sent.append(1)
+            yield b"x" * (guard.MAX_BODY // 8)
+
+    done = guarded().post("/write", content=endless(), headers={"content-type": FORM})
+    assert done.status_code == 413
+
+
+def test_every_answer_carries_the_headers(client: TestClient) -> None:
+    for path in ("/", "/nowhere", "/static/app.js", "/state"):
+        answer = client.get(path)
+        for name, value in guard.HEADERS.items():
+            assert answer.headers[name] == value, path
+    assert "unsafe" not in guard.POLICY
+    assert "default-src 'none'" in guard.POLICY
+    assert client.get("/").headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/../app.py",
+        "/static/%2e%2e/app.py",
+        "/static/..%2fapp.py",
+        "/static//etc/passwd",
+        "/static/%00",
+        "/static/",
+    ],
+)
+def test_nothing_but_the_page_s_own_files_is_served(client: TestClient, path: str) -> None:
+    answer = client.get(path)
+    assert answer.status_code in {404, 405}
+    assert "create_app" not in answer.text
+    assert "root:" not in answer.text
+
+
+@pytest.mark.parametrize("name", ["../../trecexam.toml", "~2E~2E~2Ftrecexam.toml", "..%2f..%2fetc%2fpasswd"])
+def test_ids_are_looked_up_and_never_opened(client: TestClient, name: str) -> None:
+    for path in (f"/run/{name}", f"/query/{name}", f"/query/q1/passage/{name}", f"/query/q1/item/{name}"):
+        answer = client.get(path)
+        assert answer.status_code == 404
+        assert "recorded =" not in answer.text
+
+
+class TestWithAToken:
+    """Beyond this machine."""
+
+    @pytest.fixture
+    def asked(self, graded: Path, open_client: Callable[..., TestClient]) -> TestClient:
+        return open_client(graded, token="s3cret&t", cookie="trecexam-1")
+
+    def test_nothing_is_shown_without_it(self, asked: TestClient) -> None:
+        for path in ("/", "/state", "/search?q=a", "/nowhere"):
+            answer = asked.get(path)
+            assert answer.status_code == 401
+            assert "run0" not in answer.text
+        assert asked.post("/override", data={"csrf": "x"}).status_code == 401
+
+    @pytest.mark.parametrize("token", ["", "s3cret", "s3cret&t ", "é"])
+    def test_another_one_does_not_do(self, asked: TestClient, token: str) -> None:
+        assert asked.get("/", params={"token": token}).status_code == 401
+        cookie = f"trecexam-1={token}".encode()
+        assert asked.get("/", headers={b"cookie": cookie}).status_code == 401
+
+    def test_wrong_ones_keep_nobody_waiting_and_the_right_one_is_let_in_after_them(
+        self, asked: TestClient
+    ) -> None:
+        for number in range(200):
+            # A cookie is made of the token, and would do to guess it.
+            cookie = {"headers": {"cookie": f"trecexam-1={number}"}}
+            guess = {"params": {"token": str(number)}}
+            assert asked.get("/", **(cookie if number % 2 else guess)).status_code == 401  # type: ignore[arg-type]
+        assert asked.get("/?token=s3cret%26t").status_code == 200
+        assert "q1" in asked.get("/queries").text
+
+    def test_shown_once_it_becomes_a_cookie_that_no_script_and_no_other_site_can_use(
+        self, asked: TestClient
+    ) -> None:
+        welcome = asked.get("/queries?token=s3cret%26t&sort=-mean")
+        assert welcome.status_code == 200
+        cookie = welcome.headers["set-cookie"]
+        assert "s3cret" not in cookie + welcome.text
+        assert {"HttpOnly", "SameSite=strict", "Path=/"} <= {part.strip() for part in cookie.split(";")}
+        onwards = re.search(r'http-equiv="refresh" content="0; url=([^"]+)"', welcome.text)
+        assert onwards
+        assert onwards[1] == "/queries?sort=-mean"
+        assert "q1" in asked.get("/queries").text
+
+    def test_it_leads_nowhere_else(self, asked: TestClient) -> None:
+        welcome = asked.get("http://127.0.0.1//evil.example/?token=s3cret%26t")
+        assert 'url=/evil.example/"' in welcome.text
+
+    def test_nobody_is_told_it_by_a_referrer(self, asked: TestClient) -> None:
+        assert asked.get("/?token=s3cret%26t").headers["referrer-policy"] == "same-origin"
+
+    def test_what_says_nothing_of_the_track_needs_none(self, asked: TestClient) -> None:
+        assert asked.get("/healthz").text == "ok\n"
+        assert asked.get("/static/style.css").status_code == 200
+
+    def test_an_address_is_no_name_that_could_be_rebound(self, asked: TestClient) -> None:
+        assert asked.get("/healthz", headers={"host": "192.168.0.7:8377"}).status_code == 200
+        assert asked.get("/healthz", headers={"host": "evil.example"}).status_code == 421
+
+
+def test_the_token_against_forged_requests_is_another_one_at_each_start(
+    graded: Path, open_client: Callable[..., TestClient]
+) -> None:
+    assert csrf_of(open_client(graded)) != csrf_of(open_client(graded))

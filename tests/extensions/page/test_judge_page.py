@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from html import unescape
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from served import client_of, csrf_of
+from starlette.testclient import TestClient
+
+from trecexam.extensions.page import child
+from trecexam.extensions.page.judging import JudgeNext, Key, Wish, look
+from trecexam.extensions.page.trails import Trail, Trails
+
+
+@pytest.fixture
+def client(track: Path) -> Iterator[TestClient]:
+    make = lambda: child.Thread(look, track)  # noqa: E731
+    with JudgeNext(track, make=make) as judging, client_of(track, judging=judging) as opened:
+        yield opened
+
+
+LIST = "/judge?judged=yes"
+
+
+def first(client: TestClient) -> str:
+    """The address of the best judgment."""
+    for _ in range(100):
+        answer = client.get(LIST)
+        if answer.status_code == 303:
+            return str(answer.headers["location"])
+        assert "Looking for the judgments" in answer.text
+    raise AssertionError("nothing to judge")
+
+
+def key_of(address: str) -> Key:
+    given = parse_qs(urlsplit(address).query, keep_blank_values=True)
+    return Key(*(given.get(name, [""])[0] for name in ("query", "doc", "item")))
+
+
+def forms(page: str) -> list[dict[str, str]]:
+    """The hidden fields of each form of a page."""
+    return [
+        {
+            name: unescape(value)
+            for name, value in re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', one)
+        }
+        for one in re.findall(r'<form method="post".*?</form>', page, re.DOTALL)
+    ]
+
+
+def rate(client: TestClient, address: str, rating: str, **more: str) -> Any:
+    page = client.get(address).text
+    form = next(one for one in forms(page) if one.get("from") == "judge" and "rating" not in one)
+    return client.post("/override", data={"who": "Ann", "why": "because", **form, "rating": rating, **more})
+
+
+def undo(client: TestClient, address: str) -> Any:
+    page = client.get(address).text
+    form = next(one for one in forms(page) if one.get("rating") == "withdraw")
+    return client.post("/override", data=form)
+
+
+def test_rating_goes_on_to_the_next_best_and_the_rated_ones_leave_the_list(client: TestClient) -> None:
+    judging = client.app.state.judging  # type: ignore[attr-defined]
+    address, given = first(client), []
+    for number in range(4):
+        given.append(key_of(address))
+        answer = rate(client, address, str(number))
+        assert answer.status_code == 303
+        address = answer.headers["location"]
+        assert "judged=yes" in address
+    queue = judging.of(Wish(judged=True)).want(1)
+    best = [row.key for row in queue.best]
+    assert len(set(given)) == 4
+    assert set(given) <= set(best)
+    state = client.app.state.live.view.query(given[0].query_id)  # type: ignore[attr-defined]
+    assert state.human[given[0][1:]].rating == 0
+    # A browser that was never here gets what is left.
+    client.cookies.clear()
+    assert key_of(first(client)) not in given
+    csrf_of(client)
+
+
+def test_skipping_going_back_and_starting_again(client: TestClient) -> None:
+    one = first(client)
+    page = client.get(one).text
+    skip = unescape(re.search(r'id="judge-next" rel="next" href="([^"]*)"', page)[1])  # type: ignore[index]
+    two = client.get(skip).headers["location"]
+    assert key_of(two) != key_of(one)
+    page = client.get(two).text
+    back = unescape(re.search(r'id="judge-previous" rel="prev" href="([^"]*)"', page)[1])  # type: ignore[index]
+    assert key_of(client.get(back).headers["location"]) == key_of(one)
+    # What was skipped is not shown again by itself, and is on demand.
+    seen, address = {key_of(one)}, two
+    for _ in range(100):
+        seen.add(key_of(address))
+        client.get(address)
+        query_id, doc_id, _ = key_of(address)
+        params = {"query": query_id, "doc": doc_id, "judged": "yes"}
+        address = client.get("/judge/next", params=params).headers["location"]
+        if "query=" not in address:
+            break
+        assert key_of(address) not in seen
+    over = client.get(address).text
+    assert "but for those that you skipped" in over
+    assert f"Show the {len(seen)} that were skipped" in over
+    client.post("/judge/again", data={"csrf": csrf_of(client), "judged": "yes"})
+    assert key_of(first(client)) == key_of(one)
+
+
+def test_how_many_are_left_holds_when_a_page_is_fetched_again(client: TestClient) -> None:
+    def left(address: str) -> int:
+        line = re.search(r'id="left">([\d,]+) more to judge', client.get(address).text)
+        assert line is not None
+        return int(line[1].replace(",", ""))
+
+    address = first(client)
+    # The list grows until every query was looked at.
+    looks = client.app.state.judging.of(Wish(judged=True))  # type: ignore[attr-defined]
+    until = time.monotonic() + 30
+    while (queue := looks.want(1)).total or len(queue.as_of) < queue.queries:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    number = left(address)
+    assert left(address) == number
+    skipped = client.get(re.sub(r"/judge\?", "/judge/next?", address)).headers["location"]
+    assert left(skipped) == left(skipped) == number - 1
+
+
+def test_the_last_rating_is_undone_and_judged_again(client: TestClient, track: Path) -> None:
+    one = first(client)
+    two = rate(client, one, "5").headers["location"]
+    assert "Undo the 5" in client.get(two).text
+    back = undo(client, two)
+    assert key_of(back.headers["location"]) == key_of(one)
+    assert "is withdrawn" in client.get(one).text
+    assert "Undo the" not in client.get(one).text
+    assert rate(client, one, "1").status_code == 303
+    rows = [line.split("\t")[3:6] for line in (track / "overrides.tsv").read_text().splitlines()[1:]]
+    assert rows == [["5", "Ann", "because"], ["", "Ann", "undone"], ["1", "Ann", "because"]]
+
+
+def test_a_rating_that_another_person_gave_meanwhile_is_a_conflict_here_too(client: TestClient) -> None:
+    one = first(client)
+    stale = client.get(one).text
+    rate(client, one, "5")
+    form = next(form for form in forms(stale) if form.get("from") == "judge" and "rating" not in form)
+    answer = client.post("/override", data={**form, "who": "Bob", "why": "b", "rating": "0"})
+    assert answer.status_code == 409
+    (again,) = forms(answer.text)
+    onwards = client.post("/override", data=again)
+    assert onwards.status_code == 303
+    assert onwards.headers["location"].startswith("/judge")
+
+
+def test_where_all_is_officially_judged_the_way_on_is_shown(client: TestClient) -> None:
+    for _ in range(100):
+        answer = client.get("/judge?by=P(rel%3D4)@5")
+        if "Looking" not in answer.text:
+            break
+    if answer.status_code == 200:
+        assert "look at these too" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("address", "status", "text"),
+    [
+        ("/judge?query=q9&doc=x", 404, "not in the pool"),
+        ("/judge?query=q1&doc=../x", 404, "not in the pool"),
+        ("/judge?query=q1&doc=q1-d00&item=q1/77", 404, "has no item"),
+        ("/judge/sideways?query=q1", 303, ""),
+        ("/judge?by=nonsense", 200, "nonsense"),
+        ("/judge?level=passage&by=Cover(rel%3D4)@5", 200, "computed on the items"),
+    ],
+)
+def test_odd_addresses_are_answered(client: TestClient, address: str, status: int, text: str) -> None:
+    for _ in range(100):
+        answer = client.get(address)
+        if "Looking for the judgments" not in answer.text:
+            break
+    assert answer.status_code == status
+    assert text in answer.text
+
+
+def test_a_page_without_judge_next_says_so(track: Path) -> None:
+    with client_of(track) as client:
+        assert "started without judge-next" in client.get("/judge").text
+
+
+KEYS = [Key("q", str(n), "") for n in range(5)]
+
+
+@given(st.lists(st.tuples(st.sampled_from(("visit", "rate", "forget")), st.sampled_from(KEYS))))
+def test_a_trail_goes_back_the_way_it_came(steps: list[tuple[str, Key]]) -> None:
+    trail, order, rated = Trail(), [], []
+    for what, key in steps:
+        if what == "visit":
+            trail.visit(key)
+            order += [key] if key not in order else []
+        elif what == "rate":
+            trail.rate(key, "w")
+            rated = [one for one in rated if one != key] + [key]
+        else:
+            trail.forget(key)
+            rated = [one for one in rated if one != key]
+    assert list(trail.seen) == order
+    assert trail.rated == rated
+    for one, other in pairwise(order):
+        assert trail.after(one) == other
+        assert trail.before(other) == one
+    if order:
+        assert trail.after(order[-1]) is None
+        assert trail.before(order[0]) is None
+    if set(KEYS) - set(order) and order:
+        assert trail.before(next(key for key in KEYS if key not in order)) == order[-1]
+
+
+def test_browsers_that_nobody_heard_of_for_long_are_forgotten_and_cookies_are_ours() -> None:
+    trails = Trails()
+    cookie, trail = trails.of("chosen by somebody else")
+    assert len(cookie) == 32
+    assert trails.of(cookie) == (cookie, trail)
+    for _ in range(300):
+        trails.of("")
+    assert trails.of(cookie)[0] != cookie

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support import graded_track
+
+import trecexam
+from trecexam.extensions.page import child
+from trecexam.extensions.page.judging import (
+    Began,
+    JudgeNext,
+    JudgmentQueue,
+    Key,
+    LookFailed,
+    LookOver,
+    LookRequest,
+    QueryLooked,
+    QueuedJudgment,
+    Wish,
+    look,
+)
+
+
+def row(query_id: str, doc_id: str, change: float) -> QueuedJudgment:
+    return QueuedJudgment(Key(query_id, doc_id, ""), 3, change, 0.0, 0.5, "items", 2, (0.5, 0.5))
+
+
+def until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+class Scripted:
+    """A search whose queries are found when the test says so."""
+
+    def __init__(self) -> None:
+        self.asked: list[LookRequest] = []
+        self.steps = threading.Semaphore(0)
+        self.looks = 0
+
+    def __call__(self, root: Path, receive: child.Receive, say: child.Say) -> None:
+        asked = receive(10)
+        self.asked.append(asked)
+        self.looks += 1
+        say(Began("passage", "P@20", 3, False, ("q1", "q2")))
+        for query_id, change in (("q1", 0.1 * self.looks), ("q2", 0.15)):
+            while not self.steps.acquire(timeout=0.02):
+                try:
+                    receive(0.0)
+                except EOFError:
+                    return
+            say(QueryLooked(query_id, (row(query_id, "d1", change), row(query_id, "d2", change / 2))))
+        say(LookOver())
+
+    __name__ = "scripted"
+
+
+@pytest.fixture
+def scripted() -> Scripted:
+    return Scripted()
+
+
+def test_there_is_something_to_judge_as_soon_as_a_query_was_looked_at(
+    tmp_path: Path, scripted: Scripted
+) -> None:
+    with JudgeNext(tmp_path, make=lambda: child.Thread(scripted, tmp_path), rest=0) as judging:
+        wanted = judging.of(Wish())
+        assert wanted.want(1) == JudgmentQueue()
+        scripted.steps.release()
+        queue = wanted.wait(10)
+        assert [one.key.doc_id for one in queue.best] == ["d1", "d2"]
+        assert (queue.looked, queue.total, queue.measure, queue.level) == (1, 2, "P@20", "passage")
+        scripted.steps.release()
+        until(lambda: wanted.want(1).total == 0)
+        queue = wanted.want(1)
+        assert [one.key[:2] for one in queue.best] == [("q2", "d1"), ("q1", "d1"), ("q2", "d2"), ("q1", "d2")]
+        time.sleep(0.05)
+        assert scripted.looks == 1  # nothing changed
+
+
+def test_the_last_list_holds_while_the_new_one_is_looked_for(tmp_path: Path, scripted: Scripted) -> None:
+    with JudgeNext(tmp_path, make=lambda: child.Thread(scripted, tmp_path), rest=0) as judging:
+        wanted = judging.of(Wish("P@20"))
+        wanted.want(1)
+        scripted.steps.release(2)
+        until(lambda: len(wanted.want(1).as_of) == 2 and not wanted.want(1).total)
+        assert wanted.want(2).stale(2) == 2
+        until(lambda: scripted.looks == 2)
+        assert len(wanted.want(2).best) == 4
+        scripted.steps.release()
+        until(lambda: wanted.want(2).stale(2) == 1)
+        assert wanted.want(2).best[0] == row("q1", "d1", 0.2)
+        scripted.steps.release()
+        until(lambda: wanted.want(2).stale(2) == 0)
+        assert scripted.asked[0] == LookRequest(Wish("P@20"), ())
+        assert sorted(scripted.asked[1].known) == ["q1", "q2"]
+
+
+def test_nobody_looks_for_what_nobody_wants(tmp_path: Path, scripted: Scripted) -> None:
+    with JudgeNext(tmp_path, make=lambda: child.Thread(scripted, tmp_path)) as judging:
+        judging.of(Wish())
+        time.sleep(0.1)
+        assert scripted.looks == 0
+
+
+def test_why_there_is_no_list_is_told_and_tried_again_when_the_track_changes(tmp_path: Path) -> None:
+    looks = 0
+
+    def failing(root: Path, receive: child.Receive, say: child.Say) -> None:
+        nonlocal looks
+        looks += 1
+        if looks == 2:
+            return  # as one that is killed
+        say(LookFailed("only one run"))
+
+    with JudgeNext(tmp_path, make=lambda: child.Thread(failing, tmp_path), rest=0) as judging:
+        wanted = judging.of(Wish())
+        wanted.want(1)
+        assert wanted.wait(10).failure == "only one run"
+        time.sleep(0.05)
+        assert looks == 1
+        wanted.want(2)
+        until(lambda: wanted.want(2).failure == "the process that looks for judgments ended")
+
+
+def test_a_list_that_is_not_worked_on_gives_way(tmp_path: Path, scripted: Scripted) -> None:
+    with JudgeNext(tmp_path, make=lambda: child.Thread(scripted, tmp_path)) as judging:
+        lists = [judging.of(Wish(str(n))) for n in range(5)]
+        assert judging.of(Wish("4")) is lists[4]
+        assert judging.of(Wish("0")) is not lists[0]
+
+
+@pytest.mark.parametrize("wish", [Wish(judged=True), Wish("Cover(rel=4)@5", "cell")])
+def test_a_real_search_finds_what_judge_next_finds(tmp_path: Path, wish: Wish) -> None:
+    root = graded_track(tmp_path / "track")
+    with trecexam.open_track(root) as track:
+        # The recorded grader says nothing of chances: the list is of what may be overrated.
+        found = track.judge_next(
+            wish.measure or None, level="cell" if wish.level else None, include_judged=wish.judged
+        )
+    assert found.rows
+    with JudgeNext(root, make=lambda: child.Thread(look, root)) as judging:
+        wanted = judging.of(wish)
+        wanted.want(1)
+        until(lambda: bool(wanted.wait(10).as_of) and not wanted.want(1).total)
+        queue = wanted.want(1)
+    expected = [
+        Key(one.suggestion.query_id, one.suggestion.doc_id, one.item.item_id if one.item else "")
+        for one in found.rows
+    ]
+    assert [one.key for one in queue.best] == expected
+    assert (queue.measure, queue.level, queue.n_runs) == (found.measure, found.level, 3)
+
+
+def test_a_process_of_its_own_looks_too_and_ends_with_the_page(tmp_path: Path) -> None:
+    root = graded_track(tmp_path / "track")
+    with JudgeNext(root) as judging:
+        wanted = judging.of(Wish(judged=True))
+        wanted.want(1)
+        assert wanted.wait(60).best
+    with JudgeNext(root) as judging:
+        # Ended in the middle of it.
+        judging.of(Wish(judged=True)).want(1)
+        time.sleep(0.2)

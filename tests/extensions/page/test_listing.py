@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from trecexam.extensions.page.listing import SIZE, Address, columns, in_order, listed
+
+
+def at(**given: str) -> Address:
+    return Address("/x", given)
+
+
+def test_pages_make_up_the_table() -> None:
+    rows = list(range(120))
+    pages = [listed(rows, at(page=str(n))) for n in (1, 2, 3)]
+    assert [row for page in pages for row in page.rows] == rows
+    assert [(page.first, page.page, page.pages) for page in pages] == [(1, 1, 3), (51, 2, 3), (101, 3, 3)]
+
+
+@pytest.mark.parametrize("page", ["0", "-3", "99", "x", "9" * 5000, "²", ""])
+def test_a_page_that_is_not_there_is_the_nearest(page: str) -> None:
+    assert listed(list(range(120)), at(page=page)).page == (3 if page == "99" else 1)
+
+
+@pytest.mark.parametrize("size", ["1", "-1", "100000000", "x"])
+def test_a_size_that_is_not_offered_is_not_taken(size: str) -> None:
+    assert len(listed(list(range(120)), at(size=size)).rows) == SIZE
+
+
+def test_rows_without_a_value_come_last_either_way() -> None:
+    rows = [3, None, 1, math.nan, 2]
+    keys = {"value": lambda row: row}
+    assert list(in_order(rows, at(sort="value"), keys, "value").rows)[:3] == [1, 2, 3]
+    assert list(in_order(rows, at(sort="-value"), keys, "value").rows)[:3] == [3, 2, 1]
+
+
+def test_an_unknown_column_orders_nothing_else_than_the_default() -> None:
+    keys = {"value": lambda row: row}
+    found = in_order([1, 3, 2], at(sort="__class__"), keys, "-value")
+    assert (list(found.rows), found.sort, found.down) == ([3, 2, 1], "value", True)
+
+
+def test_columns_are_those_of_the_values() -> None:
+    keys = columns("m", 2, lambda row: row)
+    assert [key([5, 7]) for key in keys.values()] == [5, 7]
+    assert keys["m1"]([]) is None
+
+
+def test_another_order_starts_at_the_first_page_and_another_page_keeps_the_order() -> None:
+    address = at(sort="-m0", page="3", q="a b")
+    assert address.but(sort="m0") == "/x?sort=m0&q=a+b"
+    assert address.but(page=4) == "/x?sort=-m0&page=4&q=a+b"

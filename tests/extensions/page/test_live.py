@@ -1,0 +1,224 @@
+"""The state that the pages are answered from, while files change, vanish and break."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from asked_of_track import counted, refused
+from starlette.testclient import TestClient
+from support import graded_track, make_small_track, write_run
+
+import trecexam
+from trecexam.errors import TrecexamError
+from trecexam.extensions.page import urls
+from trecexam.extensions.page.live import LiveTrack
+from trecexam.extensions.page.reader import Reader, Work
+
+
+@pytest.fixture
+def live(track: Path) -> Iterator[LiveTrack]:
+    with LiveTrack(track, apart=False) as opened:
+        assert opened.wait_for(lambda one: one.view is not None)
+        yield opened
+
+
+def test_what_the_daemon_writes_shows_up_by_itself(live: LiveTrack, track: Path) -> None:
+    view = live.view
+    with trecexam.open_track(track) as opened:
+        opened.override("q1", "q1-d00", 5, item="q1/0", who="me", why="it does")
+        opened.update()
+    assert live.wait_for(lambda one: one.version > 1, 20)
+    assert live.view is not view
+    assert live.view is not None
+    state = live.view.query("q1")
+    assert state is not None
+    assert state.human["q1-d00", "q1/0"].who == "me"
+
+
+def test_a_run_that_is_dropped_is_on_the_board_once_it_is_still(live: LiveTrack, track: Path) -> None:
+    write_run(track / "runs" / "new.run", {"q1": ["q1-d01"]})
+    assert live.reload()
+    assert live.view is not None
+    assert "new" not in live.view.runs
+    assert live.wait_for(lambda one: one.view is not None and "new" in one.view.runs, 15)
+
+
+def test_a_state_once_taken_never_changes(live: LiveTrack, track: Path) -> None:
+    taken = live.view
+    assert taken is not None
+    before = taken.query("q1")
+    (track / "runs" / "run1.run").unlink()
+    live.reload()
+    assert set(taken.runs) == {"run0", "run1", "run2"}
+    assert taken.query("q1") is before
+    assert live.view is not None
+    assert set(live.view.runs) == {"run0", "run2"}
+
+
+def test_only_what_changed_is_sent_again(live: LiveTrack, track: Path) -> None:
+    assert live.view is not None
+    before = live.view.parts
+    with trecexam.open_track(track) as opened:
+        opened.override("q2", "q2-d00", 5, item="q2/0", who="me", why="it does")
+    live.reload()
+    after = live.view.parts
+    assert [query_id for query_id in before if before[query_id] is not after[query_id]] == ["q2"]
+
+
+@pytest.mark.parametrize(
+    "breaking",
+    [
+        lambda root: (root / "bank.questions.jsonl").unlink(),
+        lambda root: (root / "bank.questions.jsonl").write_text("{"),
+        lambda root: (root / "trecexam.toml").write_text("[track"),
+        lambda root: (root / ".trecexam" / "grades.sqlite").write_text("no store"),
+        lambda root: (shutil.rmtree(root / "runs"), (root / "runs").write_text("")),
+        lambda root: root.rename(root.with_name("elsewhere")),
+    ],
+    ids=["no bank", "half a bank", "half the settings", "no store", "no runs", "no track"],
+)
+def test_the_last_good_state_is_kept_and_the_reason_shown(
+    track: Path, client: TestClient, breaking: Callable[[Path], object]
+) -> None:
+    live = client.app.state.live  # type: ignore[attr-defined]
+    aside = track.with_name("aside")
+    shutil.copytree(track, aside)
+    breaking(track)
+    live.reload()
+    assert live.trouble
+    page = client.get("/")
+    assert page.status_code == 200
+    assert "run0" in page.text
+    assert "cannot be read now" in page.text
+    shutil.rmtree(track, ignore_errors=True)
+    aside.rename(track)
+    live.reload()
+    assert live.trouble == ""
+    assert "cannot be read now" not in client.get("/").text
+
+
+def test_without_a_store_answers_are_missing_and_pages_are_not(track: Path, client: TestClient) -> None:
+    shutil.rmtree(track / ".trecexam")
+    page = client.get(urls.passage("q1", "q1-d00", "q1/0"))
+    assert page.status_code == 200
+    assert "says" not in page.text
+
+
+def test_a_store_that_cannot_be_read_is_said_beside_the_ratings(track: Path, client: TestClient) -> None:
+    path = track / ".trecexam" / "grades.sqlite"
+    path.unlink()
+    path.write_bytes(b"half a store")
+    for address in (urls.passage("q1", "q1-d00", "q1/0"), urls.item("q1", "q1/0")):
+        page = client.get(address)
+        assert page.status_code == 200
+        assert "The answers cannot be read now" in page.text
+        assert 'class="rating r' in page.text
+
+
+def test_who_writes_never_waits_for_who_reads(track: Path, client: TestClient) -> None:
+    """Readers go on all the time; no transaction of a writer with no patience at all is refused."""
+    stop = threading.Event()
+
+    def read() -> None:
+        while not stop.is_set():
+            assert client.get(urls.item("q1", "q1/0")).status_code == 200
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    db = sqlite3.connect(track / ".trecexam" / "grades.sqlite", isolation_level=None, timeout=0)
+    try:
+        for number in range(200):
+            db.execute("BEGIN IMMEDIATE")
+            db.execute("INSERT OR IGNORE INTO item (digest) VALUES (?)", (b"%d" % number,))
+            db.execute("COMMIT")
+        busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        assert busy in (0, 1)
+    finally:
+        stop.set()
+        reader.join()
+        db.close()
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_the_loaded_track_can_be_asked(track: Path, apart: bool) -> None:
+    with LiveTrack(track, apart=apart) as live:
+        assert live.wait_for(lambda one: one.view is not None)
+        with pytest.raises(TrecexamError, match="so it is"):
+            live.call(refused)
+        assert live.call(counted, "q1") == 12
+
+
+def test_a_reader_that_died_is_said_and_pages_go_on(track: Path) -> None:
+    with LiveTrack(track) as live:
+        assert live.wait_for(lambda one: one.view is not None)
+        live._link._process.kill()  # type: ignore[attr-defined]
+        assert live.wait_for(lambda one: bool(one.trouble))
+        assert "start `trecexam serve` again" in live.trouble
+        assert live.view is not None
+
+
+def test_a_file_that_is_being_written_does_not_count_yet(live: LiveTrack, track: Path) -> None:
+    path = track / "runs" / "slow.run"
+    end = time.monotonic() + 2.5
+    while time.monotonic() < end:
+        with path.open("a") as file:
+            file.write(f"q1 Q0 q1-d01 1 {time.monotonic()} slow")
+        time.sleep(0.2)
+    assert live.view is not None
+    assert not live.view.rejected
+    os.truncate(path, 0)
+    write_run(path, {"q1": ["q1-d01"]})
+    assert live.wait_for(lambda one: one.view is not None and "slow" in one.view.runs, 15)
+
+
+def test_progress_is_told_while_a_grader_works(tmp_path: Path) -> None:
+    root = graded_track(tmp_path / "track")
+    with sqlite3.connect(root / ".trecexam" / "grades.sqlite") as db:
+        db.execute("DELETE FROM grade WHERE item_id % 2 = 0")
+    db.close()
+    with LiveTrack(root, apart=False) as live:
+        assert live.wait_for(lambda one: one.work is not None)
+        work = live.work
+        assert work is not None
+        assert (work.graded, work.cells, work.watched_by) == (work.cells // 2, 144, None) or work.graded < 144
+        assert 0 < work.graded < work.cells == 144
+        assert work.watched_by is None
+        (root / ".trecexam" / "last-update.json").unlink()
+        with trecexam.open_track(root) as track:
+            track.update()
+        assert live.wait_for(lambda one: one.work is not None and one.work.graded == one.work.cells, 20)
+
+
+def test_a_thousand_changes_while_it_is_read_are_one_look_more(track: Path) -> None:
+    """With one look for each, the pipes to the reader and back filled, and the page stood still."""
+    with LiveTrack(track, apart=False) as live:
+        assert live.reload()
+        send, sent = live._link.send, []
+        live._link.send = sent.append  # type: ignore[method-assign, assignment]
+        waited = {id(live._look()) for _ in range(1000)}
+        assert (len(sent), len(waited)) == (1, 2)
+        live._link.send = send  # type: ignore[method-assign]
+        last = live._look()
+        send(sent[0])
+        assert last.wait(20)
+
+
+def test_how_far_grading_is_comes_no_later_than_the_state_it_is_of(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "track")
+    (root / "trecexam.toml").write_text('[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
+    (root / "grades.jsonl").write_text("")
+    said: list[object] = []
+    reader = Reader(root, said.append)
+    reader.look(now=True)
+    reader.close()
+    kinds = [type(message).__name__ for message in said]
+    assert kinds.index("Work") < kinds.index("Loaded")
+    (progress,) = (message for message in said if isinstance(message, Work))
+    assert (progress.graded, progress.cells) == (0, 144)

@@ -1,0 +1,289 @@
+"""Logging in and out: cookies, ends of logins, guesses, and who a rating is by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import urlencode, urlsplit
+from urllib.request import Request, urlopen
+
+import pytest
+from served import client_of, serving
+from starlette.testclient import TestClient
+from team import Team, csrf_in, log_in, users_file
+
+from converters.overrides import read_overrides
+from trecexam.extensions.page import sessions
+from trecexam.extensions.page.front import Front
+from trecexam.extensions.page.users import Users, add_user, digest, remove_user
+
+COOKIE = "trecexam"
+
+
+@pytest.fixture
+def team(track: Path, tmp_path: Path) -> Iterator[Team]:
+    (tmp_path / "people").mkdir()
+    path, tokens = users_file(tmp_path / "people")
+    with client_of(track, users=Users(path)) as client:
+        yield Team(client.app, path, tokens)
+
+
+def rating(client: TestClient, **fields: str) -> dict[str, str]:
+    page = client.get("/query/q1").text
+    doc = re.search(r'/passage/([^"?]+)"', page)
+    assert doc
+    form = {"query": "q1", "doc": doc[1], "item": "", "rating": "3", "why": "it says so", "who": "somebody"}
+    return {"csrf": csrf_in(page), **form, **fields}
+
+
+def test_who_logs_in_comes_to_where_they_wanted(team: Team) -> None:
+    browser = team.client()
+    sent = browser.get("/query/q1?sort=-label")
+    assert (sent.status_code, sent.headers["location"]) == (303, "/login?back=%2Fquery%2Fq1%3Fsort%3D-label")
+    page = browser.get(sent.headers["location"]).text
+    back = re.search(r'name="back" value="([^"]*)"', page)
+    assert back
+    done = log_in(browser, team.tokens["rudi"], back=back[1])
+    assert (done.status_code, done.headers["location"]) == (303, "/query/q1?sort=-label")
+    assert browser.get(done.headers["location"]).status_code == 200
+    assert "rudi" in browser.get("/").text
+
+
+def test_an_assessor_lands_at_what_she_judges(team: Team) -> None:
+    page = team.client("ada").get("/", follow_redirects=True)
+    assert page.url.path.startswith("/assess/passage/")
+    assert "Your judgment" in page.text
+
+
+@pytest.mark.parametrize(
+    "back", ["//evil.example/", "https://evil.example", "/\\evil", "/../x", "x", "\t//e"]
+)
+def test_it_leads_to_no_other_site(team: Team, back: str) -> None:
+    done = log_in(team.client(), team.tokens["rudi"], back=back)
+    assert done.headers["location"] == "/"
+
+
+def test_the_cookie_is_for_no_script_and_says_nothing(team: Team) -> None:
+    browser = team.client()
+    done = log_in(browser, team.tokens["ada"])
+    cookie = done.headers["set-cookie"]
+    assert {"HttpOnly", "SameSite=lax", "Path=/"} <= {part.strip() for part in cookie.split(";")}
+    assert "Secure" not in cookie
+    assert team.tokens["ada"] not in cookie
+    assert "ada" not in cookie.split(";")[0].partition("=")[2].replace(browser.cookies[COOKIE], "")
+
+
+@pytest.mark.parametrize(
+    ("url", "name", "path"),
+    [
+        ("https://nuggets.uni.edu", "__Host-trecexam", "Path=/"),
+        ("https://nuggets.uni.edu/trec", "__Secure-trecexam", "Path=/trec"),
+        ("http://nuggets.uni.edu/trec", "trecexam", "Path=/trec"),
+    ],
+)
+def test_behind_https_browsers_hold_it_to_that(
+    graded: Path, tmp_path: Path, url: str, name: str, path: str
+) -> None:
+    file, tokens = users_file(tmp_path)
+    front = Front.of(url)
+    with client_of(graded, users=Users(file), front=front) as client:
+        client.base_url = front.origin  # type: ignore[assignment]
+        done = log_in(client, tokens["orla"], front.prefix)
+        cookie = done.headers["set-cookie"]
+        assert cookie.startswith(f"{name}=")
+        parts = {part.strip() for part in cookie.split(";")}
+        assert path in parts
+        assert ("Secure" in parts) is url.startswith("https")
+        assert not any(part.startswith("Domain") for part in parts)
+        # All others too.
+        for line in client.get(f"{front.prefix}/judge").headers.get_list("set-cookie"):
+            assert path in line
+            assert ("Secure" in line) is url.startswith("https")
+
+
+def test_a_cookie_that_somebody_else_put_there_is_never_a_login(team: Team) -> None:
+    browser = team.client()
+    browser.cookies.set(COOKIE, "fixed-by-an-attacker", domain="127.0.0.1")
+    before = browser.get("/login")
+    assert "set-cookie" not in before.headers
+    log_in(browser, team.tokens["orla"])
+    other = team.client()
+    other.cookies.set(COOKIE, "fixed-by-an-attacker", domain="127.0.0.1")
+    assert other.get("/queries").status_code == 303
+    first = browser.cookies[COOKIE]
+    form = {"csrf": csrf_in(browser.get("/").text), "token": team.tokens["rudi"]}
+    assert browser.post("/login", data=form).status_code == 303
+    assert browser.cookies[COOKIE] != first
+    again = team.client()
+    again.cookies.set(COOKIE, first, domain="127.0.0.1")
+    assert again.get("/queries").status_code == 303
+
+
+def test_a_login_form_of_another_browser_is_refused(team: Team) -> None:
+    stolen = csrf_in(team.client().get("/login").text)
+    victim = team.client()
+    victim.get("/login")
+    form = {"csrf": stolen, "token": team.tokens["ada"]}
+    assert victim.post("/login", data=form).status_code == 403
+    assert team.client().post("/login", data=form).status_code == 403
+    for headers in ({"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}):
+        csrf = csrf_in(victim.get("/login").text)
+        assert victim.post("/login", data={**form, "csrf": csrf}, headers=headers).status_code == 403
+
+
+def test_a_form_of_one_login_is_none_of_another(team: Team) -> None:
+    orla, again = team.client("orla"), team.client("orla")
+    form = rating(orla)
+    assert again.post("/override", data=form).status_code == 403
+    assert orla.post("/override", data=form).status_code == 303
+
+
+def test_a_rating_is_by_who_is_logged_in_whatever_the_form_says(team: Team, track: Path) -> None:
+    orla = team.client("orla")
+    assert orla.post("/override", data=rating(orla)).status_code == 303
+    ((_, row),) = read_overrides(track / "overrides.tsv", lambda refused: None)
+    assert (row.who, row.rating) == ("orla", 3)
+    page = orla.get("/bank/q1").text
+    form = {"csrf": csrf_in(page), "text": "Is it new?", "kind": "question", "who": "somebody"}
+    assert orla.post("/bank/q1/item", data=form).status_code == 303
+    assert '"who":"orla"' in "".join(p.read_text() for p in track.glob("bank*")).replace('": "', '":"')
+
+
+def test_who_logs_out_is_out_and_so_is_the_old_cookie(team: Team) -> None:
+    orla = team.client("orla")
+    kept = orla.cookies[COOKIE]
+    done = orla.post("/logout", data={"csrf": csrf_in(orla.get("/").text)})
+    assert (done.status_code, done.headers["location"]) == (303, "/login")
+    assert COOKIE not in orla.cookies
+    assert team.client().get("/queries", headers={"cookie": f"{COOKIE}={kept}"}).status_code == 303
+    assert orla.get("/logout").status_code == 303
+
+
+def test_who_is_removed_is_out_at_the_next_click_and_another_role_counts_at_once(team: Team) -> None:
+    orla, rudi = team.client("orla"), team.client("rudi")
+    remove_user(team.path, "orla")
+    assert orla.get("/queries").status_code == 303
+    team.path.write_text(team.path.read_text().replace('"reader"', '"assessor"'))
+    assert rudi.get("/queries").status_code == 403
+    assert rudi.get("/assess").headers["location"].startswith("/assess/passage/")
+
+
+def test_while_the_users_cannot_be_read_nobody_is_in_and_then_those_who_were(team: Team) -> None:
+    orla, text = team.client("orla"), team.path.read_text()
+    csrf = csrf_in(orla.get("/query/q1").text)
+    team.path.write_text(text + "[[user")
+    shown = [orla.get("/queries"), orla.post("/override", data={"csrf": csrf}), team.client().get("/login")]
+    assert [answer.status_code for answer in shown] == [503] * 3
+    assert "nothing was taken" in shown[1].text
+    assert str(team.path) not in shown[0].text
+    assert orla.get("/healthz").status_code == 200
+    # As some editors save: an empty file first.
+    team.path.write_text("")
+    assert orla.get("/queries").status_code == 303
+    team.path.write_text(text)
+    assert orla.get("/queries").status_code == 200
+
+
+def test_another_token_ends_all_logins_with_the_old_one(team: Team) -> None:
+    orla = team.client("orla")
+    add_user(team.path, "orla", "organizer", token=True, replace=True)
+    assert orla.get("/queries").status_code == 303
+
+
+def test_a_login_ends_when_nobody_clicks_and_a_page_that_renews_itself_is_no_click(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(sessions.time, "monotonic", lambda: now[0])
+    orla = team.client("orla")
+    now[0] += sessions.IDLE - 10
+    assert orla.get("/queries").status_code == 200
+    now[0] += sessions.IDLE - 10
+    assert orla.get("/state", headers={"x-refresh": "1"}).status_code == 200
+    now[0] += 20
+    assert orla.get("/state", headers={"x-refresh": "1"}).status_code == 401
+    answer = orla.post("/override", data={"csrf": "x"})
+    assert answer.status_code == 401
+    assert "nothing was taken" in answer.text
+
+
+def test_a_login_ends_after_a_working_day_in_any_case(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(sessions.time, "monotonic", lambda: now[0])
+    orla = team.client("orla")
+    for _ in range(int(sessions.LONGEST / 3600)):
+        assert orla.get("/queries").status_code == 200
+        now[0] += 3600
+    now[0] += 1
+    assert orla.get("/queries").status_code == 303
+
+
+@pytest.mark.parametrize("token", ["", "x", "é", "ada", "0" * 64])
+def test_a_token_that_nobody_has_is_refused_at_once(team: Team, token: str) -> None:
+    browser = team.client()
+    answer = log_in(browser, token)
+    assert answer.status_code == 401
+    assert "Nobody has that token." in answer.text
+    assert COOKIE not in answer.headers.get("set-cookie", "")
+    assert log_in(browser, digest(team.tokens["ada"])).status_code == 401
+
+
+def test_whoever_guesses_the_right_token_is_let_in_each_time(track: Path, tmp_path: Path) -> None:
+    path, tokens = users_file(tmp_path)
+    front = Front.of(trusted_proxies=["127.0.0.1"])
+    answers = []
+    with serving(track, users=Users(path), front=front) as page:
+        place = urlsplit(page.url)
+
+        def ask(address: str, sender: str, token: str) -> tuple[int, str]:
+            """Logs in from an address of this machine, and says for whom."""
+            connection = HTTPConnection(place.hostname or "", place.port, 20, source_address=(address, 0))
+            headers = {"x-forwarded-for": sender, "content-type": "application/x-www-form-urlencoded"}
+            with closing(connection):
+                connection.request("GET", "/login", headers=headers)
+                form = connection.getresponse()
+                cookie = (form.headers["set-cookie"] or "").partition(";")[0]
+                body = urlencode({"csrf": csrf_in(form.read().decode()), "token": token})
+                connection.request("POST", "/login", body, {**headers, "cookie": cookie})
+                answer = connection.getresponse()
+                answer.read()
+            return answer.status, (answer.headers["set-cookie"] or "").partition(";")[0]
+
+        for number in range(10):
+            for guest in range(12):
+                address = f"127.0.0.{guest + 1}"
+                assert ask(address, f"198.51.100.{guest}", f"ada {number} {guest}")[0] == 401
+            status, cookie = ask("127.0.0.1", f"198.51.100.{number % 12}", tokens["rudi"])
+            opened = Request(f"{page.url}/queries", headers={"cookie": cookie})
+            answers.append((status, urlopen(opened).status))
+    assert answers == [(303, 200)] * 10
+
+
+def test_a_link_fills_the_token_in_and_one_click_logs_in(team: Team) -> None:
+    browser = team.client()
+    page = browser.get("/login", params={"token": team.tokens["rudi"]})
+    assert page.status_code == 200
+    # Nobody is logged in by a link that another site has put there.
+    assert browser.get("/queries").status_code == 303
+    filled = re.search(r'name="token" value="([^"]*)"', page.text)
+    assert filled
+    assert browser.post("/login", data={"csrf": csrf_in(page.text), "token": filled[1]}).status_code == 303
+    assert browser.get("/queries").status_code == 200
+    again = browser.get("/login", params={"token": team.tokens["rudi"]})
+    assert (again.status_code, again.headers["location"]) == (303, "/")
+    # The link of somebody else asks first: ratings carry the name of who is logged in.
+    other = browser.get("/login", params={"token": team.tokens["orla"]})
+    assert other.status_code == 200
+    assert "Log out" in other.text
+
+
+def test_the_trail_of_judgments_is_of_who_is_logged_in_not_of_the_browser(team: Team) -> None:
+    browser = team.client("orla")
+    browser.post("/override", data=rating(browser, **{"from": "judge"}))
+    page = browser.get("/judge?query=q1&doc=d0", follow_redirects=True)
+    browser.post("/logout", data={"csrf": csrf_in(page.text)})
+    log_in(browser, team.tokens["rudi"])
+    assert 'id="judge-undo"' not in browser.get("/judge?query=q1&doc=d0").text

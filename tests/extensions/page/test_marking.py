@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import random
+import string
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trecexam.extensions.page.marking import marked
+
+PASSAGE = (
+    "Heat pumps move heat. An air-source heat pump finds heat in outdoor air, even when it is freezing; "
+    "the refrigerant boils at a very low temperature. Backup heating is needed below -25 °C."
+)
+
+
+def found(passage: str, answer: str) -> list[str]:
+    pieces = marked(passage, answer)
+    assert "".join(piece.text for piece in pieces) == passage
+    return [piece.text for piece in pieces if piece.is_marked]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("the refrigerant boils", ["the refrigerant boils"]),
+        ("THE REFRIGERANT,\n boils!", ["the refrigerant boils"]),
+        ("air source heat pump", ["air-source heat pump"]),
+        ("heat", ["Heat"]),
+        ("eat pumps", []),  # no part of a word
+        ("Below -25 °C.", ["below -25 °C"]),
+        ("", []),
+        ("4", []),
+        ("Rating: 4/5", []),
+        ("5 out of 5", []),
+        ("[4]", []),
+        ("Unanswerable", []),
+        ("unanswerable.", []),
+        ("No answer", []),
+        ("something else entirely, of which nobody spoke", []),
+    ],
+)
+def test_what_an_answer_says_is_marked(answer: str, expected: list[str]) -> None:
+    assert found(PASSAGE, answer) == expected
+
+
+def test_an_answer_in_slightly_other_words_is_marked_by_whole_words() -> None:
+    assert found(PASSAGE, "The refrigerants boil at very low temperatures.") == [
+        "the refrigerant boils at a very low temperature"
+    ]
+
+
+def test_no_neighbouring_word_is_marked_for_a_letter_or_two() -> None:
+    passage = "zero one The capital of the country is Pariss notwithstanding anything else."
+    assert found(passage, "the capitol of the country is paris") == ["The capital of the country is Pariss"]
+
+
+def test_each_sentence_of_an_answer_is_marked_where_it_stands() -> None:
+    answer = "Backup heating is needed below -25. Heat pumps move heat. And this is not said anywhere in it."
+    assert found(PASSAGE, answer) == ["Heat pumps move heat", "Backup heating is needed below -25"]
+
+
+def test_a_number_that_a_passage_gives_is_no_rating_where_it_is_longer_than_one() -> None:
+    assert found("It was built in 1889 in Paris.", "1889") == ["1889"]
+
+
+@pytest.mark.parametrize(
+    "passage",
+    ["", " ", "<b>&amp;</b> heat", "حرارة المضخة الهوائية", "熱泵在寒冷中運作。很好", "👩‍🔬🔥 heat"],
+)
+def test_scripts_markup_and_emoji_stay_as_they_are(passage: str) -> None:
+    for answer in ("heat", "المضخة الهوائية", "熱泵在寒冷中運作", passage):
+        found(passage, answer)
+    assert found("a <b>hot</b> pump", "hot") == ["hot"]
+    assert found("حرارة المضخة الهوائية", "المضخة الهوائية") == ["المضخة الهوائية"]
+    assert found("Die Straße ist lang", "DIE STRASSE IST") == ["Die Straße ist"]
+
+
+WORDS = st.text(st.sampled_from("abß .,İé\u0301\n<&"), max_size=60)
+
+
+@given(st.one_of(WORDS, st.text(max_size=60)), st.one_of(WORDS, st.text(max_size=60)))
+def test_the_pieces_are_the_passage_whatever_is_asked(passage: str, answer: str) -> None:
+    pieces = marked(passage, answer)
+    assert "".join(piece.text for piece in pieces) == passage
+    assert all(piece.text for piece in pieces)
+    assert all(one.is_marked != other.is_marked for one, other in pairwise(pieces))
+
+
+@given(st.lists(st.text(string.ascii_lowercase, min_size=1, max_size=8), min_size=4, max_size=40), st.data())
+def test_words_of_the_passage_are_found_again(words: list[str], data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(words) - 2))
+    end = data.draw(st.integers(start + 1, len(words)))
+    quoted = " ".join(words[start:end])
+    assert found(" ".join(words), quoted.upper()) in ([quoted], []) or quoted in ("no", "na", "none", "yes")
+
+
+def test_a_hundred_thousand_letters_take_less_than_half_a_second() -> None:
+    chance = random.Random(1)
+    words = ["".join(chance.choices("abcdefghijklmnop", k=chance.randint(2, 9))) for _ in range(2000)]
+    passage = " ".join(chance.choices(words, k=20_000))[:100_000]
+    near = passage[50_000:50_400].replace("a", "x", 12)
+    for answer, marks in (
+        (near, 1),
+        (". ".join(" ".join(chance.choices(words, k=12)) for _ in range(40)), 0),
+        # What rapidfuzz alone takes a quarter of a second for.
+        ("d wor" * 100 + "z", 0),
+    ):
+        for text in (passage, "word " * 20_000) if not marks else (passage,):
+            took = []
+            for _ in range(5):
+                began = time.process_time()
+                assert len(found(text, answer)) == marks
+                took.append(time.process_time() - began)
+            assert min(took) < 0.5

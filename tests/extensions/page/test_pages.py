@@ -1,0 +1,407 @@
+"""What the pages show of a small track whose numbers can be counted here."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from served import client_of
+from starlette.testclient import TestClient
+from support import RECORDED, hashed_rating, make_small_track, write_run
+
+import trecexam
+from trecexam.extensions.page import urls
+
+
+@pytest.fixture(scope="module")
+def reading(graded: Path) -> Iterator[TestClient]:
+    """A client of a page that nothing is written to."""
+    with client_of(graded) as client:
+        yield client
+
+
+PAGES = [
+    "/",
+    "/?sort=-m1",
+    "/?sort=run&q=run1",
+    "/?baseline=run1&sort=group",
+    urls.run("run1"),
+    urls.run("run1", sort="-m0"),
+    urls.run_query("run1", "q1"),
+    "/queries",
+    urls.query("q1"),
+    urls.query("q1", show="items"),
+    urls.query("q1", show="runs"),
+    urls.query("q1", disagree="both"),
+    urls.query("q1", status="missing"),
+    urls.passage("q1", "q1-d00"),
+    urls.passage("q1", "q1-d00", "q1/0"),
+    urls.item("q1", "q1/0"),
+    urls.item("q1", "q1/0", rating=3),
+    "/disagreements",
+    urls.disagreements(kind="missed"),
+    urls.disagreements(label=5, judgment=0),
+    urls.disagreements(show="items"),
+    "/holes",
+    "/rejected",
+    "/work",
+    "/search",
+    urls.search(q="passage 3"),
+]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_is_there_and_has_what_a_screen_reader_needs(reading: TestClient, path: str) -> None:
+    page = reading.get(path)
+    assert page.status_code == 200
+    html = page.text
+    assert html.count("<h1") == 1
+    assert '<html lang="en">' in html
+    assert '<a class="skip" href="#main">' in html
+    assert re.search(r"<title>[^<]+ · track</title>", html)
+    for head in re.findall(r"<th[\s>][^>]*>", html):
+        assert 'scope="' in head
+    labelled = set(re.findall(r'<label[^>]* for="([^"]+)"', html))
+    around = re.sub(r"<label[^>]*>(?:(?!</label>).)*</label>", "", html, flags=re.DOTALL)
+    for field in re.findall(r"<(?:input|select|textarea|progress)[^>]*>", around):
+        assert 'type="hidden"' in field or re.search(r'id="([^"]+)"', field)[1] in labelled  # type: ignore[index]
+    ids = re.findall(r'\sid="([^"]+)"', html)
+    assert len(ids) == len(set(ids))
+    for known in re.findall(r'aria-labelledby="([^"]+)"', html):
+        assert known in ids
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_link_of_every_page_leads_somewhere(reading: TestClient, path: str) -> None:
+    html = reading.get(path).text
+    links = {link.replace("&amp;", "&").partition("#")[0] for link in re.findall(r'href="([^"]+)"', html)}
+    assert not [link for link in links if link and reading.get(link).status_code != 200]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_nothing_in_a_page_needs_what_its_policy_forbids(reading: TestClient, path: str) -> None:
+    html = reading.get(path).text
+    assert not re.search(r"\son\w+=|\sstyle=|javascript:|<style|<script(?! src=)", html)
+
+
+def test_the_leaderboard_has_the_means_of_the_tsv(reading: TestClient, graded: Path) -> None:
+    rows = [line.split("\t") for line in (graded / "out" / "leaderboard.tsv").read_text().splitlines()]
+    html = reading.get("/").text
+    places = [html.index(f">{row[0]}</bdi>") for row in rows[1:]]
+    assert places == sorted(places)
+    for row in rows[1:]:
+        assert f"{float(row[1]):.4f}" in html
+
+
+def test_a_column_orders_the_runs(reading: TestClient) -> None:
+    up = re.findall(r"<bdi>(run\d)</bdi>", reading.get("/?sort=run").text)
+    down = re.findall(r"<bdi>(run\d)</bdi>", reading.get("/?sort=-run").text)
+    assert up == sorted(up) == down[::-1]
+    assert 'aria-sort="ascending"' in reading.get("/?sort=run").text
+
+
+def test_a_passage_has_the_rating_and_the_answer_of_every_item(reading: TestClient) -> None:
+    html = reading.get(urls.passage("q1", "q1-d02")).text
+    cells = html.split('<li id="item-')[1:]
+    assert len(cells) == 4
+    for number, cell in enumerate(cells):
+        rating = hashed_rating("passage 2 about q1", f"question {number} of q1?")
+        assert f"question {number} of q1?" in cell
+        assert f'class="rating r{rating}">{rating}<' in cell
+        assert f"says {rating}" in cell
+
+
+def test_the_answer_is_marked_in_the_text(tmp_path: Path, open_client: Callable[..., TestClient]) -> None:
+    root = make_small_track(tmp_path / "track", queries=1)
+    grades = [
+        {"query_id": "q1", "doc_id": f"q1-d{d:02}", "item_id": f"q1/{i}", "rating": 4, "answer": "about Q1",
+         "text": f"passage {d} about q1"}
+        for d in range(12) for i in range(4)
+    ]  # fmt: skip
+    (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in grades))
+    (root / "trecexam.toml").write_text('[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
+    with trecexam.open_track(root) as track:
+        track.update()
+    client = open_client(root)
+    assert "passage 2 <mark>about q1</mark>" in client.get(urls.passage("q1", "q1-d02", "q1/1")).text
+    assert "<mark>" not in client.get(urls.passage("q1", "q1-d02")).text
+
+
+def test_disagreements_are_those_of_labels_and_judgments(reading: TestClient, graded: Path) -> None:
+    labels, judged = (
+        {tuple(line.split()[::2]): int(line.split()[3]) for line in path.read_text().splitlines()}
+        for path in (graded / "out" / "rubric.qrels", graded / "qrels.txt")
+    )
+    both = labels.keys() & judged.keys()
+    missed = {key for key in both if judged[key] >= 1 and labels[key] < 4}
+    spurious = {key for key in both if judged[key] < 1 and labels[key] >= 4}
+    for kind, wanted in (("missed", missed), ("spurious", spurious)):
+        html = reading.get(urls.disagreements(kind=kind, size=100)).text
+        found = set(re.findall(r'<th scope="row"><a href="/query/(\w+)/passage/([\w-]+)"', html))
+        assert found == wanted
+        one = {key for key in wanted if key[0] == "q1"}
+        html = reading.get(urls.query("q1", disagree=kind)).text
+        assert set(re.findall(r'<th scope="row"><a href="/query/(\w+)/passage/([\w-]+)"', html)) == one
+    assert missed
+    assert spurious
+    html = reading.get("/disagreements").text
+    for label in set(labels.values()):
+        for judgment in set(judged.values()):
+            count = sum(labels[key] == label and judged[key] == judgment for key in both)
+            assert (
+                not count
+                or f'>{count}<span class="unseen"> passages with label {label}, judged {judgment}<' in html
+            )
+
+
+def test_search_finds_ids_and_texts_whatever_the_case(reading: TestClient) -> None:
+    html = reading.get(urls.search(q="PASSAGE 3 about")).text
+    assert set(re.findall(r"/query/(\w+)/passage/[\w-]+-d03", html)) == {"q1", "q2", "q3"}
+    assert 'href="/run/run2"' in reading.get(urls.search(q="run2")).text
+    assert "/item/q2~2F1" in reading.get(urls.search(q="question 1 of q2")).text
+    assert "Nothing has" in reading.get(urls.search(q="no such text")).text
+
+
+def test_what_is_not_there_is_said(reading: TestClient) -> None:
+    for path in ("/nowhere", urls.run("x"), urls.query("x"), urls.passage("q1", "x"), urls.item("q1", "x")):
+        page = reading.get(path)
+        assert page.status_code == 404
+        assert "<h1>" in page.text
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "'><svg/onload=alert(1)>",
+    "{{ 7 * 7 }}{% raw %}",
+    "</mark></title></textarea><h1>",
+    "javascript:alert(1)",
+    "&lt;b&gt;&#x3c;",
+    "a\x00b\x1b[31m\u202e\ud7ff",
+]
+
+
+def test_text_of_others_is_never_markup(tmp_path: Path, open_client: Callable[..., TestClient]) -> None:
+    """In every place that comes from a file: ids, texts, answers, run and file names, people's names."""
+    root = tmp_path / "tr<b>ack"
+    root.mkdir()
+    word = "".join(HOSTILE[n] for n in (0, 1, 2, 4))
+    glued = word.replace(" ", "/")
+    (root / "queries.tsv").write_text(f"{glued}\t{word}\n")
+    rows = [{"docid": f"{glued}{n}", "text": f"{word} number {n}"} for n in range(4)]
+    (root / "passages.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    items = [{"question_id": f"{glued}/{n}", "question_text": f"{word}?"} for n in range(2)]
+    (root / "bank.x.jsonl").write_text(json.dumps({"query_id": glued, "questions": items}) + "\n")
+    (root / "qrels.txt").write_text(
+        "".join(f"{glued} 0 {row['docid']} {n % 2}\n" for n, row in enumerate(rows))
+    )
+    write_run(root / "runs" / "a.run", {glued: [row["docid"] for row in rows]}, tag=glued)
+    (root / "runs" / "bad<img src=x>.run").write_text(f"{glued} {glued} <script>\n")
+    grades = [
+        {"query_id": glued, "doc_id": row["docid"], "item_id": item["question_id"], "rating": 5 - n,
+         "answer": f"{word} {n}", "text": row["text"]}
+        for n, row in enumerate(rows) for item in items
+    ]  # fmt: skip
+    (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in grades))
+    (root / "trecexam.toml").write_text('[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
+    with trecexam.open_track(root) as track:
+        track.update()
+        track.override(glued, rows[0]["docid"], 1, item=items[0]["question_id"], who=word, why=word)
+        track.update()
+    client = open_client(root)
+    doc, item = rows[0]["docid"], items[0]["question_id"]
+    seen = ""
+    addresses = [
+        *(
+            "/",
+            "/queries",
+            "/disagreements",
+            "/holes",
+            "/rejected",
+            "/?q=" + word,
+            f"/?sort={word}&page={word}",
+        ),
+        *(urls.run(glued), urls.run_query(glued, glued), urls.run(word), urls.query(word)),
+        *(urls.query(glued, show=show) for show in ("passages", "items", "runs")),
+        *(urls.passage(glued, doc), urls.passage(glued, doc, item), urls.item(glued, item)),
+        *(urls.disagreements(show="items"), urls.search(q=word), urls.search(q="number")),
+    ]
+    for path in addresses:
+        html = client.get(path).text
+        assert not re.search(r"<(script>|img|svg/|h1><h1|b>)", html), path
+        assert not re.search(r'href="javascript:', html)
+        seen += html
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in seen
+    assert "bad&lt;img" in seen
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=ascii)
+def test_what_is_typed_comes_back_as_text(reading: TestClient, text: str) -> None:
+    html = reading.get("/search", params={"q": text}).text
+    assert not re.search(r"<(script>|img|svg/|/mark)", html)
+    assert "49" not in re.findall(r'<input id="asked"[^>]*value="([^"]*)"', html)[0]
+
+
+def test_names_that_are_no_text_are_shown_all_the_same(
+    track: Path, open_client: Callable[..., TestClient]
+) -> None:
+    (track / "runs" / "x").mkdir()
+    for number in range(2):
+        # Two of the same tag are named by their files.
+        path = Path(os.fsdecode(os.fsencode(track / "runs" / "x") + b"/\xff\xfe%d.run" % number))
+        write_run(path, {"q1": ["q1-d00"]}, tag="same")
+    client = open_client(track)
+    html = client.get("/").text
+    links = [link for link in re.findall(r'href="(/run/[^"]+)"', html) if "~FF~FE" in link]
+    assert len(links) == 2
+    for link in links:
+        assert client.get(link).status_code == 200
+
+
+def test_a_hundred_thousand_characters_are_shown_and_found(
+    tmp_path: Path, open_client: Callable[..., TestClient]
+) -> None:
+    root = make_small_track(tmp_path / "track", queries=1)
+    long = "שלום 🙂 word " * 8_000 + "needle"
+    lines = (root / "passages.jsonl").read_text().splitlines()
+    lines[0] = json.dumps({"docid": "q1-d00", "text": long})
+    (root / "passages.jsonl").write_text("\n".join(lines) + "\n")
+    (root / "trecexam.toml").write_text('[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
+    (root / "grades.jsonl").write_text("")
+    client = open_client(root)
+    assert long in client.get(urls.passage("q1", "q1-d00")).text
+    assert "needle" in client.get(urls.search(q="WORD NEEDLE")).text
+    assert len(client.get(urls.query("q1")).content) < 60_000
+
+
+class TestThereIsNothingYet:
+    """What a reader sees of a track that lacks something, and what to do."""
+
+    def test_without_a_bank_the_reason_is_shown_and_the_page_waits(
+        self, track: Path, open_client: Callable[..., TestClient]
+    ) -> None:
+        bank = (track / "bank.questions.jsonl").read_bytes()
+        (track / "bank.questions.jsonl").unlink()
+        client = open_client(track)
+        page = client.get("/")
+        assert page.status_code == 503
+        assert "no test bank" in page.text
+        (track / "bank.questions.jsonl").write_bytes(bank)
+        client.app.state.live.reload()  # type: ignore[attr-defined]
+        assert "run0" in client.get("/").text
+
+    def test_without_runs_it_says_where_they_go(
+        self, track: Path, open_client: Callable[..., TestClient]
+    ) -> None:
+        for path in (track / "runs").iterdir():
+            path.unlink()
+        client = open_client(track)
+        assert f"{track}/runs" in client.get("/").text
+        for path in ("/queries", urls.query("q1"), urls.query("q1", show="runs"), "/disagreements", "/holes"):
+            assert client.get(path).status_code == 200
+
+    def test_without_grades_it_says_that_nothing_is_graded(
+        self, tmp_path: Path, open_client: Callable[..., TestClient]
+    ) -> None:
+        root = make_small_track(tmp_path / "track")
+        (root / "trecexam.toml").write_text('[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
+        (root / "grades.jsonl").write_text("")
+        client = open_client(root)
+        html = client.get("/").text
+        assert "Nothing is graded yet" in html
+        assert "0 of 144 cells graded" in html
+        assert "trecexam watch" in html
+        assert "not graded yet" in client.get(urls.passage("q1", "q1-d00")).text
+        assert client.get("/disagreements").status_code == 200
+
+    def test_without_official_judgments_it_says_how_to_compare(
+        self, track: Path, open_client: Callable[..., TestClient]
+    ) -> None:
+        (track / "qrels.txt").unlink()
+        client = open_client(track)
+        assert "qrels.txt" in client.get("/disagreements").text
+        assert "qrels.txt" in client.get(urls.disagreements(show="items")).text
+        assert "official #" not in client.get("/").text
+
+
+def test_a_judged_passage_that_no_run_has_is_shown_with_its_judgment_and_without_a_rank(track: Path) -> None:
+    (track / "trecexam.toml").write_text(RECORDED.replace("depth = 8", "depth = 3\npool_judged = true"))
+    with trecexam.open_track(track) as opened:
+        opened.update()
+    with client_of(track) as client:
+        html = client.get(urls.query("q1")).text
+        assert "Passages in the first 3 ranks of the runs, and judged ones that no run has there;" in html
+        assert html.count(urls.passage("q1", "q1-d")) == 12
+        page = client.get(urls.passage("q1", "q1-d11")).text
+        assert "No run has it in its first ranks now." in page
+        assert "passage 11 about q1" in page
+        assert client.get("/disagreements").status_code == client.get("/holes").status_code == 200
+
+
+def test_the_leaderboard_shows_groups(reading: TestClient, graded: Path) -> None:
+    rows = [line.split("\t") for line in (graded / "out" / "groups.tsv").read_text().splitlines()[1:]]
+    cells = re.findall(r"<bdi>(run\d)</bdi></a>.*?</th>\s*<td>(\w+)</td>", reading.get("/").text)
+    assert cells == [(run, group) for run, _, group in rows]
+    assert "Holm over all pairs of runs" in reading.get("/").text
+
+
+def test_the_leaderboard_compares_with_a_baseline(reading: TestClient, graded: Path) -> None:
+    with trecexam.open_track(graded) as track:
+        compared = track.differences(baseline="run1")
+    html = reading.get("/?baseline=run1").text
+    assert '<option value="run1" selected>' in html
+    shown = re.findall(r"([+-]\d\.\d{3}), p (\d\.\d{3}|–)(?: ([▲▼]))?</small>", html)  # noqa: RUF001
+    expected = []
+    for run in ("run0", "run2"):
+        for of in compared.measures:
+            values = of.of_baseline()[run]
+            p = values["p-value corrected"]
+            mark = ("▲" if values["difference"] > 0 else "▼") if values["reject"] else ""
+            expected.append((f"{values['difference']:+.3f}", "–" if p != p else f"{p:.3f}", mark))  # noqa: RUF001
+    assert sorted(shown) == sorted(expected)
+    assert reading.get("/?baseline=nobody").status_code == 200
+    assert ", p " not in reading.get("/?baseline=nobody").text
+
+
+def test_what_is_odd_of_files_that_were_taken_is_on_the_page_and_in_the_report(track: Path) -> None:
+    runs = track / "runs"
+    (runs / "again.run").write_bytes((runs / "run1.run").read_bytes())
+    with (runs / "run2.run").open("a") as file:
+        file.write("q9 Q0 q9-d01 1 5 run2\n")
+    with trecexam.open_track(track) as opened:
+        opened.update()
+    lacks = ": 1 of its 4 queries are not in the bank, and were left out"
+    twice = "runs/run1.run: the same rankings and scores as in runs/again.run, and both count"
+    with client_of(track) as client:
+        page, rejected = (client.get(path).text for path in ("/", "/rejected"))
+    report = (track / "out" / "report.html").read_text()
+    for text in (rejected, report):
+        assert [text.count(lacks), text.count(twice)] == [1, 1]
+    assert lacks in page
+    assert '<a href="/rejected">1 more note on the files</a>' in page
+
+
+def test_responses_alone_are_ranked_by_cover_on_the_page(track: Path) -> None:
+    for path in (track / "runs").iterdir():
+        path.unlink()
+    for name in ("a", "b"):
+        row = {"run_id": name, "query_id": "q1", "response": f"{name} on q1."}
+        (track / "runs" / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
+    with client_of(track) as client:
+        page = client.get("/").text
+    assert "do not differ significantly by Cover(rel=4)@8" in page
+    assert page.index("Cover(rel=4)@8") < page.index("P(rel=4)@8")
+
+
+def test_an_items_page_has_the_weight_that_the_bank_gives_it(track: Path) -> None:
+    bank = track / "bank.questions.jsonl"
+    bank.write_text(
+        bank.read_text().replace('"question_id": "q1/0"', '"weight": -2.5, "question_id": "q1/0"')
+    )
+    with client_of(track) as client:
+        assert "<dt>Weight</dt><dd>-2.5</dd>" in client.get(urls.item("q1", "q1/0")).text
+        assert "<dt>Weight</dt>" not in client.get(urls.item("q1", "q1/1")).text

@@ -1,0 +1,300 @@
+"""The page as it runs: on a socket, with clients that do not behave, and from the command line."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from served import Served, serving
+from support import ROOT
+
+from trecexam.cli.main import run
+from trecexam.errors import TrecexamError
+from trecexam.extensions.page import guard, server
+from trecexam.extensions.page.running import address, is_loopback
+
+#: The beginning of a form that is sent.
+HEAD = "POST /override HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+
+
+@contextmanager
+def connected(url: str) -> Iterator[socket.socket]:
+    place = urlsplit(url)
+    with socket.create_connection((place.hostname, place.port), timeout=60) as made:
+        yield made
+
+
+def answer(made: socket.socket) -> bytes:
+    """All that comes until the other side closes."""
+    found = b""
+    try:
+        while part := made.recv(65536):
+            found += part
+    except ConnectionResetError:
+        pass
+    return found
+
+
+def test_it_answers(served: Served) -> None:
+    assert b"run0" in urllib.request.urlopen(served.url).read()
+
+
+def test_a_huge_body_is_refused_before_it_is_read(served: Served) -> None:
+    with connected(served.url) as made:
+        made.sendall(f"{HEAD}Content-Length: {10 << 30}\r\n\r\n".encode() + b"a=" + b"x" * 1000)
+        assert answer(made).startswith(b"HTTP/1.1 413 ")
+
+
+def test_of_an_endless_body_in_pieces_little_is_read(served: Served) -> None:
+    with connected(served.url) as made:
+        made.sendall(f"{HEAD}Transfer-Encoding: chunked\r\n\r\n".encode())
+        piece = b"10000\r\n" + b"x" * 65536 + b"\r\n"
+        sent = 0
+        try:
+            while sent < 200 << 20:
+                made.sendall(piece)
+                sent += len(piece)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        assert sent < 32 << 20
+
+
+def test_a_huge_head_is_refused(served: Served) -> None:
+    with connected(served.url) as made:
+        try:
+            made.sendall(
+                b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: " + b"x" * (4 * server.MAX_HEAD) + b"\r\n\r\n"
+            )
+        except (BrokenPipeError, ConnectionResetError):
+            return
+        found = answer(made)
+        assert not found or found.startswith(b"HTTP/1.1 4")
+
+
+def test_who_does_not_finish_a_head_is_left(track: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "HEAD_SECONDS", 0.3)
+    with serving(track) as served, connected(served.url) as made:
+        made.sendall(b"GET / HTTP/1.1\r\nHos")
+        assert answer(made) == b""
+
+
+def test_who_sends_a_head_letter_by_letter_is_left_too(track: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "HEAD_SECONDS", 0.5)
+    broken = pytest.raises((BrokenPipeError, ConnectionResetError))
+    with serving(track) as served, connected(served.url) as made, broken:
+        dribble(made)
+
+
+def dribble(made: socket.socket) -> None:
+    for _ in range(600):
+        made.sendall(b"G")
+        time.sleep(0.1)
+
+
+def test_a_form_that_does_not_come_is_not_waited_for(track: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "BODY_SECONDS", 0.3)
+    with serving(track) as served, connected(served.url) as made:
+        made.sendall(f"{HEAD}Content-Length: 100\r\n\r\ncsrf=".encode())
+        assert made.recv(100).startswith(b"HTTP/1.1 408 ")
+
+
+#: What somebody does who keeps connections to himself.
+IDLE: dict[str, Callable[[socket.socket], object]] = {
+    "silent": lambda made: None,
+    "in the middle of a head": lambda made: made.sendall(b"GET / HTTP/1.1\r\nHos"),
+    "after an answer": lambda made: is_healthy(made),
+}
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+
+
+def is_healthy(made: socket.socket) -> bool:
+    """Whether the page answers on this connection, which stays open."""
+    made.sendall(HEALTH)
+    found = b""
+    while not found.endswith(b"ok\n") and (part := made.recv(4096)):
+        found += part
+    return found.startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("idle", IDLE)
+def test_idle_connections_keep_no_reader_out(served: Served, idle: str) -> None:
+    with ExitStack() as stack:
+        for _ in range(250):
+            IDLE[idle](stack.enter_context(connected(served.url)))
+        for _ in range(5):
+            with urllib.request.urlopen(served.url) as page:
+                assert b"run0" in page.read()
+        latest = stack.enter_context(connected(served.url))
+        assert is_healthy(latest)
+        # It is not closed for those who only connect: the oldest go.
+        for _ in range(100):
+            stack.enter_context(connected(served.url))
+        assert is_healthy(latest)
+
+
+def test_a_request_that_is_being_answered_is_not_cut_for_who_comes_later(served: Served) -> None:
+    with ExitStack() as stack, connected(served.url) as made:
+        made.sendall(f"{HEAD}Content-Length: 7\r\n\r\ncsrf".encode())
+        for _ in range(250):
+            stack.enter_context(connected(served.url))
+        assert b"run0" in urllib.request.urlopen(served.url).read()
+        made.sendall(b"=xy")
+        assert made.recv(4096).startswith(b"HTTP/1.1 403 ")
+
+
+def test_of_more_requests_at_a_time_than_it_takes_as_many_as_it_takes_are_answered(
+    track: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "CONNECTIONS", 5)
+    with serving(track) as served, ExitStack() as stack:
+        waiting = [stack.enter_context(connected(served.url)) for _ in range(5)]
+        for made in waiting:
+            made.sendall(f"{HEAD}Content-Length: 7\r\n\r\ncsrf".encode())
+        until_all_wait(served)
+        with connected(served.url) as another:
+            another.sendall(HEALTH)
+            assert answer(another).startswith(b"HTTP/1.1 503 ")
+        for made in waiting:
+            made.sendall(b"=xy")
+            assert made.recv(4096).startswith(b"HTTP/1.1 403 ")
+        assert urllib.request.urlopen(f"{served.url}/healthz").read() == b"ok\n"
+
+
+def until_all_wait(served: Served) -> None:
+    """Returns when the page has no room: then it says so to who asks."""
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        with connected(served.url) as made:
+            made.sendall(HEALTH)
+            if made.recv(4096).startswith(b"HTTP/1.1 503 "):
+                return
+        time.sleep(0.01)
+
+
+def test_a_connection_is_kept_for_more_than_one_page(served: Served) -> None:
+    place = urlsplit(served.url)
+    kept = HTTPConnection(place.hostname or "", place.port)
+    for _ in range(3):
+        kept.request("GET", "/healthz")
+        assert kept.getresponse().read() == b"ok\n"
+        assert kept.sock is not None
+    kept.close()
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def test_control_c_ends_it_at_once_with_130_and_neither_a_process_nor_a_log_is_left(track: Path) -> None:
+    command = [sys.executable, "-m", "trecexam", "serve", str(track), "--port", "0", "--no-grade"]
+    token = "s3cret-token-of-22-letters"
+    command += ["--token", token]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment()) as child:
+        assert child.stderr is not None
+        line = child.stderr.readline()
+        url = next(word for word in line.split() if word.startswith("http://"))
+        assert url.endswith(f"?token={token}")
+        page = urllib.request.urlopen(url, timeout=60)
+        # A browser keeps its connection.
+        readers = children(child.pid)
+        child.send_signal(signal.SIGINT)
+        assert child.wait(60) == 130
+        # The token that was shown is in no log.
+        assert child.stderr.read().strip() == ""
+        page.close()
+    assert not [pid for pid in readers if Path(f"/proc/{pid}").exists()]
+
+
+def children(pid: int) -> list[int]:
+    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_a_port_that_is_taken_is_said_in_a_line(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with server.bound("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        assert run(["serve", str(track), "--port", str(port)]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert f"127.0.0.1:{port}" in said
+    assert "--port" in said
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--token", " "], ["--token", "1" * 21], ["--host", "nowhere.invalid"], ["--host", "203.0.113.1"]],
+)
+def test_what_cannot_be_is_said_in_a_line(
+    track: Path, capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    assert run(["serve", str(track), "--port", "0", *options]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_there_must_be_a_track(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["serve", str(tmp_path / "none")]) == 2
+    assert "trecexam init" in capsys.readouterr().err
+
+
+def test_without_the_extra_it_says_how_to_get_it(
+    track: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trecexam.extensions.page.find_spec", lambda name: None)
+    assert run(["serve", str(track)]) == 2
+    assert "pip install '.[serve]'" in capsys.readouterr().err
+
+
+def test_beyond_this_machine_there_is_always_a_token(
+    track: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given: list[str | None] = []
+
+    class NoServer:
+        def __init__(self, *args: object, token: str | None, **options: object) -> None:
+            given.append(token)
+
+        def run(self) -> None: ...
+
+    monkeypatch.setattr("trecexam.extensions.page.running.Server", NoServer)
+    monkeypatch.delenv("TRECEXAM_TOKEN", raising=False)
+    for host in ("127.0.0.1", "0.0.0.0"):
+        assert run(["serve", str(track), "--port", "0", "--no-grade", "--host", host]) == 0
+    monkeypatch.setenv("TRECEXAM_TOKEN", "mine-alone-of-22-letters")
+    assert run(["serve", str(track), "--port", "0", "--no-grade"]) == 0
+    assert given[0] is None
+    assert given[1]
+    assert len(given[1]) >= 22
+    assert given[2] == "mine-alone-of-22-letters"
+    shown = capsys.readouterr().err.splitlines()
+    assert given[1] in shown[1]
+    assert "token" not in shown[0]
+
+
+@pytest.mark.parametrize(
+    ("host", "alone"),
+    [("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("localhost", True), ("0.0.0.0", False),
+     ("::", False), ("", False), ("192.168.0.7", False), ("localhost.example", False)],
+)  # fmt: skip
+def test_what_only_this_machine_reaches(host: str, alone: bool) -> None:
+    assert is_loopback(host) is alone
+
+
+def test_the_address_can_be_opened() -> None:
+    assert address("::1", 80, None) == "http://[::1]:80/"
+    assert address("127.0.0.1", 80, "a&b") == "http://127.0.0.1:80/?token=a%26b"
+    assert "0.0.0.0" not in address("0.0.0.0", 80, "t")
+
+
+def test_a_name_that_is_none_is_refused() -> None:
+    with pytest.raises(TrecexamError, match="--host"), server.bound("a" * 300, 0):
+        pass

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trecexam.extensions.ragval.knowledge.reading import LONGEST, read_known, read_question
+from trecexam.graders.writing.reading import Unread
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Why does heat rise?",
+        '  "Why does heat rise?"\n',
+        "\u201cWhy does heat rise?\u201d",
+        "Question: Why does heat rise?",
+        "**Creative question:** Why does heat rise?",
+        "Here is a creative question about the text:\n\nWhy does heat rise?",
+        "<think>What? Why?</think>Why does heat rise?",
+        '{"question": "Why does heat rise?"}',
+        "```\nWhy does heat rise?\n```",
+        "Why does\nheat rise?",
+    ],
+)
+def test_a_question_is_read_without_what_is_around_it(answer: str) -> None:
+    assert read_question(answer) == "Why does heat rise?"
+
+
+def test_quotation_marks_inside_of_a_question_stay() -> None:
+    assert read_question('"What does "darker" mean to her?"') == 'What does "darker" mean to her?'
+    assert read_question('What is "heat"?') == 'What is "heat"?'
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("", "empty"),
+        ("  \n", "empty"),
+        ("<think>Why? Hm", "thoughts without an end"),
+        ("I cannot do that.", "no question mark"),
+        ("1. Why?\n2. How?", "several questions"),
+        ("- Why?\n- How?", "several questions"),
+        ("Why " * LONGEST + "?", "longer than 1,000 characters"),
+    ],
+)
+def test_an_answer_that_is_no_question_says_why(answer: str, reason: str) -> None:
+    assert read_question(answer) == Unread(reason)
+
+
+def test_an_answer_that_ends_early_is_no_question() -> None:
+    assert read_question("Why? And", cut=True) == Unread("ends early")
+
+
+@pytest.mark.parametrize(
+    ("answer", "known"),
+    [
+        ("yes", True),
+        ("No.", False),
+        ("**Yes**, I do", True),
+        ('{"known": "yes"}', True),
+        ('{"known": false}', False),
+        ("<think>no</think>Yes", True),
+        ("", None),
+        ("Not sure", None),
+        ("Yes and no", None),
+        ("I know it: yes", None),
+        ("<think>yes", None),
+        ("known", None),
+        ("yesterday", None),
+    ],
+)
+def test_yes_and_no_are_read_and_nothing_else(answer: str, known: bool | None) -> None:
+    assert read_known(answer) is known
+
+
+@given(st.text())
+def test_any_text_is_read_or_left(text: str) -> None:
+    assert isinstance(read_question(text), str | Unread)
+    assert read_known(text) in (True, False, None)

@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import math
+import random
+import statistics
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from converters.ragval import JudgedAnswer
+from trecexam.extensions.ragval.judged_scores import BINS, SCORES, System, compare, places, systems_of
+from trecexam.extensions.ragval.tables import remarks
+
+
+def answer(
+    run: str,
+    question: str,
+    t: float | None,
+    r: float | None,
+    tokens: tuple[int | None, int | None] = (None, None),
+) -> JudgedAnswer:
+    return JudgedAnswer(
+        question, "", run, n_input_tokens=tokens[0], n_output_tokens=tokens[1], truthfulness=t, relevance=r,
+        status="unparsed" if t is None else "ok",
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[JudgedAnswer]:
+    """Four systems on thirty questions, each without some of them."""
+    chance = random.Random(3)
+    found = []
+    for run, good in (("a", 0.9), ("b", 0.7), ("c", 0.4), ("d", 0.1)):
+        for n in range(30):
+            kind = chance.random()
+            if kind < 0.1:
+                continue
+            t, r = (chance.choice([4, 4.5, 5] if chance.random() < good else [1, 1.5, 2]) for _ in "tr")
+            counted = (chance.randrange(99), None if kind < 0.2 else chance.randrange(99))
+            found.append(answer(run, f"q{n}", *((None, None) if kind < 0.15 else (t, r)), counted))
+    chance.shuffle(found)
+    return found
+
+
+def scored(rows: list[JudgedAnswer], run: str, name: str) -> dict[str, float]:
+    return {
+        row.question_id: {"truthfulness": row.truthfulness, "relevance": row.relevance}.get(
+            name, row.truthfulness + row.relevance
+        )
+        for row in rows
+        if row.run_id == run and row.truthfulness is not None and row.relevance is not None
+    }  # type: ignore[return-value]
+
+
+def test_means_and_intervals_are_those_of_scipy_over_the_answers_that_have_scores(
+    rows: list[JudgedAnswer],
+) -> None:
+    systems = systems_of(rows)
+    assert [one.run_id for one in systems] == ["a", "b", "c", "d"]
+    for one in systems:
+        mine = [row for row in rows if row.run_id == one.run_id]
+        assert one.n == len(mine)
+        assert one.unparsed == sum(row.truthfulness is None for row in mine)
+        for name in SCORES:
+            values = list(scored(rows, one.run_id, name).values())
+            mean = one.mean(name)
+            assert mean.n == len(values) == one.n - one.unparsed
+            assert mean.mean == pytest.approx(statistics.fmean(values))
+            assert mean.sd == pytest.approx(statistics.stdev(values))
+            low, high = stats.t.interval(0.95, len(values) - 1, statistics.fmean(values), stats.sem(values))
+            assert (mean.low, mean.high) == pytest.approx((low, high))
+
+
+def test_tokens_are_totals_of_all_answers_and_missing_ones_are_counted(rows: list[JudgedAnswer]) -> None:
+    for one in systems_of(rows):
+        mine = [row for row in rows if row.run_id == one.run_id]
+        assert one.input_tokens.total == sum(row.n_input_tokens or 0 for row in mine)
+        assert one.output_tokens.total == sum(row.n_output_tokens or 0 for row in mine)
+        assert one.input_tokens.missing == 0
+        assert one.output_tokens.missing == sum(row.n_output_tokens is None for row in mine)
+    (bare,) = systems_of([answer("x", "q", 1, 1)])
+    assert (bare.input_tokens.total, bare.input_tokens.missing) == (None, 1)
+
+
+def test_pairs_are_compared_on_shared_questions_by_paired_t_and_holm(rows: list[JudgedAnswer]) -> None:
+    found = compare(systems_of(rows))
+    assert len(found) == 3 * 6
+    for name in SCORES:
+        mine = [one for one in found if one.score == name]
+        raw = []
+        for one in mine:
+            first, second = scored(rows, one.run_a, name), scored(rows, one.run_b, name)
+            shared = sorted(first.keys() & second.keys())
+            a, b = ([side[q] for q in shared] for side in (first, second))
+            test = stats.ttest_rel(a, b)
+            assert one.n == len(shared) < 30
+            assert one.difference == pytest.approx(statistics.fmean(a) - statistics.fmean(b))
+            assert one.p == pytest.approx(test.pvalue)
+            assert (one.low, one.high) == pytest.approx(tuple(test.confidence_interval(0.95)))
+            raw.append(one.p)
+        highest = 0.0
+        for place, number in enumerate(np.argsort(raw)):
+            highest = min(1.0, max(highest, (len(raw) - place) * raw[number]))
+            assert mine[number].p_holm == pytest.approx(highest)
+
+
+def test_a_place_is_linear_between_baseline_and_oracle_on_the_questions_of_all_three(
+    rows: list[JudgedAnswer],
+) -> None:
+    found = places(systems_of(rows), "d", "a")
+    assert {one.run_id for one in found} == {"b", "c"}
+    for one in found:
+        sides = [scored(rows, run, one.score) for run in (one.run_id, "d", "a")]
+        shared = set.intersection(*(set(side) for side in sides))
+        own, low, high = (statistics.fmean(side[q] for q in shared) for side in sides)
+        assert one.n == len(shared)
+        assert (one.mean, one.baseline, one.oracle) == pytest.approx((own, low, high))
+        assert one.place == pytest.approx((own - low) / (high - low))
+
+
+def test_without_one_of_the_bounds_or_where_they_are_the_wrong_way_round_there_is_no_place(
+    rows: list[JudgedAnswer],
+) -> None:
+    systems = systems_of(rows)
+    assert places(systems, None, None) == ()
+    assert all(math.isnan(one.place) for one in places(systems, "a", "d"))
+    for one in places(systems, "d", None):
+        assert math.isnan(one.oracle)
+        assert math.isnan(one.place)
+        assert one.baseline < 5
+
+
+@pytest.mark.parametrize(
+    ("t", "r", "bin_"),
+    [(1, 1, 2), (1, 1.5, 2), (4.5, 5, 9), (5, 5, 10), (4.7, 4.3, 9), (2.1, 1.9, 4)],
+)
+def test_a_sum_between_two_whole_ones_counts_at_the_lower(t: float, r: float, bin_: int) -> None:
+    (one,) = systems_of([answer("x", "q", t, r)])
+    assert dict(zip(BINS, one.histogram(), strict=True)) == {n: int(n == bin_) for n in range(2, 11)}
+
+
+def test_a_system_without_scores_is_last_and_has_none(rows: list[JudgedAnswer]) -> None:
+    systems = systems_of([answer("0", "q1", None, None), *rows])
+    last = systems[-1]
+    assert (last.run_id, last.n, last.unparsed) == ("0", 1, 1)
+    assert math.isnan(last.mean("sum").mean)
+    assert sum(last.histogram()) == 0
+    pairs = [one for one in compare(systems) if "0" in (one.run_a, one.run_b)]
+    assert len(pairs) == 3 * 4
+    assert all(one.n == 0 and math.isnan(one.p) and math.isnan(one.difference) for one in pairs)
+
+
+def test_one_question_has_no_interval_and_the_same_difference_everywhere_no_test() -> None:
+    (one,) = systems_of([answer("x", "q", 4, 5)])
+    assert (one.mean("sum").mean, one.mean("sum").n) == (9, 1)
+    assert math.isnan(one.mean("sum").low)
+    systems = systems_of([answer(run, f"q{n}", t, 3) for n in range(5) for run, t in (("x", 4), ("y", 3))])
+    same = next(one for one in compare(systems) if one.score == "truthfulness")
+    assert (same.difference, same.low, same.high) == (1, 1, 1)
+    assert math.isnan(same.p)
+
+
+def test_answers_to_unknown_questions_count_in_means_and_in_no_pair() -> None:
+    systems = systems_of([answer(run, q, t, 3) for run, t in (("x", 4), ("y", 2)) for q in ("", "", "q1")])
+    assert [one.mean("truthfulness").n for one in systems] == [3, 3]
+    assert {one.n for one in compare(systems)} == {1}
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("xyz"), st.integers(0, 5), st.sampled_from([None, 1, 1.5, 3, 4.5, 5])),
+        max_size=15,
+        unique_by=lambda row: row[:2],
+    ),
+    st.randoms(),
+)
+def test_the_order_of_lines_makes_no_difference_and_nothing_is_lost(
+    given_rows: list[tuple[str, int, float | None]], chance: random.Random
+) -> None:
+    rows = [answer(run, f"q{n}", t, t) for run, n, t in given_rows]
+    shuffled = rows.copy()
+    chance.shuffle(shuffled)
+
+    def seen(systems: tuple[System, ...]) -> list[object]:
+        return [
+            [(one.run_id, one.n, one.unparsed, one.histogram(), repr(one.mean("sum"))) for one in systems],
+            [repr(one) for one in compare(systems)],
+        ]
+
+    systems = systems_of(rows)
+    assert seen(systems) == seen(systems_of(shuffled))
+    assert sum(one.n for one in systems) == len(rows)
+    for one in systems:
+        assert sum(one.histogram()) == one.n - one.unparsed
+        found = [one.mean(name).mean for name in SCORES]
+        if not math.isnan(found[2]):
+            assert found[2] == pytest.approx(found[0] + found[1])
+
+
+def test_questions_that_only_others_answered_are_counted_and_said() -> None:
+    rows = [answer("a", "q1", 5, 5), answer("b", "q1", 4, 4), answer("b", "q2", None, None)]
+    rows += [answer("c", "", 2, 2), answer("b", "q3", 1, 1)]
+    systems = systems_of(rows)
+    assert {one.run_id: one.unanswered for one in systems} == {"a": 2, "b": 0, "c": 0}
+    assert "a: no answer to 2 questions that others answered; its means are over its own answers" in list(
+        remarks(systems)
+    )

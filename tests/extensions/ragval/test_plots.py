@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from io import BytesIO
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from converters.ragval import JudgedAnswer
+from trecexam.extensions.ragval.judged_scores import System, systems_of
+from trecexam.extensions.ragval.plots import ragval_plots
+from trecexam.extensions.ragval.sweep import swept
+from trecexam.tables.plots.canvas import draw
+
+pytestmark = pytest.mark.plots
+HOSTILE = ("<script>alert(1)</script>", r"$\frac{1}{2}$", "a$b", "nul\x00 \x1b[31m \ud800", "x" * 500, "]]>")
+
+
+def systems(names: tuple[str, ...]) -> tuple[System, ...]:
+    chance = np.random.default_rng(1)
+    return systems_of(
+        JudgedAnswer(f"q{q}", "", name, truthfulness=t, relevance=r, status="ok")
+        for name in names
+        for q, (t, r) in enumerate(chance.integers(1, 6, (5, 2)).astype(float).tolist())
+    )
+
+
+@pytest.mark.parametrize("values", ["1 2 4 8 16 64", "a b c d e f", "5 5 5 5 5 5"])
+def test_every_plot_is_drawn_whatever_systems_and_values_are_called(values: str) -> None:
+    found = systems(HOSTILE)
+    of = dict(zip(HOSTILE, values.split(), strict=True))
+    sweep = swept(HOSTILE[0], found, of, {HOSTILE[1]: HOSTILE[3]})
+    plots = ragval_plots(found, found[0], found[1], sweep)
+    assert [plot.name for plot in plots] == ["means", "histogram", "sweep"]
+    # The first two are the same for all values.
+    for plot in plots if values.startswith("1 ") else plots[2:]:
+        drawing = draw(plot)
+        assert drawing.why == ""
+        assert "script" not in {
+            element.tag.rpartition("}")[2] for element in ET.fromstring(drawing.svg).iter()
+        }
+        picture = imread(BytesIO(drawing.png))
+        # Something is drawn in it, and it is not blown up by a name.
+        assert picture.std() > 0.05
+        assert picture.shape[1] < 900
+
+
+def test_of_many_systems_the_best_histograms_are_drawn_and_the_table_has_all() -> None:
+    found = systems(tuple(f"run{n:03}" for n in range(60)))
+    _, histogram = ragval_plots(found, None, None, None)
+    assert "The 12 best of 60 systems are drawn." in histogram.caption
+    assert len(histogram.table.rows) == 60 * 9
+
+
+def test_systems_without_scores_are_in_no_plot() -> None:
+    none = systems_of([JudgedAnswer("q", "", "none")])
+    assert ragval_plots(none, None, None, None) == []
+    means, _ = ragval_plots((*systems(("a",)), *none), none[0], None, None)
+    assert {row[0] for row in means.table.rows} == {"a"}
+    assert "baseline" not in means.settings

@@ -1,0 +1,282 @@
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import ROOT
+
+import trecexam
+from converters.ragval import read_judged
+from trecexam import TrecexamError
+from trecexam.cli.main import run
+from trecexam.extensions.ragval.reporting import ReportOptions, files_of, report_of
+
+EXAMPLE = ROOT / "examples" / "ragval" / "judged.jsonl"
+HEADER = "run_id\tn\tunparsed\ttruthfulness\trelevance\tsum\tn_input_tokens\tn_output_tokens"
+
+
+def line(question: str, t: Any, r: Any, **more: Any) -> str:
+    return (
+        json.dumps({"question_id": question, "answer": "a", "truthfulness": t, "relevance": r, **more}) + "\n"
+    )
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    """good.jsonl, and poor.jsonl.gz whose second line was not parsed."""
+    good, poor = tmp_path / "good.jsonl", tmp_path / "poor.jsonl.gz"
+    good.write_text(
+        line("q1", 5, 4.5, n_input_tokens=10, n_output_tokens=2)
+        + line("q2", 4, 5, n_input_tokens=11)
+        + line("q3", 4, 4, n_input_tokens=12)
+    )
+    poor.write_bytes(
+        gzip.compress(
+            (line("q1", 1, 2) + line("q2", None, None, status="unparsed") + line("q3", 2.5, 1)).encode()
+        )
+    )
+    return [good, poor]
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def test_report_prints_the_systems_best_first_in_the_columns_others_rely_on(
+    files: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["ragval", "report", *map(str, reversed(files))]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.splitlines() == [
+        HEADER,
+        "good\t3\t0\t4.3333\t4.5000\t8.8333\t33\t2",
+        "poor\t3\t1\t1.7500\t1.5000\t3.2500\t\t",
+    ]
+    assert shown.err == "good: 2 of 3 answers do not say their output tokens; the total is of the others\n"
+
+
+def test_json_has_full_precision_intervals_and_what_is_missing(
+    files: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["ragval", "report", *map(str, files), "--json", "--baseline", "poor"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    good, poor = found["runs"]
+    assert list(good)[:8] == HEADER.split("\t")
+    assert good["truthfulness"] == pytest.approx(13 / 3, abs=1e-12)
+    assert good["intervals"]["sum"]["low"] < good["sum"] < good["intervals"]["sum"]["high"]
+    assert (good["without_output_tokens"], poor["without_input_tokens"]) == (2, 3)
+    assert (poor["n_input_tokens"], poor["histogram"]["3"]) == (None, 2)
+    assert found["significance"][0] | {"p": 0, "p_holm": 0, "difference.low": 0, "difference.high": 0} == {
+        "score": "truthfulness", "run_a": "good", "run_b": "poor", "n": 2, "difference": 2.75, "p": 0,
+        "p_holm": 0, "difference.low": 0, "difference.high": 0,
+    }  # fmt: skip
+    assert (found["baseline"], found["oracle"], found["sweep"]) == ("poor", None, None)
+    assert [row["place"] for row in found["bounds"]] == [None] * 3
+
+
+def test_what_answers_retrieved_is_counted_where_they_say_it(
+    files: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = [["d1", "d2"], [], 3, 0, True, False, "d1", None, {"id": "d1"}, -3]
+    path = tmp_path / "rag.jsonl"
+    path.write_text("".join(line(f"q{n}", 5, 5, retrieved=each) for n, each in enumerate(said)))
+    assert run(["ragval", "report", str(path), *map(str, files)]) == 0
+    header, rag, good, _ = capsys.readouterr().out.splitlines()
+    assert header == f"{HEADER}\tn_retrieved\tmean_blocks"
+    # Something is retrieved by a list, a number, true, a text and an object; five say how many.
+    # -3 says neither.
+    assert rag.split("\t")[-2:] == ["5", f"{(2 + 0 + 3 + 0 + 0) / 5:.4f}"]
+    assert good.split("\t")[-2:] == ["", ""]
+    assert run(["ragval", "report", str(path), *map(str, files), "--json"]) == 0
+    runs = json.loads(capsys.readouterr().out)["runs"]
+    assert [(each["n_retrieved"], each["mean_blocks"]) for each in runs] == [
+        (5, 1.0),
+        (None, None),
+        (None, None),
+    ]
+
+
+@pytest.mark.plots
+def test_a_folder_gets_all_files_and_a_later_report_leaves_none_of_an_earlier_one(
+    files: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert run(["ragval", "report", str(EXAMPLE), "-o", str(out), "--sweep", "chunk_size"]) == 0
+    printed = capsys.readouterr().out
+    everything = sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file())
+    tables = ["bounds.tsv", "histogram.tsv", "intervals.tsv"]
+    plots = [
+        f"plots/{name}.{kind}" for name in ("histogram", "means", "sweep") for kind in ("png", "svg", "tsv")
+    ]
+    assert everything == [*tables, *plots, "report.json", "report.tsv", "significance.tsv", "sweep.tsv"]
+    assert (out / "report.tsv").read_text() == printed
+    assert (out / "plots" / "means.png").read_bytes()[:4] == b"\x89PNG"
+    swept = rows(out / "sweep.tsv")
+    assert [(row["parameter"], row["value"], row["run_id"]) for row in swept] == [
+        ("chunk_size", value, f"rag-{value}") for value in ("128", "512", "2048")
+    ]
+    places = {row["run_id"]: float(row["place"]) for row in rows(out / "bounds.tsv") if row["score"] == "sum"}
+    assert set(places) == {"rag-128", "rag-512", "rag-2048"}
+    assert all(0 < place < 1 for place in places.values())
+    assert run(["ragval", "report", *map(str, files), "-o", str(out), "--no-plots"]) == 0
+    left = sorted(str(path.relative_to(out)) for path in out.rglob("*"))
+    assert left == ["histogram.tsv", "intervals.tsv", "report.json", "report.tsv", "significance.tsv"]
+
+
+def test_a_parameter_can_be_a_column_of_a_table_with_series_by_the_other_columns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = tmp_path / "all.jsonl"
+    answers.write_text(
+        "".join(line(q, 3, 4, run_id=name) for name in ("a1", "a2", "b1", "other") for q in ("q1", "q2"))
+    )
+    table = tmp_path / "p.tsv"
+    table.write_text(
+        "run_id\tk\tmodel\tlanguage\na1\t1\tA\ten\na2\t20\tA\ten\nb1\t1\tB\ten\ngone\t1\tB\ten\n"
+    )
+    arguments = ["ragval", "report", str(answers), "--parameters", str(table)]
+    assert run([*arguments, "-o", str(tmp_path / "out"), "--sweep", "k"]) == 0
+    assert [(row["series"], row["value"], row["run_id"]) for row in rows(tmp_path / "out" / "sweep.tsv")] == [
+        ("A", "1", "a1"), ("A", "20", "a2"), ("B", "1", "b1")
+    ]  # fmt: skip
+    said = capsys.readouterr().err
+    assert "1 run of --parameters without answers: 'gone'" in said
+    assert "1 run without k, not in sweep.tsv: 'other'" in said
+    assert run(arguments) == 2
+    assert (
+        "which column is swept? Name one of 'k', 'model', 'language' with --sweep" in capsys.readouterr().err
+    )
+    assert run([*arguments, "--sweep", "size"]) == 2
+    assert "no column 'size', but 'k', 'model', 'language'" in capsys.readouterr().err
+
+
+def test_bad_lines_are_named_and_counted_and_the_rest_is_reported(
+    files: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with files[0].open("a") as file:
+        file.write(line("q1", 3, 3) + line("q4", 6, 3) + '{"question_id": "q5", "truthf')
+    out = tmp_path / "out"
+    assert run(["ragval", "report", *map(str, files), "-o", str(out)]) == 1
+    shown = capsys.readouterr()
+    assert "good\t4\t1\t4.3333" in shown.out
+    said = shown.err.splitlines()
+    assert said[0].startswith(f"trecexam: {files[0]}:4: question 'q1' was answered by run 'good' before")
+    assert said[1].startswith(f'trecexam: {files[0]}:5: "truthfulness" is 6: a number from 1 to 5')
+    assert said[2].startswith(f"trecexam: {files[0]}:6: not valid JSON")
+    assert said[3] == "lines with errors: 3"
+    assert [(row["file"], row["line"]) for row in rows(out / "rejected.tsv")] == [
+        (str(files[0]), number) for number in "456"
+    ]
+
+
+def test_of_many_bad_lines_some_are_named_and_all_are_counted(
+    files: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with files[0].open("a") as file:
+        file.write("{\n" * 500)
+    assert run(["ragval", "report", str(files[0])]) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert sum(one.startswith("trecexam: ") for one in said) == 20
+    assert "lines with errors: 500, --json and -o DIR have all" in said
+
+
+def one_line(capsys: pytest.CaptureFixture[str]) -> str:
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    (said,) = shown.err.splitlines()
+    assert said.startswith("trecexam: ")
+    return said
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        (["--baseline", "god"], "no run is called 'god', which is to be the baseline; did you mean 'good'?"),
+        (["--oracle", "zzz"], "no run is called 'zzz', which is to be the oracle; there are 'good', 'poor'"),
+        (["--baseline", "good", "--oracle", "good"], "'good' cannot be the baseline and the oracle"),
+        (["--sweep", "chunk_size"], 'no line has a "chunk_size"'),
+        (["--sweep", "n_input_tokens"], "run 'good' has several values of n_input_tokens: '10', '11', '12'"),
+        (["-o", "{good}"], "is a file"),
+        (["{missing}"], "does not exist"),
+        (["{folder}"], "is a directory"),
+        (["{good}"], "good.jsonl: is named twice: its answers would count twice"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_status_2(
+    files: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], reason: str
+) -> None:
+    places = {"good": files[0], "missing": tmp_path / "missing.jsonl", "folder": tmp_path}
+    assert run(["ragval", "report", *map(str, files), *(word.format(**places) for word in more)]) == 2
+    assert reason in one_line(capsys)
+
+
+def test_files_of_which_nothing_can_be_taken_are_status_2_and_the_first_reason_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_text("[4, 5]\n{\n")
+    assert run(["ragval", "report", str(path)]) == 2
+    said = one_line(capsys)
+    assert f"the first of 2 errors: {path}:1: not a JSON object" in said
+    path.write_text("")
+    assert run(["ragval", "report", str(path)]) == 2
+    assert "the file is empty" in one_line(capsys)
+
+
+def test_answers_of_which_none_could_be_judged_are_a_report_without_means(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(line("q1", None, None) + line("q2", 3, None))
+    assert run(["ragval", "report", str(path), "-o", str(tmp_path / "out")]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.splitlines()[1] == "x\t2\t2\t\t\t\t\t"
+    assert "x: no answer has scores, so there are no means" in shown.err
+    assert not (tmp_path / "out" / "plots").exists()
+
+
+def test_names_that_steer_a_terminal_are_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(line("q1", 5, 5, run_id="\x1b[31mred\tnew\n") + line("\x1b[2J", 9, 9, run_id="\x1b[31m"))
+    assert run(["ragval", "report", str(path)]) == 1
+    shown = capsys.readouterr()
+    assert "\x1b" not in shown.out + shown.err
+    assert shown.out.splitlines()[1].startswith("\\x1b[31mred new\t1\t")
+
+
+def test_the_same_is_a_call_and_rows_give_the_same_files(tmp_path: Path) -> None:
+    report = trecexam.ragval_report(EXAMPLE, sweep="chunk_size")
+    assert report.table().header == tuple(HEADER.split("\t"))
+    assert (report.baseline, report.oracle) == ("closed-book", "oracle")
+    assert report.write(tmp_path / "out", plots=False) == []
+    rows = read_judged([EXAMPLE], parameter="chunk_size")
+    for name, content in files_of(report_of(rows, ReportOptions(sweep="chunk_size"))):
+        assert (tmp_path / "out" / name).read_bytes() == content
+    with pytest.raises(TrecexamError, match=r"no-such\.jsonl: no such file"):
+        trecexam.ragval_report(tmp_path / "no-such.jsonl")
+    with pytest.raises(TrecexamError, match="a file of judged answers is needed"):
+        trecexam.ragval_report()
+
+
+def test_the_page_shows_what_the_command_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (ROOT / "examples" / "ragval.md").read_text()
+    shutil.copy(EXAMPLE, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    ((arguments, output),) = re.findall(
+        r"```sh\ntrecexam (ragval report .*)\n```\n\n```text\n([^`]*)```", page
+    )
+    assert run([*arguments.split(), "--no-plots"]) == 0
+    printed = [row.split("\t") for row in capsys.readouterr().out.splitlines()]
+    assert [row.split() for row in output.splitlines()] == printed
+    bounds = {tuple(row.values()) for row in rows(tmp_path / "report" / "bounds.tsv")}
+    (shown,) = re.findall(r"```text\nrun_id +score.*\n([^`]*)```", page)
+    assert {tuple(row.split()) for row in shown.splitlines()} <= bounds

@@ -1,0 +1,236 @@
+"""The one place that knows how commands, files and results look: point it at new names when they move.
+
+The frozen data (`data/`) is in the words of the day on which it was made. What moves without changing its
+meaning is said here, and the data stays; what changes on purpose is a line of CHANGES.md, and the data is
+made anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+#: First words of a command line as the recipes write it -> as it is now; the longest that fits is taken.
+COMMANDS: Mapping[tuple[str, ...], tuple[str, ...]] = {}
+#: An output file's name as it was frozen -> as it is now.
+OUTPUTS: Mapping[str, str] = {}
+#: A column of a result as it is now -> as it was frozen, for all commands.
+COLUMNS: Mapping[str, str] = {}
+#: What tells a row of a result from its siblings; a row is the set of these.
+KEYS = frozenset({
+    "run", "run_a", "run_b", "query_id", "query", "doc_id", "item", "item_id", "measure",
+    "official_measure", "grader", "grader_a", "grader_b", "label", "judgment", "who", "assessor",
+    "assessor_a", "assessor_b", "examinee", "question_id", "statement", "table", "rule", "topic",
+    "name", "way", "filter", "component", "level", "id", "official_file", "system"
+})  # fmt: skip
+#: Where a result keeps its sentences.
+NOTES = frozenset({"notes", "cautions", "remarks", "warnings", "note", "caution"})
+#: What hangs on the day, the machine or installed packages.
+PASSING = frozenset({
+    "when", "time", "times", "written", "version", "versions", "environment", "environments",
+    "elapsed", "minutes", "seconds", "speed", "threads", "pid", "watched_by", "trecexam"
+})  # fmt: skip
+#: Words of a path in JSON that say only where a table stands.
+STRUCTURE = frozenset({"scores", "mean", "rows", "runs", "tables", "counts"})
+#: Files that are there or not, as they hang on fonts and versions.
+_DRAWN = (".png", ".svg", ".pdf")
+#: Columns of results with more values than this are kept as digests.
+MANY = 60
+#: And stores with more grades as one.
+MANY_GRADES = 400
+#: What manifest.json says of every setting and every file: `files of out` has them, and settings come and go.
+_OF_MANIFEST_OPEN = frozenset({"config", "inputs", "outputs", "versions", "environments"})
+_PROGRESS = re.compile(r"\d\d:\d\d:\d\d ")
+_SHA256 = re.compile(r"\b[0-9a-f]{64}\b")
+_SCRUBBED = (
+    (re.compile(r"http://127\.0\.0\.1:\d+"), "SERVER"),
+    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d)?"), "WHEN"),
+    (re.compile(r"\b\d+(\.\d+)? ?(s|seconds?|minutes?|ms)\b"), "SPELL"),
+    (re.compile(r"\b\d+ files? written"), "N files written"),
+)
+
+
+_OUTSIDE = Path(__file__).resolve().parents[3] / "shared"
+
+
+def command(words: Sequence[str]) -> list[str]:
+    """A recipe's command line in today's words."""
+    for length in range(min(4, len(words)), 0, -1):
+        if tuple(words[:length]) in COMMANDS:
+            return [*COMMANDS[tuple(words[:length])], *words[length:]]
+    return list(words)
+
+
+def settings(text: str) -> str:
+    """A recipe's trecexam.toml in today's words."""
+    return text
+
+
+def scrubbed(text: str, root: Path) -> str:
+    """Without what hangs on the day and the machine."""
+    text = text.replace(str(root), "ROOT").replace(str(_OUTSIDE), "SHARED")
+    for pattern, word in _SCRUBBED:
+        text = pattern.sub(word, text)
+    return text
+
+
+def digest(data: bytes | str) -> str:
+    return hashlib.sha256(data.encode() if isinstance(data, str) else data).hexdigest()[:16]
+
+
+Triple = tuple[str, str, Any]
+
+
+def triples(value: Any, root: Path, row: tuple[str, ...] = (), column: str = "") -> Iterator[Triple]:
+    """All that a result says, as (row, column, value), however its JSON is laid out; notes are left out."""
+    if isinstance(value, Mapping):
+        keys = tuple(
+            scrubbed(str(value[key]), root) for key in value if key in KEYS and isinstance(value[key], str)
+        )
+        # A table by columns: {"columns": [...], "rows": [[...], ...]}.
+        if isinstance(value.get("columns"), list) and isinstance(value.get("rows"), list):
+            for cells in value["rows"]:
+                if isinstance(cells, list):
+                    yield from triples(dict(zip(value["columns"], cells, strict=True)), root, row, column)
+                else:
+                    yield from triples(cells, root, row, column)
+            return
+        for key, inner in value.items():
+            if key in NOTES or key in PASSING or (key in KEYS and isinstance(inner, str)):
+                continue
+            name = COLUMNS.get(key, key)
+            records = isinstance(inner, list) and any(isinstance(each, Mapping) for each in inner)
+            below = column if name in STRUCTURE or records else f"{column}.{name}".lstrip(".")
+            yield from triples(inner, root, row + keys, below)
+    elif isinstance(value, list):
+        if all(isinstance(inner, Mapping) for inner in value):
+            for inner in value:
+                yield from triples(inner, root, row, column)
+        else:
+            for place, inner in enumerate(value):
+                yield from triples(inner, root, row, f"{column}[{place}]")
+    else:
+        yield " | ".join(sorted(set(row))), column or "value", _plain(value, root)
+
+
+def _rounded(value: Any, digits: int) -> Any:
+    return round(value, digits) + 0.0 if isinstance(value, float) else value
+
+
+def _plain(value: Any, root: Path) -> Any:
+    if isinstance(value, float):
+        return round(value, 9) + 0.0
+    if isinstance(value, str):
+        text = scrubbed(value, root)
+        return text if len(text) <= 60 else f"sha {digest(text)}"
+    return value
+
+
+def values(value: Any, root: Path, digits: int) -> list[list[Any]]:
+    """What is frozen of a result: its triples in order; of long columns how many they are, and a digest."""
+    found = in_order((row, column, _rounded(said, digits)) for row, column, said in triples(value, root))
+    lengths = Counter(column for _, column, _ in found)
+    short = [list(triple) for triple in found if lengths[triple[1]] <= MANY]
+    for column, length in sorted(lengths.items()):
+        if length > MANY:
+            rows = [triple for triple in found if triple[1] == column]
+            total = sum(row[2] for row in rows if isinstance(row[2], (int, float)))
+            short.append([f"all {length} rows, sum {round(total, 6)}", column, digest(json.dumps(rows))])
+    return short
+
+
+def in_order(found: Iterable[Triple]) -> list[Triple]:
+    return sorted(found, key=lambda triple: (triple[0], triple[1], json.dumps(triple[2])))
+
+
+def notes(value: Any, stderr: str, root: Path) -> set[str]:
+    """All sentences of a command: of its JSON, and on stderr."""
+    found = (
+        note for note in (*_notes(value), *stderr.splitlines()) if note.strip() and not _PROGRESS.match(note)
+    )
+    return {scrubbed(note, root) for note in found}
+
+
+def _notes(value: Any, inside: bool = False) -> Iterator[str]:
+    if isinstance(value, str) and inside:
+        yield value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _notes(inner, inside or key in NOTES)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _notes(inner, inside)
+
+
+def files(folder: Path, root: Path, without: tuple[str, ...] = ()) -> dict[str, str]:
+    """name -> digest of every file below a folder: of JSON what it says, of pages and pictures only the name.
+
+    Args:
+        without: how names begin that are left out.
+    """
+    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return {
+        name: _of_file(folder / name, root)
+        for name in names
+        if not name.startswith(without) and not re.search(r"(^|/)\.", name)
+    }
+
+
+def _of_file(path: Path, root: Path) -> str:
+    if path.suffix in (*_DRAWN, ".html", ".gz", ".sqlite"):
+        return "there"
+    text = path.read_text(encoding="utf-8")
+    if path.suffix in {".json", ".jsonl"}:
+        text = _SHA256.sub("SHA256", text)
+        rows = (
+            [json.loads(text)] if path.suffix == ".json" else [json.loads(line) for line in text.splitlines()]
+        )
+        if path.name == "manifest.json":
+            rows = [{key: value for key, value in rows[0].items() if key not in _OF_MANIFEST_OPEN}]
+        sentences = sorted(note for row in rows for note in notes(row, "", root))
+        return digest(json.dumps([in_order(triples(rows, root)), sentences]))
+    return digest(scrubbed(text, root))
+
+
+def page_notes(track: Path, root: Path) -> list[str]:
+    """The cautions of out/report.html."""
+    page = track / "out" / "report.html"
+    if not page.is_file():
+        return []
+    found = re.findall(
+        r'<(?:p|li|div)[^>]*class="[^"]*(?:note|caution|warn)[^"]*"[^>]*>(.*?)</(?:p|li|div)>',
+        page.read_text(),
+        re.S,
+    )
+    return sorted({scrubbed(" ".join(re.sub(r"<[^>]+>", "", text).split()), root) for text in found} - {""})
+
+
+def store(track: Path, *, answers: bool = True) -> dict[str, Any]:
+    """The keys of everything that was ever asked, and the answers."""
+    found: dict[str, Any] = {"graders": {}, "grades": []}
+    path = track / ".trecexam" / "grades.sqlite"
+    if not path.is_file():
+        return found
+    db = sqlite3.connect(path)
+    try:
+        for key, identity in db.execute("SELECT hex(digest), identity FROM grader"):
+            found["graders"][key[:16]] = digest(identity)
+        rows = db.execute(
+            """SELECT hex(g.digest), hex(i.digest), hex(p.digest), status, rating, answer FROM grade
+            JOIN grader g ON g.id = grader_id JOIN item i ON i.id = item_id
+            JOIN passage p ON p.id = passage_id"""
+        )
+        grades = sorted(
+            f"{grader[:8]} {item[:12]} {passage[:12]} {status} {rating} {digest(said)[:8] if answers else ''}"
+            for grader, item, passage, status, rating, said in rows
+        )
+        found["grades"] = grades if len(grades) <= MANY_GRADES else [f"{len(grades)}: {digest(str(grades))}"]
+    finally:
+        db.close()
+    return found

@@ -1,0 +1,126 @@
+"""All that commands gave on the frozen tracks, against what they give now.
+
+A change that was meant: a line in CHANGES.md with its reason, then TRECEXAM_FREEZE=1 makes the data anew.
+TRECEXAM_FROZEN_KEEP=FOLDER leaves the tracks there, to be compared with those of another commit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("httpx2")
+pytest.importorskip("sklearn")
+
+from recorder import Recorder
+from tracks import TRACKS
+
+from trecexam.graders.server import exchange
+from trecexam.graders.weights import offline_folder
+
+DATA = Path(__file__).with_name("data")
+#: Tracks in which an encoder has a say.
+ENCODED = frozenset({"embedding", "learn"})
+FREEZE = os.environ.get("TRECEXAM_FREEZE") == "1"
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.05)
+    monkeypatch.setenv("COLUMNS", "120")
+
+
+@pytest.mark.parametrize("name", TRACKS)
+def test_a_frozen_track_is_as_it_was(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if name in ENCODED and offline_folder() is None:
+        pytest.skip("needs the extra `offline`")
+    path, kept = DATA / f"{name}.json", os.environ.get("TRECEXAM_FROZEN_KEEP")
+    with ExitStack() as stack:
+        of = Recorder(tmp_path, stack)
+        try:
+            TRACKS[name](of)
+        finally:
+            if kept:
+                shutil.copytree(tmp_path, Path(kept) / name, dirs_exist_ok=True)
+            now = _frozen(of.steps)
+    before = path.read_text(encoding="utf-8") if path.exists() else "[]"
+    wrong = differences(json.loads(before), json.loads(now))
+    if FREEZE:
+        path.write_text(now, encoding="utf-8")
+        with capsys.disabled():
+            print(
+                f"\n{name}: {len(wrong)} differences, each to be explained in CHANGES.md",
+                *wrong[:200],
+                sep="\n  ",
+            )
+        return
+    assert not wrong, f"{len(wrong)} differences:\n" + "\n".join(wrong[:60])
+
+
+def _frozen(steps: list[dict[str, Any]]) -> str:
+    """JSON with a line a value, so that two changes of the data meet in git only where they meet."""
+    return "[" + ",\n".join(_lines(step) for step in steps) + "]\n"
+
+
+def _lines(step: dict[str, Any]) -> str:
+    parts = []
+    for part, said in step.items():
+        name = json.dumps(part)
+        if isinstance(said, dict):
+            rows = [f"{json.dumps(key)}: {json.dumps(said[key], ensure_ascii=False)}" for key in said]
+            parts.append(f"{name}: {{" + ",\n  ".join(rows) + "}")
+        elif isinstance(said, list):
+            parts.append(
+                f"{name}: [" + ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in said) + "]"
+            )
+        else:
+            parts.append(f"{name}: {json.dumps(said, ensure_ascii=False)}")
+    return "{" + ",\n ".join(parts) + "}"
+
+
+def differences(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> list[str]:
+    """What is another thing now; a note, a column or a file of JSON that was added is none."""
+    if len(before) != len(now):
+        return [f"{len(before)} steps were frozen, {len(now)} were run"]
+    found = []
+    for number, (old, new) in enumerate(zip(before, now, strict=True), 1):
+        place = f"{number}. {old['command']}"
+        for part in (old.keys() | new.keys()) - {"command"}:
+            was, now_is = old.get(part), new.get(part)
+            if was != now_is:
+                found += [f"{place}: {part}: {line}" for line in _told(part, was, now_is)]
+    return found
+
+
+def _told(part: str, was: Any, now: Any) -> list[str]:
+    if part == "notes":
+        return [f"lost: {note}" for note in was if note not in now]
+    if part == "values":
+        left, right = (
+            Counter(json.dumps(triple, ensure_ascii=False) for triple in each) for each in (was, now)
+        )
+        known = {triple[1] for triple in was}
+        gone = [f"lost or changed: {triple}" for triple in (left - right).elements()]
+        come = [f"new: {t}" for t in (right - left).elements() if json.loads(t)[1] in known]
+        return gone + come
+    if isinstance(was, dict) and isinstance(now, dict):
+        keys = sorted(key for key in was.keys() | now.keys() if was.get(key) != now.get(key))
+        return [f"{key}: {_state(was, now, key)}" for key in keys]
+    if isinstance(was, list) and isinstance(now, list):
+        left, right = Counter(was), Counter(now)
+        return [f"no longer: {x}" for x in (left - right).elements()] + [
+            f"new: {x}" for x in (right - left).elements()
+        ]
+    return [f"{was!r} is {now!r} now"]
+
+
+def _state(was: dict[str, Any], now: dict[str, Any], key: str) -> str:
+    return "is no longer there" if key not in now else "is new" if key not in was else "is another one"

@@ -1,0 +1,336 @@
+"""What several graders of one track write: each its own, and what is of all of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import HashGrader, make_small_track, write_run
+
+import trecexam
+from converters import read
+from trecexam.errors import ConfigError, GraderError
+
+TWO = '[track]\ndepth = 8\n[graders.rubric]\n[graders.other]\nkind = "rubric"\nmin_rating = 2\ndepth = 4\n'
+QUIET = "[report]\nwrite = false\n"
+NUGGETS = '[graders.third]\nkind = "nuggets"\nname = "recorded"\nrecorded = "nowhere.jsonl"\n'
+
+
+class Contrary(HashGrader):
+    """Gives 5 where the other one gives 0."""
+
+    def __init__(self) -> None:
+        super().__init__(version=2)
+
+    def _done(self, batch: list[Any]) -> list[Any]:
+        return super()._done([(cell, answer._replace(rating=5 - answer.rating)) for cell, answer in batch])
+
+
+def graders() -> dict[str, HashGrader]:
+    return {"rubric": HashGrader(), "other": Contrary()}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return make_small_track(tmp_path / "track", config=TWO + QUIET)
+
+
+@pytest.fixture
+def track(root: Path) -> Iterator[trecexam.Track]:
+    with trecexam.open_track(root, graders=graders()) as opened:
+        yield opened
+
+
+def files(root: Path) -> dict[str, bytes]:
+    """Of out/, but for the history."""
+    out = root / "out"
+    paths = sorted(path for path in out.rglob("*") if path.is_file() and "history" not in path.parts)
+    return {path.relative_to(out).as_posix(): path.read_bytes() for path in paths}
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    header, *lines = (line.split("\t") for line in path.read_text().splitlines())
+    return [dict(zip(header, line, strict=True)) for line in lines]
+
+
+def test_the_joint_leaderboard_has_the_columns_of_each_graders_own(track: trecexam.Track, root: Path) -> None:
+    done = track.update()
+    assert done.complete
+    assert set(done.graders) == {"rubric", "other"}
+    assert done.graded == sum(each.graded for each in done.graders.values())
+    joint = {row["run"]: row for row in rows(root / "out" / "leaderboard.tsv")}
+    columns = {"rubric": "Cover(rel=4)@8", "other": "Cover(rel=2)@4"}
+    for name, measure in columns.items():
+        own = rows(root / "out" / name / "leaderboard.tsv")
+        assert {row["run"]: row[measure] for row in own} == {
+            run: row[f"{name}:{measure}"] for run, row in joint.items()
+        }
+        assert {row["run"]: row[f"{measure}.stderr"] for row in own} == {
+            run: row[f"{name}:{measure}.stderr"] for run, row in joint.items()
+        }
+    first = [float(row["rubric:Cover(rel=4)@8"]) for row in joint.values()]
+    assert first == sorted(first, reverse=True)
+    board = track.leaderboard()
+    assert board.measures == ("rubric:Cover(rel=4)@8", "other:Cover(rel=2)@4")
+    assert [row.run for row in board.rows] == list(joint)
+    assert any("rubric 3" in line and "other 3" in line for line in board.cautions)
+
+
+def test_any_measure_of_any_grader_can_be_asked_for(track: trecexam.Track) -> None:
+    track.update()
+    board = track.leaderboard(["other:P(rel=2)@4", "P(rel=4)@8", "rubric:nDCG@8"])
+    assert board.measures == ("other:P(rel=2)@4", "rubric:P(rel=4)@8", "rubric:nDCG@8")
+    for place, (name, measure) in enumerate(
+        (("other", "P(rel=2)@4"), ("rubric", "P(rel=4)@8"), ("rubric", "nDCG@8"))
+    ):
+        own = {row.run: row.scores[0] for row in track[name].leaderboard([measure]).rows}
+        assert {row.run: row.scores[place] for row in board.rows} == own
+    runs = [row.run for row in board.rows][:1]
+    assert [row.run for row in track.leaderboard(runs=runs).rows] == runs
+    with pytest.raises(trecexam.TrecexamError, match="no run 'x'"):
+        track.leaderboard(runs=["x"])
+
+
+def test_a_run_that_one_grader_does_not_look_at_has_no_number_there(root: Path) -> None:
+    (root / "trecexam.toml").write_text(TWO.replace("depth = 4", 'depth = 4\nruns = "responses"') + QUIET)
+    row = {
+        "run_id": "gen",
+        "query_id": "q1",
+        "responses": [{"text": "It is what it is, and more than that.", "citations": []}],
+    }
+    (root / "runs" / "gen.jsonl").write_text(json.dumps(row) + "\n")
+    with trecexam.open_track(root, graders=graders()) as track:
+        track.update()
+        board = track.leaderboard()
+        ranked = [each.run for each in board.rows if each.run != "gen"]
+        for each in board.rows:
+            assert math.isnan(each.scores[1].mean) == (each.run != "gen")
+        assert any(line.startswith(f"other: not of {len(ranked)} runs") for line in board.cautions)
+    assert {each["run"]: each["other:Cover(rel=2)@4"] for each in rows(root / "out/leaderboard.tsv")}[
+        ranked[0]
+    ] == ""
+
+
+def test_the_firsts_files_stay_and_the_others_have_a_folder(root: Path, tmp_path: Path) -> None:
+    alone = make_small_track(tmp_path / "alone", config="[track]\ndepth = 8\n" + QUIET)
+    with trecexam.open_track(alone, grader=HashGrader()) as only:
+        only.update()
+    with trecexam.open_track(root, graders=graders()) as track:
+        track.update()
+    plain, several = files(alone), files(root)
+    shared = {"leaderboard.tsv", "leaderboard.json", "rejected.tsv", "manifest.json"}
+    for name, content in plain.items():
+        if name not in shared:
+            assert several[name] == content
+    assert several["rubric/leaderboard.tsv"] == plain["leaderboard.tsv"]
+    assert several["rubric/leaderboard.json"] == plain["leaderboard.json"]
+    own = {name.removeprefix("other/") for name in several if name.startswith("other/")}
+    assert own == plain.keys() - {"rejected.tsv"}
+    manifest = json.loads(several["manifest.json"])
+    assert manifest["complete"]
+    assert list(manifest["graders"]) == ["rubric", "other"]
+    assert manifest["graders"]["other"]["grader"]["version"] == 2
+    assert manifest["graders"]["rubric"]["counts"] == json.loads(plain["manifest.json"])["counts"]
+    assert manifest["outputs"].keys() == several.keys() - {
+        "manifest.json",
+        "rubric/manifest.json",
+        "other/manifest.json",
+    }
+    for name, digest in manifest["outputs"].items():
+        assert hashlib.sha256(several[name]).hexdigest() == digest
+    assert manifest["inputs"] == json.loads(several["other/manifest.json"])["inputs"]
+
+
+def test_nothing_new_is_nothing_done_and_what_was_touched_is_written_again(root: Path) -> None:
+    with trecexam.open_track(root, graders=graders()) as track:
+        track.update()
+    with trecexam.open_track(root, graders=graders()) as track:
+        assert not track.update().changed
+    before = files(root)
+    for name in ("leaderboard.tsv", "manifest.json", "rejected.tsv", "other/leaderboard.tsv", "rubric.qrels"):
+        (root / "out" / name).unlink()
+        with trecexam.open_track(root, graders=graders()) as track:
+            done = track.update()
+            assert done.changed
+            assert done.graded == 0
+        assert files(root) == before
+        with trecexam.open_track(root, graders=graders()) as track:
+            assert not track.update().changed
+
+
+def test_who_cannot_go_on_does_not_stop_the_others(root: Path) -> None:
+    (root / "trecexam.toml").write_text(TWO + NUGGETS + QUIET)
+    with trecexam.open_track(root, graders=graders()) as track:
+        done = track.update()
+        assert done.graded
+        assert not done.complete
+        assert set(done.graders) == {"rubric", "other"}
+        assert done.why.startswith("third: ")
+        assert "nowhere.jsonl" in done.why
+        board = track.leaderboard()
+        assert board.measures == ("rubric:Cover(rel=4)@8", "other:Cover(rel=2)@4")
+        assert any(line.startswith("third: nothing of it here") for line in board.cautions)
+        with pytest.raises(GraderError, match=r"nowhere\.jsonl"):
+            track["third"].leaderboard()
+        # Nothing is done over and over for it.
+        assert not track.update().changed
+    manifest = json.loads((root / "out" / "manifest.json").read_text())
+    assert not manifest["complete"]
+    assert "nowhere.jsonl" in manifest["graders"]["third"]["unable"]
+
+
+def test_where_none_can_go_on_the_first_ones_reason_is_the_error(root: Path) -> None:
+    (root / "bank.questions.jsonl").unlink()
+    with trecexam.open_track(root, graders=graders()) as track:
+        with pytest.raises(trecexam.TrecexamError, match="no test bank"):
+            track.update()
+        with pytest.raises(trecexam.TrecexamError, match="no test bank"):
+            track.leaderboard()
+
+
+def test_a_stop_ends_all_and_what_was_graded_stays(root: Path) -> None:
+    given, asked = graders(), []
+    with trecexam.open_track(root, graders=given) as track:
+        done = track.update(progress=asked.append, stop=lambda: len(asked) >= 2)
+        assert not done.complete
+        assert {each.grader for each in asked} == {"rubric"}
+        assert not given["other"].asked
+        assert track["rubric"].counts().missing
+        rest = track.update()
+        assert rest.complete
+        assert rest.graders["rubric"].graded == 144 - done.graded
+    with trecexam.open_track(root, graders=graders()) as track:
+        assert not track.update().changed
+
+
+def test_one_grader_alone_is_updated_and_the_joint_files_with_it(root: Path) -> None:
+    given = graders()
+    with trecexam.open_track(root, graders=given) as track:
+        done = track["other"].update()
+        assert set(done.graders) == {"other"}
+        assert not given["rubric"].asked
+        board = {row["run"]: row for row in rows(root / "out" / "leaderboard.tsv")}
+        assert all(float(row["rubric:Cover(rel=4)@8"]) == 0 for row in board.values())
+        assert any(float(row["other:Cover(rel=2)@4"]) > 0 for row in board.values())
+
+
+@pytest.mark.parametrize(
+    ("after", "gone"),
+    [
+        ("[track]\ndepth = 8\n", ("rubric/leaderboard.tsv", "other/leaderboard.tsv", "other/rubric.qrels")),
+        (
+            TWO.replace("graders.other", "graders.new"),
+            ("other/leaderboard.tsv", "other/rubric.qrels", "other/manifest.json"),
+        ),
+        (
+            '[graders.other]\nkind = "rubric"\n[graders.rubric]\n',
+            ("other/rubric.qrels", "other/per_query.tsv"),
+        ),
+    ],
+)
+def test_outputs_of_graders_that_are_gone_go(root: Path, after: str, gone: tuple[str, ...]) -> None:
+    with trecexam.open_track(root, graders=graders()) as track:
+        track.update()
+    assert set(gone) <= files(root).keys()
+    (root / "trecexam.toml").write_text(after + QUIET)
+    with trecexam.open_track(root) as track:
+        given: Any = {name: HashGrader() for name in track.graders}
+    with trecexam.open_track(root, graders=given) as track:
+        track.update()
+    assert not set(gone) & files(root).keys()
+
+
+def test_inputs_that_are_not_taken_stand_once_and_those_of_one_grader_with_its_name(root: Path) -> None:
+    (root / "runs" / "bad.run").write_text("no run at all\n")
+    (root / "overrides.other.tsv").write_text("no ratings\n")
+    with trecexam.open_track(root, graders=graders()) as track:
+        track.update()
+    rejected = rows(root / "out" / "rejected.tsv")
+    of_run = [row["reason"] for row in rejected if row["file"] == "runs/bad.run"]
+    assert len(of_run) == 1
+    assert not of_run[0].startswith("rubric")
+    assert all(
+        row["reason"].startswith("other: ") for row in rejected if row["file"] == "overrides.other.tsv"
+    )
+    assert any(row["file"] == "overrides.other.tsv" for row in rejected)
+
+
+class Killed(BaseException):
+    """As a kill, but for the process."""
+
+
+def test_killed_at_every_step_it_ends_where_an_undisturbed_update_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = {"queries": 1, "docs": 5}
+    calm = make_small_track(tmp_path / "calm", config=TWO + QUIET, **small)
+    with trecexam.open_track(calm, graders=graders()) as track:
+        track.update()
+    wanted, replace, link = files(calm), os.replace, os.link
+
+    def killing(after: int, call: Callable[..., None]) -> Callable[..., None]:
+        def replaced(*args: Any, **kwargs: Any) -> None:
+            nonlocal steps
+            steps += 1
+            if steps > after:
+                raise Killed
+            call(*args, **kwargs)
+
+        return replaced
+
+    n = 0
+    while True:
+        stormy = make_small_track(tmp_path / f"stormy{n}", config=TWO + QUIET, **small)
+        steps = 0
+        monkeypatch.setattr(os, "replace", killing(n, replace))
+        monkeypatch.setattr(os, "link", killing(n, link))
+        try:
+            with trecexam.open_track(stormy, graders=graders()) as track:
+                track.update()
+            killed = False
+        except Killed:
+            killed = True
+        monkeypatch.setattr(os, "replace", replace)
+        monkeypatch.setattr(os, "link", link)
+        given = graders()
+        with trecexam.open_track(stormy, graders=given) as track:
+            assert track.update().complete
+            assert not track.update().changed
+        assert files(stormy) == wanted, n
+        if not killed:
+            break
+        n += 1
+    assert n > 30
+
+
+def test_with_a_report_it_begins_with_the_joint_table(root: Path) -> None:
+    (root / "trecexam.toml").write_text(TWO)
+    with trecexam.open_track(root, graders=graders()) as track:
+        track.update()
+    page = (root / "out" / "report.html").read_text()
+    own = (root / "out" / "other" / "report.html").read_text()
+    assert page.index("All graders") < page.index("rubric:Cover") < page.index('id="leaderboard-section"')
+    assert '<a href="other/report.html">other</a>' in page
+    assert "All graders" not in own
+    assert not (root / "out" / "rubric" / "report.html").exists()
+    manifest = json.loads((root / "out" / "manifest.json").read_text())
+    assert {"report.html", "other/report.html"} <= manifest["outputs"].keys()
+    assert any(name.startswith("plots/") for name in manifest["outputs"])
+    with trecexam.open_track(root, graders=graders()) as track:
+        assert not track.update().changed
+        write_run(root / "runs" / "new.run", {"q1": ["q1-d01", "q1-d00"]})
+        assert track.update().changed
+        assert len(list(read(root / "runs" / "new.run", "run").query_ids)) == 1
+    assert "new" in (root / "out" / "report.html").read_text()
+
+
+def test_settings_that_are_wrong_for_one_grader_name_its_section(root: Path) -> None:
+    (root / "trecexam.toml").write_text(TWO.replace("min_rating = 2", 'min_rating = 2\nmeasures = ["x"]'))
+    with trecexam.open_track(root, graders=graders()) as track, pytest.raises(ConfigError):
+        track["other"].counts()

@@ -1,0 +1,17 @@
+"""Which grader of a track a command means, from the command line to where tracks are opened."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+
+#: What `--grader NAME` says; None where it is not given.
+chosen_grader: ContextVar[str | None] = ContextVar("chosen_grader", default=None)
+#: Filled while a command runs: the grader that was taken as none was chosen -> all that the track has.
+taken_graders: ContextVar[dict[str, tuple[str, ...]] | None] = ContextVar("taken_graders", default=None)
+
+
+def took(grader: str, of: tuple[str, ...]) -> None:
+    """Notes that an answer is of one of several graders, as none was chosen."""
+    taken = taken_graders.get()
+    if taken is not None and len(of) > 1:
+        taken[grader] = of

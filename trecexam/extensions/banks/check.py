@@ -1,0 +1,64 @@
+"""Checks of bank files, by themselves or as a track's bank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import converters
+from converters.bank_lines import BankLine, scan_bank
+from converters.ir_dataset import dataset_queries
+from converters.lines import open_bytes
+from trecexam.bank.facets import lines_by_query
+from trecexam.errors import TrecexamError
+from trecexam.extensions.banks.checks import Checked, check_lines
+from trecexam.files.stamps import sniffed
+from trecexam.track import TrackFolder
+
+
+def check_files(paths: Sequence[Path], max_words: int | None = None) -> Checked:
+    """What is wrong with these files, which are one bank.
+
+    Args:
+        max_words: of an item; None for `trecexam.extensions.banks.checks.MAX_WORDS`.
+
+    Raises:
+        TrecexamError, ConversionError: one cannot be read, or is no bank at all.
+    """
+    for path in paths:
+        form = sniffed(path)
+        if form not in (None, "bank"):
+            raise TrecexamError(f"this is no bank, but {form}; see `trecexam formats`", path=path)
+    return check_lines(_lines([(str(path), path) for path in paths]), max_words=max_words)
+
+
+def check_track(folder: TrackFolder, *, max_words: int | None = None) -> Checked:
+    """Items that are empty, too long, there twice, copies of the query ...; what `bank check` lists.
+
+    Also queries without items, and items of queries without a text. Queries that lack items are named where
+    the track has a file of queries: a dataset has more than it asks.
+
+    Args:
+        max_words: of an item; None for 30 of a question and 20 of a nugget.
+
+    Raises:
+        TrecexamError, ConversionError: there is no bank, or a file cannot be read at all.
+    """
+    files = [(folder.shown(path), path) for path in folder.bank()]
+    queries = folder.queries()
+    texts: Mapping[str, str] = {}
+    if queries is not None:
+        texts = {query.query_id: query.text for query in converters.read(queries, "queries")}
+    expected = {} if queries is None else dict.fromkeys(texts, folder.shown(queries))
+    if queries is None and folder.config.track.dataset is not None:
+        texts = {query.query_id: query.text for query in dataset_queries(folder.config.track.dataset)}
+    lines = _lines(files, facets=folder.config.track.facets)
+    return check_lines(lines, texts, expected, max_words)
+
+
+def _lines(files: Sequence[tuple[str, Path]], *, facets: bool = False) -> Iterator[tuple[str, BankLine]]:
+    for shown, path in files:
+        with open_bytes(path):
+            # One that is missing or closed to us is no finding: nothing can be said of it.
+            pass
+        yield from ((shown, line) for line in lines_by_query(scan_bank(path), facets=facets))

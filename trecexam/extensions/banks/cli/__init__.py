@@ -1,0 +1,30 @@
+"""`trecexam bank`: its sub-commands, each imported when it is called."""
+
+from __future__ import annotations
+
+import click
+
+from trecexam.cli.lazy import LazyGroup
+
+#: sub-command -> (module, function, help line). The line stands here so that --help imports none of them.
+COMMANDS = {
+    "generate": (
+        f"{__name__}.generate",
+        "generate",
+        "Have a language model write items for queries without.",
+    ),
+    "check": (
+        f"{__name__}.check",
+        "check",
+        "Duplicates, copies of the query, remains of JSON ...",
+    ),
+    "diff": (f"{__name__}.diff", "diff", "What an edited bank changes: labels and ranks."),
+}
+
+
+@click.group(cls=LazyGroup, commands_at=COMMANDS, epilog="Example: trecexam bank check mytrack")
+def bank() -> None:
+    """Make, check and compare test banks.
+
+    A line of the bank with "retired": true takes its item out of the track and keeps its grades.
+    """

@@ -1,0 +1,132 @@
+"""`trecexam bank generate`."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+import trecexam
+from trecexam.cli.options import estimate_json_option, refuse_json_alone, track_argument
+from trecexam.cli.signals import exit_status
+from trecexam.cli.working import show_estimate, used, working
+from trecexam.tables.terminal import printable
+
+if TYPE_CHECKING:
+    from trecexam.extensions.banks.generation.generate import Generated
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command(epilog="Example: trecexam bank generate mytrack --prompt nuggets --estimate")
+@track_argument
+@click.option(
+    "--prompt",
+    default="questions",
+    show_default=True,
+    metavar="NAME|FILE",
+    help="questions, nuggets, subtopics, subtopic-nuggets, nuggetizer (iteratively, from passages), or a "
+    ".toml or .jinja file of your own.",
+)
+@click.option(
+    "--query", "query_ids", multiple=True, metavar="ID", help="Of this query alone. May be repeated."
+)
+@click.option(
+    "--subtopics",
+    type=_FILE,
+    metavar="FILE",
+    help="`query_id<TAB>subtopic` lines, for prompts that ask about these [default: TRACK/subtopics.tsv].",
+)
+@click.option(
+    "--passages",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Of a query's relevant, or else top-ranked, passages nuggetizer reads so many [default: 50].",
+)
+@click.option(
+    "--again",
+    is_flag=True,
+    help="Also where there are items: those that a model wrote give way; edited and retired ones stay.",
+)
+@click.option(
+    "--estimate",
+    is_flag=True,
+    help="How many prompts, tokens, how much money; or how long, by a small sample. Asks no server.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=_FILE,
+    metavar="FILE",
+    help="A file of the track's bank [default: TRACK/bank.questions.jsonl or bank.nuggets.jsonl].",
+)
+@estimate_json_option
+def generate(
+    track: Path,
+    prompt: str,
+    query_ids: tuple[str, ...],
+    subtopics: Path | None,
+    passages: int | None,
+    again: bool,
+    estimate: bool,
+    output: Path | None,
+    as_json: bool,
+) -> int:
+    """Have a language model write the test bank of TRACK: items for every query that has none.
+
+    Who writes is said in [generator] of trecexam.toml, or else is the language model of [grader]. The file
+    has a line of JSON for each item, to be edited in any editor; what is edited, retired or written by hand
+    is never overwritten. Answers are kept in TRACK/.trecexam, so that none is asked for twice.
+
+    Exit status: 0, or 1 when a query has got no items or not all, or it ended early.
+    """
+    with trecexam.open_track(track) as opened:
+        if estimate:
+            estimate_of = partial(
+                opened.estimate_bank,
+                prompt,
+                query_ids=query_ids,
+                subtopics=subtopics,
+                passages=passages,
+                again=again,
+                output=output,
+            )
+            return show_estimate(estimate_of, as_json=as_json)
+        refuse_json_alone(as_json=as_json)
+        with working() as work:
+            made = opened.generate_bank(
+                prompt,
+                query_ids=query_ids,
+                subtopics=subtopics,
+                passages=passages,
+                again=again,
+                output=output,
+                progress=work.progress,
+                stop=work.stop,
+            )
+    _say(made)
+    return exit_status(work.caught, 0 if made.complete else 1)
+
+
+def _say(made: Generated) -> None:
+    for failure in made.failures:
+        click.echo(printable(f"query {failure.request}: {failure.reason}"), err=True)
+    if made.why:
+        click.echo(f"ended early: {made.why}", err=True)
+    if str(made.dropped):
+        click.echo(f"left out: {made.dropped}", err=True)
+    if made.n_cut:
+        click.echo(f"the passages of {made.n_cut:,} prompts were cut to what the model takes", err=True)
+    used(made.used, made.cost)
+    if not made.written:
+        what = "nothing is missing" if made.complete else "no new items"
+        click.echo(f"{what}; {made.output} is as it was", err=True)
+        return
+    replaced = f", in place of {made.replaced:,}" if made.replaced else ""
+    click.echo(
+        f"{made.items:,} items of {made.queries:,} queries{replaced}: {made.output}; edit it in any editor, "
+        "then look at it with `trecexam bank check`",
+        err=True,
+    )

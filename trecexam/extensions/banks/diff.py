@@ -1,0 +1,182 @@
+"""Evaluates a track's runs under two banks by the grades in its store; grades nothing, writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trecexam.bank.changes import BankChange, bank_changes
+from trecexam.config import TrackConfig
+from trecexam.extensions.banks.bank_difference import BankDiff, BankSide, MeasureDiff, tau_of
+from trecexam.features.history.changes import (
+    LeaderboardSnapshot,
+    QuerySnapshot,
+    RunSnapshot,
+    board_change,
+)
+from trecexam.features.history.snapshot import finite, query_states
+from trecexam.line.evaluation import rubric_values
+from trecexam.line.loader import TrackLoader
+from trecexam.line.measure_names import names_of
+from trecexam.line.measures import without_vital
+from trecexam.line.sheets import ungraded_items
+from trecexam.scores.leaderboard import Average, leaderboard
+from trecexam.scores.measures import measure
+from trecexam.tables.terminal import printable
+
+if TYPE_CHECKING:
+    from converters.run import Run
+    from trecexam.bank import Bank
+    from trecexam.line.assessment import Assessment
+    from trecexam.line.measure_names import MeasureLike
+    from trecexam.scores.values import MeasureValues
+
+
+def bank_diff(
+    loader: TrackLoader,
+    old: Path | str,
+    new: Path | str,
+    measures: Sequence[MeasureLike] | None = None,
+) -> BankDiff:
+    """Which items differ between two bank files, and which labels and ranks, by the grades in the store.
+
+    Where one of the two is a bank file of the track, each stands in its place, beside the track's others;
+    else each is the whole bank.
+
+    Args:
+        measures: None for the track's own.
+
+    Raises:
+        TrecexamError, ConversionError: a bank cannot be read, or has no item to ask about; what stands in the
+            way of a leaderboard.
+    """
+    old, new, names = Path(old), Path(new), names_of(measures)
+    own = loader.folder.bank(optional=True)
+    replaced = [path for path in own if _same(path, old) or _same(path, new)]
+    others = [path for path in own if path not in replaced] if replaced else []
+    banks = (old, *others), (new, *others)
+    tracks = [loader.load(bank_files=files) for files in banks]
+    if names is None:
+        # Both have what the measures of the one with less importance need.
+        names = list(min(tracks, key=lambda of: (of.bank.has_importance, of.bank.n_vital > 0)).measures)
+    former, later = (
+        _evaluated(loader, track, files, names) for track, files in zip(tracks, banks, strict=True)
+    )
+    sides = former, later
+    changes = bank_changes(sides[0].whole, sides[1].whole)
+    kinds = loader.inputs.kinds
+    queries = sides[0].side.query_ids, sides[1].side.query_ids
+    common = sorted(set(queries[0]) & set(queries[1]))
+    printed = [str(measure(name)) for name in names]
+    return BankDiff(
+        sides[0].side,
+        sides[1].side,
+        changes,
+        frozenset(change[:2] for change in changes if not _asked(change, kinds)),
+        _reached(*sides),
+        _compared(loader.config, printed, sides, queries),
+        () if queries[0] == queries[1] else _compared(loader.config, printed, sides, (common, common)),
+        () if replaced or len(own) < 2 else tuple(loader.folder.shown(path) for path in own),
+    )
+
+
+def _reached(former: _Evaluated, later: _Evaluated) -> dict[tuple[str, str], tuple[int, int]]:
+    """(query_id, item_id) -> how many passages reach the item on either side."""
+    counts = [
+        {
+            (query_id, item.item_id): sum(reached >> place & 1 for _, reached in query.passages.values())
+            for query_id, query in side.queries.items()
+            for place, item in enumerate(query.items)
+        }
+        for side in (former, later)
+    ]
+    before, after = counts
+    return {key: (before.get(key, 0), after.get(key, 0)) for key in before.keys() | after.keys()}
+
+
+def _asked(change: BankChange, kinds: Collection[str]) -> bool:
+    return any(item is not None and item.kind in kinds for item in (change.old, change.new))
+
+
+@dataclass(frozen=True)
+class _Evaluated:
+    """The track under one bank. `whole` are all its items, those that the grader does not ask about too."""
+
+    side: BankSide
+    whole: Bank
+    runs: Mapping[str, Run]
+    digests: Mapping[str, str]
+    values: MeasureValues
+    queries: Mapping[str, QuerySnapshot]
+
+    def snapshot(self, measure: str, query_ids: Collection[str], average: Average) -> LeaderboardSnapshot:
+        """Where the runs stand by one measure over these queries."""
+        answered = {name: [q for q in query_ids if q in run] for name, run in self.runs.items()}
+        board = leaderboard(self.values, [measure], sorted(query_ids), answered, average)
+        runs = {
+            printable(row.run): RunSnapshot(self.digests[row.run], (finite(row.scores[0].mean),))
+            for row in board.rows
+        }
+        return LeaderboardSnapshot(
+            (measure,), runs, {q: self.queries[q] for q in query_ids if q in self.queries}
+        )
+
+
+def _evaluated(
+    loader: TrackLoader, track: Assessment, files: Sequence[Path], measures: Sequence[str]
+) -> _Evaluated:
+    shown = [track.folder.shown(path) for path in files]
+    counts = track.counts
+    side = BankSide(
+        tuple(shown),
+        track.bank.query_ids,
+        len(track.bank),
+        track.bank.n_retired,
+        counts.cells - counts.no_text_cells,
+        {(item.query_id, item.item_id): cells for item, cells in ungraded_items(track.sheets.values())},
+        tuple(str(row) for row in track.rejected if row.file in (*shown, "the bank")),
+        any(_same(path, files[0]) for path in track.folder.bank(optional=True)),
+        without_vital(measures, track.bank),
+    )
+    digests = track.digests
+    return _Evaluated(
+        side,
+        loader.inputs.whole_bank(files),
+        track.runs,
+        {name: digests.get(track.folder.shown(path), "") for name, path in track.run_files.items()},
+        rubric_values(track, measures),
+        query_states(track),
+    )
+
+
+def _compared(
+    config: TrackConfig,
+    measures: Sequence[str],
+    sides: tuple[_Evaluated, _Evaluated],
+    query_ids: tuple[Collection[str], Collection[str]],
+) -> tuple[MeasureDiff, ...]:
+    scores, depth = config.scores, config.track.depth
+    runs = {printable(name): run for name, run in sides[1].runs.items()}
+    diffs = []
+    for name in measures:
+        before, after = (
+            side.snapshot(name, queries, scores.average)
+            for side, queries in zip(sides, query_ids, strict=True)
+        )
+        board = board_change(
+            before,
+            after,
+            lambda run, query_id: runs[run].ranking(query_id, depth),
+            depth,
+        )
+        diffs.append(MeasureDiff(name, board, tau_of(before, after)))
+    return tuple(diffs)
+
+
+def _same(path: Path, other: Path) -> bool:
+    with suppress(OSError):
+        return path.samefile(other)
+    return False

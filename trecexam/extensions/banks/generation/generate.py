@@ -1,0 +1,167 @@
+"""`trecexam bank generate`: asks a model for what the bank lacks, and adds what it wrote."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from converters.records import Item, Origin
+from trecexam.bank.lines import merged
+from trecexam.extensions.banks.generation.making import DroppedItems, items_of, known_texts
+from trecexam.extensions.banks.generation.plan import BankPlan
+from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest
+from trecexam.extensions.banks.generation.reading import read_items
+from trecexam.files.atomic import replace as replace_file
+from trecexam.graders.writing import Writer
+from trecexam.graders.writing.asking import AskingResult, PromptSet, ShowProgress, Stop, ask_all
+from trecexam.graders.writing.kept_answers import Kept, KeptAnswers
+from trecexam.line.bank_target import check_unchanged
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A query, or a sub-topic of one, that has got no items, or not all; and why."""
+
+    request: ItemRequest
+    reason: str
+    partly: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generated(AskingResult[ItemRequest]):
+    """What came of it.
+
+    Attributes:
+        output: the file with the items; `written` says whether it was changed.
+        queries: those that got new items.
+        items: new items; `replaced`: items that gave way to them.
+        failures: in the order of the queries; `unwritten` is among them.
+        n_cut: prompts in which passages had to be cut to fit the model.
+    """
+
+    output: Path
+    written: bool
+    queries: int
+    items: int
+    replaced: int
+    dropped: DroppedItems
+    failures: tuple[Failure, ...]
+    n_cut: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether every query has got its items, whole."""
+        return not self.failures and not self.why
+
+
+class NewItems(NamedTuple):
+    """The items of all answers there are, and what could not be read."""
+
+    items: Mapping[ItemRequest, Sequence[Item]]
+    failures: Sequence[Failure]
+    dropped: DroppedItems
+
+
+def item_prompts(
+    plan: BankPlan, prompt: ItemPrompt, writer: Writer, answers: KeptAnswers
+) -> PromptSet[ItemRequest]:
+    """What the model is asked for each query, or sub-topic of one."""
+    prompts = {request: prompt.text(request, writer.plain) for request in plan.requests}
+    return PromptSet(writer, answers, prompts)
+
+
+def generate(
+    plan: BankPlan,
+    prompt: ItemPrompt,
+    writer: Writer,
+    answers: KeptAnswers,
+    progress: ShowProgress | None = None,
+    stop: Stop | None = None,
+) -> Generated:
+    """Asks, reads, and adds the items to the file, which is written once, at the end.
+
+    Raises:
+        GraderError: the model cannot be asked at all. What it had answered is kept, and in the file.
+        TrecexamError: the file was changed meanwhile, or cannot be written.
+    """
+    prompts = item_prompts(plan, prompt, writer, answers)
+    result = ask_all([prompts], progress, stop, lambda: write(plan, _new_items(plan, prompt, prompts).items))
+    return outcome(plan, result, _new_items(plan, prompt, prompts))
+
+
+def outcome(plan: BankPlan, result: AskingResult[ItemRequest], new: NewItems, n_cut: int = 0) -> Generated:
+    """Writes the new items, and tells what came of it.
+
+    Raises:
+        TrecexamError: the file was changed meanwhile, or cannot be written.
+    """
+    failures = [*new.failures, *(Failure(request, reason) for request, reason in result.unwritten)]
+    order = {request: place for place, request in enumerate(plan.requests)}
+    written, replaced = write(plan, new.items)
+    return Generated(
+        **vars(result),
+        output=plan.output,
+        written=written,
+        queries=len({request.query_id for request, items in new.items.items() if items}),
+        items=sum(map(len, new.items.values())),
+        replaced=replaced,
+        dropped=new.dropped,
+        failures=tuple(sorted(failures, key=lambda failure: order[failure.request])),
+        n_cut=n_cut,
+    )
+
+
+def _new_items(plan: BankPlan, prompt: ItemPrompt, prompts: PromptSet[ItemRequest]) -> NewItems:
+    known = {query_id: known_texts(items) for query_id, items in plan.kept.items()}
+    new: dict[ItemRequest, Sequence[Item]] = {}
+    failures: list[Failure] = []
+    dropped = DroppedItems()
+    for request, kept in prompts.answered():
+        origin = Origin(prompt.name, prompts.writer.model, prompts.writer.seed, kept.time, "")
+        answer = read_items(kept.text, prompt.kind, cut=kept.cut)
+        items, left_out = items_of(
+            request, answer.texts, prompt, origin, known.setdefault(request.query_id, set())
+        )
+        dropped = dropped.plus(left_out)
+        new[request] = items
+        if not answer.texts:
+            failures.append(Failure(request, _why_unread(kept)))
+        elif not items:
+            failures.append(Failure(request, f"no item is left of its answer: {left_out}"))
+        elif answer.cut and (prompt.number is None or len(items) < prompt.number):
+            reason = f"its answer ends early, after {len(items)} items: raise `max_new_tokens`"
+            failures.append(Failure(request, reason, partly=True))
+    return NewItems(new, failures, dropped)
+
+
+def _why_unread(kept: Kept) -> str:
+    start = " ".join(kept.text.split())[:60]
+    which = f"that begins '{start}'" if start else "that is empty"
+    if kept.cut:
+        return f"no items in an answer {which} and ends early: raise `max_new_tokens`"
+    return f"no items in an answer {which}: set another `seed`, `temperature` or `model`, or another prompt"
+
+
+def write(plan: BankPlan, new: Mapping[ItemRequest, Sequence[Item]]) -> tuple[bool, int]:
+    """Whether the file was changed, and how many items gave way to new ones.
+
+    Raises:
+        TrecexamError: somebody else changed the file meanwhile, or it cannot be written.
+    """
+    rows = [(item, request.query_text) for request, items in new.items() for item in items]
+    if not rows:
+        return False, 0
+    replaced_lines: set[int] = set()
+    places: dict[str, int] = {}
+    for request, items in new.items():
+        replaced = plan.replaced_lines.get((request.query_id, request.facet_id), ())
+        if items and replaced:
+            replaced_lines.update(replaced)
+            places.setdefault(request.query_id, replaced[0])
+    check_unchanged(plan.output, plan.content)
+    # A link stays a link.
+    path = Path(os.path.realpath(plan.output))
+    return replace_file(path, merged(plan.content, replaced_lines, rows, places)), len(replaced_lines)

@@ -1,0 +1,208 @@
+"""`trecexam bank generate --prompt nuggetizer`: asks in rounds, each query at its step, and adds the items.
+
+What a query is asked hangs on what was answered before. All that was answered is kept, so that asking again
+from the first step on asks nobody until the step where it ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import NamedTuple
+
+from converters.records import Item, Origin
+from trecexam.extensions.banks.generation.generate import Failure, Generated, NewItems, outcome, write
+from trecexam.extensions.banks.generation.making import DroppedItems, items_of, known_texts
+from trecexam.extensions.banks.generation.nuggetizing import (
+    STAGES,
+    NuggetPrompt,
+    Nuggets,
+    Stage,
+    Steps,
+    nuggetize,
+    supposed_answer,
+)
+from trecexam.extensions.banks.generation.plan import BankPlan
+from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest
+from trecexam.graders.writing import Writer
+from trecexam.graders.writing.asking import AskingResult, PromptSet, ShowProgress, Stop, ask_all
+from trecexam.graders.writing.kept_answers import Kept, KeptAnswers
+from trecexam.graders.writing.reading import Unread
+
+#: A query's step, and the place of a prompt among those of the step.
+Key = tuple[ItemRequest, int]
+
+
+class StageWriter(NamedTuple):
+    """Who is asked in a stage, and where its answers are."""
+
+    writer: Writer
+    answers: KeptAnswers
+
+
+class _Query(NamedTuple):
+    """A query at a step: what it waits for."""
+
+    steps: Steps
+    prompts: Sequence[NuggetPrompt]
+
+
+#: One for both stages where the model cannot be told the stages' system messages.
+Writers = Mapping[Stage, StageWriter]
+Passages = Mapping[str, Sequence[str]]
+
+
+def generate_nuggets(
+    plan: BankPlan,
+    prompt: ItemPrompt,
+    passages: Passages,
+    writers: Writers,
+    progress: ShowProgress | None = None,
+    stop: Stop | None = None,
+) -> Generated:
+    """Asks step after step, and adds the nuggets of the queries that are through to the file, at the end.
+
+    Raises:
+        GraderError: the model cannot be asked at all. What it had answered is kept; queries that were through
+            are in the file.
+        TrecexamError: the file was changed meanwhile, or cannot be written.
+    """
+    done: dict[ItemRequest, Nuggets] = {}
+    waiting = _begun(plan, passages, writers)
+    results: list[AskingResult[Key]] = []
+    cut: set[str] = set()
+
+    def save() -> object:
+        return write(plan, _new_items(plan, prompt, writers, done).items)
+
+    while waiting or not results:
+        cut |= {each.text for query in waiting.values() for each in query.prompts if each.cut}
+        sets = _prompt_sets({request: query.prompts for request, query in waiting.items()}, writers)
+        before = sum(result.asked for result in results)
+        shown = None if progress is None else partial(_show, progress, before)
+        results.append(ask_all(sets, shown, stop, save))
+        answers: dict[Key, Kept | Unread] = {key: kept for each in sets for key, kept in each.answered()}
+        answers |= {key: Unread(why) for key, why in results[-1].unwritten}
+        waiting = _advanced(waiting, answers, done, ended=bool(results[-1].why))
+        if results[-1].why:
+            break
+    result = AskingResult[ItemRequest](
+        asked=sum(each.asked for each in results),
+        reused=sum(each.reused for each in results),
+        # What a step without an answer meant is among the failures.
+        unwritten=(),
+        # The writers count on from round to round.
+        used=results[-1].used,
+        cost=results[-1].cost,
+        why=results[-1].why,
+    )
+    new = _new_items(plan, prompt, writers, done)
+    without = (request for request in plan.requests if not passages[request.query_id])
+    why = "has no passage with a text: neither a relevant one nor a run's"
+    failures = [*new.failures, *(Failure(request, why) for request in without)]
+    return outcome(plan, result, new._replace(failures=failures), len(cut))
+
+
+def nugget_prompts(plan: BankPlan, passages: Passages, writers: Writers) -> list[PromptSet[Key]]:
+    """What would be asked, for an estimate: where no answer is kept, the longest that may come is supposed.
+
+    Prompts that are asked once more, since an answer could not be read, are not among them.
+    """
+    every: dict[ItemRequest, Sequence[NuggetPrompt]] = {}
+    for request, (steps, prompts) in _begun(plan, passages, writers).items():
+        every[request] = ()
+        with suppress(StopIteration):
+            while True:
+                every[request] = (*every[request], *prompts)
+                answers = (writers[each.stage].answers.get(each.text) for each in prompts)
+                prompts = steps.send(
+                    [kept or supposed_answer(each) for kept, each in zip(answers, prompts, strict=True)]
+                )
+    return _prompt_sets(every, writers)
+
+
+def _show(progress: ShowProgress, before: int, done: int, total: int) -> None:
+    progress(before + done, before + total)
+
+
+def _begun(plan: BankPlan, passages: Passages, writers: Writers) -> dict[ItemRequest, _Query]:
+    """Every query that has passages, at its first step."""
+    creator = writers["creator"]
+    begun = {}
+    for request in plan.requests:
+        if passages[request.query_id]:
+            told = creator is not writers["scorer"]
+            plain, fitted = creator.writer.plain, creator.writer.fitted
+            steps = nuggetize(request, passages[request.query_id], plain, fitted, told=told)
+            begun[request] = _Query(steps, next(steps))
+    return begun
+
+
+def _prompt_sets(
+    prompts: Mapping[ItemRequest, Sequence[NuggetPrompt]], writers: Writers
+) -> list[PromptSet[Key]]:
+    """What each writer is asked, all writers with each other, as they share a budget."""
+    stages = [STAGES] if writers["creator"] is writers["scorer"] else [(stage,) for stage in STAGES]
+    return [
+        PromptSet(
+            *writers[of_writer[0]],
+            {
+                (request, place): prompt.text
+                for request, of_request in prompts.items()
+                for place, prompt in enumerate(of_request)
+                if prompt.stage in of_writer
+            },
+        )
+        for of_writer in stages
+    ]
+
+
+def _advanced(
+    waiting: Mapping[ItemRequest, _Query],
+    answers: Mapping[Key, Kept | Unread],
+    done: dict[ItemRequest, Nuggets],
+    *,
+    ended: bool,
+) -> dict[ItemRequest, _Query]:
+    """The queries at their next steps; those that are through go to `done`.
+
+    Args:
+        ended: asking ended early: what has no answer is asked another time.
+    """
+    further = {}
+    for request, query in waiting.items():
+        keys = [(request, place) for place in range(len(query.prompts))]
+        if ended and not answers.keys() >= set(keys):
+            continue
+        try:
+            prompts = query.steps.send([answers.get(key, Unread("the model wrote nothing")) for key in keys])
+            further[request] = query._replace(prompts=prompts)
+        except StopIteration as end:
+            done[request] = end.value
+    return further
+
+
+def _new_items(
+    plan: BankPlan, prompt: ItemPrompt, writers: Writers, done: Mapping[ItemRequest, Nuggets]
+) -> NewItems:
+    writer = writers["creator"].writer
+    new: dict[ItemRequest, Sequence[Item]] = {}
+    failures: list[Failure] = []
+    dropped = DroppedItems()
+    for request in plan.requests:
+        nuggets = done.get(request)
+        if nuggets is None:
+            continue
+        known = known_texts(plan.kept.get(request.query_id, ()))
+        origin = Origin(prompt.name, writer.model, writer.seed, nuggets.time, "")
+        new[request], left_out = items_of(request, nuggets.texts, prompt, origin, known, nuggets.importances)
+        dropped = dropped.plus(left_out)
+        reasons = "; ".join(nuggets.unread)
+        if not new[request]:
+            failures.append(
+                Failure(request, reasons or f"no nugget is left of the list ({str(left_out) or 'empty'})")
+            )
+        elif reasons:
+            failures.append(Failure(request, reasons, partly=True))
+    return NewItems(new, failures, dropped)

@@ -1,0 +1,246 @@
+"""The AutoNuggetizer's way from passages to nuggets: what is asked, step by step, and how answers are read.
+
+Source: Pradeep et al., "Initial Nugget Evaluation Results for the TREC 2024 RAG Track with the AutoNuggetizer
+Framework", arXiv:2411.09607, and nuggetizer's released code (castorini/nuggetizer, `Nuggetizer.create`) for
+what the paper does not say: passages are numbered anew in each window, lists are written as Python writes
+them, and of a list that is too long the first 30 nuggets count; sorted by importance, the first 20 are kept,
+as in the paper (the code's own default is 30). Other than there, an answer that cannot be read is asked for
+once more, with a line that says so, and not up to 500 times at another temperature; and labels that are too
+few or too many are asked for again, where nuggetizer leaves out the nuggets that got none.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import warnings
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from trecexam.extensions.banks.generation.prompts import ItemRequest, prompt_text
+from trecexam.extensions.banks.generation.reading import MENDED, read_items, tidy
+from trecexam.graders.writing import Fitted
+from trecexam.graders.writing.kept_answers import Kept
+from trecexam.graders.writing.reading import Unread, without_thoughts
+from trecexam.templates import filled
+
+Stage = Literal["creator", "scorer"]
+STAGES: tuple[Stage, ...] = ("creator", "scorer")
+#: Passages that a creation step is given, and nuggets that an importance step is.
+WINDOW = 10
+#: Nuggets that a list may have while it is made.
+MOST_CREATED = 30
+IMPORTANCES = ("vital", "okay")
+_FENCE = re.compile(r"\A\s*```\w*\s|\s*```\s*\Z")
+_LIST = re.compile(r"\[([^\[\]]*)\]")
+#: An answer to an estimate's creation step: as long a list as there may be.
+_LONGEST = [f"{n} of thirty nuggets, each of them with as many words as twelve" for n in range(MOST_CREATED)]
+Read = TypeVar("Read")
+
+
+class NuggetPrompt(NamedTuple):
+    """A prompt of a stage.
+
+    `cut`: passages had to be cut to fit the model. `n_labels`: how many labels it asks for.
+    """
+
+    stage: Stage
+    text: str
+    cut: bool = False
+    n_labels: int = 0
+
+
+@dataclass(frozen=True)
+class Nuggets:
+    """What came of a query.
+
+    Attributes:
+        texts: the nuggets, vital ones first, else in the order of the list.
+        importances: "vital" or "okay" of each, "" where that could not be read.
+        time: of the last answer that counts, ISO 8601, "" where there is none.
+        unread: the steps whose answers could not be read, a line each.
+    """
+
+    texts: tuple[str, ...]
+    importances: tuple[str, ...]
+    time: str
+    unread: tuple[str, ...]
+
+
+#: An answer to each prompt: what the model wrote, or why it wrote nothing.
+Answers = Sequence[Kept | Unread]
+#: The prompts that can be asked now, given the answers to those before.
+Steps = Generator[Sequence[NuggetPrompt], Answers, Nuggets]
+#: A prompt of a text and what renders it, as `Writer.fitted` makes it.
+Fit = Callable[[Callable[[str], str], str], Fitted]
+#: A stage and its slots' values -> a prompt.
+Render = Callable[[Stage, Mapping[str, str]], str]
+
+
+@cache
+def system_of(stage: Stage) -> str:
+    """What the model is told before each prompt of a stage."""
+    return prompt_text(f"nuggetizer-{stage}-system")
+
+
+def nuggetize(
+    request: ItemRequest,
+    passages: Sequence[str],
+    plain: Callable[[str], str],
+    fitted: Fit,
+    *,
+    told: bool = True,
+) -> Steps:
+    """Makes a list of a query's passages, window after window, then says what of it is vital.
+
+    Args:
+        passages: texts, in their order; at least one.
+        plain: removes what the model would take for control tokens.
+        fitted: gives a prompt with as much of the passages as the model takes.
+        told: the model is told each stage's system message; else it begins the prompt.
+    """
+    query = plain(request.query_text)
+
+    def render(stage: Stage, values: Mapping[str, str]) -> str:
+        text = filled(prompt_text(f"nuggetizer-{stage}"), values, jinja=False, name="nuggetizer")
+        return text if told else f"{system_of(stage)}\n\n{text}"
+
+    nuggets: list[str] = []
+    unread: list[str] = []
+    time = ""
+    for start in range(0, len(passages), WINDOW):
+        window = passages[start : start + WINDOW]
+        prompt = _creator_prompt(query, window, [plain(nugget) for nugget in nuggets], render, fitted)
+        (listed,), when = yield from _asked([prompt], [_read_nuggets])
+        time = max(time, when)
+        if isinstance(listed, Unread):
+            unread.append(f"passages {start + 1} to {start + len(window)} changed no nugget: {listed.reason}")
+        else:
+            nuggets = listed
+    windows = [nuggets[start : start + WINDOW] for start in range(0, len(nuggets), WINDOW)]
+    prompts = []
+    for window in windows:
+        values = {"query": query, "nuggets": str([plain(nugget) for nugget in window])}
+        text = render("scorer", {**values, "num_nuggets": str(len(window))})
+        prompts.append(NuggetPrompt("scorer", text, n_labels=len(window)))
+    labels, when = yield from _asked(prompts, [_label_reader(len(window)) for window in windows])
+    importances: list[str] = []
+    for number, (window, of_window) in enumerate(zip(windows, labels, strict=True)):
+        if isinstance(of_window, Unread):
+            first = number * WINDOW + 1
+            unread.append(
+                f"nuggets {first} to {first + len(window) - 1} got no importance: {of_window.reason}"
+            )
+            of_window = [""] * len(window)
+        importances += of_window
+    order = sorted(range(len(nuggets)), key=lambda at: importances[at] != "vital")
+    return Nuggets(
+        tuple(nuggets[at] for at in order),
+        tuple(importances[at] for at in order),
+        max(time, when),
+        tuple(unread),
+    )
+
+
+def supposed_answer(prompt: NuggetPrompt) -> Kept:
+    """An answer as long as one may be, for an estimate of the steps that follow it."""
+    return Kept(json.dumps(["vital"] * prompt.n_labels or _LONGEST), cut=False, time="")
+
+
+def _asked(
+    prompts: Sequence[NuggetPrompt], readers: Sequence[Callable[[str], Read | Unread]]
+) -> Generator[Sequence[NuggetPrompt], Answers, tuple[list[Read | Unread], str]]:
+    """What is read of the answers, those that cannot be read asked for once more; and the last one's time."""
+    if not prompts:
+        return [], ""
+    kept = list((yield prompts))
+    results = [_read(answer, reader) for answer, reader in zip(kept, readers, strict=True)]
+    failed = [
+        at for at, result in enumerate(results) if isinstance(result, Unread) and isinstance(kept[at], Kept)
+    ]
+    if failed:
+        again = yield [_once_more(prompts[at]) for at in failed]
+        for at, answer in zip(failed, again, strict=True):
+            kept[at], results[at] = answer, _read(answer, readers[at])
+    times = (
+        answer.time
+        for answer, result in zip(kept, results, strict=True)
+        if isinstance(answer, Kept) and not isinstance(result, Unread)
+    )
+    return results, max(times, default="")
+
+
+def _read(answer: Kept | Unread, reader: Callable[[str], Read | Unread]) -> Read | Unread:
+    if isinstance(answer, Unread):
+        return answer
+    # A list without its end would lose the nuggets that were there before.
+    if answer.cut:
+        return Unread("its answer ends early: raise `max_new_tokens`")
+    return reader(answer.text)
+
+
+def _once_more(prompt: NuggetPrompt) -> NuggetPrompt:
+    task, _, asks = prompt.text.rpartition("\n")
+    return prompt._replace(
+        text=f"{task}\nAn earlier answer to this could not be read. Return nothing but the whole list, in "
+        f'one line, in the form ["a", "b", ...], and no " within a or b.\n{asks}'
+    )
+
+
+def _creator_prompt(
+    query: str, window: Sequence[str], nuggets: Sequence[str], render: Render, fitted: Fit
+) -> NuggetPrompt:
+    values = {
+        "query": query,
+        "nuggets": str(nuggets),
+        "nuggets_length": str(len(nuggets)),
+        "creator_max_nuggets": str(MOST_CREATED),
+    }
+    numbered = "\n".join(f"[{number}] {text}" for number, text in enumerate(window, 1))
+    return NuggetPrompt(
+        "creator", *fitted(lambda context: render("creator", {**values, "context": context}), numbered)
+    )
+
+
+def _read_nuggets(answer: str) -> list[str] | Unread:
+    """The list, of which the first `MOST_CREATED` nuggets count."""
+    literal = _literal(answer)
+    listed = read_items(answer, "nugget").texts if literal is None else literal
+    nuggets = [text for each in listed if (text := tidy(each))]
+    return nuggets[:MOST_CREATED] if nuggets or literal == [] else Unread(_what_came(answer))
+
+
+def _literal(answer: str) -> list[str] | None:
+    """An answer that is a list of texts, read by Python as nuggetizer does; None where it is none."""
+    text = _FENCE.sub("", without_thoughts(answer) or "").strip()
+    try:
+        with warnings.catch_warnings():
+            # Of escapes that Python does not know.
+            warnings.simplefilter("ignore")
+            value: Any = ast.literal_eval(text) if len(text) <= MENDED else None
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+    is_list = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
+    return list(value) if is_list else None
+
+
+def _label_reader(number: int) -> Callable[[str], list[str] | Unread]:
+    def read(answer: str) -> list[str] | Unread:
+        """The label of each of so many nuggets."""
+        listed: Sequence[str] = _literal(answer) or read_items(answer, "nugget").texts
+        bare = _LIST.findall(without_thoughts(answer) or "")
+        for labels in (listed, (bare[-1] if bare else without_thoughts(answer) or "").split(",")):
+            labels = [label.strip(" \n\"'*`.").lower() for label in labels]
+            if len(labels) == number and set(labels) <= set(IMPORTANCES):
+                return labels
+        return Unread(f"{_what_came(answer)}, and not {number} times vital or okay")
+
+    return read
+
+
+def _what_came(answer: str) -> str:
+    start = " ".join(answer.split())[:60]
+    return f"its answer begins '{start}'" if start else "its answer is empty"

@@ -1,0 +1,152 @@
+"""What a track's bank lacks: which queries, or sub-topics of queries, a model is to be asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from converters.bank_lines import BankLine, scan_bank
+from converters.lines import open_input
+from converters.records import Item
+from converters.subtopics import read_subtopics
+from trecexam.bank.lines import lines_of, replaceable
+from trecexam.errors import TrackError, TrecexamError
+from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest
+from trecexam.line.bank_target import read_target
+from trecexam.line.inputs import InputReader
+from trecexam.track import TrackFolder
+
+#: (query_id, facet_id) -> numbers of lines, from 1.
+LineNumbers = Mapping[tuple[str, str | None], Sequence[int]]
+
+
+@dataclass(frozen=True)
+class BankPlan:
+    """What is to be asked, and what becomes of the file.
+
+    Attributes:
+        requests: in the order of the queries.
+        output: the file that items go to; `content` is what it holds now.
+        kept: query_id -> items that stay, of all files of the bank.
+        replaced_lines: lines of `output` that give way to new ones, if there are.
+    """
+
+    requests: tuple[ItemRequest, ...]
+    output: Path
+    content: bytes
+    kept: Mapping[str, Sequence[Item]]
+    replaced_lines: LineNumbers
+
+
+def plan_bank(
+    folder: TrackFolder,
+    prompt: ItemPrompt,
+    *,
+    query_ids: Collection[str] = (),
+    output: Path | None = None,
+    subtopics: Path | None = None,
+    again: bool = False,
+) -> BankPlan:
+    """What is to be asked about: queries that have no item of the prompt's kind; with `again` all.
+
+    Raises:
+        ConversionError: a file of the bank, the queries or the sub-topics cannot be read.
+        TrecexamError: there are no queries, one that is named is unknown, the output would not be a file of
+            the bank, or the prompt needs sub-topics.
+    """
+    target = folder.root / f"bank.{prompt.kind}s.jsonl" if output is None else output
+    content = read_target(folder, target)
+    requests = tuple(_requests(folder, prompt, _queries(folder, query_ids), subtopics))
+    files = {path: _readable(path) for path in {*folder.bank(optional=True), target} if path.exists()}
+    replaced: LineNumbers = {}
+    if again:
+        keys = {(request.query_id, request.facet_id) for request in requests}
+        replaced = _replaced_lines(files.get(target, ()), lines_of(content), prompt, keys)
+    replaced_lines = {(target, number) for numbers in replaced.values() for number in numbers}
+    kept: dict[str, list[Item]] = {}
+    for path, lines in files.items():
+        for line in lines:
+            if (path, line.number) not in replaced_lines:
+                for item in line.items:
+                    kept.setdefault(item.query_id, []).append(item)
+    if not again:
+        requests = tuple(
+            request for request in requests if not _has_items(kept.get(request.query_id, ()), request, prompt)
+        )
+    return BankPlan(requests, target, content, kept, replaced)
+
+
+def _queries(folder: TrackFolder, query_ids: Collection[str]) -> dict[str, str]:
+    """query_id -> text of these queries of the track; of all where none is named."""
+    texts = InputReader(folder).query_texts()
+    if not texts:
+        raise TrackError("no queries: put queries.tsv here, `query_id<TAB>text`", path=folder.root)
+    unknown = [query_id for query_id in query_ids if query_id not in texts]
+    if unknown:
+        raise TrecexamError(f"the track has no query '{unknown[0]}'", path=folder.root)
+    return {query_id: text for query_id, text in texts.items() if not query_ids or query_id in query_ids}
+
+
+def _readable(path: Path) -> tuple[BankLine, ...]:
+    lines = tuple(scan_bank(path))
+    error = next((line.error for line in lines if line.error is not None), None)
+    # An empty file is one that somebody has just made.
+    if error is not None and not _is_blank(path):
+        raise error
+    return lines
+
+
+def _is_blank(path: Path) -> bool:
+    with suppress(OSError), open_input(path) as file:
+        return not file.read().strip()
+    return False
+
+
+def _requests(
+    folder: TrackFolder, prompt: ItemPrompt, texts: Mapping[str, str], subtopics: Path | None
+) -> Iterator[ItemRequest]:
+    if not prompt.by_subtopic:
+        if subtopics is not None:
+            raise TrecexamError(f"prompt {prompt.name} does not ask about sub-topics", path=subtopics)
+        yield from (ItemRequest(query_id, text) for query_id, text in texts.items())
+        return
+    path = folder.root / "subtopics.tsv" if subtopics is None else subtopics
+    if not path.exists():
+        raise TrecexamError(
+            f"prompt {prompt.name} asks about sub-topics: put `query_id<TAB>subtopic` lines here, or name a "
+            "file with --subtopics",
+            path=path,
+        )
+    rows = list(read_subtopics(path))
+    if not any(row.query_id in texts for row in rows):
+        raise TrecexamError("none of these queries is in the track", path=path)
+    for query_id, text in texts.items():
+        for row in rows:
+            if row.query_id == query_id:
+                yield ItemRequest(query_id, text, row.text, row.facet_id)
+
+
+def _replaced_lines(
+    lines: Sequence[BankLine],
+    written: Sequence[bytes],
+    prompt: ItemPrompt,
+    keys: Collection[tuple[str, str | None]],
+) -> LineNumbers:
+    """The lines of these (query_id, facet_id) that a model wrote and nobody touched."""
+    numbers: dict[tuple[str, str | None], list[int]] = {}
+    for line in lines:
+        if line.number is None or line.number > len(written):
+            continue
+        item = replaceable(line, written[line.number - 1], prompt.kind)
+        if item is not None and (item.query_id, item.facet_id) in keys:
+            numbers.setdefault((item.query_id, item.facet_id), []).append(line.number)
+    return numbers
+
+
+def _has_items(items: Collection[Item], request: ItemRequest, prompt: ItemPrompt) -> bool:
+    return any(
+        item.kind == prompt.kind and (request.facet_id is None or item.facet_id == request.facet_id)
+        for item in items
+    )

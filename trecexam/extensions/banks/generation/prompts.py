@@ -1,0 +1,139 @@
+"""What a language model is asked for a query's items: the published prompts, and a user's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from pydantic import Field
+
+from trecexam.errors import GraderError
+from trecexam.templates import TemplateFile, filled, published_prompt, read_own_prompt, slots
+from trecexam.track import PROMPT_SUFFIXES
+
+#: What a template may name. `query_text`, `query` and `query_title` are the same: the query's text.
+SLOTS = ("query_text", "query", "query_title", "query_subtopic")
+Kind = Literal["question", "nugget"]
+#: The prompt that asks about passages, step after step.
+NUGGETIZER = "nuggetizer"
+
+
+class ItemRequest(NamedTuple):
+    """One thing to ask for: the items of a query, or of one sub-topic of it.
+
+    `subtopic` and `facet_id` are "" and None where the query as a whole is meant.
+    """
+
+    query_id: str
+    query_text: str
+    subtopic: str = ""
+    facet_id: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.query_id} ({self.subtopic})" if self.subtopic else self.query_id
+
+
+@dataclass(frozen=True)
+class ItemPrompt:
+    """A prompt that makes a language model write items.
+
+    Attributes:
+        name: as it is noted with each item.
+        template: the text, with slots in braces (or Jinja's, where `jinja` is set).
+        kind: "question" or "nugget": what it has written.
+        number: how many items it asks for; None where it does not say.
+    """
+
+    name: str
+    template: str
+    kind: Kind
+    number: int | None = None
+    jinja: bool = False
+
+    @property
+    def by_subtopic(self) -> bool:
+        """Whether it asks about each sub-topic of a query."""
+        return "query_subtopic" in slots(self.template, jinja=self.jinja)
+
+    def text(self, request: ItemRequest, plain: Callable[[str], str] = str) -> str:
+        """The prompt for one query. A slot's name inside a query stays as it is.
+
+        Args:
+            plain: applied to what is filled in, such as the removal of control tokens.
+
+        Raises:
+            GraderError: a Jinja template cannot be filled in with these values.
+        """
+        query = plain(request.query_text)
+        values = {**dict.fromkeys(SLOTS, query), "query_subtopic": plain(request.subtopic)}
+        return filled(self.template, values, jinja=self.jinja, name=self.name)
+
+
+class ItemPromptFile(TemplateFile):
+    """What the TOML file of a prompt of the user's own may say."""
+
+    writes: Kind | None = Field(
+        None, description='What is written. Unset: nuggets, where the text has "nuggets" in quotes.'
+    )
+    number: int | None = Field(None, ge=1, description="Items to keep of an answer. Unset: all.")
+
+
+@cache
+def published() -> Mapping[str, ItemPrompt]:
+    """The prompts of the Rubric workbench, and the AutoNuggetizer's, by name.
+
+    Source: Dietz, "A Workbench for Autograding Retrieve/Generate Systems" (SIGIR 2024), and its released
+    code (TREMA-UNH/rubric-grading-workbench, exam_pp/question_generation.py), with the code's sentences on
+    JSON; where the code breaks a line within the text, there is a single blank, as in print. `subtopics`
+    and `subtopic-nuggets` are those for TREC CAR's section headings. `nuggetizer` is the first of several
+    steps: see `trecexam.extensions.banks.generation.nuggetizing`.
+    """
+    prompts = (
+        ItemPrompt("questions", prompt_text("questions"), "question", 10),
+        ItemPrompt("nuggets", prompt_text("nuggets"), "nugget", 10),
+        ItemPrompt("subtopics", prompt_text("subtopics"), "question"),
+        ItemPrompt("subtopic-nuggets", prompt_text("subtopic-nuggets"), "nugget"),
+        ItemPrompt(NUGGETIZER, prompt_text("nuggetizer-creator"), "nugget", 20),
+    )
+    return {prompt.name: prompt for prompt in prompts}
+
+
+def prompt_text(name: str) -> str:
+    """The published text of that name, without the line break that ends its file."""
+    path = Path(__file__).parent / "texts" / f"{name}.txt"
+    return path.read_bytes().decode("utf-8").removesuffix("\n")
+
+
+def named(name: str, root: Path) -> ItemPrompt:
+    """The published prompt of that name, or the one in a file of that name, here or in the folder `root`.
+
+    Raises:
+        GraderError: there is none, or the file cannot be used; the message says why.
+    """
+    if Path(name).suffix.lower() in PROMPT_SUFFIXES:
+        path = next((path for path in (Path(name), root / name) if path.is_file()), None)
+        if path is None:
+            raise GraderError("no such prompt file", path=name)
+        return load_prompt(path)
+    return published_prompt(name, published())
+
+
+def load_prompt(path: Path) -> ItemPrompt:
+    """A prompt from a `.toml` file or a Jinja template.
+
+    Raises:
+        GraderError: the file cannot be read or used; the message says why.
+    """
+    own = read_own_prompt(path, ItemPromptFile, SLOTS, {"query": SLOTS[:3]})
+    nuggets = re.search(r"[\"']nuggets[\"']", own.template)
+    kind: Kind = own.file.writes or ("nugget" if nuggets else "question")
+    prompt = ItemPrompt(own.digest_name, own.template, kind, own.file.number, own.jinja)
+    try:
+        prompt.text(ItemRequest("q1", "a query", "a sub-topic", "1"))
+    except GraderError as error:
+        raise GraderError(str(error), path=path) from None
+    return prompt

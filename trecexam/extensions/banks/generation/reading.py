@@ -1,0 +1,230 @@
+"""Reading the items out of what a language model wrote, in whatever form it came.
+
+Models are asked for JSON, and give it in code fences, after thoughts, amid prose, with trailing commas, as
+Python lists, as objects, as numbered lists, or cut in the middle. What can be read for certain is; prose is
+not.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+from typing import Any, NamedTuple
+
+from trecexam.extensions.banks.generation.prompts import Kind
+from trecexam.graders.writing.reading import without_thoughts
+from trecexam.packages import install, missing_packages
+
+#: Where items may stand in an object, best first.
+_LISTS = {
+    "question": ("questions", "question_set", "items", "nuggets", "nugget_set"),
+    "nugget": ("nuggets", "nugget_set", "items", "questions", "question_set"),
+}
+#: Where the text of an item may stand in an object.
+_TEXTS = ("question", "question_text", "nugget", "nugget_text", "text", "fact", "content")
+#: Characters of JSON that are mended, and brackets in brackets: the library takes time by the square of both.
+MENDED, DEPTH = 16_384, 8
+#: Places in an answer that are looked at as the beginning of JSON.
+_TRIES = 8
+_FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.S)
+#: Where JSON, or a Python list, begins; a bracket in prose is followed by other things.
+_START = re.compile(r"[\[{](?=\s*(?:[\"'\u201c\[{]|$))")
+#: Possessive: a model that goes on with thousands of line breaks must not be tried in all ways to split them.
+_SINGLE = re.compile(r"\[\s*'([^\"\[\]{}]*)'\s*+,?\s*+\]?[\s}]*+\Z")
+_BULLET = re.compile(r"\s*(?:(?:Q(?:uestion)?|Nugget)?\s*\(?\d{1,3}[.):]|[-*\u2022\u2013])\s+(\S.*)", re.I)
+_NUMBER = re.compile(r"(?:(?:Q|Question|Nugget)\s*)?\(?\d{1,3}[.):]\s+|[-*\u2022\u2013]\s+", re.I)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\s]+")
+#: The placeholders of the published prompts, said back.
+_ECHO = re.compile(r"(?:question|nugget)_text_?\d+|\.\.\.|\u2026", re.I)
+#: What must be installed before answers can be read; "" where nothing is missing.
+missing_for_reading = partial(missing_packages, ("json_repair",), install("openai"))
+
+
+class ReadItems(NamedTuple):
+    """What was read of an answer: texts of items as they were written, and whether the answer ends early."""
+
+    texts: tuple[str, ...]
+    cut: bool = False
+
+
+def read_items(answer: str, kind: Kind, *, cut: bool = False) -> ReadItems:
+    """The items in an answer; of one that ends early, those that are whole.
+
+    Args:
+        cut: the model is known to have been stopped before its end.
+
+    Raises:
+        ImportError: json_repair is not installed.
+    """
+    text = without_thoughts(answer)
+    if text is None:
+        return ReadItems((), cut=True)
+    parts = (*(block[1] for block in _FENCE.finditer(text)), text)
+    for part in parts:
+        for start in islice(_START.finditer(part), _TRIES):
+            items = _json(part[start.start() :], kind)
+            if items.texts:
+                return items._replace(cut=items.cut or cut)
+    for part in parts:
+        texts = _lines(part, kind, cut=cut)
+        if texts:
+            return ReadItems(texts, cut)
+    return ReadItems((), cut)
+
+
+def _json(text: str, kind: Kind) -> ReadItems:
+    """The items of the JSON, or what is meant as such, that the text begins with."""
+    whole, cut = _bounded(text)
+    for parse in (json.loads, _single_quoted, _mended):
+        try:
+            value = parse(whole)
+        except (ValueError, RecursionError):
+            continue
+        texts = tuple(_texts(value, kind))
+        if not texts:
+            continue
+        if isinstance(value, dict) and len(texts) == 1 and not cut:
+            # Objects one after the other, a line each.
+            texts += _following(text[len(whole) :], kind)
+        return ReadItems(texts, cut)
+    return ReadItems((), cut)
+
+
+def _following(text: str, kind: Kind) -> tuple[str, ...]:
+    decoder = json.JSONDecoder()
+    texts: list[str] = []
+    while start := re.match(r"[\s,]*(?=\{)", text):
+        try:
+            value, end = decoder.raw_decode(text, start.end())
+        except (ValueError, RecursionError):
+            break
+        texts += _texts(value, kind)
+        text = text[end:]
+    return tuple(texts)
+
+
+def _bounded(text: str) -> tuple[str, bool]:
+    """The text from its first bracket to the one that closes it; or, where none does, up to its last whole
+    string, and True. "" of what has too many brackets in brackets."""
+    depth = 0
+    inside = escaped = False
+    last = 0
+    for place, character in enumerate(text):
+        if inside:
+            if escaped:
+                escaped = False
+            elif character == "\\":
+                escaped = True
+            elif character == '"' and _ends(text, place):
+                inside, last = False, place + 1
+        elif character == '"':
+            inside = True
+        elif character in "[{":
+            depth += 1
+            if depth > DEPTH:
+                return "", False
+        elif character in "]}":
+            depth -= 1
+            last = place + 1
+            if depth == 0:
+                return text[:last], False
+    if last == 0 and "'" in text:
+        # A Python list with single quotes, where an apostrophe may look like an end.
+        last = max((end.end(1) for end in re.finditer(r"(')\s*,", text)), default=0)
+    return text[:last], True
+
+
+def _ends(text: str, place: int) -> bool:
+    """Whether a quote can end a string: a comma, colon, bracket, another string, or nothing follows."""
+    after = re.match(r"\s*(.|$)", text[place + 1 : place + 200], re.S)
+    return after is None or after[1] in {"", ",", ":", "]", "}", '"', "`", "/", "#"}
+
+
+def _single_quoted(text: str) -> list[str]:
+    """A Python list of strings in single quotes, in which apostrophes need not be escaped."""
+    match = _SINGLE.search(text)
+    if match is None:
+        raise ValueError("no such list")
+    return [part.replace("\\'", "'") for part in re.split(r"'\s*,\s*'", match[1])]
+
+
+def _mended(text: str) -> Any:
+    from json_repair import loads
+
+    if len(text) > MENDED:
+        raise ValueError("too long to be mended")
+    return loads(text)
+
+
+def _texts(value: Any, kind: Kind, depth: int = 0) -> Iterator[str]:
+    """The texts of items in a JSON value."""
+    if depth > 4:
+        return
+    if isinstance(value, list | tuple):
+        for entry in value:
+            text = entry if isinstance(entry, str) else _text_of(entry)
+            if text is None:
+                yield from _texts(entry, kind, depth + 1)
+            elif not _ECHO.fullmatch(text.strip()):
+                yield text
+    elif isinstance(value, dict):
+        text = _text_of(value)
+        if text is not None:
+            yield text
+            return
+        lists = {key: each for key, each in value.items() if isinstance(each, list | tuple | dict)}
+        named = next((value[key] for key in _LISTS[kind] if value.get(key)), None)
+        if isinstance(named, str):
+            yield from _lines(named, kind, cut=False) or (named,)
+        elif named is not None:
+            yield from _texts(named, kind, depth + 1)
+        elif lists:
+            for each in lists.values():
+                yield from _texts(each, kind, depth + 1)
+        elif all(re.fullmatch(r"\D{0,12}\d{1,3}", str(key)) for key in value):
+            # {"1": "...", "2": "..."}
+            yield from _texts(list(value.values()), kind, depth + 1)
+
+
+def _text_of(entry: Any) -> str | None:
+    """The text of an item that is an object; None where it is none."""
+    if not isinstance(entry, dict):
+        return None
+    return next((entry[key] for key in _TEXTS if isinstance(entry.get(key), str)), None)
+
+
+def _lines(text: str, kind: Kind, *, cut: bool) -> tuple[str, ...]:
+    """The items of a numbered or bulleted list; or lines that are all questions, after an introduction."""
+    lines = [line.strip() for line in text.splitlines() if line.strip(" \t`")]
+    ends: Callable[[str], bool] = _asks if kind == "question" else bool
+
+    bullets = [(line, match[1]) for line in lines if (match := _BULLET.fullmatch(line))]
+    several = len(bullets) >= 2
+    if cut and bullets and bullets[-1][0] == lines[-1] and not (kind == "question" and ends(lines[-1])):
+        bullets.pop()
+    texts = [item for _, item in bullets if ends(item)]
+    if several and texts:
+        return tuple(texts)
+    if kind == "question":
+        rest = lines[1:] if lines and lines[0].endswith(":") else lines
+        if len(rest) >= 2 and all(map(ends, rest)):
+            return tuple(rest)
+    return ()
+
+
+def _asks(line: str) -> bool:
+    return line.rstrip("\"'*_ ").endswith("?")
+
+
+def tidy(text: str) -> str:
+    """An item's text on one line, without the number, quotes or stars that a model put around it."""
+    text = _CONTROL.sub(" ", text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")).strip()
+    text = _NUMBER.sub("", text, count=1) if _NUMBER.match(text) else text
+    for left, right in (("**", "**"), ('"', '"'), ("'", "'"), ("\u201c", "\u201d"), ("`", "`")):
+        inner = text[len(left) : -len(right)]
+        if text.startswith(left) and text.endswith(right) and len(text) > 4 and left not in inner:
+            text = inner.strip()
+    return text

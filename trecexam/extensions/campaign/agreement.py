@@ -1,0 +1,209 @@
+"""How far assessors agree on what several of them judged, and where they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from converters.overrides import ADJUDICATED
+from trecexam.extensions.campaign.alpha import MIN_TOPICS, Alpha, alpha, cells_by_topic
+from trecexam.extensions.campaign.assessments import CellKey, opinions_of
+from trecexam.line.loaded_track import of_documents
+from trecexam.scores.kappa import Kappa, kappa, weighted_kappa
+from trecexam.tables.table import Table
+
+if TYPE_CHECKING:
+    from trecexam.line.assessment import Assessment
+
+Level = Literal["passage", "item", "citation"]
+
+
+class AgreementRow(NamedTuple):
+    """How far people agree.
+
+    Attributes:
+        level: ratings of passages as a whole, of items, or labels of sentences with a cited passage.
+        assessors: two, or all, who rated a cell that another one rated.
+        topics, cells: on which at least two of them gave a rating.
+        same: of how many of these all of them gave the same.
+        kappa: Cohen's, of two; as of `trecexam.scores.kappa`, with its interval from 5 topics on.
+        weighted_kappa: with quadratic weights, of two; NaN where there is none.
+        alpha: Krippendorff's, ordinal, with its interval from 5 topics on.
+    """
+
+    level: Level
+    assessors: tuple[str, ...]
+    topics: int
+    cells: int
+    same: int
+    kappa: Kappa
+    weighted_kappa: float
+    alpha: Alpha
+
+
+class Disagreement(NamedTuple):
+    """A cell on which people differ.
+
+    Attributes:
+        ratings: assessor -> her rating, in the order in which they gave them.
+        counts: the rating that counts by the track's rule; None where none does.
+        adjudicated: whether somebody decided between them.
+    """
+
+    level: Level
+    query_id: str
+    doc_id: str
+    item_id: str
+    ratings: Mapping[str, int]
+    counts: int | None
+    adjudicated: bool
+
+    @property
+    def spread(self) -> int:
+        """From the lowest rating to the highest."""
+        return max(self.ratings.values()) - min(self.ratings.values())
+
+
+@dataclass(frozen=True)
+class AssessorAgreement:
+    """How far the assessors of a track agree.
+
+    Attributes:
+        rule: whose rating counts, see [judging].
+        rows: for each level all together first, then each two.
+        disagreements: the widest apart first.
+    """
+
+    rule: str
+    rows: tuple[AgreementRow, ...]
+    disagreements: tuple[Disagreement, ...]
+
+    @property
+    def interval_note(self) -> str:
+        """What the intervals are, in words."""
+        return f"intervals are 95%, over topics, where there are {MIN_TOPICS} or more"
+
+    def table(self) -> Table:
+        """A row for all, and for each two."""
+        header = (
+            *("level", "assessors", "topics", "cells", "same"),
+            *("alpha", "alpha.low", "alpha.high", "kappa", "kappa.low", "kappa.high", "weighted_kappa"),
+        )
+        rows = (
+            (
+                *(row.level, ", ".join(row.assessors), row.topics, row.cells, row.same),
+                *(row.alpha.value, row.alpha.low, row.alpha.high),
+                *(row.kappa.value, row.kappa.low, row.kappa.high, row.weighted_kappa),
+            )
+            for row in self.rows
+        )
+        return Table(header, tuple(rows))
+
+    def disagreement_table(self) -> Table:
+        """A row for each cell on which people differ."""
+        header = ("level", "query_id", "doc_id", "item_id", "ratings", "spread", "counts", "adjudicated")
+        rows = (
+            (
+                *row[:4],
+                ", ".join(f"{name} {rating}" for name, rating in row.ratings.items()),
+                row.spread,
+                row.counts,
+                "yes" if row.adjudicated else "no",
+            )
+            for row in self.disagreements
+        )
+        return Table(header, tuple(rows))
+
+    def as_json(self) -> dict[str, Any]:
+        """Both tables, each disagreement with the ratings by name."""
+        return {
+            "rule": self.rule,
+            "intervals": self.interval_note,
+            "agreement": self.table().records(),
+            "disagreements": [
+                {**row._asdict(), "ratings": dict(row.ratings), "spread": row.spread}
+                for row in self.disagreements
+            ],
+        }
+
+
+@of_documents
+def assessor_agreement(track: Assessment, *, seed: int = 0) -> AssessorAgreement:
+    """How far people agree on the cells that at least two of them rated, whether that was planned or not.
+
+    Each person's last rating counts, whatever counts for the track; "cannot judge" is no rating, and what
+    somebody decided between people is none of these.
+
+    Args:
+        seed: of the bootstrap of alpha.
+    """
+    levels: dict[Level, dict[CellKey, dict[str, int]]] = {"passage": {}, "item": {}, "citation": {}}
+    for name, own in opinions_of(track).items():
+        for key, row in own.items():
+            if row.rating is not None:
+                of_item: Level = "item" if track.asked.citing is None else "citation"
+                levels[of_item if key.item_id else "passage"].setdefault(key, {})[name] = row.rating
+    rows: list[AgreementRow] = []
+    disagreements: list[Disagreement] = []
+    counting = {**track.overrides.ratings, **track.judgments.ratings}
+    for level, cells in levels.items():
+        shared = {key: ratings for key, ratings in cells.items() if len(ratings) > 1}
+        if not shared:
+            continue
+        best = max(max(ratings.values()) for ratings in shared.values())
+        if level == "passage" and track.config.judging.best is not None:
+            best = max(best, track.config.judging.best)
+        names = tuple(sorted({name for ratings in shared.values() for name in ratings}))
+        if len(names) > 2:
+            rows.append(_row(level, names, shared, best + 1, seed))
+        rows += [
+            _row(level, pair, both, best + 1, seed)
+            for pair in combinations(names, 2)
+            if (
+                both := {
+                    key: {name: ratings[name] for name in pair}
+                    for key, ratings in shared.items()
+                    if ratings.keys() >= {*pair}
+                }
+            )
+        ]
+        for key, ratings in shared.items():
+            if len(set(ratings.values())) > 1:
+                now = counting.get((key.query_id, key.doc_id, key.item_id))
+                decided = now is not None and now.kind == ADJUDICATED
+                rating = None if now is None else now.rating
+                disagreements.append(Disagreement(level, *key, ratings, rating, decided))
+    disagreements.sort(key=lambda row: (-row.spread, row[:4]))
+    return AssessorAgreement(track.config.judging.rule, tuple(rows), tuple(disagreements))
+
+
+def _row(
+    level: Level,
+    names: tuple[str, ...],
+    cells: Mapping[CellKey, Mapping[str, int]],
+    n_values: int,
+    seed: int,
+) -> AgreementRow:
+    topics = dict.fromkeys(key.query_id for key in cells)
+    of_two, weighted = Kappa(), float("nan")
+    if len(names) == 2:
+        place = {query_id: at for at, query_id in enumerate(topics)}
+        counts = np.zeros((len(topics), n_values, n_values), np.int64)
+        for key, ratings in cells.items():
+            counts[place[key.query_id], ratings[names[0]], ratings[names[1]]] += 1
+        of_two, weighted = kappa(counts), weighted_kappa(counts.sum(axis=0), 2)
+    values = {tuple(key): list(ratings.values()) for key, ratings in cells.items()}
+    return AgreementRow(
+        level,
+        names,
+        len(topics),
+        len(cells),
+        sum(len(set(ratings)) == 1 for ratings in values.values()),
+        of_two,
+        weighted,
+        alpha(cells_by_topic(values), n_values, seed),
+    )

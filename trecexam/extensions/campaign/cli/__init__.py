@@ -1,0 +1,41 @@
+"""`trecexam judge`: its sub-commands, each imported when it is called."""
+
+from __future__ import annotations
+
+import click
+
+from trecexam.cli.lazy import LazyGroup
+
+#: sub-command -> (module, function, help line). The line stands here so that --help imports none of them.
+COMMANDS = {
+    "plan": (
+        f"{__name__}.plan",
+        "plan",
+        "Divide the passages to judge among assessors.",
+    ),
+    "progress": (
+        f"{__name__}.progress",
+        "progress",
+        "How far each assessor is, and how fast.",
+    ),
+    "agreement": (
+        f"{__name__}.agreement",
+        "agreement",
+        "How far assessors agree, and where not.",
+    ),
+    "export": (
+        f"{__name__}.files",
+        "export",
+        "Write qrels, six-column qrels and all judgments.",
+    ),
+    "import": (f"{__name__}.files", "import_", "Take in a table of judgments."),
+}
+
+
+@click.group(
+    cls=LazyGroup,
+    commands_at=COMMANDS,
+    epilog="Example: trecexam judge plan mytrack --assessors ada,bob,eve --topics-each 10 --overlap 10%",
+)
+def judge() -> None:
+    """A campaign of assessors: who judges what, how far they are and agree, and the judgments as files."""

@@ -1,0 +1,254 @@
+"""What comes of a campaign as files, and back: qrels, six-column qrels, and all judgments as one table."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from converters.errors import ConversionError
+from converters.fields import column
+from converters.judgment_table import TableRow, judgment_table, read_judgment_table
+from converters.overrides import ADJUDICATED, with_override
+from converters.records import HumanRating, Qrel
+from converters.trec_qrels import write_qrels
+from trecexam.errors import TrecexamError
+from trecexam.extensions.campaign.assessments import CellKey, opinions_of
+from trecexam.features.override.overriding import add_rows
+from trecexam.files import atomic
+from trecexam.files.stamps import Rejected
+from trecexam.line.input_files import read_overrides_file
+from trecexam.line.loaded_track import of_documents
+from trecexam.line.overrides import UNDECIDED, Overrides
+from trecexam.line.rejected import rejected_rows
+from trecexam.line.typed_text import MAX_WHO, refuse_controls, typed
+from trecexam.scores.labels import labels
+from trecexam.scores.ratings import MISSING, QueryRatings
+
+if TYPE_CHECKING:
+    from trecexam.line.assessment import Assessment
+    from trecexam.track import TrackFolder
+
+QRELS, SIX_COLUMNS, TABLE = "qrels.txt", "qrels-6.txt", "judgments.tsv"
+
+
+@dataclass(frozen=True)
+class ExportedJudgments:
+    """What was written.
+
+    Attributes:
+        n_judged: passages with a label.
+        n_lines: of the table.
+        refused: lines of people's files that count nowhere, with reasons.
+        undecided: query_id -> pooled passages on which people differ and nobody decided, by the rule
+            "adjudicated"; copies of a passage are one. Their ratings are in the table alone.
+    """
+
+    paths: tuple[Path, ...]
+    n_judged: int
+    n_lines: int
+    refused: tuple[Rejected, ...] = ()
+    undecided: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ImportedJudgments:
+    """What was taken in: lines that are new, those that were known, and those that cannot be read."""
+
+    n_new: int
+    n_known: int
+    refused: tuple[Rejected, ...]
+
+
+@of_documents
+def export_judgments(track: Assessment, folder: Path | str) -> ExportedJudgments:
+    """Writes what people judged into a folder: qrels.txt, qrels-6.txt and judgments.tsv.
+
+    A passage's label is the judgment that counts on the scale of [judging], else made of people's ratings
+    alone, of items or as a whole, by the rule of [scores]. Who cannot judge gives no label, and a passage
+    without a rating that counts has no line. qrels-6.txt has the columns of TREC RAG 2025, `query_id Q0
+    doc_id label confidence run_id`: the confidence is the share of those who judged the passage by whom it
+    has this label, the run id their names with + between them. Who decided between people is one of them.
+
+    Raises:
+        TrecexamError: a file cannot be written; an id has white space in it; a file of people's ratings has
+            no header line, so that none of them is known: nothing is written then.
+    """
+    folder = Path(folder)
+    sources = (track.folder.overrides(), track.folder.judgments())
+    for source in filter(Path.exists, sources):
+        try:
+            read_overrides_file(source)
+        except ConversionError as error:
+            reason = f"{error.reason}; nothing is exported until that is mended"
+            raise TrecexamError(reason, path=source, line=error.line) from None
+    label_of = peoples_labels(track)
+    people = _labels_by_person(track)
+    for key, names in _deciders(track).items():
+        people.setdefault(key, {}).update(dict.fromkeys(names, label_of[key]))
+    rows = [Qrel(q, doc_id, label) for (q, doc_id), label in label_of.items()]
+    plain = io.BytesIO()
+    try:
+        write_qrels(rows, plain)
+        six = "".join(_six_columns(row, people[row[:2]]) for row in sorted(rows))
+    except ValueError as error:
+        raise TrecexamError(str(error), path=track.folder.root) from None
+    lines = [
+        TableRow(decision.row, own_scale)
+        for own_scale, source in ((False, track.overrides), (True, track.judgments))
+        for decision in source.decisions
+    ]
+    contents = {
+        folder / QRELS: plain.getvalue(),
+        folder / SIX_COLUMNS: six.encode(),
+        folder / TABLE: judgment_table(lines),
+    }
+    atomic.make_folder(folder)
+    atomic.replace_together(contents)
+    shown = {track.folder.shown(path) for path in sources}
+    refused = tuple(row for row in rejected_rows(track) if row.file in shown)
+    return ExportedJudgments(tuple(contents), len(rows), len(lines), refused, _undecided(track))
+
+
+def import_judgments(folder: TrackFolder, path: Path | str) -> ImportedJudgments:
+    """Takes in a table of judgments, as `export_judgments` writes it; what is known already is not added.
+
+    Lines go to the end of overrides.tsv, or of judgments.tsv where they say so, or where they say nothing,
+    are of a passage as a whole, and the track has a scale.
+
+    Raises:
+        TrecexamError, ConversionError: the table or a file of the track cannot be read, or not be written.
+    """
+    refused: list[ConversionError] = []
+    path = Path(path)
+    rows: list[TableRow] = []
+    for number, row in read_judgment_table(path, refused.append):
+        try:
+            _check(row.rating)
+            rows.append(row)
+        except (ValueError, TrecexamError) as error:
+            refused.append(ConversionError(path, number, str(error)))
+    has_scale = folder.config.judging.scale is not None
+    n_new = 0
+    for own_scale, target in ((False, folder.overrides()), (True, folder.judgments())):
+        lines = [
+            row.rating
+            for row in rows
+            if own_scale == (has_scale and not row.rating.item_id if row.own_scale is None else row.own_scale)
+        ]
+        n_new += add_rows(folder, target, lines) if lines else 0
+    reasons = tuple(Rejected(str(path), error.line, error.reason, error.lost) for error in refused)
+    return ImportedJudgments(n_new, len(rows) - n_new, reasons)
+
+
+def _check(row: HumanRating) -> None:
+    """Raises a ValueError or TrecexamError where a line is none that people could have given here."""
+    for what, text in (("an id", row.query_id + row.doc_id + row.item_id), ("a reason", row.why)):
+        refuse_controls(what, text)
+    refuse_controls("a note", row.note)
+    typed("an assessor's name", row.who, MAX_WHO)
+    with_override(b"", row)
+
+
+def peoples_labels(track: Assessment) -> dict[tuple[str, str], int]:
+    """(query_id, doc_id) -> the label by people's ratings that count; see `export_judgments`."""
+    if track.config.judging.scale is not None:
+        return {
+            (query_id, doc_id): rating
+            for query_id, of_query in track.judgments.queries.items()
+            for doc_id, rating in of_query.passages.items()
+        }
+    return {
+        (query_id, doc_id): label
+        for query_id, of_query in track.overrides.queries.items()
+        for doc_id, label in _labels(track, query_id, of_query.cells, of_query.passages).items()
+    }
+
+
+def _source(track: Assessment) -> Overrides:
+    """The ratings that labels are made of."""
+    return track.overrides if track.config.judging.scale is None else track.judgments
+
+
+def _deciders(track: Assessment) -> dict[tuple[str, str], list[str]]:
+    """(query_id, doc_id) -> who decided between people, in what counts of a passage."""
+    deciders: dict[tuple[str, str], list[str]] = {}
+    for (query_id, doc_id, _), row in _source(track).ratings.items():
+        if row.kind == ADJUDICATED:
+            deciders.setdefault((query_id, doc_id), []).append(row.who)
+    return deciders
+
+
+def _undecided(track: Assessment) -> dict[str, int]:
+    """See `ExportedJudgments.undecided`."""
+    waiting: dict[str, set[str]] = {}
+    for decision in _source(track).decisions:
+        row = decision.row
+        sheet = track.sheets.get(row.query_id)
+        items = {"", *(item.item_id for item in track.bank.items.get(row.query_id, ()))}
+        if decision.state == UNDECIDED and sheet and row.doc_id in sheet.row_of and row.item_id in items:
+            text = sheet.text_of(row.doc_id)
+            waiting.setdefault(row.query_id, set()).add(row.doc_id if text is None else f"\0{text}")
+    return {query_id: len(passages) for query_id, passages in sorted(waiting.items())}
+
+
+def _labels(
+    track: Assessment, query_id: str, cells: Mapping[tuple[str, str], int], passages: Mapping[str, int]
+) -> dict[str, int]:
+    """doc_id -> label by these ratings alone."""
+    scores, items = track.config.scores, track.bank.items.get(query_id, ())
+    places = {item.item_id: place for place, item in enumerate(items)}
+    doc_ids = tuple(dict.fromkeys((*(doc_id for doc_id, _ in cells), *passages)))
+    ratings = np.full((len(doc_ids), len(items)), MISSING, np.int8)
+    row_of = {doc_id: row for row, doc_id in enumerate(doc_ids)}
+    for (doc_id, item_id), rating in cells.items():
+        if item_id in places:
+            ratings[row_of[doc_id], places[item_id]] = rating
+    query = QueryRatings(query_id, doc_ids, len(items), ratings, human=passages)
+    return labels(query, scores.label, scores.min_rating, scores.min_answers)
+
+
+def _labels_by_person(track: Assessment) -> dict[tuple[str, str], dict[str, int]]:
+    """(query_id, doc_id) -> assessor -> the label by her ratings alone; of copies of the passage, too."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for query_id, sheet in track.sheets.items():
+        by_text: dict[str, list[str]] = {}
+        for doc_id, text in zip(sheet.doc_ids, sheet.texts, strict=True):
+            by_text.setdefault(doc_id if text is None else f"\0{text}", []).append(doc_id)
+        alike.update({(query_id, doc_id): same for same in by_text.values() for doc_id in same})
+    people: dict[tuple[str, str], dict[str, int]] = {}
+    for name, own in opinions_of(track).items():
+        for query_id, doc_id, label in _labels_of(track, own):
+            for same in alike.get((query_id, doc_id), ()):
+                people.setdefault((query_id, same), {})[name] = label
+    return people
+
+
+def _labels_of(track: Assessment, own: Mapping[CellKey, HumanRating]) -> Iterable[tuple[str, str, int]]:
+    cells: dict[str, dict[tuple[str, str], int]] = {}
+    passages: dict[str, dict[str, int]] = {}
+    for key, row in own.items():
+        if row.rating is not None and key.item_id:
+            cells.setdefault(key.query_id, {})[key.doc_id, key.item_id] = row.rating
+        elif row.rating is not None:
+            passages.setdefault(key.query_id, {})[key.doc_id] = row.rating
+    for query_id in dict.fromkeys((*cells, *passages)):
+        whole = passages.get(query_id, {})
+        if track.config.judging.scale is not None:
+            of_query = whole
+        else:
+            of_query = _labels(track, query_id, cells.get(query_id, {}), whole)
+        for doc_id, label in of_query.items():
+            yield query_id, doc_id, label
+
+
+def _six_columns(row: Qrel, people: Mapping[str, int]) -> str:
+    """A line of qrels-6.txt."""
+    names = "+".join("_".join(name.split()) for name in sorted(people))
+    share = sum(label == row.relevance for label in people.values()) / len(people)
+    ids = f"{column(row.query_id, 'query id')} Q0 {column(row.doc_id, 'document id')}"
+    return f"{ids} {row.relevance} {share:.4g} {names}\n"

@@ -1,0 +1,247 @@
+"""Makes the plan of a campaign: what there is to judge, in which order, and who does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+from trecexam.errors import TrecexamError, did_you_mean
+from trecexam.extensions.campaign.assessments import CellKey, asked_items, is_done, opinions_of
+from trecexam.extensions.campaign.dividing import Topic, divided, reassigned
+from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, plan_path, read_plan, write_plan
+from trecexam.features.judge_next.judge_next import next_judgments
+from trecexam.line.loaded_track import of_documents
+from trecexam.line.typed_text import MAX_WHO, typed
+from trecexam.scores.retrieved import retrieved_weights
+from trecexam.tables.table import Table
+from trecexam.tables.text import plural
+
+if TYPE_CHECKING:
+    from trecexam.line.assessment import Assessment
+
+#: What passages of a topic may be ordered by.
+Order = Literal["change", "swaps", "learned", "retrieved"]
+
+
+@dataclass(frozen=True)
+class PlannedCampaign:
+    """A plan that was written.
+
+    Attributes:
+        n_done: how many of its tasks are done already.
+        n_left_out: passages without a judgment that are in no task.
+        by: what passages of a topic are ordered by; "" where nothing new was planned.
+        notes: what a reader must know, a line each.
+    """
+
+    plan: JudgingPlan
+    path: Path
+    n_done: int
+    n_left_out: int
+    by: Order | Literal[""]
+    notes: tuple[str, ...]
+
+    @property
+    def summary(self) -> str:
+        """How many tasks there are, in words."""
+        rows, n_people = self.plan.rows, len(self.plan.assessors)
+        twice = sum(row.overlap for row in rows)
+        left_out = f"; {plural(self.n_left_out, 'unjudged passage')} left out" if self.n_left_out else ""
+        return (
+            f"{plural(len(rows), 'task')} for {plural(n_people, 'assessor')}, {twice:,} of them a second "
+            f"time; {self.n_done:,} are done{left_out}"
+        )
+
+    def table(self) -> Table:
+        """A row for each assessor."""
+        return Table(
+            ("assessor", "topics", "tasks", "overlap"),
+            tuple(
+                (
+                    name,
+                    len({row.query_id for row in rows if not row.overlap}),
+                    len(rows),
+                    sum(row.overlap for row in rows),
+                )
+                for name, rows in self.plan.by_assessor.items()
+            ),
+        )
+
+
+@of_documents
+def plan_judging(
+    track: Assessment,
+    assessors: Sequence[str] = (),
+    *,
+    topics_each: int | None = None,
+    overlap: float = 0.0,
+    budget: int | None = None,
+    by: Order | None = None,
+    query_ids: Collection[str] = (),
+    reassign: Mapping[str, str] | None = None,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> PlannedCampaign:
+    """Divides the passages of the pool among assessors, and writes the plan into judging.tsv.
+
+    A task is a pooled passage (with `unit = "response"` a whole response) with all that is asked about it,
+    see `asked_items`. A topic stays with one assessor, and all have much the same number of tasks. What is
+    judged already is in no new task: by people here, or, where passages are judged as a whole, officially.
+    Of passages with one text one is judged.
+
+    A plan of which something is done is kept as far as it goes, see `divided`; else it is made anew.
+
+    Args:
+        assessors: their names; none with `reassign` alone, which leaves all else as it is.
+        topics_each: topics of each assessor at the most.
+        overlap: the share of tasks, 0..1, drawn at random, that a second assessor gets, too.
+        budget: tasks in all, the overlap counted twice; evenly over topics.
+        by: the order within a topic: "change", "swaps" and "learned" as of `judge_next`, what that does not
+            list after it; "retrieved": by how many runs and how high. None: by change where there are grades
+            and a second run, else by retrieved.
+        query_ids: only these; none for all.
+        reassign: who leaves -> who takes over what is not done.
+        seed: of what is drawn; the same arguments give the same plan.
+        progress: of `judge_next`.
+
+    Raises:
+        TrecexamError: arguments that do not go together, an unknown query, an order that cannot be computed,
+            no plan to reassign in, a plan that cannot be read or written.
+    """
+    names = tuple(typed("an assessor's name", name, MAX_WHO) for name in assessors)
+    _check(names, topics_each, overlap, budget, seed)
+    opinions = opinions_of(track)
+    asked = {q: asked_items(track.config.judging, items) for q, items in track.bank.items.items()}
+
+    def done(task: PlannedTask) -> bool:
+        of_person = opinions.get(task.assessor, {})
+        return is_done(of_person, task.query_id, task.doc_id, asked.get(task.query_id, ("",)))
+
+    plan = read_plan(track.folder)
+    if reassign:
+        if plan is None:
+            raise TrecexamError("there is no plan to reassign in", path=plan_path(track.folder))
+        plan = reassigned(plan, _names_to_take_over(plan, reassign), done)
+    elif not names:
+        raise TrecexamError("name the assessors who judge, or who takes over from whom")
+    topics: list[Topic] = []
+    order: Order | Literal[""] = ""
+    notes: tuple[str, ...] = ()
+    if names:
+        order, places, notes = _places(track, by, query_ids, progress)
+        topics = _topics(track, asked, places)
+        plan = divided(
+            topics, names,
+            topics_each=topics_each, overlap=overlap, budget=budget, seed=seed, earlier=plan, is_done=done,
+        )  # fmt: skip
+        if not plan.rows:
+            notes = (*notes, "no passage is left to judge: official judgments are judgments, too")
+    assert plan is not None
+    there = {row[1:3] for row in plan.rows}
+    left_out = sum((topic.query_id, doc_id) not in there for topic in topics for doc_id in topic.doc_ids)
+    path = write_plan(track.folder, plan)
+    return PlannedCampaign(plan, path, sum(map(done, plan.rows)), left_out, order, notes)
+
+
+def _check(
+    names: Sequence[str], topics_each: int | None, overlap: float, budget: int | None, seed: int
+) -> None:
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice or not all(names):
+        raise TrecexamError(
+            f"assessor '{twice[0]}' is named twice" if all(names) else "an assessor has no name"
+        )
+    for what, number in (("topics_each", topics_each), ("budget", budget)):
+        if number is not None and number < 1:
+            raise TrecexamError(f"{what} = {number}: at least 1")
+    if not 0 <= overlap <= 1:
+        raise TrecexamError(f"overlap = {overlap:g}: from 0 to 1")
+    if overlap and len(names) == 1:
+        raise TrecexamError("an overlap needs a second assessor")
+    if seed < 0:
+        raise TrecexamError(f"seed = {seed}: at least 0")
+
+
+def _names_to_take_over(plan: JudgingPlan, names: Mapping[str, str]) -> dict[str, str]:
+    for leaver, heir in names.items():
+        if leaver not in plan.assessors:
+            hint = did_you_mean(leaver, plan.assessors, before="; ")
+            raise TrecexamError(f"assessor '{leaver}' is not in the plan{hint}")
+        if heir in names:
+            raise TrecexamError(f"'{heir}' leaves, too, and cannot take over from '{leaver}'")
+    return {leaver: typed("an assessor's name", heir, MAX_WHO) for leaver, heir in names.items()}
+
+
+def _places(
+    track: Assessment,
+    by: Order | None,
+    query_ids: Collection[str],
+    progress: Callable[[int, int], None] | None,
+) -> tuple[Order, dict[str, dict[str, int]], tuple[str, ...]]:
+    """What is ordered by, query_id -> doc_id -> its place, of what judge_next lists; and notes."""
+    for query_id in query_ids:
+        if query_id not in track.bank.items:
+            hint = did_you_mean(query_id, track.bank.items, before="; ")
+            raise TrecexamError(f"no query '{query_id}' in the bank{hint}", path=track.folder.root)
+    if by is not None and by not in get_args(Order):
+        raise TrecexamError(f"by = '{by}': {', '.join(get_args(Order))}")
+    notes: tuple[str, ...] = ()
+    order: Order = by or ("change" if len(track.runs) > 1 and track.counts.ok else "retrieved")
+    if by is None and order == "retrieved":
+        notes = ("the order is by the runs alone: there are no grades yet, or fewer than two runs",)
+    pairs: list[tuple[str, str]] = []
+    if order == "learned":
+        most = max((len(pooled.doc_ids) for pooled in track.pool.values()), default=1)
+        learned = next_judgments(
+            track, by="learned", query_ids=query_ids, per_query=max(1, most), progress=progress
+        )
+        pairs = [(row.query_id, row.doc_id) for row in learned.rows]
+        notes = learned.notes
+    elif order != "retrieved":
+        level: Literal["passage"] | None = None if track.config.judging.scale is None else "passage"
+        listed = next_judgments(track, level=level, by=order, query_ids=query_ids, progress=progress)
+        pairs = [(row.suggestion.query_id, row.suggestion.doc_id) for row in listed.rows]
+    places: dict[str, dict[str, int]] = {
+        query_id: {} for query_id in track.bank.query_ids if not query_ids or query_id in query_ids
+    }
+    for query_id, doc_id in pairs:
+        places[query_id].setdefault(doc_id, len(places[query_id]))
+    return order, places, notes
+
+
+def _topics(
+    track: Assessment, asked: Mapping[str, Sequence[str]], places: Mapping[str, Mapping[str, int]]
+) -> list[Topic]:
+    officially: dict[str, set[str]] = {}
+    for row in track.official or ():
+        # A negative label is nobody's judgment, as trec_eval reads it.
+        if row.relevance >= 0:
+            officially.setdefault(row.query_id, set()).add(row.doc_id)
+    counting = {**track.overrides.ratings, **track.judgments.ratings}
+    topics = []
+    for query_id, place in places.items():
+        pooled, sheet, items = track.pool[query_id], track.sheets[query_id], asked[query_id]
+        skipped = officially.get(query_id, set()) if "" in items else set()
+        weights = retrieved_weights(pooled.ranks, len(pooled.doc_ids)).tolist()
+        by_weight = sorted(zip(pooled.doc_ids, weights, strict=True), key=lambda row: -row[1])
+        # Of one text the first id, whatever the order is by.
+        first: dict[str, str] = {}
+        for doc_id in pooled.doc_ids:
+            first.setdefault(sheet.text_of(doc_id) or "", doc_id)
+        usable = [
+            doc_id
+            for doc_id, _ in sorted(by_weight, key=lambda row: place.get(row[0], len(place)))
+            if sheet.text_of(doc_id)
+            and first[sheet.text_of(doc_id) or ""] == doc_id
+            and doc_id not in skipped
+        ]
+        unjudged = tuple(
+            doc_id
+            for doc_id in usable
+            if not all((*CellKey(query_id, doc_id, item_id),) in counting for item_id in items)
+        )
+        if usable:
+            topics.append(Topic(query_id, unjudged, frozenset(usable)))
+    return topics

@@ -1,0 +1,125 @@
+"""How far assessors are with the plan of a campaign, and how long judgments take them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple
+
+from converters.records import HumanRating
+from trecexam.errors import TrecexamError
+from trecexam.extensions.campaign.assessments import CellKey, asked_items, is_done, opinions_of
+from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, plan_path, read_plan
+from trecexam.line.loaded_track import of_documents
+from trecexam.tables.table import Table
+
+if TYPE_CHECKING:
+    from trecexam.line.assessment import Assessment
+
+
+class ProgressRow(NamedTuple):
+    """An assessor's work on a topic, or with query_id "" on all.
+
+    Attributes:
+        tasks: passages in the plan, overlap included, of which `done` and `left`.
+        judgments: of cells of these passages; of a passage there may be several.
+        cannot: how many of them say that it cannot be judged.
+        median_seconds: of active work on a judgment, of those that were timed; None where none was.
+        per_hour: judgments in an hour of active work, by the timed ones; None where none was.
+    """
+
+    assessor: str
+    query_id: str
+    tasks: int
+    done: int
+    left: int
+    judgments: int
+    cannot: int
+    median_seconds: float | None
+    per_hour: float | None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a campaign is.
+
+    Attributes:
+        topics: a row for each assessor and topic, in the order of the plan.
+        assessors: a row for each assessor.
+    """
+
+    topics: tuple[ProgressRow, ...]
+    assessors: tuple[ProgressRow, ...]
+
+    def table(self, *, topics: bool = False) -> Table:
+        """A row for each assessor, or for each assessor and topic."""
+        if topics:
+            return Table(ProgressRow._fields, self.topics)
+        header = tuple(name for name in ProgressRow._fields if name != "query_id")
+        return Table(header, tuple((row.assessor, *row[2:]) for row in self.assessors))
+
+
+def progress(
+    plan: JudgingPlan,
+    opinions: Mapping[str, Mapping[CellKey, HumanRating]],
+    asked: Mapping[str, Sequence[str]],
+) -> Progress:
+    """How far each assessor is.
+
+    Args:
+        opinions: assessor -> what she says, as of `standing_opinions`.
+        asked: query_id -> what is asked about a passage, as of `asked_items`.
+    """
+    topics, assessors = [], []
+    for name, tasks in plan.by_assessor.items():
+        own = opinions.get(name, {})
+        by_topic: dict[str, list[PlannedTask]] = {}
+        for task in tasks:
+            by_topic.setdefault(task.query_id, []).append(task)
+        topics += [_row(name, query_id, rows, own, asked) for query_id, rows in by_topic.items()]
+        assessors.append(_row(name, "", tasks, own, asked))
+    return Progress(tuple(topics), tuple(assessors))
+
+
+@of_documents
+def judging_progress(track: Assessment) -> Progress:
+    """How far each assessor is with the track's plan.
+
+    Raises:
+        TrecexamError: there is no plan, or it cannot be read.
+    """
+    plan = read_plan(track.folder)
+    if plan is None:
+        raise TrecexamError("no plan: `trecexam judge plan` makes one", path=plan_path(track.folder))
+    asked = {q: asked_items(track.config.judging, items) for q, items in track.bank.items.items()}
+    return progress(plan, opinions_of(track), asked)
+
+
+def _row(
+    name: str,
+    query_id: str,
+    tasks: Iterable[PlannedTask],
+    own: Mapping[CellKey, HumanRating],
+    asked: Mapping[str, Sequence[str]],
+) -> ProgressRow:
+    done, n_tasks = 0, 0
+    judgments: list[HumanRating] = []
+    for task in tasks:
+        items = asked.get(task.query_id, ("",))
+        keys = dict.fromkeys(CellKey(task.query_id, task.doc_id, item_id) for item_id in (*items, ""))
+        judgments += [own[key] for key in keys if key in own]
+        done += is_done(own, task.query_id, task.doc_id, items)
+        n_tasks += 1
+    seconds = [row.seconds for row in judgments if row.seconds is not None]
+    return ProgressRow(
+        name,
+        query_id,
+        n_tasks,
+        done,
+        n_tasks - done,
+        len(judgments),
+        sum(row.cannot for row in judgments),
+        median(seconds) if seconds else None,
+        3600 * len(seconds) / sum(seconds) if sum(seconds) else None,
+    )

@@ -1,0 +1,168 @@
+"""A grader whose work is done on a cluster. Its grades, and their key in the store, are that grader's own."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from converters.records import Item
+from trecexam.config import GraderSection, RaySection
+from trecexam.errors import GraderError
+from trecexam.extensions.cluster.pool import Lost, Pool
+from trecexam.graders.base import Answer, Cell, Grader, UngradedError
+from trecexam.graders.registry import available
+from trecexam.graders.traits import GraderTraits, traits_of
+from trecexam.track import PROMPT_SUFFIXES
+
+
+class WorkerAnswer(NamedTuple):
+    """An answer, and what it was made on, see `Grader`."""
+
+    answer: Answer
+    environment: Mapping[str, str] | None
+
+
+@dataclass(frozen=True)
+class UnansweredCell:
+    """In place of an answer: the grader may give one later."""
+
+    reason: str
+
+
+class GraderWorker:
+    """A grader in a worker."""
+
+    def __init__(self, grader: Grader) -> None:
+        self.grader = grader
+
+    def grade(self, cells: Sequence[Cell]) -> list[WorkerAnswer | UnansweredCell | None]:
+        """For each cell its answer; None where the grader has nothing to say."""
+        answers: dict[Cell, WorkerAnswer] = {}
+        environment = traits_of(self.grader).environment
+        rest: UnansweredCell | None = None
+        try:
+            for batch in self.grader.grade(cells):
+                # One of all answers: pickled together, it goes over the wire once.
+                made_on = environment()
+                answers.update((cell, WorkerAnswer(answer, made_on)) for cell, answer in batch)
+        except UngradedError as error:
+            rest = UnansweredCell(str(error))
+        return [answers.get(cell, rest) for cell in cells]
+
+
+@dataclass(frozen=True)
+class GraderRecipe:
+    """How a worker makes the grader: from the same settings, and with the prompt file that they name.
+
+    Attributes:
+        files: name -> content of the files of the track that the settings name.
+        identity: of the daemon's grader. A worker whose own differs does not grade.
+    """
+
+    settings: GraderSection
+    files: Mapping[str, bytes]
+    identity: Mapping[str, Any]
+
+    def __call__(self) -> GraderWorker:
+        """The grader, ready: its model is loaded and has answered.
+
+        Raises:
+            GraderError: it cannot be made here, or would not grade as the daemon's.
+        """
+        model = self.settings.model
+        if model is not None and Path(model).is_absolute() and not Path(model).is_dir():
+            raise GraderError(
+                f"'{model}' is not a folder on this machine of the cluster: put the model there, or give "
+                "`model` a hub id"
+            )
+        with tempfile.TemporaryDirectory(prefix="trecexam-") as folder:
+            root = Path(folder)
+            for name, content in self.files.items():
+                (root / name).write_bytes(content)
+            grader = available()[self.settings.name].create(self.settings, root)
+            own = dict(grader.identity)
+        different = sorted(
+            key for key in own.keys() | self.identity if own.get(key) != self.identity.get(key)
+        )
+        if different:
+            raise GraderError(
+                f"the grader there differs from the daemon's in {', '.join(different)}: give all machines of "
+                "the cluster the same model files and the same trecexam"
+            )
+        # What ends a worker here is no cell's fault.
+        kind = min(traits_of(grader).item_kinds)
+        item = Item("q", "q/1", "What is the capital of France?", kind, ("Paris",))
+        for _ in grader.grade([Cell("q", "capital of France", "d", "Paris is the capital of France.", item)]):
+            pass
+        return GraderWorker(grader)
+
+
+class ClusterGrader:
+    """A grader whose work is done by the workers of a cluster; in everything else it is the grader itself."""
+
+    def __init__(self, grader: Grader, settings: GraderSection, root: Path, cluster: RaySection) -> None:
+        self._grader = grader
+        self._settings = settings
+        self._root = root
+        self._cluster = cluster
+        self._environment: Mapping[str, str] | None = None
+
+    @property
+    def traits(self) -> GraderTraits:
+        """Those of the grader itself, but for where it runs: that is what the last batch's worker says."""
+        return replace(traits_of(self._grader), environment=lambda: self._environment)
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        return self._grader.identity
+
+    def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+        """Answers as they come; a list may be empty, so that who reads them is never kept waiting."""
+        recipe = recipe_of(self._grader, self._settings, self._root)
+        pool: Pool[Cell, WorkerAnswer | UnansweredCell | None] = Pool(self._cluster, recipe, "grade")
+        unanswered: list[str] = []
+        # A passage's cells stay together: a model reads what they begin with once.
+        passages = (
+            list(group) for _, group in itertools.groupby(cells, lambda cell: (cell.query_id, cell.text))
+        )
+        for results in pool.run(passages):
+            batch: list[tuple[Cell, Answer]] = []
+            # What comes together is of one worker.
+            self._environment = None
+            for cell, result in results:
+                if isinstance(result, Lost):
+                    reason = f"ended each of the {result.deaths} workers that had it alone"
+                    batch.append((cell, Answer(None, "error", reason)))
+                elif isinstance(result, UnansweredCell):
+                    unanswered.append(result.reason)
+                elif result is not None:
+                    batch.append((cell, result.answer))
+                    self._environment = result.environment
+            yield batch
+        if unanswered:
+            raise UngradedError(unanswered[-1])
+
+
+def recipe_of(grader: Grader, settings: GraderSection, root: Path) -> GraderRecipe:
+    """How a worker on any machine makes this grader.
+
+    A model in a folder of the track is looked for under the same absolute path on every machine. The
+    prompt file travels with the settings.
+    """
+    changed: dict[str, Any] = {}
+    files: dict[str, bytes] = {}
+    if settings.model is not None and (root / settings.model).is_dir():
+        changed["model"] = str((root / settings.model).absolute())
+    elif settings.model is not None and Path(settings.model).is_dir():
+        changed["model"] = str(Path(settings.model).absolute())
+    if settings.prompt is not None and Path(settings.prompt).suffix.lower() in PROMPT_SUFFIXES:
+        path = root / settings.prompt
+        changed["prompt"] = path.name
+        files[path.name] = path.read_bytes()
+    # What outputs are worth is read here, where the user's function is.
+    changed["metric"] = None
+    return GraderRecipe(settings.model_copy(update=changed), files, dict(grader.identity))

@@ -1,0 +1,337 @@
+"""`trecexam erag`: runs evaluated by what a model makes of each document, asked here or elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import converters
+from converters.downstream import read_outputs
+from converters.errors import ConversionError
+from converters.gold import KIND, kilt_provenance
+from trecexam.errors import TrecexamError, did_you_mean
+from trecexam.extensions.erag import labels
+from trecexam.extensions.erag.baselines import (
+    CONTAINS_ANSWER,
+    OUTPUTS,
+    PROVENANCE,
+    SOURCES,
+    from_provenance,
+    from_texts,
+    ranked_documents,
+)
+from trecexam.extensions.erag.evaluation import Evaluation, correlated, evaluated, measures_of
+from trecexam.extensions.erag.grader import DEFAULT_METRIC, EragGrader, erag_prompt, label_of
+from trecexam.extensions.erag.metrics import Metric, metric_of
+from trecexam.extensions.erag.runs import ChosenRuns, counted_queries, lists, refused_lines, tied_runs
+from trecexam.files.stamps import Rejected
+from trecexam.graders import create
+from trecexam.graders.base import Grader
+from trecexam.graders.writing import create_writer
+from trecexam.line.grading import count_missing
+from trecexam.line.inputs import InputReader
+from trecexam.line.loader import TrackLoader
+from trecexam.line.texts import Texts
+from trecexam.line.track_inputs import TrackInputs
+from trecexam.tables.text import plural
+from trecexam.track import TrackFolder, refuse_code
+
+if TYPE_CHECKING:
+    from converters.records import Item, Qrel
+    from converters.run import Run
+    from trecexam.line.assessment import Assessment
+    from trecexam.line.grading import Graded
+
+
+@dataclass(frozen=True)
+class EragRequest:
+    """What is to be evaluated.
+
+    Attributes:
+        gold: the file of gold outputs; None for the track's own bank.
+        metric: a metric's name, or a function; None for that of [grader], else em.
+        runs: names or files; none for all runs of the track.
+        measures: None for those at 10.
+        outputs: a file of outputs by document, in place of a model; None has the model answer.
+        end_to_end: a file of `run query_id score`; None for no correlation.
+        depth: documents of each list that count; None for the track's depth, with `outputs` for all.
+        prompt: a file of the user's own; None for that of [grader] where it is `erag`, else ours.
+        labels: what they are made of, one of `baselines.SOURCES`.
+        provenance: qrels, or a KILT file, for the labels `provenance`; None for the track's official
+            judgments, else what the gold outputs name.
+
+    Raises:
+        TrecexamError: there are no such labels, or what is named is not for them.
+    """
+
+    gold: Path | None = None
+    metric: str | Metric | None = None
+    runs: tuple[str, ...] = ()
+    measures: tuple[str, ...] | None = None
+    outputs: Path | None = None
+    end_to_end: Path | None = None
+    depth: int | None = None
+    prompt: Path | None = None
+    labels: str = OUTPUTS
+    provenance: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.labels not in SOURCES:
+            hint = did_you_mean(self.labels, SOURCES, f"known are {', '.join(SOURCES)}")
+            raise TrecexamError(f"no labels '{self.labels}'; {hint}")
+        if self.labels != OUTPUTS and (self.metric or self.outputs or self.prompt):
+            raise TrecexamError(
+                f"labels '{self.labels}' need no outputs: leave out metric, outputs and prompt"
+            )
+        if self.provenance is not None and self.labels != PROVENANCE:
+            raise TrecexamError(f"a file of provenance is for the labels '{PROVENANCE}'")
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether a model is to answer."""
+        return self.labels == OUTPUTS and self.outputs is None
+
+    def metric_name(self, folder: TrackFolder) -> str:
+        """The metric's name, or that of the labels; of a function what it is called."""
+        if self.labels != OUTPUTS:
+            return self.labels
+        if callable(self.metric):
+            return str(getattr(self.metric, "__qualname__", type(self.metric).__name__))
+        named = folder.config.grader.metric if self.metric is None else self.metric
+        return DEFAULT_METRIC if named is None else named
+
+    def metric_of(self, folder: TrackFolder) -> Metric:
+        """The metric.
+
+        Raises:
+            TrackError: it is code that is not trusted.
+            GraderError: there is none of this name.
+        """
+        if callable(self.metric):
+            return self.metric
+        name = self.metric_name(folder)
+        refuse_code(name, folder.root, trusted=folder.trust_code)
+        return metric_of(name, folder.root)
+
+
+def erag_grader(folder: TrackFolder, request: EragRequest) -> Grader:
+    """The downstream model: that of [grader] where its name is `erag`, else the one that writes test banks.
+
+    Raises:
+        GraderError: there is none, or it cannot run here; or there is no such metric or prompt.
+    """
+    config = folder.config
+    if config.grader.name == "erag":
+        # Of a function the grader need not know: labels are read by it afterwards.
+        changed: dict[str, Any] = {
+            "metric": None if callable(request.metric) else request.metric_name(folder)
+        }
+        if request.prompt is not None:
+            changed["prompt"] = str(request.prompt.absolute())
+        return create(
+            config.grader.model_copy(update=changed), folder.root, config.ray, trust_code=folder.trust_code
+        )
+    prompt = erag_prompt(request.prompt)
+    metric = request.metric_of(folder)
+    return EragGrader(create_writer(config, folder.root), metric, prompt)
+
+
+@dataclass(frozen=True)
+class LoadedRequest:
+    """A track whose pool is what is to be evaluated."""
+
+    track: Assessment
+    chosen: ChosenRuns
+    request: EragRequest
+    query_ids: tuple[str, ...]
+    unknown: Rejected | None
+
+    @property
+    def missing(self) -> int:
+        """Documents that the model has to answer from."""
+        return count_missing(self.track, self.only)
+
+    @property
+    def only(self) -> dict[str, tuple[str, ...]]:
+        """The documents that count: query_id -> doc_ids."""
+        return {query_id: self.track.sheets[query_id].doc_ids for query_id in self.query_ids}
+
+
+def load(loader: TrackLoader, request: EragRequest) -> LoadedRequest:
+    """Reads what is to be evaluated; asks no model.
+
+    Raises:
+        TrecexamError, ConversionError: what stands in the way.
+    """
+    if request.measures is not None:
+        measures_of(request.measures)
+    folder = loader.folder
+    chosen = ChosenRuns(folder, request.runs)
+    track = loader.load(
+        depth=request.depth, bank_files=_gold_files(folder, request), select_runs=chosen.select_runs
+    )
+    query_ids, unknown = _counted(folder, track, chosen)
+    return LoadedRequest(track, chosen, request, tuple(query_ids), unknown)
+
+
+def from_model(loaded: LoadedRequest, graded: Graded | None, used: Mapping[str, Any] | None) -> Evaluation:
+    """The evaluation by what the model wrote, as far as it did.
+
+    Args:
+        graded: what came of asking it now; None where nothing was missing.
+        used: what that took, see `Grading.usage`.
+    """
+    track, request = loaded.track, loaded.request
+    label = partial(label_of, request.metric) if callable(request.metric) else track.traits.label
+    assert label is not None, "the grader is `erag`"
+    depth = request.depth or track.config.track.depth
+    ranked = lists(track, loaded.query_ids, depth)
+    labelled = labels.from_grades(track, label, ranked, loaded.query_ids)
+    files = {*track.bank_files, *track.run_files.values(), track.folder.passages()}
+    shown = {track.folder.shown(path) for path in files if path is not None}
+    shown |= {"the bank", track.folder.shown(track.folder.root)}
+    rejected = [row for row in track.not_taken if row.file in shown]
+    notes = []
+    if graded is not None:
+        notes.append(f"the model answered from {plural(graded.cells, 'document')}")
+        if graded.cut:
+            notes.append(f"{plural(graded.cut, 'document')} cut at the end to fit the model")
+        if graded.why:
+            notes.append(f"ended early: {graded.why}")
+    if graded is not None and used is not None:
+        notes.append(", ".join(f"{key} {value}" for key, value in used["this_update"].items()))
+    return _finished(
+        loaded.request, track.folder, labelled, ranked, loaded.query_ids, loaded.chosen, track.runs,
+        rejected=[*rejected, loaded.unknown], notes=notes,
+        complete=graded is None or graded.complete or bool(graded.why),
+    )  # fmt: skip
+
+
+def without_model(folder: TrackFolder, request: EragRequest) -> Evaluation:
+    """The evaluation by outputs that were made elsewhere, or by a baseline's labels; asks no model.
+
+    Raises:
+        TrecexamError, ConversionError: what stands in the way.
+    """
+    if request.measures is not None:
+        measures_of(request.measures)
+    inputs = InputReader(folder, (KIND,))
+    chosen = ChosenRuns(folder, request.runs)
+    track = chosen.select_runs(inputs.read(bank_files=_gold_files(folder, request)))
+    query_ids, unknown = _counted(folder, track, chosen)
+    ranked = lists(track, query_ids, request.depth)
+    golds = {query_id: track.bank.items[query_id][0] for query_id in query_ids}
+    refused: tuple[Rejected, ...] = ()
+    if request.labels == CONTAINS_ANSWER:
+        needed = ranked_documents(ranked, query_ids) - track.own_texts.keys()
+        texts, refused = Texts(folder).of(needed) if needed else ({}, ())
+        labelled = from_texts({**texts, **track.own_texts}, golds, ranked)
+    elif request.labels == PROVENANCE:
+        labelled = from_provenance(_provenance(folder, request, track), golds.keys(), ranked)
+    else:
+        labelled, refused = _by_outputs(folder, request, golds, ranked, (track, chosen))
+    files = {folder.shown(path) for path in (*track.bank_files, *track.run_files.values())}
+    rejected = [row for row in track.rejected if row.file in {*files, "the bank"}]
+    return _finished(
+        request, folder, labelled, ranked, query_ids, chosen, track.runs,
+        rejected=[*rejected, unknown, *refused],
+    )  # fmt: skip
+
+
+def _by_outputs(
+    folder: TrackFolder,
+    request: EragRequest,
+    golds: Mapping[str, Item],
+    ranked: labels.Ranked,
+    inputs: tuple[TrackInputs, ChosenRuns],
+) -> tuple[labels.Labelled, tuple[Rejected, ...]]:
+    """The labels of outputs in a file, and the lines that were not taken."""
+    assert request.outputs is not None
+    track, chosen = inputs
+    known: dict[str, set[str]] = {query_id: set() for query_id in golds}
+    for run in (*track.runs.values(), *chosen.others.values()):
+        for query_id, docs in known.items():
+            docs.update(run.ranking(query_id))
+    errors: list[ConversionError] = []
+    labelled = labels.from_outputs(
+        read_outputs(request.outputs, errors.append),
+        golds,
+        partial(label_of, request.metric_of(folder)),
+        ranked,
+        {query_id: frozenset(docs) for query_id, docs in known.items()},
+        request.outputs,
+        errors.append,
+    )
+    return labelled, refused_lines(folder.shown(request.outputs), errors)
+
+
+def _provenance(folder: TrackFolder, request: EragRequest, track: TrackInputs) -> Sequence[Qrel]:
+    """The rows of the file that is named, of the official judgments, or of KILT's gold outputs.
+
+    Raises:
+        TrecexamError, ConversionError: there are none, or they cannot be read.
+    """
+    path = request.provenance
+    if path is not None and converters.sniff(path) != "bank":
+        return tuple(converters.read(path, "qrels"))
+    if path is None and track.official is not None:
+        return track.official
+    rows = [row for file in ((path,) if path else track.bank_files) for row in kilt_provenance(file)]
+    if not rows:
+        raise TrecexamError(
+            "no provenance: put qrels.txt into the track, or name qrels or a KILT file with --provenance",
+            path=path or folder.root,
+        )
+    return rows
+
+
+def _finished(
+    request: EragRequest,
+    folder: TrackFolder,
+    labelled: labels.Labelled,
+    ranked: labels.Ranked,
+    query_ids: Sequence[str],
+    chosen: ChosenRuns,
+    runs: Mapping[str, Run],
+    *,
+    rejected: Sequence[Rejected | None],
+    notes: Sequence[str] = (),
+    complete: bool = True,
+) -> Evaluation:
+    measures = None if request.measures is None else measures_of(request.measures)
+    evaluation = replace(
+        evaluated(request.metric_name(folder), labelled, ranked, query_ids, measures),
+        rejected=tuple(row for row in rejected if row),
+        notes=(*notes, *tied_runs(runs, query_ids)),
+        complete=complete,
+    )
+    if request.end_to_end is None:
+        return evaluation
+    return correlated(
+        evaluation, request.end_to_end, folder.shown(request.end_to_end), frozenset(chosen.others)
+    )
+
+
+def _gold_files(folder: TrackFolder, request: EragRequest) -> tuple[Path, ...]:
+    if request.gold is not None:
+        return (request.gold,)
+    files = folder.bank(optional=True)
+    if not files:
+        raise TrecexamError("no gold outputs: name their file with --gold", path=folder.root)
+    return files
+
+
+def _counted(
+    folder: TrackFolder, track: TrackInputs, chosen: ChosenRuns
+) -> tuple[list[str], Rejected | None]:
+    query_ids, unknown = counted_queries(folder, track, chosen.others.values())
+    if not query_ids:
+        first = next(iter(track.rejected), None)
+        why = "" if first is None else f" ({first})"
+        raise TrecexamError(
+            f"no query of the track has gold outputs{why}", path=folder.shown(track.bank_files[0])
+        )
+    return query_ids, unknown

@@ -1,0 +1,303 @@
+"""Labels and ranked lists -> scores, tables and files."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from converters.downstream import read_end_to_end
+from converters.errors import ConversionError
+from converters.records import Qrel
+from converters.trec_qrels import write_qrels
+from trecexam.errors import TrecexamError
+from trecexam.extensions.erag.end_to_end import QueryCorrelation, query_correlation
+from trecexam.extensions.erag.grader import five
+from trecexam.extensions.erag.labels import Labelled, Ranked, Unlabelled
+from trecexam.extensions.erag.retrieval import (
+    RetrievalMeasure,
+    fractions_refused,
+    is_binary,
+    retrieval_evaluator,
+    retrieval_measure,
+)
+from trecexam.extensions.erag.runs import refused_lines
+from trecexam.files.atomic import remove, replace_together
+from trecexam.files.stamps import Rejected
+from trecexam.tables.table import Table, to_tsv
+from trecexam.tables.text import plural
+
+#: Of the measures that are computed where none is named.
+CUTOFF = 10
+ALL = "all"
+#: What `Evaluation.write` may write; what does not apply is removed.
+FILES = (
+    "labels.tsv",
+    "labels.qrels",
+    "labels.graded.qrels",
+    "unlabelled.tsv",
+    "scores.tsv",
+    "correlation.tsv",
+    "rejected.tsv",
+)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Runs scored by what a downstream model makes of each of their documents.
+
+    Attributes:
+        metric: the name of what labels are made with.
+        query_ids: the queries that means are over, sorted.
+        measures: those that were computed, in the order asked for.
+        values: run -> query_id -> measure -> value.
+        refused: why the others were not.
+        correlations: run -> measure -> correlation with the end-to-end scores; empty where none were given.
+        rejected: inputs that were not taken.
+        notes: what one must know beside, a line each.
+        complete: False where the model was stopped before it had answered all.
+    """
+
+    metric: str
+    labelled: Labelled
+    query_ids: tuple[str, ...]
+    measures: tuple[str, ...]
+    values: Mapping[str, Mapping[str, Mapping[str, float]]]
+    refused: tuple[str, ...] = ()
+    correlations: Mapping[str, Mapping[str, QueryCorrelation]] = field(default_factory=dict)
+    rejected: tuple[Rejected, ...] = ()
+    notes: tuple[str, ...] = ()
+    complete: bool = True
+
+    @property
+    def binary(self) -> bool:
+        """Whether all labels are 0 or 1."""
+        return is_binary(self.labelled.labels)
+
+    def mean(self, run: str, measure: str) -> float:
+        """The mean over all queries; one that the run skips counts 0."""
+        values = [self.values[run][query_id][measure] for query_id in self.query_ids]
+        return math.fsum(values) / len(values) if values else 0.0
+
+    def means(self) -> Table:
+        """A line a run, the best by the first measure first; ties by name."""
+        rows: list[tuple[Any, ...]] = [
+            (run, *(self.mean(run, name) for name in self.measures)) for run in self.values
+        ]
+        rows.sort(key=lambda row: (-round(row[1], 12) if self.measures else 0, row[0]))
+        return Table(("run", *self.measures), tuple(rows))
+
+    def labels(self) -> Table:
+        """`query_id doc_id label`; whole numbers where all are 0 or 1."""
+        binary = self.binary
+        return Table(
+            ("query_id", "doc_id", "label"),
+            tuple(
+                (query_id, doc_id, int(label) if binary else label)
+                for query_id, labels in self.labelled.labels.items()
+                for doc_id, label in labels.items()
+            ),
+        )
+
+    def scores(self) -> Table:
+        """`run measure query_id value`, with the mean after the queries, as `all`."""
+        return Table(
+            ("run", "measure", "query_id", "value"),
+            tuple(
+                row
+                for run, values in self.values.items()
+                for name in self.measures
+                for row in (
+                    *((run, name, query_id, values[query_id][name]) for query_id in self.query_ids),
+                    (run, name, ALL, self.mean(run, name)),
+                )
+            ),
+        )
+
+    def correlation(self) -> Table:
+        """`run measure n_queries kendall_tau spearman_rho`; empty fields where they are undefined."""
+        return Table(
+            ("run", "measure", "n_queries", "kendall_tau", "spearman_rho"),
+            tuple(
+                (run, name, each.n_queries, each.kendall_tau, each.spearman_rho)
+                for run, by_measure in self.correlations.items()
+                for name, each in by_measure.items()
+            ),
+        )
+
+    def undefined(self) -> Iterator[str]:
+        """Why correlations are undefined, a line each."""
+        for run, by_measure in self.correlations.items():
+            reasons = {each.reason for each in by_measure.values()}
+            if len(reasons) == 1 and all(reasons):
+                yield f"{run}: no correlation: {reasons.pop()}"
+                continue
+            for name, each in by_measure.items():
+                if each.reason:
+                    yield f"{run}, {name}: no correlation: {each.reason}"
+
+    def unlabelled(self) -> str:
+        """How many documents have no label, and why; "" where all have one."""
+        missing = self.labelled.unlabelled
+        if not missing:
+            return ""
+        reasons = Counter(row.reason for row in missing)
+        shown = "; ".join(f"{count:,}: {reason}" for reason, count in reasons.most_common(3))
+        more = "; ..." if len(reasons) > 3 else ""
+        return (
+            f"{plural(len(missing), 'document')} without a label, counted as 0 ({shown}{more}), "
+            f"'{missing[0].doc_id}' of query '{missing[0].query_id}' first; all are in unlabelled.tsv"
+        )
+
+    @property
+    def failed(self) -> bool:
+        """Whether the model or the metric failed for a document."""
+        return any(row.status != "missing" for row in self.labelled.unlabelled)
+
+    def qrels(self) -> Iterator[Qrel]:
+        """The labels as whole numbers: 0 and 1, or where there are others, round-half-up(5 x label)."""
+        binary = self.binary
+        for query_id, labels in self.labelled.labels.items():
+            for doc_id, label in labels.items():
+                yield Qrel(query_id, doc_id, int(label) if binary else five(label))
+
+    def contents(self) -> dict[str, bytes]:
+        """The files, by their names; those that do not apply are not among them."""
+        contents = {"labels.tsv": _bytes(self.labels()), "scores.tsv": _bytes(self.scores())}
+        buffer = io.BytesIO()
+        write_qrels(self.qrels(), buffer)
+        if buffer.tell():
+            contents["labels.qrels" if self.binary else "labels.graded.qrels"] = buffer.getvalue()
+        if self.labelled.unlabelled:
+            contents["unlabelled.tsv"] = _bytes(Table(Unlabelled._fields, self.labelled.unlabelled))
+        if self.correlations:
+            contents["correlation.tsv"] = _bytes(self.correlation())
+        if self.rejected:
+            rows = tuple(tuple(row) for row in self.rejected)
+            contents["rejected.tsv"] = _bytes(Table(Rejected._fields, rows))
+        return contents
+
+    def write(self, folder: Path) -> None:
+        """Writes the files, and removes what an earlier evaluation left that does not apply now.
+
+        Raises:
+            TrecexamError: they cannot be written.
+        """
+        contents = self.contents()
+        replace_together({folder / name: content for name, content in contents.items()})
+        for name in FILES:
+            if name not in contents:
+                remove(folder / name)
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it, for programs."""
+        return {
+            "metric": self.metric,
+            "binary": self.binary,
+            "queries": len(self.query_ids),
+            "labels": sum(map(len, self.labelled.labels.values())),
+            "unlabelled": Counter(row.status for row in self.labelled.unlabelled),
+            "empty_outputs": self.labelled.empty,
+            "rejected": len(self.rejected),
+            "refused_measures": list(self.refused),
+            "runs": self.means().records(),
+            "correlation": [
+                {"run": run, "measure": name, **each._asdict()}
+                for run, by_measure in self.correlations.items()
+                for name, each in by_measure.items()
+            ],
+        }
+
+
+def evaluated(
+    metric: str,
+    labelled: Labelled,
+    ranked: Ranked,
+    query_ids: Sequence[str],
+    measures: Sequence[RetrievalMeasure] | None,
+) -> Evaluation:
+    """Scores the runs; measures that the labels do not allow are left out and named.
+
+    Args:
+        measures: None for what the labels allow of P, nDCG, Hit, R, AP and RR at 10.
+    """
+    binary = is_binary(labelled.labels)
+    asked_for = default_measures() if measures is None else list(measures)
+    able = [measure for measure in asked_for if binary or measure.takes_fractions]
+    refused = [fractions_refused(measure) for measure in asked_for if measure not in able]
+    evaluate = retrieval_evaluator(labelled.labels, able, query_ids)
+    values = {run: evaluate(lists) for run, lists in sorted(ranked.items())}
+    return Evaluation(
+        metric,
+        labelled,
+        tuple(query_ids),
+        tuple(measure.name for measure in able),
+        values,
+        () if measures is None else tuple(refused),
+    )
+
+
+def default_measures() -> list[RetrievalMeasure]:
+    """Those that are computed where none is named."""
+    return [retrieval_measure(f"{name}@{CUTOFF}") for name in ("P", "nDCG", "Success", "R", "AP", "RR")]
+
+
+def measures_of(names: Iterable[str]) -> list[RetrievalMeasure]:
+    """The measures of these names, each once.
+
+    Raises:
+        TrecexamError: a name is none.
+    """
+    try:
+        measures = [retrieval_measure(name) for name in names]
+    except ValueError as error:
+        raise TrecexamError(str(error)) from None
+    return list({measure.name: measure for measure in measures}.values())
+
+
+def correlated(evaluation: Evaluation, path: Path, shown: str, others: frozenset[str]) -> Evaluation:
+    """The same with the correlation with end-to-end scores.
+
+    Args:
+        path: of a file of `run query_id score` lines.
+        shown: its name, for what is not taken.
+        others: runs that were not asked for: scores of theirs are passed over.
+
+    Raises:
+        ConversionError: the file cannot be read.
+    """
+    errors: list[ConversionError] = []
+    scores: dict[str, dict[str, float]] = {}
+    queries = frozenset(evaluation.query_ids)
+    for row in read_end_to_end(path, errors.append):
+        if row.run in others:
+            continue
+        if row.run not in evaluation.values:
+            reason = f"run '{row.run}' is not evaluated here"
+        elif row.query_id not in queries:
+            reason = f"query '{row.query_id}' has no gold outputs, or is not in the track"
+        elif row.query_id in scores.get(row.run, {}):
+            reason = f"run '{row.run}' has a score for query '{row.query_id}' already; the first one counts"
+        else:
+            scores.setdefault(row.run, {})[row.query_id] = row.score
+            continue
+        errors.append(ConversionError(path, row.line, reason))
+    correlations = {
+        run: {
+            name: query_correlation(
+                {query_id: by_measure[name] for query_id, by_measure in values.items()}, scores.get(run, {})
+            )
+            for name in evaluation.measures
+        }
+        for run, values in evaluation.values.items()
+    }
+    rejected = (*evaluation.rejected, *refused_lines(shown, errors))
+    return replace(evaluation, correlations=correlations, rejected=rejected)
+
+
+def _bytes(table: Table) -> bytes:
+    return to_tsv(table).encode()

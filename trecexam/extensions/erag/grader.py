@@ -1,0 +1,156 @@
+"""The `erag` grader: what the RAG system's own model makes of a document alone, against the gold outputs.
+
+Salemi and Zamani, "Evaluating Retrieval Quality in Retrieval-Augmented Generation", SIGIR 2024.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import Field
+
+from converters.gold import KIND
+from converters.records import Item
+from trecexam.config import GraderSection
+from trecexam.errors import GraderError
+from trecexam.extensions.erag.metrics import Metric, MetricError, metric_of, scored
+from trecexam.graders.base import Cell, Factory
+from trecexam.graders.prompts import Reading
+from trecexam.graders.writing import Fitted, Instruction, Writer, grading_writer
+from trecexam.graders.written import WritingGrader, missing_for_writing, refuse
+from trecexam.templates import TemplateFile, filled, read_own_prompt
+from trecexam.track import PROMPT_SUFFIXES
+
+SLOTS = ("query", "document")
+#: Where the settings name no metric.
+DEFAULT_METRIC = "em"
+_TEXT = (
+    "Answer the query with what the document says, in as few words as possible, and with nothing else.\n\n"
+    "Document: {document}\n\nQuery: {query}\n\nAnswer:"
+)
+
+
+class Label(NamedTuple):
+    """A document's label 0..1; where it is None, `reason` says why the output has none."""
+
+    value: float | None
+    reason: str = ""
+
+
+def label_of(metric: Metric, item: Item, output: str) -> Label:
+    """What a metric makes of an output, given the item that holds the gold outputs."""
+    try:
+        return Label(scored(metric, output, item.gold_answers or (item.text,)))
+    except MetricError as error:
+        return Label(None, str(error))
+
+
+@dataclass(frozen=True)
+class EragPrompt:
+    """What the model is asked.
+
+    Attributes:
+        template: a text with the slots `query` and `document`.
+        version: changes when the same text is to be asked again.
+    """
+
+    name: str
+    version: str
+    template: str
+    jinja: bool = False
+
+    def text(self, query: str, document: str) -> str:
+        """The prompt of one document.
+
+        Raises:
+            GraderError: a Jinja template cannot be filled in with these values.
+        """
+        return filled(self.template, {"query": query, "document": document}, jinja=self.jinja, name=self.name)
+
+
+class _PromptFile(TemplateFile):
+    version: int | str = Field("1", description="Change it when the same text is to be asked again.")
+
+
+def erag_prompt(path: Path | None = None) -> EragPrompt:
+    """The prompt of a .toml or .jinja file, or ours.
+
+    Raises:
+        GraderError: the file cannot be read or used; the message says why.
+    """
+    if path is None:
+        return EragPrompt("trecexam-erag", "1", _TEXT)
+    if path.suffix.lower() not in PROMPT_SUFFIXES:
+        raise GraderError(
+            "the prompt of `erag` is a .toml or .jinja file with {query} and {document}", path=path
+        )
+    if not path.is_file():
+        raise GraderError("no such prompt file; see `prompt` in [grader] of trecexam.toml", path=path)
+    own = read_own_prompt(path, _PromptFile, SLOTS, {slot: (slot,) for slot in SLOTS})
+    return EragPrompt(own.name, str(own.file.version), own.template, own.jinja)
+
+
+class EragGrader(WritingGrader):
+    """The rating of a document is its label on the scale 0..5: 5 x label, halves rounded up.
+
+    The model is told the query and the document, and never a gold output. What it wrote is kept; the metric
+    is a reading of that, so that another metric, or mended gold outputs, run no model.
+    """
+
+    name = "erag"
+    item_kinds = frozenset({KIND})
+    needs_query_text = True
+
+    def __init__(self, writer: Writer, metric: Metric, prompt: EragPrompt) -> None:
+        super().__init__(writer)
+        self.metric = metric
+        self._prompt = prompt
+
+    def prompt(self, cell: Cell) -> Fitted:
+        query = self.writer.plain(cell.query_text)
+        return self.writer.fitted(lambda document: self._prompt.text(query, document), cell.text)
+
+    def label(self, item: Item, text: str) -> Label:
+        """What the metric makes of an output."""
+        return label_of(self.metric, item, text)
+
+    def read(self, item: Item, text: str) -> Reading:
+        label = self.label(item, text).value
+        return Reading(None, "unparsed") if label is None else Reading(five(label), "ok")
+
+    def asked(self) -> Mapping[str, Any]:
+        prompt = self._prompt
+        return {
+            "prompts": [
+                {
+                    "name": prompt.name,
+                    "version": prompt.version,
+                    "template": prompt.template,
+                    "asks": KIND,
+                }
+            ]
+        }
+
+
+def five(label: float) -> int:
+    """A label 0..1 on the scale 0..5: 5 x label, halves rounded up."""
+    # Labels such as 0.7 = 3.5 / 5 are not exact.
+    return math.floor(round(5 * label, 9) + 0.5)
+
+
+def _create(settings: GraderSection, root: Path) -> EragGrader:
+    refuse(settings, ("decode", "compat", "passage_first", "structured"), "reads free text by a metric")
+    metric = metric_of(DEFAULT_METRIC if settings.metric is None else settings.metric, root)
+    prompt = erag_prompt(None if settings.prompt is None else root / settings.prompt)
+    return EragGrader(grading_writer(settings, root, Instruction()), metric, prompt)
+
+
+FACTORY = Factory(
+    summary="eRAG: a model answers from each document alone, and a metric compares with the gold outputs",
+    missing=missing_for_writing,
+    create=_create,
+)

@@ -1,0 +1,153 @@
+"""Labels of documents: what the metric makes of the outputs, stored ones or those of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from converters.errors import ConversionError
+from converters.records import Item
+from trecexam.extensions.erag.grader import Label
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from converters.downstream import DocumentOutput
+    from trecexam.line.assessment import Assessment
+
+#: run -> query_id -> its doc_ids, best first, as far as they count.
+Ranked = Mapping[str, Mapping[str, Sequence[str]]]
+
+
+class LabelOutput(Protocol):
+    """The label of an output."""
+
+    def __call__(self, item: Item, output: str, /) -> Label: ...
+
+
+class Unlabelled(NamedTuple):
+    """A document of a ranked list that has no label, and counts as 0.
+
+    `status` is "missing" where there is no text to answer from, or no output in the file; "unanswered" where
+    the model is still to be asked; "refused" or "error" where it gave no output; "unparsed" where the metric
+    gave no score.
+    """
+
+    query_id: str
+    doc_id: str
+    status: str
+    reason: str
+
+
+class _Output(NamedTuple):
+    """An output; where it is None, how that came."""
+
+    text: str | None
+    status: str = "unparsed"
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """The labels of all documents of the lists.
+
+    Attributes:
+        labels: query_id -> doc_id -> label 0..1; both sorted.
+        unlabelled: the documents without one.
+        empty: outputs that were empty; the metric has its say on them as on others.
+    """
+
+    labels: Mapping[str, Mapping[str, float]]
+    unlabelled: tuple[Unlabelled, ...]
+    empty: int
+
+
+def from_grades(track: Assessment, label: LabelOutput, ranked: Ranked, query_ids: Sequence[str]) -> Labelled:
+    """Labels from the outputs in the track's store.
+
+    Args:
+        track: loaded, with a pool that has these lists.
+    """
+    golds = {query_id: track.bank.items[query_id][0] for query_id in query_ids}
+    rows: dict[tuple[str, str], tuple[str, str]] = {}
+    for row in track.grade_rows(frozenset(query_ids)):
+        rows[row["query_id"], row["doc_id"]] = row["status"], row["answer"]
+
+    def output_of(query_id: str, doc_id: str) -> _Output:
+        if (query_id, doc_id) not in rows:
+            if doc_id in track.sheets[query_id].without_text:
+                return _Output(None, "missing", "the document has no text")
+            return _Output(None, "unanswered", "the model has not answered yet")
+        status, answer = rows[query_id, doc_id]
+        return _Output(answer) if status in ("ok", "unparsed") else _Output(None, status, answer)
+
+    return _labelled(golds, label, ranked, query_ids, output_of)
+
+
+def from_outputs(
+    outputs: Iterable[DocumentOutput],
+    golds: Mapping[str, Item],
+    label: LabelOutput,
+    ranked: Ranked,
+    known: Mapping[str, frozenset[str]],
+    path: Path,
+    refuse: Callable[[ConversionError], None],
+) -> Labelled:
+    """Labels from outputs that were made elsewhere.
+
+    Args:
+        golds: query_id -> gold outputs, of the queries that count.
+        known: query_id -> the documents that any run has, chosen or not.
+        refuse: takes what is wrong with a line: an unknown query or document, a second output.
+    """
+    texts: dict[tuple[str, str], tuple[str, int]] = {}
+    for row in outputs:
+        key = row.query_id, row.doc_id
+        where = f"document '{row.doc_id}' of query '{row.query_id}'"
+        if row.query_id not in golds:
+            reason = f"query '{row.query_id}' has no gold outputs, or is not in the track"
+        elif row.doc_id not in known.get(row.query_id, ()):
+            reason = f"{where} is in no run"
+        elif key in texts:
+            reason = f"{where} has an output already (line {texts[key][1]}); the first one counts"
+        else:
+            texts[key] = row.output, row.line
+            continue
+        refuse(ConversionError(path, row.line, reason))
+
+    def output_of(query_id: str, doc_id: str) -> _Output:
+        row = texts.get((query_id, doc_id))
+        return _Output(None, "missing", "no output in the file") if row is None else _Output(row[0])
+
+    return _labelled(golds, label, ranked, sorted(golds), output_of)
+
+
+def _labelled(
+    golds: Mapping[str, Item],
+    label: LabelOutput,
+    ranked: Ranked,
+    query_ids: Sequence[str],
+    output_of: Callable[[str, str], _Output],
+) -> Labelled:
+    labels: dict[str, dict[str, float]] = {}
+    unlabelled: list[Unlabelled] = []
+    empty = 0
+    for query_id, doc_id in documents(ranked, query_ids):
+        output, status, reason = output_of(query_id, doc_id)
+        if output is not None:
+            empty += not output.strip()
+            value, reason = label(golds[query_id], output)
+            if value is not None:
+                labels.setdefault(query_id, {})[doc_id] = value
+                continue
+        unlabelled.append(Unlabelled(query_id, doc_id, status, reason))
+    return Labelled(labels, tuple(unlabelled), empty)
+
+
+def documents(ranked: Ranked, query_ids: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """(query_id, doc_id) of what is in any list, sorted within a query."""
+    for query_id in query_ids:
+        docs = {doc_id for lists in ranked.values() for doc_id in lists.get(query_id, ())}
+        yield from ((query_id, doc_id) for doc_id in sorted(docs))

@@ -1,0 +1,176 @@
+"""`trecexam exam filter`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trecexam.cli import show
+from trecexam.cli.options import json_option
+
+if TYPE_CHECKING:
+    from trecexam.config import ExamSection
+    from trecexam.extensions.exams.filtering import FilteredExam
+
+
+@click.command(
+    "filter",
+    epilog="Example: trecexam exam filter exam.jsonl -o filtered --embedding offline "
+    "--share extra-candidate-jaccard=0.05",
+)
+@click.argument("exam", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="EXAM.jsonl")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR",
+    help="Gets kept.jsonl, dropped.jsonl, stats.json, groups.tsv and queries.tsv.",
+)  # fmt: skip
+@click.option(
+    "--track",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="TRACK",
+    help="Take what no option says from [exam] of this track's trecexam.toml.",
+)
+@click.option("--without", multiple=True, metavar="FILTER", help="Do not use this filter. May be repeated.")
+@click.option(
+    "--patterns",
+    metavar="FILE",
+    help="self-contained: what a stem must not have, a regular expression a line.",
+)
+@click.option(
+    "--min-question", type=int, metavar="N", help="length: characters of a stem, at least [default: 50]."
+)
+@click.option("--max-question", type=int, metavar="N", help="length: at most [default: 1000].")
+@click.option(
+    "--min-choice", type=int, metavar="N", help="length: characters of each candidate, at least [default: 1]."
+)
+@click.option("--max-choice", type=int, metavar="N", help="length: at most [default: 500].")
+@click.option("--duplicates", type=float, metavar="X", help="Stems this like are duplicates [default: 0.9].")
+@click.option(
+    "--extra-candidate-jaccard",
+    type=float,
+    metavar="X",
+    help="By so much may a wrong candidate be closer to the passage than the right one [default: 0.25].",
+)
+@click.option(
+    "--extra-candidate-embedding", type=float, metavar="X", help="The same by cosine [default: 0.2]."
+)
+@click.option(
+    "--intra-candidate-jaccard",
+    type=float,
+    metavar="X",
+    help="So close may two candidates be [default: 0.75].",
+)
+@click.option(
+    "--intra-candidate-embedding", type=float, metavar="X", help="The same by cosine [default: 0.95]."
+)
+@click.option(
+    "--share",
+    "shares",
+    multiple=True,
+    metavar="FILTER=SHARE",
+    help="Choose a filter's threshold so that it takes out this share of all questions, at most. For the "
+    "candidate filters and duplicates. May be repeated.",
+)
+@click.option(
+    "--embedding",
+    metavar="MODEL",
+    help='For the embedding filters: "offline", a folder or a hub id of a sentence-transformers model '
+    "[default: these are not used].",
+)
+@json_option
+def filtering(exam: Path, output: Path, track: Path | None, as_json: bool, **given: Any) -> int:
+    """Leave out the questions of EXAM.jsonl that are no good, and say why.
+
+    \b
+    self-contained             the stem names the text it was made from
+    length                     stem or candidates are too short or too long
+    extra-candidate-jaccard    a wrong candidate is closer to the passage than the right one
+    extra-candidate-embedding  the same, by sentence embeddings
+    intra-candidate-jaccard    two candidates say nearly the same
+    intra-candidate-embedding  the same, by sentence embeddings
+    duplicates                 the stem is nearly that of an earlier question
+
+    A line is {"question_id", "question", "choices": [4], "correct": 0..3, "doc_id", "documentation",
+    "topic"?}. Prints for each filter how many questions it takes out, and how many no other one does.
+    groups.tsv is for `exam fit --groups`, queries.tsv
+    for retrieval. Exit status 1: no question is left.
+    """
+    from trecexam.extensions.exams.filtering import filter_exam, write_filtered
+
+    settings = _settings(track, given)
+    filtered = filter_exam(exam, settings, track)
+    write_filtered(filtered, output)
+    _say(filtered, output)
+    show.table(filtered.table(), as_json=as_json, json_value=filtered.stats if as_json else None)
+    return 0 if any(filtered.stays) else 1
+
+
+def _settings(track: Path | None, given: dict[str, Any]) -> ExamSection:
+    from pydantic import ValidationError
+
+    from trecexam.config import ExamSection
+    from trecexam.track import TrackFolder
+
+    base = {} if track is None else TrackFolder.open(track).config.exam.model_dump(exclude_unset=True)
+    own = {
+        key: value for key, value in given.items() if value is not None and key not in ("shares", "without")
+    }
+    # What an option names is here, and not in the track.
+    own |= {
+        key: str(Path(own[key]).absolute())
+        for key in ("patterns", "embedding")
+        if key in own and (key == "patterns" or Path(own[key]).is_dir())
+    }
+    without = list(given["without"]) or base.get("without", [])
+    shares: dict[str, float] = {}
+    for text in given["shares"]:
+        name, _, value = text.partition("=")
+        try:
+            shares[name.strip()] = float(value)
+        except ValueError:
+            raise click.UsageError(
+                f"--share {text}: a filter and a share needed, as extra-candidate-jaccard=0.05"
+            ) from None
+        if name.strip().replace("-", "_") in own:
+            raise click.UsageError(
+                f"--share {text} chooses the threshold that --{name.strip()} gives: leave one out"
+            )
+        if name.strip() in given["without"]:
+            raise click.UsageError(f"--share {text} and --without {name.strip()}: leave one out")
+    # A threshold that is given stands in place of the track's share.
+    inherited = {
+        name: share for name, share in base.get("shares", {}).items() if name.replace("-", "_") not in own
+    }
+    try:
+        return ExamSection.model_validate(
+            {**base, **own, "shares": {**inherited, **shares}, "without": without}
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        message = first["msg"].removeprefix("Value error, ")
+        option = "".join(
+            f"--{name}: ".replace("_", "-").replace("shares", "share") for name in first["loc"][:1]
+        )
+        raise click.UsageError(option + message) from None
+
+
+def _say(filtered: FilteredExam, output: Path) -> None:
+    stats = filtered.stats
+    if stats["generated"] is not None:
+        bad = sum((stats["badly_parsed"] or {}).values())
+        click.echo(f"{stats['generated']:,} questions generated, {bad:,} badly parsed", err=True)
+    if filtered.settings.embedding is None:
+        click.echo("no sentence embeddings are compared (--embedding offline does)", err=True)
+    after = stats["after"]
+    click.echo(
+        f"{stats['questions']:,} questions: {stats['dropped']:,} dropped, {stats['kept']:,} kept: {output}",
+        err=True,
+    )
+    if after["questions"]:
+        fixed, longest = after["fixed_answer"], after["longest_answer"]
+        click.echo(
+            f"of these one gets {fixed['accuracy']:.1%} right by always answering {fixed['letter']}, "
+            f"{longest['accuracy']:.1%} by the longest candidate",
+            err=True,
+        )

@@ -1,0 +1,154 @@
+"""`trecexam exam generate`."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.core import ParameterSource
+
+import trecexam
+from trecexam.cli.options import estimate_json_option, refuse_json_alone, track_argument
+from trecexam.cli.signals import exit_status
+from trecexam.cli.working import show_estimate, used, working
+from trecexam.tables.terminal import printable
+from trecexam.tables.text import plural
+
+if TYPE_CHECKING:
+    from trecexam.extensions.exams.generating import GeneratedExam
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command(
+    "generate", epilog='Example: trecexam exam generate mytrack --domain "manuals of heat pumps" --estimate'
+)
+@track_argument
+@click.option(
+    "--domain", required=True, metavar="TEXT", help="What the passages are: `task_domain` of the prompt."
+)
+@click.option(
+    "--passages",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help='JSONL, "docid", "text", and if there are "title" and "topic" [default: the track\'s].',
+)
+@click.option(
+    "--prompt",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="A .toml or .jinja file with {task_domain} and {documentation} [default: the published prompt].",
+)
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Of the first N passages alone.")
+@click.option(
+    "--shuffle-seed",
+    type=int,
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Of the order of the candidates; it is noted with each question.",
+)
+@click.option(
+    "--again",
+    is_flag=True,
+    help="Of the exam that is there: wrong candidates that fail a filter ([exam] of trecexam.toml) are "
+    "written anew.",
+)
+@click.option(
+    "--estimate",
+    is_flag=True,
+    help="How many prompts, tokens, how much money; or how long, by a small sample. Asks no server.",
+)
+@click.option("-o", "--output", type=_FILE, metavar="FILE", help="The exam [default: TRACK/exam.jsonl].")
+@estimate_json_option
+def generating(
+    track: Path,
+    domain: str,
+    passages: Path | None,
+    prompt: Path | None,
+    limit: int | None,
+    shuffle_seed: int,
+    again: bool,
+    estimate: bool,
+    output: Path | None,
+    as_json: bool,
+) -> int:
+    """Have a language model write a multiple-choice question about each passage.
+
+    Who writes is said in [generator] of trecexam.toml, or else is the language model of [grader]. Each
+    question has its passage and the text as the model wrote it. What cannot be read goes to
+    exam.unread.jsonl beside the exam, and counts to exam.generation.json. Answers are kept in
+    TRACK/.trecexam, so that none is asked for twice: what was stopped goes on when it is called again.
+
+    With --again questions that fail the filters by their wrong candidates alone get others in their place,
+    which pass; each keeps what was there. What else is wrong with a question is left to `exam filter`.
+
+    Exit status: 0, or 1 when a passage was not asked about, or no question could be read; with --again, when
+    a question was not asked about.
+    """
+    if not estimate:
+        refuse_json_alone(as_json=as_json)
+    if again:
+        return _again(track, domain, output, estimate=estimate, as_json=as_json)
+    with trecexam.open_track(track) as opened:
+        if estimate:
+            estimate_of = partial(
+                opened.estimate_exam, domain, passages=passages, output=output, prompt=prompt, limit=limit
+            )
+            return show_estimate(estimate_of, as_json=as_json)
+        with working() as work:
+            made = opened.generate_exam(
+                domain,
+                passages=passages,
+                output=output,
+                prompt=prompt,
+                shuffle_seed=shuffle_seed,
+                limit=limit,
+                progress=work.progress,
+                stop=work.stop,
+            )
+    _say(made)
+    return exit_status(work.caught, 0 if made.complete and made.questions else 1)
+
+
+def _again(track: Path, domain: str, output: Path | None, *, estimate: bool, as_json: bool) -> int:
+    context = click.get_current_context()
+    for name in ("passages", "prompt", "limit", "shuffle_seed"):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name.replace('_', '-')} is for a new exam: leave it out, or --again")
+    with trecexam.open_track(track) as opened:
+        if estimate:
+            return show_estimate(partial(opened.estimate_refilling, domain, output=output), as_json=as_json)
+        with working() as work:
+            made = opened.refill_exam(domain, output=output, progress=work.progress, stop=work.stop)
+    for question_id, reason in made.unwritten:
+        click.echo(printable(f"question {question_id}: {reason}"), err=True)
+    if made.why:
+        click.echo(f"ended early: {made.why}", err=True)
+    used(made.used, made.cost)
+    click.echo(
+        f"{plural(len(made.refilled), 'question')} of {len(made.failing):,} with bad wrong candidates "
+        f"refilled ({plural(made.asked, 'new answer')}), {made.hopeless:,} bad for other reasons: "
+        f"{made.output}; next: trecexam exam filter {made.output} -o DIR --track {track}",
+        err=True,
+    )
+    if work.caught:
+        return 128 + work.caught[0]
+    return 0 if made.complete else 1
+
+
+def _say(made: GeneratedExam) -> None:
+    for doc_id, reason in made.unwritten:
+        click.echo(printable(f"passage {doc_id}: {reason}"), err=True)
+    if made.why:
+        click.echo(f"ended early: {made.why}", err=True)
+    for reason, number in made.badly_parsed.items():
+        click.echo(f"{number:,} answers are no questions: {reason}", err=True)
+    used(made.used, made.cost)
+    click.echo(
+        f"{len(made.questions):,} questions ({made.asked:,} answers are new): {made.output}; "
+        f"next: trecexam exam filter {made.output} -o DIR",
+        err=True,
+    )

@@ -1,0 +1,141 @@
+"""`trecexam exam improve`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+import trecexam
+from trecexam.cli import show
+from trecexam.cli.options import json_option
+from trecexam.extensions.exams.cli.options import (
+    is_track,
+    model_options,
+    out_folder,
+    refuse_for_matrix,
+    settings_of,
+)
+from trecexam.tables.terminal import printable
+from trecexam.tables.text import plural
+
+if TYPE_CHECKING:
+    from trecexam.extensions.exams.irt.improvement import ImprovementStep
+    from trecexam.extensions.exams.irt.settings import ModelName
+
+#: Of a track's outputs.
+FOLDER = "exam-improved"
+
+
+@click.command(epilog="Example: trecexam exam improve matrix.tsv -o improved --steps 5 --drop 0.1")
+@model_options(FOLDER)
+@click.option(
+    "--steps", type=click.IntRange(min=1), default=5, show_default=True, metavar="N", help="How often."
+)
+@click.option(
+    "--drop",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.1,
+    show_default=True,
+    metavar="SHARE",
+    help="Of the questions that are left, this share goes at each step: 0.1 is a tenth.",
+)
+@click.option(
+    "--min-items",
+    type=click.IntRange(min=2),
+    default=2,
+    show_default=True,
+    metavar="N",
+    help="Stop before fewer questions are left.",
+)
+@click.option(
+    "--min-gain",
+    type=float,
+    metavar="SHARE",
+    help="Stop after a step that raised the mean question's information by a smaller share [default: never].",
+)
+@json_option
+def improve(
+    source: Path,
+    out: Path | None,
+    model: ModelName | None,
+    components: Path | None,
+    groups: Path | None,
+    priors: bool,
+    prior: tuple[str, ...],
+    bounds: tuple[str, ...],
+    start: tuple[str, ...],
+    max_iterations: int,
+    min_rating: int | None,
+    depth: int | None,
+    plots: bool,
+    steps: int,
+    drop: float,
+    min_items: int,
+    min_gain: float | None,
+    as_json: bool,
+) -> int:
+    """Drop the questions that tell examinees apart least, fit again on what is left, and so on.
+
+    Step 0 is the whole exam. First go the questions that everyone or no one got right, then those with the
+    least a; where several have it, those with the least information at the examinees' abilities.
+
+    DIR gets a folder for each step, as of `exam fit`, steps.tsv, which is printed, improve.json and the
+    information curve of every step. Exit status 1: a fit did not converge.
+    """
+    from trecexam.extensions.exams import fitting
+
+    track = is_track(source)
+    where = out_folder(out, source, track=track, what=FOLDER)
+    settings = settings_of(
+        model,
+        track=track,
+        priors=priors,
+        prior=prior,
+        bounds=bounds,
+        start=start,
+        max_iterations=max_iterations,
+    )
+
+    def progress(step: ImprovementStep) -> None:
+        show.log(f"{len(step.items):,} questions: an item's mean information {step.information:.4f}")
+
+    if track:
+        with trecexam.open_track(source) as opened:
+            improved = opened.improve_exam(
+                settings,
+                components=components,
+                groups=groups,
+                steps=steps,
+                drop=drop,
+                min_items=min_items,
+                min_gain=min_gain,
+                min_rating=min_rating,
+                depth=depth,
+                progress=progress,
+            )
+            show.human(opened)
+            show.missing(opened.counts(), opened.folder.root)
+    else:
+        refuse_for_matrix(min_rating, depth)
+        improved = fitting.improve_exam(
+            source,
+            settings,
+            components=components,
+            groups=groups,
+            steps=steps,
+            drop=drop,
+            min_items=min_items,
+            min_gain=min_gain,
+            progress=progress,
+        )
+    why = fitting.write_improvement(improved, where, plots=plots)
+    for note in improved.notes:
+        click.echo(printable(note), err=True)
+    for line in (f"{plural(len(improved.steps) - 1, 'step')}: {improved.improvement.stopped}", *why):
+        click.echo(line, err=True)
+    show.table(
+        improved.table(), as_json=as_json, json_value=fitting.improvement_json(improved) if as_json else None
+    )
+    return 0 if all(step.fit.converged for step in improved.steps) else 1

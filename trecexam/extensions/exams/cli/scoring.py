@@ -1,0 +1,201 @@
+"""`trecexam exam score`."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+from click.core import ParameterSource
+
+from trecexam.cli import show
+from trecexam.cli.options import json_option
+from trecexam.cli.signals import exit_status, signals
+from trecexam.cli.working import show_estimate
+from trecexam.tables.terminal import printable
+
+if TYPE_CHECKING:
+    from trecexam.config import GeneratorSection
+
+
+@click.command(
+    "score",
+    epilog="Example: trecexam exam score exam.jsonl -o taken --model Qwen/Qwen3-0.6B --retriever oracle "
+    "--retriever bm25.run --passages corpus.jsonl --examples 0 --examples 1",
+)
+@click.argument("exam", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="EXAM.jsonl")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="DIR",
+    help="Gets matrix.tsv, responses.jsonl, components.tsv, answers.jsonl; other examinees stay in them.",
+)
+@click.option(
+    "--model", required=True, metavar="MODEL", help="A folder, a hub id, or what the server calls it."
+)
+@click.option("--name", metavar="NAME", help="The model's name in the files [default: the end of MODEL].")
+@click.option(
+    "--retriever",
+    "named",
+    multiple=True,
+    metavar="closed-book|oracle|RUN",
+    help="No documents, the question's own passage, or a TREC run whose query ids are question ids. May be "
+    "repeated [default: closed-book].",
+)
+@click.option(
+    "--examples",
+    multiple=True,
+    type=click.IntRange(0, 8),
+    metavar="N",
+    help="In-context examples. May be repeated: each retriever is combined with each N [default: 0].",
+)
+@click.option(
+    "--documents", type=click.IntRange(min=1), default=3, show_default=True, metavar="N",
+    help="Documents of a run that are shown.",
+)  # fmt: skip
+@click.option(
+    "--passages",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="The corpus, for runs [default: the exam's own passages].",
+)
+@click.option(
+    "--by",
+    type=click.Choice(["likelihood", "letter"]),
+    default="likelihood",
+    show_default=True,
+    help="The candidate's log-likelihood by its length, or the letter's. A server is asked for a letter.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Draws the examples.")
+@click.option("--device", metavar="DEVICE", help="cpu, cuda, cuda:1, mps [default: the best there is].")
+@click.option(
+    "--dtype",
+    type=click.Choice(["auto", "float32", "bfloat16"]),
+    default="auto",
+    show_default=True,
+    help="What a model here computes in; auto: bfloat16 where the device does.",
+)
+@click.option("--base-url", metavar="URL", help="Of an OpenAI-compatible server, in place of a model here.")
+@click.option("--key-env", metavar="NAME", help="The environment variable that holds the server's key.")
+@click.option(
+    "--max-new-tokens", type=click.IntRange(min=1), default=256, show_default=True, metavar="N",
+    help="Tokens of a server's answer.",
+)  # fmt: skip
+@click.option(
+    "--estimate",
+    is_flag=True,
+    help="How many questions, tokens, how much money; or how long, by a small sample. Asks no server.",
+)
+@json_option
+def scoring(
+    exam: Path,
+    output: Path,
+    model: str,
+    name: str | None,
+    named: tuple[str, ...],
+    examples: tuple[int, ...],
+    documents: int,
+    passages: Path | None,
+    by: str,
+    seed: int,
+    device: str | None,
+    dtype: str,
+    base_url: str | None,
+    key_env: str | None,
+    max_new_tokens: int,
+    estimate: bool,
+    as_json: bool,
+) -> int:
+    """Have examinees take EXAM.jsonl: a model, with each retriever and number of examples.
+
+    Prints all examinees in DIR with their accuracy. matrix.tsv and components.tsv are for `exam fit`. Called
+    again with other models, it adds them. A server's answers are kept in DIR/.answers.jsonl, so that none is
+    asked for twice.
+
+    Exit status: 0, or 1 when a question was not answered.
+    """
+    _check(by, base_url)
+    from converters.exam import read_exam
+    from trecexam.extensions.exams import scoring as stage
+    from trecexam.extensions.exams.matrices import write_examinees
+    from trecexam.extensions.exams.models import create_examinee, estimate_taking
+
+    questions = tuple(read_exam(exam))
+    chosen_retrievers = stage.retrievers(named or (stage.CLOSED_BOOK,), documents)
+    texts = stage.texts_of(passages, chosen_retrievers, questions)
+    settings = _settings(
+        model=model,
+        device=device,
+        dtype=dtype,
+        base_url=base_url,
+        key_env=key_env,
+        max_new_tokens=max_new_tokens,
+    )
+    how: Literal["letter", "likelihood"] = "letter" if by == "letter" else "likelihood"
+    todo = [
+        stage.ExamSetup(name or Path(model).name, questions, retriever, number, texts, seed)
+        for retriever in chosen_retrievers
+        for number in dict.fromkeys(examples or (0,))
+    ]
+    if estimate:
+        estimate_of = partial(estimate_taking, settings, output, todo, how)
+        return show_estimate(estimate_of, "questions", as_json=as_json, doing="answering")
+    take = create_examinee(settings, output, how)
+    table, status = None, 0
+    stopped: list[bool] = []
+    with signals(lambda: stopped.append(True)) as caught:
+        for setup in todo:
+            with show.grading("answering", "answered", "questions") as shown:
+                examinee = take(setup, show.steps(shown), lambda: bool(stopped))
+            table, changed = write_examinees([examinee], questions, output)
+            for each in changed:
+                click.echo(
+                    printable(f"{each}: answers otherwise than before, and takes that one's place"), err=True
+                )
+            for note in (*examinee.notes, *([f"ended early: {examinee.why}"] if examinee.why else [])):
+                click.echo(printable(f"{examinee.name}: {note}"), err=True)
+            status = max(status, int(len(examinee.answers) < len(questions)))
+            if examinee.why:
+                break
+    if table is not None:
+        show.table(table, as_json=as_json)
+    click.echo(
+        f"next: trecexam exam fit {output}/matrix.tsv -o DIR --components {output}/components.tsv", err=True
+    )
+    return exit_status(caught, status)
+
+
+def _check(by: str, base_url: str | None) -> None:
+    """Refuses options that would change nothing.
+
+    Raises:
+        click.UsageError: with what to leave out.
+    """
+    context = click.get_current_context()
+    here, there = ("device", "dtype"), ("key_env", "max_new_tokens")
+    for name in there if base_url is None else here:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            option = f"--{name.replace('_', '-')}"
+            what = "a server: give its --base-url" if base_url is None else "a model here, not for a server"
+            raise click.UsageError(f"{option} is for {what}")
+    if (
+        base_url is not None
+        and by == "likelihood"
+        and context.get_parameter_source("by") is ParameterSource.COMMANDLINE
+    ):
+        raise click.UsageError("--by likelihood is for a model here; a server is asked for letters")
+
+
+def _settings(**given: Any) -> GeneratorSection:
+    from pydantic import ValidationError
+
+    from trecexam.config import GeneratorSection
+
+    try:
+        return GeneratorSection.model_validate({"name": "openai" if given["base_url"] else "causal", **given})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise click.UsageError(f"--{str(first['loc'][0]).replace('_', '-')}: {first['msg']}") from None

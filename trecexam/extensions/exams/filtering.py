@@ -1,0 +1,170 @@
+"""`trecexam exam filter`: reads an exam, leaves questions out, and writes what is left and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from converters.exam import exam_line, read_exam
+from trecexam.config import ExamSection
+from trecexam.errors import TrecexamError
+from trecexam.extensions.exams.questions.filters import Filtered, apply, read_patterns
+from trecexam.extensions.exams.questions.statistics import QuestionKind, description, filter_counts
+from trecexam.files.atomic import replace_together
+from trecexam.files.kept import read_object
+from trecexam.graders.embedding import EmbeddingGrader
+from trecexam.graders.weights import model_folder, offline_folder
+from trecexam.packages import install, missing_packages
+from trecexam.tables.table import Table, to_json, to_tsv
+
+if TYPE_CHECKING:
+    from trecexam.extensions.exams.questions.similarity import Embed
+
+#: What `exam generate` writes beside an exam.
+GENERATION = ".generation.json"
+_EMBEDDING = ("extra-candidate-embedding", "intra-candidate-embedding")
+
+
+@dataclass(frozen=True)
+class FilteredExam:
+    """An exam with what its filters found.
+
+    Attributes:
+        kinds: of each question, in their order.
+        generation: how many answers were asked for and could not be read; empty where nobody noted it.
+        embed: what the embedding filters compared with; None where they are not used.
+    """
+
+    path: Path
+    filtered: Filtered
+    kinds: tuple[QuestionKind, ...]
+    settings: ExamSection
+    generation: Mapping[str, Any]
+    embed: Embed | None = None
+
+    @cached_property
+    def stays(self) -> tuple[bool, ...]:
+        """Whether each question does."""
+        return tuple(not self.filtered.reasons(place) for place in range(len(self.kinds)))
+
+    @cached_property
+    def stats(self) -> dict[str, Any]:
+        """The exam paper's table: generated, badly parsed, filtered, surviving; then what it is like."""
+        questions = self.filtered.questions
+        kinds = [kind for kind, stays in zip(self.kinds, self.stays, strict=True) if stays]
+        return {
+            "exam": self.path.name,
+            "generated": self.generation.get("generated"),
+            "badly_parsed": self.generation.get("badly_parsed"),
+            "questions": len(questions),
+            "dropped": len(questions) - len(kinds),
+            "kept": len(kinds),
+            "filters": filter_counts(self.filtered),
+            "before": description(questions, self.kinds),
+            "after": description(self.filtered.kept, kinds),
+            "settings": self.settings.model_dump(),
+        }
+
+    def table(self) -> Table:
+        """A line a filter."""
+        header = ("filter", "dropped", "alone", "threshold", "share")
+        rows = (
+            (name, counts["dropped"], counts["alone"], counts.get("threshold"), counts.get("share"))
+            for name, counts in self.stats["filters"].items()
+        )
+        return Table(header, tuple(rows))
+
+    def groups(self) -> Table:
+        """The kept questions by level, type and topic, as `exam fit --groups` reads it."""
+        topics = any(question.topic for question in self.filtered.kept)
+        rows = tuple(
+            (
+                question.question_id,
+                "|".join(kind.bloom),
+                kind.question_type,
+                *([question.topic.replace("|", "/")] if topics else []),
+            )
+            for question, kind, stays in zip(self.filtered.questions, self.kinds, self.stays, strict=True)
+            if stays
+        )
+        return Table(("item", "bloom", "question_type", *(["topic"] if topics else [])), rows)
+
+
+def filter_exam(
+    path: Path | str, settings: ExamSection | None = None, root: Path | None = None
+) -> FilteredExam:
+    """What is left of an exam, and why the rest is not; writes nothing.
+
+    Args:
+        settings: as in [exam] of trecexam.toml; None for the defaults.
+        root: what paths in the settings are relative to; None for where one is.
+
+    Raises:
+        ConversionError: a line of the exam is no question.
+        TrecexamError: a package, the patterns or the embedding model are missing.
+    """
+    missing = missing_packages(("rapidfuzz", "simplemma"), install("exam"))
+    if missing:
+        raise TrecexamError(f"an exam cannot be filtered: {missing}")
+    path, settings, root = Path(path), settings or ExamSection.model_validate({}), root or Path()
+    for name in _EMBEDDING:
+        if name in settings.shares and settings.embedding is None:
+            raise TrecexamError(f"a share of {name} needs a model: set `embedding` in [exam], or --embedding")
+    patterns = read_patterns(root / settings.patterns) if settings.patterns else None
+    questions = tuple(read_exam(path))
+    compares = not set(_EMBEDDING) <= set(settings.without)
+    embed = _embedder(settings.embedding, root) if settings.embedding is not None and compares else None
+    filtered = apply(questions, settings, embed, patterns)
+    kinds = tuple(QuestionKind.of(question) for question in questions)
+    return FilteredExam(path, filtered, kinds, settings, read_object(companion_file(path, GENERATION)), embed)
+
+
+def write_filtered(exam: FilteredExam, folder: Path) -> None:
+    """Writes kept.jsonl, dropped.jsonl, stats.json, groups.tsv and queries.tsv, all of them or none.
+
+    Raises:
+        TrecexamError: they cannot be written, or the exam would be overwritten.
+    """
+    kept, dropped = bytearray(), bytearray()
+    for place, (question, kind) in enumerate(zip(exam.filtered.questions, exam.kinds, strict=True)):
+        row = {**question.row(), "bloom": list(kind.bloom), "question_type": kind.question_type}
+        reasons = exam.filtered.reasons(place)
+        if reasons:
+            why = "; ".join(f"{name}: {text}" for name, text in reasons.items())
+            dropped += exam_line({**row, "filters": list(reasons), "reason": why})
+        else:
+            kept += exam_line(row)
+    contents = {
+        folder / "kept.jsonl": bytes(kept),
+        folder / "dropped.jsonl": bytes(dropped),
+        folder / "stats.json": to_json(exam.stats).encode(),
+        folder / "groups.tsv": to_tsv(exam.groups()).encode(),
+        folder / "queries.tsv": _queries(exam).encode(errors="replace"),
+    }
+    if exam.path.resolve() in {path.resolve() for path in contents}:
+        raise TrecexamError("would be overwritten: give -o another folder", path=exam.path)
+    replace_together(contents)
+
+
+def _queries(exam: FilteredExam) -> str:
+    """The kept stems as queries, for who makes runs for `exam score`."""
+    return "".join(f"{each.question_id}\t{' '.join(each.question.split())}\n" for each in exam.filtered.kept)
+
+
+def _embedder(model: str, root: Path) -> Embed:
+    if model == "offline":
+        folder = offline_folder()
+        if folder is None:
+            raise TrecexamError(f"the weights of `offline` are not here: {install('offline')}")
+    else:
+        how = "name a folder with a sentence-transformers model, a hub id that can be reached, or offline"
+        folder = model_folder(model, None, root, "embedding", how)
+    return EmbeddingGrader(folder).embed
+
+
+def companion_file(exam: Path, ending: str) -> Path:
+    """The file with this ending that belongs to an exam's."""
+    return exam.with_name(exam.name.split(".jsonl")[0] + ending)

@@ -1,0 +1,209 @@
+"""`trecexam exam generate`: has a model write a question about each passage, and keeps what can be read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from converters.exam import ExamQuestion, Source, exam_line, read_exam, read_sources
+from converters.fields import made_id
+from trecexam.errors import TrecexamError
+from trecexam.extensions.exams.filtering import GENERATION, companion_file
+from trecexam.extensions.exams.questions.prompts import QuestionPrompt
+from trecexam.extensions.exams.questions.reading import read_question, shuffled
+from trecexam.files.atomic import replace_together, sha256
+from trecexam.files.kept import read_object
+from trecexam.graders.writing import Writer
+from trecexam.graders.writing.asking import AskingResult, PromptSet, ShowProgress, Stop, ask_all
+from trecexam.graders.writing.kept_answers import Kept, KeptAnswers
+from trecexam.graders.writing.reading import Unread
+from trecexam.tables.table import to_json
+
+#: Of a question: whose wrong candidates were refilled, and what they were; beside the exam how many have it.
+REFILLED = "refilled"
+
+
+@dataclass(frozen=True)
+class ExamPlan:
+    """What is to be asked.
+
+    Attributes:
+        output: the exam's file; what cannot be read goes beside it.
+        shuffle_seed: of the order of the candidates.
+        min_question: characters that a stem has at least.
+        refilled: question_id -> the question of the exam that is there, where wrong candidates were refilled.
+    """
+
+    sources: tuple[Source, ...]
+    prompt: QuestionPrompt
+    task_domain: str
+    output: Path
+    shuffle_seed: int
+    min_question: int
+    refilled: Mapping[str, ExamQuestion] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeneratedExam(AskingResult[str]):
+    """What came of it; it is complete where every passage was asked about, read or not.
+
+    Attributes:
+        questions: in the order of the passages.
+        badly_parsed: why answers are no questions, and how many.
+        unwritten: by doc_id.
+    """
+
+    output: Path
+    questions: tuple[ExamQuestion, ...]
+    badly_parsed: Mapping[str, int]
+
+
+def plan_exam(
+    passages: Path,
+    prompt: QuestionPrompt,
+    task_domain: str,
+    output: Path,
+    *,
+    shuffle_seed: int = 0,
+    min_question: int = 50,
+    limit: int | None = None,
+) -> ExamPlan:
+    """What is to be asked about a corpus, or about its first passages.
+
+    Raises:
+        ConversionError: the passages cannot be read.
+        TrecexamError: somebody edited the exam that is there already, or its name ends in .gz.
+    """
+    if output.suffix == ".gz":
+        raise TrecexamError("is compressed, and could not be edited: give -o another name", path=output)
+    sources = tuple(read_sources(passages))[:limit]
+    refilled: dict[str, ExamQuestion] = {}
+    if output.exists():
+        check_ours(output)
+        refilled = {each.question_id: each for each in read_exam(output) if REFILLED in each.rest}
+    return ExamPlan(sources, prompt, task_domain, output, shuffle_seed, min_question, refilled)
+
+
+def check_ours(exam: Path) -> None:
+    """Refuses an exam that somebody edited.
+
+    Raises:
+        TrecexamError: it is not as `exam generate` left it.
+    """
+    if sha256(exam.read_bytes()) != read_object(companion_file(exam, GENERATION)).get("exam_sha256"):
+        raise TrecexamError(
+            "was edited, or not written by `exam generate`, and is left as it is: give -o another name",
+            path=exam,
+        )
+
+
+def exam_prompts(plan: ExamPlan, writer: Writer, answers: KeptAnswers) -> PromptSet[str]:
+    """What the model is asked about each passage, by doc_id."""
+    prompts = {
+        source.doc_id: plan.prompt.text(source, plan.task_domain, writer.plain) for source in plan.sources
+    }
+    return PromptSet(writer, answers, prompts)
+
+
+def generate(
+    plan: ExamPlan,
+    writer: Writer,
+    answers: KeptAnswers,
+    progress: ShowProgress | None = None,
+    stop: Stop | None = None,
+) -> GeneratedExam:
+    """Asks, reads, and writes the exam, from all answers that there are.
+
+    Raises:
+        GraderError: the model cannot be asked at all. What it had answered is kept, and in the file.
+        TrecexamError: the files cannot be written.
+    """
+    prompts = exam_prompts(plan, writer, answers)
+    result = ask_all([prompts], progress, stop, lambda: _write(plan, prompts))
+    questions, badly_parsed = _write(plan, prompts)
+    return GeneratedExam(**vars(result), output=plan.output, questions=questions, badly_parsed=badly_parsed)
+
+
+def _write(plan: ExamPlan, prompts: PromptSet[str]) -> tuple[tuple[ExamQuestion, ...], dict[str, int]]:
+    """The questions, and why other answers are none."""
+    sources = {source.doc_id: source for source in plan.sources}
+    questions: list[ExamQuestion] = []
+    failed: list[tuple[str, str, Kept]] = []
+    for doc_id, kept in prompts.answered():
+        question = _question(plan, prompts.writer, sources[doc_id], kept)
+        if isinstance(question, Unread):
+            reason = f"{question.reason} (cut: raise `max_new_tokens`)" if kept.cut else question.reason
+            failed.append((doc_id, reason, kept))
+        else:
+            questions.append(_as_refilled(question, plan.refilled.get(question.question_id)))
+    if not questions and not failed:
+        return (), {}
+    badly_parsed = dict(Counter(reason for _, reason, _ in failed).most_common())
+    exam = b"".join(exam_line(question.row()) for question in questions)
+    noted = {
+        "generated": len(questions) + len(failed),
+        "badly_parsed": badly_parsed,
+        "passages": len(plan.sources),
+        "task_domain": plan.task_domain,
+        "prompt": plan.prompt.name,
+        "model": prompts.writer.model,
+        "seed": prompts.writer.seed,
+        "shuffle_seed": plan.shuffle_seed,
+        **noted_refilling(questions),
+        "exam_sha256": sha256(exam),
+    }
+    replace_together(
+        {
+            plan.output: exam,
+            companion_file(plan.output, ".unread.jsonl"): b"".join(
+                exam_line({"doc_id": doc_id, "reason": reason, "raw": kept.text})
+                for doc_id, reason, kept in failed
+            ),
+            # Last: with it the exam is known as ours.
+            companion_file(plan.output, GENERATION): to_json(noted).encode(),
+        }
+    )
+    return tuple(questions), badly_parsed
+
+
+def noted_refilling(questions: Sequence[ExamQuestion]) -> dict[str, int]:
+    """How many questions have refilled candidates, as it is noted beside the exam; nothing where none has."""
+    number = sum(REFILLED in question.rest for question in questions)
+    return {REFILLED: number} if number else {}
+
+
+def _as_refilled(question: ExamQuestion, before: ExamQuestion | None) -> ExamQuestion:
+    """The question as it was refilled, if that was of the same answer in the same order of candidates."""
+    same = before is not None and all(
+        before.rest.get(name) == question.rest[name] for name in ("raw", "shuffle")
+    )
+    return before if before is not None and same else question
+
+
+def _question(plan: ExamPlan, writer: Writer, source: Source, kept: Kept) -> ExamQuestion | Unread:
+    read = read_question(kept.text, min_question=plan.min_question)
+    if isinstance(read, Unread):
+        return read
+    question, order = shuffled(read, plan.shuffle_seed, source.doc_id)
+    return ExamQuestion(
+        made_id(source.doc_id, question.question),
+        question.question,
+        question.choices,
+        question.correct,
+        source.doc_id,
+        source.text,
+        source.topic,
+        {
+            **({"title": source.title} if source.title else {}),
+            "raw": kept.text,
+            "shuffle": {"seed": plan.shuffle_seed, "order": list(order)},
+            "origin": {
+                "prompt": plan.prompt.name,
+                "model": writer.model,
+                "seed": writer.seed,
+                "time": kept.time,
+            },
+        },
+    )

@@ -1,0 +1,114 @@
+"""What an examinee is made of: its ability is the sum of its components' abilities.
+
+    theta_j = sum over the components k of u_k,level(j, k)
+
+Adding a number to all levels of one component and taking it from another's changes no ability. So the levels
+of each component are centred: their abilities sum to 0, and a general mean holds the rest,
+
+    theta_j = mean + sum over k of (u_k,level(j, k) - mean of u_k).
+
+Where two components always go together (each model has its own retriever), no responses tell their shares
+apart: the shares are then the smallest that give the abilities, have no standard error, and are named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trecexam.extensions.exams.irt.model import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """Which level of each component each examinee has.
+
+    Attributes:
+        names: of the components.
+        levels: the levels of each, in the order of their first examinee.
+        codes: the place of each examinee's level among its component's; shape (n_examinees, n_components).
+
+    Raises:
+        ValueError: there is no component, or the shapes don't fit.
+    """
+
+    names: tuple[str, ...]
+    levels: tuple[tuple[str, ...], ...]
+    codes: NDArray[np.intp]
+
+    def __post_init__(self) -> None:
+        if not self.names:
+            raise ValueError("no component")
+        if self.codes.ndim != 2 or not self.codes.shape[1] == len(self.names) == len(self.levels):
+            raise ValueError(f"{len(self.names)} components do not fit codes of shape {self.codes.shape}")
+
+    @classmethod
+    def of(cls, names: Sequence[str], rows: Sequence[Sequence[str]]) -> Components:
+        """From each examinee's levels, in the order of `names`."""
+        levels = [tuple(dict.fromkeys(row[place] for row in rows)) for place in range(len(names))]
+        codes = [[levels[place].index(row[place]) for place in range(len(names))] for row in rows]
+        return cls(tuple(names), tuple(levels), np.array(codes, np.intp).reshape(len(rows), len(names)))
+
+    @property
+    def n_levels(self) -> int:
+        """Of all components together."""
+        return sum(map(len, self.levels))
+
+    @property
+    def constant(self) -> tuple[str, ...]:
+        """The components that have the same level for all examinees, and so no ability of their own."""
+        return tuple(name for name, known in zip(self.names, self.levels, strict=True) if len(known) < 2)
+
+    def without(self, names: Sequence[str]) -> Components:
+        """The other components.
+
+        Raises:
+            ValueError: there is none.
+        """
+        kept = [place for place, name in enumerate(self.names) if name not in names]
+        return Components(
+            tuple(self.names[place] for place in kept),
+            tuple(self.levels[place] for place in kept),
+            self.codes[:, kept],
+        )
+
+    def design(self) -> Floats:
+        """Of each examinee, 1 at its levels; shape (n_examinees, n_levels)."""
+        design = np.zeros((len(self.codes), self.n_levels))
+        start = 0
+        for place, known in enumerate(self.levels):
+            design[np.arange(len(self.codes)), start + self.codes[:, place]] = 1
+            start += len(known)
+        return design
+
+    def centring(self) -> Floats:
+        """What makes centred levels of any, shape (n_levels, n_levels); then the general mean's row below."""
+        blocks = np.zeros((self.n_levels + 1, self.n_levels))
+        start = 0
+        for known in self.levels:
+            stop = start + len(known)
+            blocks[start:stop, start:stop] = np.eye(len(known)) - 1 / len(known)
+            blocks[-1, start:stop] = 1 / len(known)
+            start = stop
+        return blocks
+
+    def told_apart(self) -> NDArray[np.bool_]:
+        """Whether the responses can tell each centred level's ability; shape (n_levels,)."""
+        null = _null_space(self.design())
+        return np.asarray(np.abs(self.centring()[:-1] @ null).max(axis=1, initial=0) < 1e-8, np.bool_)
+
+    def smallest(self, levels: Floats) -> Floats:
+        """The levels' abilities with the least sum of squares that give the same abilities of examinees."""
+        null = _null_space(self.design())
+        smallest: Floats = levels - null @ (null.T @ levels)
+        return smallest
+
+
+def _null_space(design: Floats) -> Floats:
+    _, singular, vectors = np.linalg.svd(design, full_matrices=True)
+    rank = int((singular > 1e-8 * singular.max(initial=1)).sum())
+    null: Floats = vectors[rank:].T
+    return null

@@ -1,0 +1,224 @@
+"""The abilities' marginal posterior: every item integrated out over its prior, within its bounds.
+
+Abilities estimated together with the items are stretched: each item has up to three numbers of its own, which
+do not grow exact as items are added, only as examinees are (Neyman & Scott, "Consistent estimates based on
+partially consistent observations", Econometrica 16, 1948). Curvature at the estimate says nothing of that.
+Integrated over, items do not stretch (Berger, Liseo & Wolpert, "Integrated likelihood methods for
+eliminating nuisance parameters", Statistical Science 14, 1999):
+
+    ln p(theta | r) = ln p(theta) + sum over items of ln of the integral of p(r_i | theta, x) p(x) dx + const
+
+with x an item's a, b and c. All items have the same nodes x_g and weights w_g (Gauss-Legendre), so that the
+integrals of all of them are products of matrices: r' ln p(theta, x_g), and the same of wrong responses.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from trecexam.extensions.exams.irt.estimation.objective import Objective, ParameterPoint
+from trecexam.extensions.exams.irt.estimation.priors import log_prior
+from trecexam.extensions.exams.irt.estimation.uncertainty import inverse_information
+from trecexam.extensions.exams.irt.model import Floats, cells
+from trecexam.extensions.exams.irt.settings import PRIORS, Settings
+
+#: Nodes for each parameter, at least.
+_LEAST = {"a": 7, "b": 7, "c": 5}
+#: Nodes to each 1 of a parameter, at least; and by the root of the number of examinees, with which an item's
+#: posterior narrows.
+_DENSITY, _DENSITY_BY_ROOT = 2.0, 1 / 3
+#: Discriminations beyond these have no weight to speak of under the default prior.
+_A_WITHIN = (math.exp(-2.0), math.exp(2.0))
+#: Products of a response with a node, above which it would take more than a dozen seconds.
+_MOST = 5e8
+_ITERATIONS = 200
+#: Standard normal: 95% of it lies within this of its mean.
+Z_95 = 1.959963984540054
+
+
+class AbilityPosterior(NamedTuple):
+    """The abilities' marginal posterior, as a normal distribution on the scale of the estimate.
+
+    Attributes:
+        ability: its mode: of the examinees or, with components, of the levels.
+        covariance: the inverse of its curvature there.
+    """
+
+    ability: Floats
+    covariance: Floats
+
+    def errors_of(self, estimates: Floats, of_ability: Floats) -> Floats:
+        """How far estimates may be off, as standard errors: 1.96 of them hold all of the posterior's 95%.
+
+        Of two lengths, the larger: from an estimate to either end of the posterior's central 95% interval.
+
+        Args:
+            estimates: shape (n,).
+            of_ability: what they are of the abilities, linearly; shape (n, n_abilities).
+        """
+        centre = of_ability @ self.ability
+        variance = np.einsum("ij,jk,ik->i", of_ability, self.covariance, of_ability)
+        errors: Floats = np.abs(estimates - centre) / Z_95 + np.sqrt(np.maximum(variance, 0))
+        return errors
+
+
+class _Nodes(NamedTuple):
+    """Values of a, b and c with the logarithms of their weights, which sum to 1; shape (n_nodes,) each."""
+
+    a: Floats
+    b: Floats
+    c: Floats
+    log_weight: Floats
+
+
+class _Marginal:
+    """The negative logarithm of the marginal posterior, to be minimised."""
+
+    def __init__(self, objective: Objective, nodes: _Nodes) -> None:
+        self.design, self.nodes = objective.design, nodes
+        right, given = objective.responses.right, objective.responses.given
+        self.right = right.astype(np.float64)
+        self.wrong = (~right if given is None else ~right & given).astype(np.float64)
+        self.prior = objective.settings.priors.get("theta", PRIORS["theta"])
+
+    def theta(self, ability: Floats) -> Floats:
+        return ability if self.design is None else self.design @ ability
+
+    def _by_abilities(self, by_theta: Floats) -> Floats:
+        slopes: Floats = by_theta if self.design is None else self.design.T @ by_theta
+        return slopes
+
+    def _at(self, theta: Floats) -> tuple[float, Floats, Floats, Floats, Floats, Floats]:
+        """The value; each item's weights on the nodes, (n_items, n_nodes); s, p and the slopes of ln p and
+        ln q by theta, (n_examinees, n_nodes)."""
+        from scipy.special import log_expit
+
+        a, b, c, log_weight = self.nodes
+        at = cells(theta, a, b, c)
+        z = a * np.subtract.outer(theta, b)
+        log_p = np.log(at.p) if c.any() else log_expit(z)
+        logs = self.right.T @ log_p + self.wrong.T @ (log_expit(-z) + np.log1p(-c)) + log_weight
+        highest = logs.max(axis=1, keepdims=True)
+        weights = np.exp(logs - highest)
+        sums = weights.sum(axis=1, keepdims=True)
+        value = float((highest + np.log(sums)).sum())
+        # p is c at the least; where c is 0, s / p is 1.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(c > 0, at.s / at.p, 1.0)
+        return value, weights / sums, at.s, share, a * share * at.q, -a * at.s
+
+    def __call__(self, ability: Floats) -> tuple[float, Floats]:
+        theta = self.theta(ability)
+        value, weights, _, _, by_right, by_wrong = self._at(theta)
+        slope = ((self.right @ weights) * by_right + (self.wrong @ weights) * by_wrong).sum(axis=1)
+        prior = log_prior("theta", self.prior, theta)
+        return -value - float(prior.value.sum()), -self._by_abilities(slope + prior.first)
+
+    def information(self, ability: Floats) -> Floats:
+        """The curvature by the abilities.
+
+        What items do not know of themselves is taken from it: the covariance of the examinees' slopes under
+        each item's posterior, as far as the slopes are linear in a, b and c.
+        """
+        theta = self.theta(ability)
+        _, weights, s, share, by_right, by_wrong = self._at(theta)
+        a, b, c, _ = self.nodes
+        of_wrong = -(a**2) * s * (1 - s)
+        # ln p curves by a^2 ((1 - c)(1 - 2 s) s' / p - (1 - c)^2 s'^2 / p^2) with s' = s (1 - s).
+        lift = (1 - c) * (1 - s) * share
+        of_right = a**2 * lift * (1 - 2 * s - lift)
+        curved = -((self.right @ weights) * of_right + (self.wrong @ weights) * of_wrong).sum(axis=1)
+        curved -= log_prior("theta", self.prior, theta).second
+        free = [values for values in (a, b, c) if np.ptp(values) > 0]
+        means = [weights @ values for values in free]
+        off = [weights * (values - mean[:, None]) for values, mean in zip(free, means, strict=True)]
+        spread = np.stack([np.stack([part @ values for values in free], axis=1) for part in off], axis=1)
+        slopes = np.stack(
+            [self.right.T * (part @ by_right.T) + self.wrong.T * (part @ by_wrong.T) for part in off], axis=2
+        )
+        # An item whose posterior lies on one node is known.
+        inverse = np.linalg.pinv(spread, rcond=1e-10, hermitian=True)
+        shared = np.einsum("ijx,ixy,iky->jk", slopes, inverse, slopes, optimize=True)
+        block: Floats = np.diag(curved) - shared
+        return block if self.design is None else self.design.T @ block @ self.design
+
+
+def ability_posterior(objective: Objective, point: ParameterPoint) -> AbilityPosterior | None:
+    """The abilities' marginal posterior, on the scale that the estimate has; None where it would take long.
+
+    Parameters without a prior in the settings have that of `PRIORS`, weak as they are: a bare likelihood
+    says of a dozen examinees that some item may tell everything.
+
+    Args:
+        point: the estimate, from which the mode is looked for.
+    """
+    from scipy.optimize import minimize
+
+    settings = objective.settings
+    nodes = _nodes(settings, len(objective.responses.right))
+    if nodes is None or objective.responses.right.size * len(nodes.a) > _MOST:
+        return None
+    marginal = _Marginal(objective, nodes)
+    low, high = settings.bounds["theta"]
+    done = minimize(
+        marginal,
+        point.ability,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(low, high)] * len(point.ability),
+        options={"maxiter": _ITERATIONS, "ftol": 1e-11, "gtol": 1e-7},
+    )
+    ability = np.clip(done.x, low, high)
+    room = 1e-6 * (high - low)
+    held = np.asarray((ability <= low + room) | (ability >= high - room), np.bool_)
+    covariance = inverse_information(marginal.information(ability), held)
+    if not done.success or covariance is None:
+        return None
+    return _anchored(AbilityPosterior(ability, covariance), objective)
+
+
+def _nodes(settings: Settings, n_examinees: int) -> _Nodes | None:
+    """Nodes for each parameter, closer the more examinees there are, and their weights under the priors."""
+    axes, logs = [], []
+    for name in "abc":
+        low, high = settings.bounds[name]
+        if name == "a" and low < high:
+            low, high = max(low, _A_WITHIN[0]), min(high, _A_WITHIN[1])
+        if low > high:
+            return None
+        if low == high:
+            axes.append(np.array([low]))
+            logs.append(np.zeros(1))
+            continue
+        density = max(_DENSITY, math.sqrt(n_examinees) * _DENSITY_BY_ROOT)
+        number = max(_LEAST[name], math.ceil((high - low) * density))
+        at, weight = np.polynomial.legendre.leggauss(number)
+        values = low + (high - low) * (at + 1) / 2
+        log = np.log(weight) + log_prior(name, settings.priors.get(name, PRIORS[name]), values).value
+        axes.append(values)
+        logs.append(log - np.logaddexp.reduce(log))
+    a, b, c = (axis.ravel() for axis in np.meshgrid(*axes, indexing="ij"))
+    return _Nodes(a, b, c, sum(np.meshgrid(*logs, indexing="ij"), np.zeros(1)).ravel())
+
+
+def _anchored(posterior: AbilityPosterior, objective: Objective) -> AbilityPosterior:
+    """The posterior on the scale of an estimate whose mean is held at 0, and whose deviation at 1."""
+    anchor, design = objective.settings.anchor, objective.design
+    if anchor in ("bounds", "prior"):
+        return posterior
+    ability, covariance = posterior
+    n = len(ability)
+    design = np.eye(n) if design is None else design
+    theta = design @ ability
+    # What adds 1 to every examinee's ability.
+    lifts = np.asarray(np.linalg.lstsq(design, np.ones(len(theta)), rcond=None)[0], np.float64)
+    unit = float(theta.std()) if anchor == "standard" else 1.0
+    moved = (ability - theta.mean() * lifts) / unit
+    slope: Floats = np.eye(n) - np.outer(lifts, design.mean(axis=0))
+    if anchor == "standard":
+        slope -= np.outer(moved, (theta - theta.mean()) @ design / (len(theta) * unit))
+    slope /= unit
+    return AbilityPosterior(moved, slope @ covariance @ slope.T)

@@ -1,0 +1,115 @@
+"""What L-BFGS-B minimises: the negative log-likelihood, less the priors, plus what holds the scale."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trecexam.extensions.exams.irt.estimation.likelihood import Responses, by_item, with_gradient
+from trecexam.extensions.exams.irt.estimation.priors import log_prior
+from trecexam.extensions.exams.irt.model import Floats
+from trecexam.extensions.exams.irt.settings import Anchor, Settings
+
+
+class ParameterPoint(NamedTuple):
+    """A value of every parameter.
+
+    Attributes:
+        a, b, c: shape (n_items,).
+        ability: theta of each examinee; with components, of each level of each.
+    """
+
+    a: Floats
+    b: Floats
+    c: Floats
+    ability: Floats
+
+
+class Objective:
+    """The function of one vector that is minimised: what is free of a, b, c, then the abilities."""
+
+    def __init__(self, responses: Responses, settings: Settings, design: Floats | None) -> None:
+        """Args: design: as of `Components.design`; None where each examinee has an ability of its own."""
+        self.responses, self.settings, self.design = responses, settings, design
+        n_examinees, self.n_items = responses.right.shape
+        self.n_abilities = n_examinees if design is None else design.shape[1]
+        self.free = tuple(name for name in "abc" if settings.bounds[name][0] < settings.bounds[name][1])
+        n_given = responses.right.size if responses.given is None else int(responses.given.sum())
+        # As steep as what the responses say of one examinee: neither slack nor stiff.
+        self.weight = n_given / 10
+
+    def start(self) -> Floats:
+        """The vector to begin with."""
+        parts = [np.full(self.n_items, self.settings.start[name]) for name in self.free]
+        return np.concatenate([*parts, np.full(self.n_abilities, self.settings.start["theta"])])
+
+    def bounds(self) -> Floats:
+        """The least and the largest value of each; shape (n_free, 2)."""
+        parts = [np.tile(self.settings.bounds[name], (self.n_items, 1)) for name in self.free]
+        return np.concatenate([*parts, np.tile(self.settings.bounds["theta"], (self.n_abilities, 1))])
+
+    def point(self, vector: Floats) -> ParameterPoint:
+        """What the vector stands for."""
+        n = self.n_items
+        items = {name: np.full(n, self.settings.start[name]) for name in "abc"}
+        for place, name in enumerate(self.free):
+            items[name] = vector[place * n : (place + 1) * n]
+        return ParameterPoint(items["a"], items["b"], items["c"], vector[len(self.free) * n :])
+
+    def theta(self, point: ParameterPoint) -> Floats:
+        """The examinees' abilities."""
+        return point.ability if self.design is None else self.design @ point.ability
+
+    def __call__(self, vector: Floats) -> tuple[float, Floats]:
+        """The value and its gradient."""
+        point = self.point(vector)
+        theta = self.theta(point)
+        value, slope = with_gradient(self.responses, theta, point.a, point.b, point.c)
+        slopes = slope._asdict()
+        for name, at in (("a", point.a), ("b", point.b), ("c", point.c), ("theta", theta)):
+            if name in self.settings.priors:
+                prior = log_prior(name, self.settings.priors[name], at)
+                value += float(prior.value.sum())
+                slopes[name] = slopes[name] + prior.first
+        held, pull = anchoring(self.settings.anchor, theta)
+        value -= self.weight * held
+        by_theta = slopes["theta"] - self.weight * pull
+        abilities = by_theta if self.design is None else self.design.T @ by_theta
+        return -value, -np.concatenate([*(slopes[name] for name in self.free), abilities])
+
+    def by_item(self, point: ParameterPoint) -> Floats:
+        """The log-likelihood, and the log-priors, of each item at the same abilities; shape (n_items,)."""
+        value = by_item(self.responses, self.theta(point), point.a, point.b, point.c)
+        for name, at in zip("abc", point, strict=False):
+            if name in self.settings.priors:
+                value += log_prior(name, self.settings.priors[name], at).value
+        return value
+
+
+def anchoring(anchor: Anchor, theta: Floats) -> tuple[float, Floats]:
+    """How far abilities are from the scale that they are to have, 0 where they have it; and its derivatives.
+
+    The likelihood does not change along what this holds, so where no bound is in the way it is 0 at the end.
+    """
+    pull = np.zeros_like(theta)
+    if anchor in ("bounds", "prior"):
+        return 0.0, pull
+    m, mean = len(theta), theta.mean()
+    off = float(mean**2)
+    pull += 2 * mean / m
+    if anchor == "standard":
+        spread = float(theta.var()) - 1
+        off += spread**2
+        pull += 4 * spread * (theta - mean) / m
+    return off, pull
+
+
+def anchor_directions(anchor: Anchor, theta: Floats) -> Floats:
+    """The directions in which an anchor holds abilities, as unit vectors; shape (0 to 2, n_examinees)."""
+    if anchor in ("bounds", "prior"):
+        return np.zeros((0, len(theta)))
+    level = np.ones((1, len(theta)))
+    directions = level if anchor == "mean" else np.concatenate([level, [theta - theta.mean()]])
+    unit: Floats = directions / np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1e-12)
+    return unit

@@ -1,0 +1,150 @@
+"""L-BFGS-B over items and abilities together, in units in which all are about as steep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from trecexam.extensions.exams.irt.estimation.likelihood import curvature
+from trecexam.extensions.exams.irt.estimation.objective import Objective, ParameterPoint
+from trecexam.extensions.exams.irt.model import Floats
+
+#: Corrections that L-BFGS-B keeps: twice the usual, as far fewer iterations cost more than a little memory.
+_KEPT = 20
+#: Iterations that an item gets from a corner; it has three parameters.
+_CORNER_ITERATIONS = 40
+#: Responses, with which a second way to the maximum takes a fraction of a second.
+_SMALL = 20_000
+#: Starts drawn at random within the bounds: with as many, few maxima that a dozen others find are missed.
+_MOST_DRAWN = 8
+#: Which ends of the bounds of a, b and c (1 is the upper one) an item with guessing is tried from again.
+_CORNERS = ({"a": 1, "b": 1, "c": 0}, {"a": 1, "b": 0, "c": 1})
+
+
+class Optimum(NamedTuple):
+    """Where it ended, and how.
+
+    Attributes:
+        iterations: of all parameters together, on the way that was kept.
+        why: what L-BFGS-B said.
+    """
+
+    point: ParameterPoint
+    converged: bool
+    iterations: int
+    why: str
+
+
+def optimum(objective: Objective) -> Optimum:
+    """A maximum of the likelihood, or of the posterior: the best that is found.
+
+    The likelihood can have several maxima where items differ in a, and at given abilities that of an item
+    with guessing can, too: a harder item that is guessed less, or an easier one that is guessed more. So with
+    guessing every item is tried again from two corners of its bounds, the better one is kept, and all
+    parameters go on from there. A small matrix, where single items weigh most, is gone at from other starts
+    than the settings', too.
+    """
+    best, best_value = _climbed(objective, objective.start(), _scale(objective))
+    if best.converged and "a" in objective.free:
+        for start, scale in _other_ways(objective):
+            other, value = _climbed(objective, start, scale)
+            # By more than rounding: the first way is the one that can be retold.
+            if other.converged and value < best_value - 1e-7:
+                best, best_value = other, value
+    return best
+
+
+def _other_ways(objective: Objective) -> Iterator[tuple[Floats, Floats]]:
+    """Starts and units to try in a small matrix: the fewer the larger it is, so that all take a second."""
+    size = objective.responses.right.size
+    if size > _SMALL:
+        return
+    start, scale = objective.start(), _scale(objective)
+    if "c" in objective.free:
+        yield start, np.ones_like(scale)
+    low, high = objective.bounds().T
+    # The same for the same matrix: a fit must give the same files again.
+    draw = np.random.default_rng(0)
+    for _ in range(min(_MOST_DRAWN, _SMALL // (2 * size))):
+        yield low + (high - low) * draw.random(len(low)), scale
+
+
+def _climbed(objective: Objective, start: Floats, scale: Floats) -> tuple[Optimum, float]:
+    """Where one way ends, and the value there, which is minimised."""
+    bounds, most = objective.bounds(), objective.settings.max_iterations
+    vector, done = _minimised(objective, start, bounds, scale, most)
+    iterations = int(done.nit)
+    if "c" in objective.free and done.success:
+        better = _from_corners(objective, vector, bounds, scale)
+        vector, done = _minimised(objective, better, bounds, scale, most)
+        iterations += int(done.nit)
+    end = Optimum(objective.point(vector), bool(done.success), iterations, str(done.message))
+    return end, float(done.fun)
+
+
+def _minimised(
+    objective: Objective, start: Floats, bounds: Floats, scale: Floats, most: int
+) -> tuple[Floats, Any]:
+    from scipy.optimize import minimize
+
+    def scaled(vector: Floats) -> tuple[float, Floats]:
+        value, gradient = objective(vector / scale)
+        return value, gradient / scale
+
+    low, high = bounds.T
+    done = minimize(
+        scaled,
+        # A rounding beyond a bound would start outside of them.
+        np.clip(start * scale, low * scale, high * scale),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds * scale[:, None],
+        options={
+            "maxcor": _KEPT,
+            "ftol": objective.settings.tolerance,
+            "gtol": 1e-8,
+            "maxiter": most,
+            "maxfun": 2 * most,
+        },
+    )
+    return np.clip(done.x / scale, low, high), done
+
+
+def _scale(objective: Objective) -> Floats:
+    """For each number of the vector the root of how curved the likelihood is in it at the start.
+
+    The mean over its kind: one item's own may be next to nothing there and much elsewhere. For a, which is
+    flat where ability is difficulty, b stands in.
+    """
+    point = objective.point(objective.start())
+    theta = objective.theta(point)
+    curved = curvature(objective.responses, theta, point.a, point.b, point.c, cross=False)
+    items = np.abs(np.diagonal(curved.items, axis1=1, axis2=2)).mean(axis=0)
+    kinds = {"a": items[1], "b": items[1], "c": items[2]}
+    of_theta = np.abs(curved.theta)
+    ability = float(np.mean(of_theta if objective.design is None else (objective.design**2).T @ of_theta))
+    parts = [np.full(objective.n_items, kinds[name]) for name in objective.free]
+    steep = np.concatenate([*parts, np.full(objective.n_abilities, ability)])
+    scale: Floats = np.sqrt(np.maximum(steep, 1e-6))
+    return scale
+
+
+def _from_corners(objective: Objective, vector: Floats, bounds: Floats, scale: Floats) -> Floats:
+    """The vector with better values of the items for which there are some, at the same abilities."""
+    n = objective.n_items
+    n_items_part = len(objective.free) * n
+    held = bounds.copy()
+    held[n_items_part:] = vector[n_items_part:, None]
+    kept, kept_values = vector.copy(), objective.by_item(objective.point(vector))
+    for corner in _CORNERS:
+        start = vector.copy()
+        for place, name in enumerate(objective.free):
+            start[place * n : (place + 1) * n] = objective.settings.bounds[name][corner[name]]
+        tried, _ = _minimised(objective, start, held, scale, _CORNER_ITERATIONS)
+        values = objective.by_item(objective.point(tried))
+        better = np.tile(values > kept_values + 1e-9, len(objective.free))
+        kept[:n_items_part][better] = tried[:n_items_part][better]
+        kept_values = np.maximum(values, kept_values)
+    return kept

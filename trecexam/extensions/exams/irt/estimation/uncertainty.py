@@ -1,0 +1,129 @@
+"""Standard errors from the observed information of all parameters together.
+
+The information matrix is minus the second derivatives of what was maximised: a block of 3 x 3 for each item,
+a diagonal for the abilities, and what ties the two. It is inverted by its Schur complement over the
+abilities, so that 500 x 500 take a second. A parameter at a bound is taken as known: it has no
+standard error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trecexam.extensions.exams.irt.estimation.likelihood import curvature
+from trecexam.extensions.exams.irt.estimation.objective import Objective, ParameterPoint, anchor_directions
+from trecexam.extensions.exams.irt.estimation.priors import log_prior
+from trecexam.extensions.exams.irt.model import Floats
+
+#: A value so near to its bound, as a share of the bounds' distance, is at it.
+_AT = 1e-6
+#: How much steeper than the steepest of the responses the anchor is taken to be: as good as exact.
+_HELD = 1e4
+
+
+@dataclass(frozen=True, eq=False)
+class StandardErrors:
+    """NaN where there is none: a parameter at a bound, or one that the responses do not tell.
+
+    Attributes:
+        items: of a, b and c; shape (n_items, 3).
+        theta: of each examinee.
+        ability: the covariance of the abilities: of the examinees or, with components, of the levels.
+        joint: whether they are of all parameters together. False: the information matrix is not positive
+            definite, and each is as if all others were known, which is too small.
+    """
+
+    items: Floats
+    theta: Floats
+    ability: Floats
+    joint: bool
+
+
+def standard_errors(objective: Objective, point: ParameterPoint) -> StandardErrors:
+    """Of an estimate, which must be where the gradient is 0."""
+    settings, theta = objective.settings, objective.theta(point)
+    curved = curvature(objective.responses, theta, point.a, point.b, point.c)
+    items, by_theta = curved.items, curved.theta
+    for place, (name, at) in enumerate(zip("abc", (point.a, point.b, point.c), strict=True)):
+        if name in settings.priors:
+            items[:, place, place] -= log_prior(name, settings.priors[name], at).second
+    if "theta" in settings.priors:
+        by_theta = by_theta - log_prior("theta", settings.priors["theta"], theta).second
+    fixed = at_bound(objective, point)
+    design = np.eye(len(theta)) if objective.design is None else objective.design
+    known = np.stack([fixed[name] for name in "abc"], axis=1)
+    abilities = _abilities(objective, by_theta, theta, design)
+    known |= _undetermined(items, known)[:, None]
+    cross = np.einsum("jk,jix->kix", design, curved.cross) if objective.design is not None else curved.cross
+    cross = np.where(known[None], 0.0, cross)
+    cross[fixed["theta"]] = 0
+    inverse = np.linalg.inv(_without(items, known))
+    tied = np.einsum("kix,ixy->kiy", cross, inverse)
+    flat = (len(design.T), -1)
+    schur = abilities - tied.reshape(flat) @ cross.reshape(flat).T
+    covariance = inverse_information(schur, fixed["theta"])
+    joint = covariance is not None
+    if covariance is None:
+        covariance = inverse_information(np.diag(np.diag(abilities)), fixed["theta"])
+        assert covariance is not None
+        tied[:] = 0
+    spread = np.einsum("kix,kl,liy->ixy", tied, covariance, tied, optimize=True)
+    variances = np.diagonal(inverse + spread, axis1=1, axis2=2)
+    of_items = np.where(known, np.nan, np.sqrt(np.maximum(variances, 0)))
+    of_theta = np.sqrt(np.maximum(np.einsum("jk,kl,jl->j", design, covariance, design), 0))
+    covariance[fixed["theta"]] = covariance[:, fixed["theta"]] = np.nan
+    of_theta[(design @ fixed["theta"]) > 0] = np.nan
+    return StandardErrors(of_items, of_theta, covariance, joint)
+
+
+def at_bound(objective: Objective, point: ParameterPoint) -> dict[str, NDArray[np.bool_]]:
+    """Which of a, b, c and the abilities ("theta") lie at one of their bounds, or are not fitted."""
+    values = dict(zip(("a", "b", "c", "theta"), point, strict=True))
+    bound = {}
+    for name, (low, high) in objective.settings.bounds.items():
+        room = _AT * (high - low)
+        bound[name] = np.asarray((values[name] <= low + room) | (values[name] >= high - room), np.bool_)
+    return bound
+
+
+def _abilities(objective: Objective, by_theta: Floats, theta: Floats, design: Floats) -> Floats:
+    """The block of the abilities: diagonal, but for the anchor and what components share."""
+    held = anchor_directions(objective.settings.anchor, theta)
+    steepest = _HELD * max(float(np.abs(by_theta).max()), 1.0)
+    block: Floats = design.T @ (by_theta[:, None] * design)
+    block += steepest * (held @ design).T @ (held @ design)
+    return block
+
+
+def _undetermined(items: Floats, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The items whose own block has no inverse: the responses do not tell some of their parameters apart."""
+    least = np.linalg.eigvalsh(_without(items, known))
+    return np.asarray(least[:, 0] <= 1e-10 * np.maximum(least[:, -1], 1.0), np.bool_)
+
+
+def _without(items: Floats, known: NDArray[np.bool_]) -> Floats:
+    """The blocks with 1 on the diagonal and 0 beside it for what is known."""
+    either = known[:, :, None] | known[:, None, :]
+    blocks: Floats = np.where(either, np.eye(3), items)
+    return blocks
+
+
+def inverse_information(matrix: Floats, known: NDArray[np.bool_]) -> Floats | None:
+    """The inverse over what is not known, 0 elsewhere, and over directions without any information.
+
+    None where the matrix has a negative direction: this is no maximum.
+    """
+    inverse = np.zeros_like(matrix)
+    open_ = ~known
+    if open_.any():
+        values, vectors = np.linalg.eigh(matrix[np.ix_(open_, open_)])
+        floor = 1e-9 * float(np.abs(values).max())
+        if values[0] < -max(floor, 1e-6):
+            return None
+        kept = values > floor
+        vectors = vectors[:, kept]
+        inverse[np.ix_(open_, open_)] = (vectors / values[kept]) @ vectors.T
+    return inverse

@@ -1,0 +1,262 @@
+"""Maximum likelihood estimates of all items and examinees together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trecexam.extensions.exams.irt.components import Components
+from trecexam.extensions.exams.irt.estimation.likelihood import Responses, log_likelihood
+from trecexam.extensions.exams.irt.estimation.marginal import AbilityPosterior, ability_posterior
+from trecexam.extensions.exams.irt.estimation.objective import Objective, ParameterPoint
+from trecexam.extensions.exams.irt.estimation.optimising import optimum
+from trecexam.extensions.exams.irt.estimation.uncertainty import StandardErrors, at_bound, standard_errors
+from trecexam.extensions.exams.irt.model import Floats
+from trecexam.extensions.exams.irt.quality import Errors, errors, item_fit
+from trecexam.extensions.exams.irt.settings import Settings
+
+
+@dataclass(frozen=True, eq=False)
+class LevelAbilities:
+    """The abilities of one component's levels, which sum to 0, and their standard errors."""
+
+    name: str
+    levels: tuple[str, ...]
+    theta: Floats
+    se: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A fitted model. A standard error is NaN where there is none (`standard_errors` says when).
+
+    Attributes:
+        a, b, c, se_a, se_b, se_c: of each item; the standard errors are of the observed information.
+        infit, outfit: of each item.
+        n: responses to each item.
+        theta, se_theta, accuracy: of each examinee; the share of right responses among those given. A 95%
+            interval is theta +- 1.96 se_theta: it reaches to the farther end of the 95% of the marginal
+            posterior (`ability_posterior`). So it is with components.
+        components: each component's abilities; () where none were given.
+        mean, se_mean: with components, the general mean; NaN without.
+        log_likelihood: of all responses, in nats, without priors.
+        errors: root mean square errors, beside those of a baseline.
+        bound: for "a", "b", "c" (items) and "theta" (examinees, or levels), which lie at a bound.
+        converged, iterations, why: what L-BFGS-B said.
+        seconds: of wall-clock time.
+        notes: what one must know to read the estimates, a line each.
+    """
+
+    settings: Settings
+    a: Floats
+    b: Floats
+    c: Floats
+    theta: Floats
+    se_a: Floats
+    se_b: Floats
+    se_c: Floats
+    se_theta: Floats
+    infit: Floats
+    outfit: Floats
+    n: NDArray[np.intp]
+    accuracy: Floats
+    components: tuple[LevelAbilities, ...]
+    mean: float
+    se_mean: float
+    log_likelihood: float
+    errors: Errors
+    bound: Mapping[str, NDArray[np.bool_]]
+    converged: bool
+    iterations: int
+    why: str
+    seconds: float
+    notes: tuple[str, ...]
+
+
+def fit(responses: ArrayLike, settings: Settings | None = None, components: Components | None = None) -> Fit:
+    """Fits a model to a response matrix by L-BFGS-B with the analytic gradient.
+
+    Joint maximum likelihood: items and examinees are estimated together. With priors, the joint posterior
+    mode.
+
+    Args:
+        responses: 1, 0, or NaN where there is none; shape (n_examinees, n_items).
+        settings: None for the 3PL with the published bounds and starts.
+        components: what each examinee is made of; theta is then the sum of its levels' abilities.
+
+    Raises:
+        ValueError: the matrix is no such matrix, or nothing can be fitted to it: `check` says what.
+    """
+    from threadpoolctl import threadpool_limits
+
+    values, settings = check(responses), settings or Settings.of()
+    began = time.perf_counter()
+    notes = [
+        f"the start {given:g} of {name} lies outside its bounds "
+        f"{settings.bounds[name][0]:g} to {settings.bounds[name][1]:g} and is clipped to "
+        f"{settings.start[name]:g}"
+        for name, given in settings.clipped.items()
+    ]
+    if components is not None:
+        components, dropped = _varying(components, len(values))
+        notes += dropped
+    objective = Objective(Responses(values), settings, None if components is None else components.design())
+    # L-BFGS-B calls BLAS thousands of times for next to nothing: threads that wait for one another take
+    # twenty times as long on a machine that has other things to do.
+    with threadpool_limits(1, user_api="blas"):
+        done = optimum(objective)
+        point = done.point
+        theta = objective.theta(point)
+        se = standard_errors(objective, point)
+        posterior = ability_posterior(objective, point)
+    # Whatever a bound or a prior makes of an item that all or none got right, the responses do not tell it.
+    se.items[constant(values)] = np.nan
+    if not se.joint:
+        notes.append(
+            "the information matrix is not positive definite: standard errors are as if all other parameters "
+            "were known, which is too small"
+        )
+    se_theta = se.theta
+    if posterior is None:
+        notes.append(
+            "the intervals of abilities are those of the curvature alone, and likely too short: items were "
+            "not integrated out, as that would take minutes or has no end"
+        )
+    else:
+        design = np.eye(len(theta)) if objective.design is None else objective.design
+        se_theta = np.where(np.isnan(se.theta), np.nan, posterior.errors_of(theta, design))
+    parts, mean, se_mean = (
+        _levels(components, point, se, posterior, notes) if components else ((), np.nan, np.nan)
+    )
+    if not done.converged:
+        notes.append(f"not converged after {done.iterations:,} iterations: {done.why}; try more iterations")
+    quality = item_fit(values, theta, point.a, point.b, point.c)
+    se_a, se_b, se_c = se.items.T
+    return Fit(
+        settings=settings,
+        a=point.a,
+        b=point.b,
+        c=point.c,
+        theta=theta,
+        se_a=se_a,
+        se_b=se_b,
+        se_c=se_c,
+        se_theta=se_theta,
+        infit=quality.infit,
+        outfit=quality.outfit,
+        n=np.asarray((~np.isnan(values)).sum(axis=0), np.intp),
+        accuracy=np.nanmean(values, axis=1),
+        components=parts,
+        mean=mean,
+        se_mean=se_mean,
+        log_likelihood=log_likelihood(objective.responses, theta, point.a, point.b, point.c),
+        errors=errors(values, theta, point.a, point.b, point.c),
+        bound=at_bound(objective, point),
+        converged=done.converged,
+        iterations=done.iterations,
+        why=done.why,
+        seconds=time.perf_counter() - began,
+        notes=tuple(notes),
+    )
+
+
+def discriminations(responses: ArrayLike, settings: Settings) -> Floats:
+    """The a of each item as `fit` has it, in a third of the time; NaN for items of `constant`.
+
+    Raises:
+        ValueError: as `fit`.
+    """
+    from threadpoolctl import threadpool_limits
+
+    values = check(responses)
+    with threadpool_limits(1, user_api="blas"):
+        a = optimum(Objective(Responses(values), settings, None)).point.a
+    return np.where(constant(values), np.nan, a)
+
+
+def check(responses: ArrayLike) -> Floats:
+    """The matrix as floats, if a model can be fitted to it.
+
+    Raises:
+        ValueError: another shape or value, fewer than two examinees or items, a row or column without a
+            response, or all examinees responding alike.
+    """
+    values = np.array(responses, np.float64)
+    if values.ndim != 2:
+        raise ValueError(f"a matrix of examinees x items needed, found shape {values.shape}")
+    missing = np.isnan(values)
+    if not (missing | (values == 0) | (values == 1)).all():
+        odd = values[~(missing | (values == 0) | (values == 1))][0]
+        raise ValueError(f"a response is {odd:g}: 0, 1 or NaN (none) needed")
+    for count, what, why in (
+        (values.shape[0], "examinee", "abilities are relative to one another"),
+        (values.shape[1], "item", "a single one tells nothing of discrimination"),
+    ):
+        if count < 2:
+            raise ValueError(f"{count} {what}{'' if count == 1 else 's'}: at least two needed, as {why}")
+    if missing.all(axis=1).any() or missing.all(axis=0).any():
+        raise ValueError("an examinee or an item without any response: leave it out")
+    if constant(values).all():
+        raise ValueError(
+            "all examinees responded alike to every item: nothing tells them apart, so nothing can be fitted"
+        )
+    return values
+
+
+def constant(values: Floats) -> NDArray[np.bool_]:
+    """The items that all or none of the examinees who responded got right; shape (n_items,)."""
+    right, given = np.nansum(values, axis=0), (~np.isnan(values)).sum(axis=0)
+    return np.asarray((right == 0) | (right == given), np.bool_)
+
+
+def _varying(components: Components, n_examinees: int) -> tuple[Components, list[str]]:
+    """The components that differ between examinees, and a line for each of the others."""
+    if len(components.codes) != n_examinees:
+        raise ValueError(f"components of {len(components.codes)} examinees for {n_examinees} in the matrix")
+    constant_ = components.constant
+    if len(constant_) == len(components.names):
+        raise ValueError("every component is the same for all examinees: there is nothing to tell apart")
+    lines = [
+        f"component '{name}' is left out: it is '{known[0]}' for all examinees"
+        for name, known in zip(components.names, components.levels, strict=True)
+        if name in constant_
+    ]
+    return (components.without(constant_) if constant_ else components), lines
+
+
+def _levels(
+    components: Components,
+    point: ParameterPoint,
+    se: StandardErrors,
+    posterior: AbilityPosterior | None,
+    notes: list[str],
+) -> tuple[tuple[LevelAbilities, ...], float, float]:
+    """The centred abilities of the components' levels, and the general mean."""
+    centring = components.centring()
+    values = centring @ components.smallest(point.ability)
+    fixed = np.isnan(np.diag(se.ability))
+    spread = AbilityPosterior(components.smallest(point.ability), np.nan_to_num(se.ability))
+    if posterior is not None:
+        spread = posterior._replace(ability=components.smallest(posterior.ability))
+    errors_ = spread.errors_of(values, centring)
+    distinct = components.told_apart()
+    parts, start, indistinct = [], 0, []
+    for name, known in zip(components.names, components.levels, strict=True):
+        part = slice(start, start + len(known))
+        of_part = np.where(distinct[part] & ~fixed[part], errors_[:-1][part], np.nan)
+        parts.append(LevelAbilities(name, known, values[part], of_part))
+        sure = zip(known, distinct[part], strict=True)
+        indistinct += [f"{name} '{level}'" for level, is_sure in sure if not is_sure]
+        start += len(known)
+    if indistinct:
+        more = f" and {len(indistinct) - 4} more" if len(indistinct) > 4 else ""
+        shown = ", ".join(indistinct[:4]) + more
+        notes.append(
+            f"components that go together cannot be told apart ({shown}): their shares are the smallest that "
+            "give the examinees' abilities, and have no standard error"
+        )
+    return tuple(parts), float(values[-1]), float(errors_[-1])

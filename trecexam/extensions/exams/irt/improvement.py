@@ -1,0 +1,163 @@
+"""Iterative improvement of an exam: drop the items that discriminate least, fit again on what is left."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from trecexam.extensions.exams.irt.components import Components
+from trecexam.extensions.exams.irt.fitting import Fit, check, constant, fit
+from trecexam.extensions.exams.irt.information import item_information
+from trecexam.extensions.exams.irt.settings import Settings
+
+#: No exam of fewer items is fitted.
+LEAST_ITEMS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class ImprovementStep:
+    """One fit on its way.
+
+    Attributes:
+        items: the places, in the first matrix, of the items that are left.
+        dropped: the places of those that were dropped to come here, least discriminating first.
+        fit: the fit to these items.
+        information, compat: the mean over the examinees' abilities of an item's mean information, and of its
+            2PL form (`trecexam.extensions.exams.irt.information.item_information`).
+    """
+
+    items: NDArray[np.intp]
+    dropped: NDArray[np.intp]
+    fit: Fit
+    information: float
+    compat: float
+
+
+@dataclass(frozen=True, eq=False)
+class Improvement:
+    """All steps, the first of which is the whole exam; and why there are no more."""
+
+    steps: tuple[ImprovementStep, ...]
+    stopped: str
+
+
+def improve(
+    responses: ArrayLike,
+    settings: Settings | None = None,
+    components: Components | None = None,
+    *,
+    steps: int = 5,
+    drop: float = 0.1,
+    min_items: int = LEAST_ITEMS,
+    min_gain: float | None = None,
+    progress: Callable[[ImprovementStep], None] | None = None,
+) -> Improvement:
+    """Drops the least discriminating share of the items and fits again on what is left, again and again.
+
+    Each fit starts afresh, so that it is the one that `fit` gives on the same items. `least_discriminating`
+    says which are dropped.
+
+    Args:
+        responses, settings, components: as in `trecexam.extensions.exams.irt.fitting.fit`.
+        steps: how often to drop, at least 1.
+        drop: the share of the items that are left to drop in each step, above 0 and below 1; rounded, and at
+            least one item.
+        min_items: stop before fewer are left; at least 2.
+        min_gain: stop after a step that raised the mean information of an item at the examinees' abilities
+            by a smaller share than this; None for never.
+        progress: called with each step when it is done.
+
+    Raises:
+        ValueError: as `fit`, or an impossible argument.
+    """
+    _refuse_impossible(steps, drop, min_items, min_gain)
+    values = check(responses)
+    items: NDArray[np.intp] = np.arange(values.shape[1])
+    done = [_step(values, items, items[:0], settings, components)]
+    if progress:
+        progress(done[0])
+    stopped = f"{steps} steps were asked for"
+    for _ in range(steps):
+        last = done[-1]
+        split = _split_off_worst(values, last, drop, min_items)
+        if isinstance(split, str):
+            stopped = split
+            break
+        kept, dropped = split
+        done.append(_step(values, kept, dropped, settings, components))
+        if progress:
+            progress(done[-1])
+        gain = done[-1].information / last.information - 1 if last.information else math.inf
+        if min_gain is not None and gain < min_gain:
+            stopped = (
+                f"the last step raised an item's mean information by {gain:.2%}, less than {min_gain:.2%}"
+            )
+            break
+    return Improvement(tuple(done), stopped)
+
+
+def _refuse_impossible(steps: int, drop: float, min_items: int, min_gain: float | None) -> None:
+    if not (steps >= 1 and 0 < drop < 1 and min_items >= LEAST_ITEMS):
+        raise ValueError(
+            f"steps {steps}, drop {drop:g}, min_items {min_items}: at least one step, a share between 0 and "
+            f"1, and at least {LEAST_ITEMS} items needed"
+        )
+    if min_gain is not None and not math.isfinite(min_gain):
+        raise ValueError(f"min_gain {min_gain:g}: a finite number needed")
+
+
+def _split_off_worst(
+    values: NDArray[np.float64], last: ImprovementStep, drop: float, min_items: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]] | str:
+    """The items that the next step keeps and drops; or in words why there is none."""
+    count = n_dropped(len(last.items), drop)
+    if len(last.items) - count < min_items:
+        return f"fewer than {min_items} items would be left"
+    worst = least_discriminating(last.fit, constant(values[:, last.items]))[:count]
+    kept = np.delete(last.items, worst)
+    return _unfit(values[:, kept]) or (kept, last.items[worst])
+
+
+def n_dropped(n_items: int, drop: float) -> int:
+    """How many of these items a step drops: the share, rounded (halves up), at least one."""
+    return max(1, math.floor(n_items * drop + 0.5 + 1e-9))
+
+
+def least_discriminating(fitted: Fit, constant_items: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """The places of the items, those first that tell examinees apart least.
+
+    First the items that all or none got right: whatever their a is, it is not known. Then by a; many share
+    its lower bound, so then by the mean information at the examinees' abilities, and then the last first.
+    """
+    information = item_information(fitted.theta, fitted.a, fitted.b, fitted.c).mean(axis=0)
+    # Values that L-BFGS-B leaves at a bound differ by rounding alone.
+    a = np.round(fitted.a, 9)
+    return np.lexsort((-np.arange(len(a)), information, a, ~constant_items))
+
+
+def _step(
+    values: NDArray[np.float64],
+    items: NDArray[np.intp],
+    dropped: NDArray[np.intp],
+    settings: Settings | None,
+    components: Components | None,
+) -> ImprovementStep:
+    fitted = fit(values[:, items], settings, components)
+    exact, compat = (
+        float(item_information(fitted.theta, fitted.a, fitted.b, fitted.c, compat=form).mean())
+        for form in (False, True)
+    )
+    return ImprovementStep(items, dropped, fitted, exact, compat)
+
+
+def _unfit(values: NDArray[np.float64]) -> str:
+    """Why no model can be fitted to what is left, "" where one can."""
+    try:
+        check(values)
+    except ValueError as error:
+        return f"of what would be left no model can be fitted: {error}"
+    return ""

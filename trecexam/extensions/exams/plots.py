@@ -1,0 +1,385 @@
+"""A fitted exam: item curves, information, right responses by group, and abilities with intervals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trecexam.extensions.exams.irt.estimation.marginal import Z_95
+from trecexam.extensions.exams.irt.information import GRID, exam_information
+from trecexam.extensions.exams.irt.model import probability
+from trecexam.extensions.exams.tables import abilities_table, components_table, information_curves
+from trecexam.tables.plots.model import Plot, Size
+from trecexam.tables.plots.rows import draw_rows
+from trecexam.tables.plots.style import (
+    BLUE,
+    GREEN,
+    MUTED,
+    ORANGE,
+    PURPLE,
+    SEQUENTIAL,
+    WIDTH,
+    grid,
+    letters,
+    short,
+)
+from trecexam.tables.plots.style import GRID as PALE
+from trecexam.tables.table import Table
+from trecexam.tables.terminal import cut
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from trecexam.extensions.exams.irt.exam import FittedExam
+    from trecexam.extensions.exams.irt.improvement import Improvement
+
+#: More curves than this are a picture of nothing; these are then spread evenly over discrimination.
+_CURVES = 100
+#: The curves that stand out: so many of the most and of the least discriminating items.
+_MARKED = 3
+_COLOURS = (BLUE, ORANGE, GREEN, PURPLE, MUTED, "#56b4e9", "#e69f00", "#999933")
+_ROW, _MOST = 0.155, 8.2
+#: So many names stand within a plot, more beside it; so many curves are named, the first and last included.
+_INSIDE, _TOLD = 4, 12
+#: A star needs so many spokes; with more systems in it none can be told from the others.
+_LEAST_SPOKES, _STARS = 3, 6
+
+
+def exam_plots(fitted: FittedExam) -> dict[str, Plot]:
+    """All plots of one fit, by their names."""
+    plots = [curves_plot(fitted), information_plot(fitted), abilities_plot(fitted)]
+    if fitted.fit.components:
+        plots.append(components_plot(fitted))
+    by_name = {plot.name: plot for plot in plots}
+    for number, (grouping, groups) in enumerate(fitted.exam.groups.items(), 1):
+        made = [groups_plot(fitted, grouping)]
+        if len(groups) >= _LEAST_SPOKES:
+            made.append(radar_plot(fitted, grouping))
+        for plot in made:
+            # Two names may have the same letters and digits in them.
+            name = plot.name if plot.name not in by_name else f"{plot.name}_{number}"
+            by_name[name] = replace(plot, name=name)
+    return by_name
+
+
+def curves_plot(fitted: FittedExam) -> Plot:
+    """Item characteristic curves: the chance of a right response by ability."""
+    f = fitted.fit
+    best = np.lexsort((np.arange(len(f.a)), -np.round(f.a, 9)))
+    drawn = best[np.unique(np.linspace(0, len(best) - 1, min(_CURVES, len(best))).round().astype(int))]
+    chances = probability(GRID, f.a[drawn], f.b[drawn], f.c[drawn])
+    names = [fitted.exam.items[n] for n in drawn]
+    rows = tuple((theta, *row) for theta, row in zip(GRID.tolist(), chances.tolist(), strict=True))
+    some = "" if len(drawn) == len(best) else f" {len(drawn)} of the {len(best)} items are drawn."
+    return Plot(
+        "item_curves",
+        f"Item characteristic curves ({f.settings.model.upper()})",
+        "The chance of a right response by ability. Blue: the items that discriminate most; orange, dashed: "
+        f"least. The marks below are the examinees.{some}",
+        f"{len(best)} items; discrimination from {f.a.min():.2f} to {f.a.max():.2f}, difficulty from "
+        f"{f.b.min():.2f} to {f.b.max():.2f}.",
+        Table(("theta", *names), rows),
+        _draw_curves,
+        Size(WIDTH, 3.4),
+        {"examinees": " ".join(f"{theta:.4f}" for theta in f.theta)},
+    )
+
+
+def _draw_curves(figure: Figure, plot: Plot) -> None:
+    axes = figure.subplots()
+    values = np.array(plot.table.rows, float)
+    last = values.shape[1] - 1
+    marked = min(_MARKED, last // 2)
+    for n in range(1, last + 1):
+        first, late = n <= marked, n > last - marked
+        colour = BLUE if first else ORANGE if late else MUTED
+        plain = not (first or late)
+        axes.plot(
+            values[:, 0],
+            values[:, n],
+            # Told apart in grey, too.
+            "--" if late else "-",
+            color=colour,
+            linewidth=0.5 if plain else 1.6,
+            alpha=0.35 if plain else 1.0,
+            zorder=2 if plain else 3,
+        )
+    thetas = np.array(str(plot.settings["examinees"]).split(), float)
+    axes.plot(thetas, np.full(len(thetas), -0.03), "|", color=MUTED, markersize=6)
+    axes.set_ylim(-0.06, 1.02)
+    axes.set_xlabel("ability")
+    axes.set_ylabel("chance of a right response")
+    grid(axes)
+
+
+def information_plot(fitted: FittedExam) -> Plot:
+    """The exam's information by ability, and its 2PL form where that differs."""
+    curves = {name: curve for name, curve in information_curves(fitted) if name in ("test", "test.compat")}
+    guessed = bool(fitted.fit.c.any())
+    shown = {"information": curves["test"]}
+    if guessed:
+        shown["as released: a²p(1-p)"] = curves["test.compat"]
+    peak = float(GRID[int(curves["test"].argmax())])
+    also = (
+        " The dashed curve is the form in the released code, which takes guesses for knowledge."
+        if guessed
+        else ""
+    )
+    return _curves_plot(
+        "information",
+        "Test information",
+        "Fisher information of all items together; the standard error of an ability is 1 over its root. The "
+        f"marks below are the examinees.{also}",
+        f"The exam tells most at an ability of {peak:.2f}, with {float(curves['test'].max()):.2f}.",
+        shown,
+        fitted.fit.theta.tolist(),
+    )
+
+
+def groups_plot(fitted: FittedExam, grouping: str) -> Plot:
+    """The mean item's information in each group of one grouping."""
+    start = f"{grouping}:"
+    curves = {
+        name[len(start) :]: curve for name, curve in information_curves(fitted) if name.startswith(start)
+    }
+    sizes = {group: len(places) for group, places in fitted.exam.groups[grouping].items()}
+    shown = {f"{group} ({sizes[group]})": curve for group, curve in curves.items()}
+    best = max(curves, key=lambda group: float(curves[group].max()))
+    return _curves_plot(
+        f"information_by_{_file_name(grouping)}",
+        f"Information by {cut(grouping, 40)}",
+        "The information of the mean item of each group; how many items it has stands behind its name.",
+        f"{len(curves)} groups; the curve of {cut(best, 40)} goes highest.",
+        shown,
+        fitted.fit.theta.tolist(),
+    )
+
+
+def radar_plot(fitted: FittedExam, grouping: str) -> Plot:
+    """Each system's share of right responses in each group of one grouping, as a star.
+
+    Guinet et al., "Automated Evaluation of Retrieval-Augmented Language Models with Task-Specific Exam
+    Generation", ICML 2024, draw question types by system so.
+    """
+    exam = fitted.exam
+    groups = {group: list(places) for group, places in exam.groups[grouping].items()}
+    shares = []
+    for places in groups.values():
+        values = exam.values[:, places]
+        n_given = (~np.isnan(values)).sum(axis=1)
+        rights = np.nansum(values, axis=1).tolist()
+        # None: a system that responded to nothing of the group.
+        shares.append([right / n if n else None for right, n in zip(rights, n_given.tolist(), strict=True)])
+    drawn = fitted.order[
+        np.unique(
+            np.linspace(0, len(exam.examinees) - 1, min(_STARS, len(exam.examinees))).round().astype(int)
+        )
+    ]
+    some = (
+        ""
+        if len(drawn) == len(exam.examinees)
+        else f" {len(drawn)} of the {len(exam.examinees)} systems are drawn, from the ablest to the least "
+        "able; the table has all."
+    )
+    best = int(fitted.order[0])
+    of_best = [(row[best], group) for group, row in zip(groups, shares, strict=True)]
+    least, worst = min((each for each in of_best if each[0] is not None), default=(None, ""))
+    weakness = f" is right least often in {cut(worst, 40)}: {least:.0%}" if least is not None else " has none"
+    return Plot(
+        f"accuracy_by_{_file_name(grouping)}",
+        f"Right responses by {cut(grouping, 40)}",
+        "Each system's share of right responses in each group of questions; how many questions a group has "
+        f"stands behind its name.{some}",
+        f"{len(groups)} groups; the ablest system, {cut(exam.examinees[best], 60)},{weakness}.",
+        Table(
+            ("group", *exam.examinees),
+            tuple(
+                (f"{group} ({len(places)})", *row)
+                for (group, places), row in zip(groups.items(), shares, strict=True)
+            ),
+        ),
+        _draw_radar,
+        Size(WIDTH, 3.9),
+        {"drawn": " ".join(map(str, drawn.tolist()))},
+    )
+
+
+def _draw_radar(figure: Figure, plot: Plot) -> None:
+    axes: Any = figure.add_subplot(projection="polar")
+    axes.set_theta_offset(np.pi / 2)
+    axes.set_theta_direction(-1)
+    angles = np.linspace(0, 2 * np.pi, len(plot.table.rows), endpoint=False)
+    drawn = [int(place) for place in str(plot.settings["drawn"]).split()]
+    lines = []
+    for n, place in enumerate(drawn):
+        shares = np.array(
+            [np.nan if row[place + 1] is None else row[place + 1] for row in plot.table.rows], float
+        )
+        lines += axes.plot(
+            np.append(angles, angles[0]),
+            np.append(shares, shares[0]),
+            color=_COLOURS[n % len(_COLOURS)],
+            linewidth=1.5,
+        )
+    axes.set_ylim(0, 1)
+    axes.set_yticks((0.25, 0.5, 0.75, 1.0), ("25%", "50%", "75%", "100%"), fontsize=letters(6.5))
+    axes.set_xticks(angles, [short(str(row[0])) for row in plot.table.rows], fontsize=letters(7.5))
+    axes.spines["polar"].set_visible(False)
+    # It stands below: groups' names are on both sides.
+    names = [short(plot.table.header[place + 1]) for place in drawn]
+    axes.legend(
+        lines,
+        names,
+        frameon=False,
+        fontsize=letters(7.5),
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.12),
+        ncols=2,
+    )
+
+
+def _file_name(grouping: str) -> str:
+    return re.sub(r"\W+", "_", grouping.lower(), flags=re.ASCII).strip("_") or "group"
+
+
+def steps_plot(improvement: Improvement) -> Plot:
+    """The mean item's information at every step of an improvement."""
+    shown = {}
+    for number, step in enumerate(improvement.steps):
+        f = step.fit
+        shown[f"step {number}: {len(f.a)} items"] = exam_information(GRID, f.a, f.b, f.c) / len(f.a)
+    first, last = improvement.steps[0], improvement.steps[-1]
+    return _curves_plot(
+        "information_by_step",
+        "Information by step",
+        "The information of the mean item of what is left after each step: a curve above the one before says "
+        "that the items dropped were worse than the others.",
+        f"{len(improvement.steps) - 1} steps from {len(first.items)} to {len(last.items)} items; at the "
+        f"examinees' abilities the mean item's information goes from {first.information:.3f} to "
+        f"{last.information:.3f}.",
+        shown,
+        last.fit.theta.tolist(),
+        ordered=True,
+    )
+
+
+def _curves_plot(
+    name: str,
+    title: str,
+    caption: str,
+    summary: str,
+    curves: Mapping[str, Any],
+    thetas: Sequence[float],
+    *,
+    ordered: bool = False,
+) -> Plot:
+    columns = [curve.tolist() for curve in curves.values()]
+    return Plot(
+        name,
+        title,
+        caption,
+        summary,
+        Table(("theta", *curves), tuple(zip(GRID.tolist(), *columns, strict=True))),
+        _draw_information,
+        Size(WIDTH, 3.4),
+        {"examinees": " ".join(f"{theta:.4f}" for theta in thetas), "ordered": int(ordered)},
+    )
+
+
+def _draw_information(figure: Figure, plot: Plot) -> None:
+    import matplotlib
+
+    axes = figure.subplots()
+    values = np.array(plot.table.rows, float)
+    names = plot.table.header[1:]
+    shades = matplotlib.colormaps[SEQUENTIAL](np.linspace(0, 0.85, len(names)))
+    ordered = bool(plot.settings["ordered"])
+    lines = []
+    for n, name in enumerate(names):
+        colour = shades[n] if ordered else _COLOURS[n % len(_COLOURS)]
+        late = n >= len(_COLOURS) and not ordered
+        line = "--" if name.startswith("as released") or late else "-"
+        lines += axes.plot(values[:, 0], values[:, n + 1], line, color=colour, linewidth=1.5)
+    thetas = np.array(str(plot.settings["examinees"]).split(), float)
+    top = float(values[:, 1:].max()) or 1.0
+    axes.plot(thetas, np.full(len(thetas), -0.03 * top), "|", color=MUTED, markersize=6)
+    axes.set_ylim(-0.07 * top, 1.05 * top)
+    axes.set_xlabel("ability")
+    axes.set_ylabel("information" if plot.name == "information" else "information of the mean item")
+    if len(names) > 1:
+        told = np.linspace(0, len(names) - 1, min(len(names), _TOLD)).round()
+        # A long legend would lie upon the curves.
+        legend_place: dict[str, Any] = (
+            {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if len(told) > _INSIDE else {}
+        )
+        axes.legend(
+            [lines[int(n)] for n in told],
+            [short(names[int(n)]) for n in told],
+            frameon=False,
+            fontsize=letters(7.5),
+            **legend_place,
+        )
+    grid(axes)
+
+
+def abilities_plot(fitted: FittedExam) -> Plot:
+    """The examinees' abilities with their intervals, best on top."""
+    table = abilities_table(fitted)
+    rows = tuple(
+        (row[1], *(None if isinstance(value, float) and value != value else value for value in row[2:5]))
+        for row in table.rows
+    )
+    bare = sum(row[2] is None for row in rows)
+    without = f" {bare} at a bound have no interval." if bare else ""
+    return Plot(
+        "abilities",
+        "Abilities",
+        "Abilities and their 95% intervals, of the posterior with all items integrated out; they say how "
+        f"sure the responses are, not how other items would turn out.{without}",
+        f"{len(rows)} examinees; the ablest is {cut(str(rows[0][0]), 60)} with {rows[0][1]:.2f}.",
+        Table(("examinee", "theta", "theta.low", "theta.high"), rows),
+        _draw_abilities,
+        _rows(len(rows)),
+    )
+
+
+def components_plot(fitted: FittedExam) -> Plot:
+    """The abilities of the components' levels with their intervals."""
+    rows = []
+    for component, level, theta, se in components_table(fitted).rows:
+        assert isinstance(theta, float)
+        assert isinstance(se, float)
+        ends = (None, None) if se != se else (theta - Z_95 * se, theta + Z_95 * se)
+        rows.append((f"{component}: {level}", theta, *ends))
+    rows.sort(key=lambda row: (str(row[0]).split(": ")[0], -row[1]))
+    best = max(rows, key=lambda row: row[1])
+    return Plot(
+        "components",
+        "Component abilities",
+        "An examinee's ability is the general mean and its components' abilities, which sum to 0 over each "
+        "component's levels; lines are 95% intervals.",
+        f"{len(rows)} levels; the largest share is that of {cut(str(best[0]), 60)} with {best[1]:.2f}.",
+        Table(("level", "theta", "theta.low", "theta.high"), tuple(rows)),
+        _draw_abilities,
+        _rows(len(rows)),
+    )
+
+
+def _rows(n: int) -> Size:
+    return Size(WIDTH, min(_MOST, 0.7 + _ROW * max(n, 3)), rows=True)
+
+
+def _draw_abilities(figure: Figure, plot: Plot) -> None:
+    rows = plot.table.rows
+    axes = figure.subplots()
+    theta, low, high = (
+        np.array([np.nan if row[column] is None else row[column] for row in rows], float)
+        for column in (1, 2, 3)
+    )
+    axes.axvline(0, color=PALE, linewidth=0.8, zorder=1)
+    draw_rows(axes, [str(row[0]) for row in rows], theta, low, high)
+    axes.set_xlabel("ability")

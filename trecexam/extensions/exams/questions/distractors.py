@@ -1,0 +1,175 @@
+"""Wrong candidates that fail a filter: which they are, how others are asked for, which of these will do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from converters.exam import ExamQuestion
+from trecexam.bank.likeness import folded, words
+from trecexam.config.exams import ExamSection, FilterName
+from trecexam.extensions.exams.questions.filters import Filtered
+from trecexam.extensions.exams.questions.similarity import bag, in_passage, jaccard
+from trecexam.graders.writing.reading import without_thoughts
+from trecexam.templates import filled
+
+if TYPE_CHECKING:
+    from trecexam.extensions.exams.questions.similarity import Embed
+
+#: What is asked for beyond what is missing: some of what models write is no good again.
+_SPARE = 3
+_LINE = re.compile(r"[ \t]*(?:[-*\u2022+\u2013]|\(?[A-Za-z][).]|\d{1,2}[).:])[ \t]+(?P<text>\S.*)")
+
+
+@dataclass(frozen=True)
+class CandidateLimits:
+    """What a wrong candidate must not pass, of the filters that were used.
+
+    Attributes:
+        thresholds: of the filters that compare candidates.
+        settings: for lengths.
+        has_lengths: whether these are looked at.
+        embed: for the filters that compare by embeddings.
+    """
+
+    thresholds: Mapping[str, float]
+    settings: ExamSection
+    has_lengths: bool = True
+    embed: Embed | None = None
+
+    @classmethod
+    def of(cls, filtered: Filtered, settings: ExamSection, embed: Embed | None) -> CandidateLimits:
+        """The limits with which an exam was filtered, a share's threshold included."""
+        thresholds: dict[str, float] = {
+            name: result.threshold
+            for name, result in filtered.results.items()
+            if "-candidate-" in name and result.threshold is not None
+        }
+        return cls(thresholds, settings, "length" in filtered.results, embed)
+
+    def failing(self, question: ExamQuestion) -> tuple[int, ...]:
+        """The places of the wrong candidates that fail, in their order.
+
+        Of two wrong ones that are close the later one fails; beside the right one the wrong one.
+        """
+        places = {place for place, choice in enumerate(question.choices) if not self.fits(choice)}
+        for how in ("jaccard", "embedding"):
+            outside, inside = (self.thresholds.get(f"{side}-candidate-{how}") for side in ("extra", "intra"))
+            if outside is None and inside is None:
+                continue
+            to_passage, close = self._compared(question, how)
+            if outside is not None:
+                right = to_passage[question.correct]
+                places |= {n for n, value in enumerate(to_passage) if value - right > outside + 1e-9}
+            for first, second in combinations(range(len(question.choices)), 2):
+                if inside is not None and close(first, second) > inside + 1e-9:
+                    places.add(first if second == question.correct else second)
+        return tuple(sorted(places - {question.correct}))
+
+    def fits(self, choice: str) -> bool:
+        """Whether a candidate is neither too short nor too long."""
+        least, most = self.settings.min_choice, self.settings.max_choice
+        return not self.has_lengths or least <= len(choice.strip()) <= most
+
+    def _compared(
+        self, question: ExamQuestion, how: str
+    ) -> tuple[Sequence[float], Callable[[int, int], float]]:
+        """How close each candidate is to the passage, and any two of them to each other."""
+        if how == "jaccard":
+            bags = [bag(choice) for choice in question.choices]
+            return (
+                in_passage(question.choices, question.documentation),
+                lambda first, second: jaccard(bags[first], bags[second]),
+            )
+        assert self.embed is not None
+        *vectors, passage = self.embed([*question.choices, question.documentation])
+        return (
+            [float(vector @ passage) for vector in vectors],
+            lambda first, second: float(vectors[first] @ vectors[second]),
+        )
+
+
+def can_be_mended(question: ExamQuestion, reasons: Mapping[FilterName, str], limits: CandidateLimits) -> bool:
+    """Whether other wrong candidates would make a question stay: nothing else is wrong with it."""
+    others = [name for name in reasons if "-candidate-" not in name and name != "length"]
+    if others or not limits.failing(question):
+        return False
+    least, most = limits.settings.min_question, limits.settings.max_question
+    return "length" not in reasons or (
+        least <= len(question.question.strip()) <= most and limits.fits(question.choices[question.correct])
+    )
+
+
+def prompt(
+    question: ExamQuestion,
+    failing: Sequence[int],
+    refused: Sequence[str],
+    task_domain: str,
+    plain: Callable[[str], str] = str,
+) -> str:
+    """What a model is asked for candidates in the place of those that fail. No such prompt is published.
+
+    Args:
+        refused: what it wrote before that would not do.
+        plain: applied to what is filled in, such as the removal of control tokens.
+    """
+    title = str(question.rest.get("title") or "")
+    good = [
+        choice
+        for place, choice in enumerate(question.choices)
+        if place != question.correct and place not in failing
+    ]
+    bad = [question.choices[place] for place in failing] + list(refused)
+    values = {
+        "task_domain": task_domain,
+        "documentation": f"{title}\n{question.documentation}" if title else question.documentation,
+        "question": question.question,
+        "answer": question.choices[question.correct],
+        "wrong": "\n".join(f"- {choice}" for choice in good) or "(none yet)",
+        "number": str(len(failing) + _SPARE),
+        "refused": "\n".join(f"- {choice}" for choice in bad),
+    }
+    return filled(
+        _template(), {name: plain(value) for name, value in values.items()}, jinja=False, name="distractors"
+    )
+
+
+@cache
+def _template() -> str:
+    path = Path(__file__).parent / "texts" / "distractors.txt"
+    return path.read_text(encoding="utf-8").removesuffix("\n")
+
+
+def read_candidates(answer: str) -> tuple[str, ...]:
+    """The candidates in an answer: one a line, behind a hyphen, a number or a letter; () for none."""
+    lines = (without_thoughts(answer) or "").replace("\r\n", "\n").split("\n")
+    texts = (match["text"] for line in lines if (match := _LINE.fullmatch(line)))
+    plain = (" ".join(text.replace("**", "").split()).strip('"') for text in texts)
+    return tuple(dict.fromkeys(text for text in plain if words(text)))
+
+
+def refilled(question: ExamQuestion, offered: Sequence[str], limits: CandidateLimits) -> ExamQuestion | None:
+    """The question with offered candidates in the place of those that fail; None where they will not do.
+
+    The right candidate stays at its place. Each offered one that does not fail itself is taken once, in the
+    order in which they come.
+    """
+    known = {folded(choice) for choice in question.choices}
+    for text in offered:
+        failing = limits.failing(question)
+        if not failing:
+            break
+        if folded(text) in known:
+            continue
+        choices = list(question.choices)
+        choices[failing[0]] = text
+        tried = replace(question, choices=tuple(choices))
+        if failing[0] not in limits.failing(tried):
+            question = tried
+            known.add(folded(text))
+    return None if limits.failing(question) else question

@@ -1,0 +1,250 @@
+"""Which questions of an exam are left out, and why. Each filter looks at all questions, by itself.
+
+Only `duplicates` looks at what the others leave: of two questions with like stems, the first one that is
+otherwise good stays.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from converters.exam import ExamQuestion
+from converters.lines import open_input
+from trecexam.bank.likeness import words
+from trecexam.config.exams import FILTERS, ExamSection, FilterName
+from trecexam.errors import TrecexamError
+from trecexam.extensions.exams.questions import similarity
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from trecexam.extensions.exams.questions.similarity import Embed
+
+_PATTERNS = Path(__file__).parent / "texts" / "self-contained.txt"
+#: Stems that are compared with all others at once.
+_BLOCK = 512
+_NUMBER = re.compile(r"\d+")
+
+
+@dataclass(frozen=True)
+class FilterResult:
+    """What one filter found.
+
+    Attributes:
+        reasons: place of a question -> why it goes.
+        threshold: what was used; None where the filter has none.
+        share: that the threshold was chosen by, None where it was given.
+    """
+
+    reasons: Mapping[int, str]
+    threshold: float | None = None
+    share: float | None = None
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """What all filters found.
+
+    Attributes:
+        questions: all, in their order.
+        results: of the filters that were used.
+    """
+
+    questions: tuple[ExamQuestion, ...]
+    results: Mapping[FilterName, FilterResult] = field(default_factory=dict)
+
+    def reasons(self, place: int) -> dict[FilterName, str]:
+        """Why a question goes, by filter; empty where it stays."""
+        return {
+            name: result.reasons[place] for name, result in self.results.items() if place in result.reasons
+        }
+
+    @property
+    def kept(self) -> tuple[ExamQuestion, ...]:
+        """The questions that stay."""
+        return tuple(each for place, each in enumerate(self.questions) if not self.reasons(place))
+
+
+def apply(
+    questions: Sequence[ExamQuestion],
+    settings: ExamSection,
+    embed: Embed | None = None,
+    patterns: Sequence[re.Pattern[str]] | None = None,
+) -> Filtered:
+    """What the filters find.
+
+    Args:
+        embed: for the embedding filters, which are not used without.
+        patterns: of `self-contained`; None for those that come with trecexam.
+
+    Raises:
+        ImportError: rapidfuzz is not installed.
+    """
+    off = set(settings.without)
+    results: dict[FilterName, FilterResult] = {}
+    if "self-contained" not in off:
+        results["self-contained"] = _self_contained(questions, patterns or read_patterns(_PATTERNS))
+    if "length" not in off:
+        results["length"] = _length(questions, settings)
+    scores: dict[FilterName, list[float]] = {
+        "extra-candidate-jaccard": [similarity.extra_jaccard(each) for each in questions]
+    }
+    if embed is not None:
+        outside, inside = similarity.by_embedding(questions, embed)
+        scores["extra-candidate-embedding"] = outside
+    scores["intra-candidate-jaccard"] = [similarity.intra_jaccard(each) for each in questions]
+    if embed is not None:
+        scores["intra-candidate-embedding"] = inside
+    for name, values in scores.items():
+        if name not in off:
+            results[name] = _scored(name, values, settings)
+    if "duplicates" not in off:
+        dropped = {place for result in results.values() for place in result.reasons}
+        share = settings.shares.get("duplicates")
+        results["duplicates"] = _duplicates(questions, dropped, settings.duplicates, share)
+    return Filtered(tuple(questions), {name: results[name] for name in FILTERS if name in results})
+
+
+def read_patterns(path: Path) -> list[re.Pattern[str]]:
+    """The regular expressions in a file, one a line; what follows a # at a line's beginning is none.
+
+    Raises:
+        TrecexamError: it cannot be read, or has none, or one is not valid; with its line.
+    """
+    try:
+        with open_input(path) as file:
+            lines = file.read().decode("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise TrecexamError(f"these patterns cannot be read: {error}", path=path) from None
+    patterns = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        try:
+            patterns.append(re.compile(line.strip(), re.IGNORECASE))
+        except re.error as error:
+            raise TrecexamError(f"no regular expression: {error}", path=path, line=number) from None
+    if not patterns:
+        raise TrecexamError("no pattern in it: write a regular expression a line", path=path)
+    return patterns
+
+
+def chosen_threshold(values: Sequence[float], share: float) -> float:
+    """The threshold above which lie at most so many of the values, as many as ties allow."""
+    most = math.floor(share * len(values) + 1e-9)
+    return sorted(values, reverse=True)[most]
+
+
+def _self_contained(questions: Sequence[ExamQuestion], patterns: Sequence[re.Pattern[str]]) -> FilterResult:
+    reasons: dict[int, str] = {}
+    for place, question in enumerate(questions):
+        # Typographic quotes are quotes, too.
+        stem = re.sub("[\u201c\u201d]", '"', question.question)
+        match = next(filter(None, (pattern.search(stem) for pattern in patterns)), None)
+        if match:
+            reasons[place] = f"leans on the text it was made from: '{match[0]}'"
+    return FilterResult(reasons)
+
+
+def _length(questions: Sequence[ExamQuestion], settings: ExamSection) -> FilterResult:
+    reasons: dict[int, str] = {}
+    for place, question in enumerate(questions):
+        stem = len(question.question.strip())
+        sizes = [len(choice.strip()) for choice in question.choices]
+        if not settings.min_question <= stem <= settings.max_question:
+            reasons[place] = (
+                f"the stem has {stem:,} characters, and {settings.min_question:,} to "
+                f"{settings.max_question:,} are allowed"
+            )
+        elif not settings.min_choice <= min(sizes) or not max(sizes) <= settings.max_choice:
+            size = min(sizes) if min(sizes) < settings.min_choice else max(sizes)
+            reasons[place] = (
+                f"a candidate has {size:,} characters, and {settings.min_choice:,} to "
+                f"{settings.max_choice:,} are allowed"
+            )
+    return FilterResult(reasons)
+
+
+def _scored(name: FilterName, values: Sequence[float], settings: ExamSection) -> FilterResult:
+    share = settings.shares.get(name)
+    threshold: float = getattr(settings, name.replace("-", "_"))
+    if share is not None and values:
+        threshold = chosen_threshold(values, share)
+    where, _, how = name.partition("-candidate-")
+    what = (
+        "a wrong candidate is closer to the passage than the right one, by"
+        if where == "extra"
+        else "two candidates are close, by"
+    )
+    reasons = {
+        place: f"{what} {value:.3f} (above {threshold:.3f}; {how})"
+        for place, value in enumerate(values)
+        # What is computed in floats may miss the threshold by a hair.
+        if value > threshold + 1e-9
+    }
+    return FilterResult(reasons, threshold, share)
+
+
+def _duplicates(
+    questions: Sequence[ExamQuestion], dropped: set[int], threshold: float, share: float | None = None
+) -> FilterResult:
+    """Questions whose stems are like that of an earlier one that stays.
+
+    It is 2 * (letters in common, in order) / all letters, of the words alone; with other numbers in them two
+    stems ask about other things, however like they are.
+    """
+    stems = [" ".join(words(question.question)) for question in questions]
+    # Those that go anyway come last, so that none that stays is a duplicate of them.
+    order = [*(p for p in range(len(stems)) if p not in dropped), *sorted(dropped)]
+    ordered = [stems[place] for place in order]
+    if share is not None and ordered:
+        closest = [float(before.max(initial=0.0)) for before in _likeness(ordered, 0.0)]
+        stays = chosen_threshold(closest, share)
+        going = [like for like in closest if like > stays]
+        if not going:
+            return FilterResult({}, None, share)
+        threshold = min(going)
+    reasons: dict[int, str] = {}
+    for place, before in zip(order, _likeness(ordered, threshold), strict=True):
+        for column in before.nonzero()[0]:
+            first = order[int(column)]
+            if first not in reasons:
+                reasons[place] = (
+                    f"like '{questions[first].question_id}', by {before[column]:.3f} of the letters"
+                )
+                break
+    return FilterResult(dict(sorted(reasons.items())), threshold, share)
+
+
+def _likeness(stems: Sequence[str], least: float) -> Iterator[NDArray[np.float64]]:
+    """For each stem how like it is to each one before it, 0..1.
+
+    0 where it is less than `least`, or where the numbers in it are others.
+    """
+    import numpy as np
+    from rapidfuzz import process
+    from rapidfuzz.distance.Indel import normalized_similarity
+
+    known: dict[tuple[str, ...], int] = {}
+    numbers = np.array([known.setdefault(tuple(_NUMBER.findall(stem)), len(known)) for stem in stems])
+    for start in range(0, len(stems), _BLOCK):
+        block = stems[start : start + _BLOCK]
+        # rapidfuzz takes a cutoff for met or not by a hair; it only saves time here.
+        cutoff = max(0.0, least - 1e-6)
+        close = process.cdist(
+            block,
+            stems[: start + len(block)],
+            scorer=normalized_similarity,
+            score_cutoff=cutoff,
+            dtype=np.float64,
+        )
+        close[close < least - 1e-9] = 0
+        close[numbers[start : start + len(block), None] != numbers[None, : start + len(block)]] = 0
+        for row in range(len(block)):
+            yield close[row, : start + row]

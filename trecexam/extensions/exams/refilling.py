@@ -1,0 +1,181 @@
+"""`trecexam exam generate --again`: wrong candidates that fail the filters, written anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from converters.exam import ExamQuestion, exam_line
+from trecexam.config import ExamSection
+from trecexam.errors import TrecexamError
+from trecexam.extensions.exams.filtering import GENERATION, companion_file, filter_exam
+from trecexam.extensions.exams.generating import REFILLED, check_ours, noted_refilling
+from trecexam.extensions.exams.questions.distractors import (
+    CandidateLimits,
+    can_be_mended,
+    prompt,
+    read_candidates,
+    refilled,
+)
+from trecexam.files.atomic import replace_together, sha256
+from trecexam.files.kept import read_object
+from trecexam.graders.writing import Writer
+from trecexam.graders.writing.asking import AskingResult, PromptSet, ShowProgress, Stop, ask_all
+from trecexam.graders.writing.kept_answers import KeptAnswers
+from trecexam.tables.table import to_json
+
+#: So often a question is asked about: each time the model is told what of its answers would not do.
+_ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class RefillPlan:
+    """An exam, and which of its questions are to get other wrong candidates.
+
+    Attributes:
+        failing: by question_id, those that fail by their wrong candidates alone.
+        hopeless: how many questions fail in other ways, too.
+    """
+
+    exam: Path
+    questions: tuple[ExamQuestion, ...]
+    failing: Mapping[str, ExamQuestion]
+    hopeless: int
+    limits: CandidateLimits
+    task_domain: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefilledExam(AskingResult[str]):
+    """What came of it; `unwritten` is by question_id.
+
+    Attributes:
+        failing: the questions that were asked about, and `refilled` those that pass now.
+        hopeless: as in the plan.
+    """
+
+    output: Path
+    failing: tuple[str, ...]
+    refilled: tuple[str, ...]
+    hopeless: int
+
+
+def plan_refilling(exam: Path, settings: ExamSection, root: Path, task_domain: str) -> RefillPlan:
+    """Which questions are to get other wrong candidates: those that fail by these alone.
+
+    Args:
+        settings, root: as in `filter_exam`.
+
+    Raises:
+        TrecexamError: there is no exam, somebody edited it, or it cannot be filtered.
+        ConversionError: a line of it is no question.
+    """
+    if not exam.exists():
+        raise TrecexamError("there is no exam here yet: call `exam generate` without --again", path=exam)
+    check_ours(exam)
+    filtered = filter_exam(exam, settings, root)
+    limits = CandidateLimits.of(filtered.filtered, settings, filtered.embed)
+    questions = filtered.filtered.questions
+    failing = {
+        question.question_id: question
+        for place, question in enumerate(questions)
+        if can_be_mended(question, filtered.filtered.reasons(place), limits)
+    }
+    hopeless = len(questions) - sum(filtered.stays) - len(failing)
+    return RefillPlan(exam, questions, failing, hopeless, limits, task_domain)
+
+
+def refilling_prompts(
+    plan: RefillPlan,
+    writer: Writer,
+    answers: KeptAnswers,
+    refused: Mapping[str, tuple[str, ...]] | None = None,
+) -> PromptSet[str]:
+    """What the model is asked about each failing question, by question_id.
+
+    Args:
+        refused: question_id -> what it wrote before that would not do; only these are asked about. None: all.
+    """
+    prompts = {
+        question_id: prompt(
+            question, plan.limits.failing(question), (refused or {}).get(question_id, ()), plan.task_domain,
+            writer.plain,
+        )
+        for question_id, question in plan.failing.items()
+        if refused is None or question_id in refused
+    }  # fmt: skip
+    return PromptSet(writer, answers, prompts)
+
+
+def refill(
+    plan: RefillPlan,
+    writer: Writer,
+    answers: KeptAnswers,
+    progress: ShowProgress | None = None,
+    stop: Stop | None = None,
+) -> RefilledExam:
+    """Asks, takes what passes the filters, and writes the exam again. The other questions keep their bytes.
+
+    Raises:
+        GraderError: the model cannot be asked at all. What it had answered is kept.
+        TrecexamError: the files cannot be written.
+    """
+    passing: dict[str, ExamQuestion] = {}
+    refused: dict[str, tuple[str, ...]] | None = None
+    results: list[AskingResult[str]] = []
+    for _ in range(_ROUNDS):
+        prompts = refilling_prompts(plan, writer, answers, refused)
+        results.append(ask_all([prompts], progress, stop, lambda: _write(plan, passing)))
+        before, refused = refused or {}, {}
+        for question_id, kept in prompts.answered():
+            offered = (*before.get(question_id, ()), *read_candidates(kept.text))
+            question = refilled(plan.failing[question_id], offered, plan.limits)
+            if question is None:
+                refused[question_id] = tuple(dict.fromkeys(offered))
+            else:
+                passing[question_id] = _noted(plan.failing[question_id], question, writer, kept.time)
+        if not refused or not results[-1].complete:
+            break
+    _write(plan, passing)
+    return RefilledExam(
+        asked=sum(result.asked for result in results),
+        reused=sum(result.reused for result in results),
+        unwritten=tuple(each for result in results for each in result.unwritten),
+        # The writer counts on from round to round.
+        used=results[-1].used,
+        cost=results[-1].cost,
+        why=results[-1].why,
+        output=plan.exam,
+        failing=tuple(plan.failing),
+        refilled=tuple(passing),
+        hopeless=plan.hopeless,
+    )
+
+
+def _noted(old: ExamQuestion, new: ExamQuestion, writer: Writer, time: str) -> ExamQuestion:
+    """The refilled question with what was there before, and who wrote what is there now."""
+    changed = {
+        str(place): choice
+        for place, (choice, other) in enumerate(zip(old.choices, new.choices, strict=True))
+        if choice != other
+    }
+    earlier = old.rest.get(REFILLED)
+    note = {"was": changed, "model": writer.model, "seed": writer.seed, "time": time}
+    notes = [*(earlier if isinstance(earlier, list) else []), note]
+    return replace(new, rest={**new.rest, REFILLED: notes})
+
+
+def _write(plan: RefillPlan, passing: Mapping[str, ExamQuestion]) -> None:
+    if not passing:
+        return
+    questions = [passing.get(question.question_id, question) for question in plan.questions]
+    exam = b"".join(exam_line(question.row()) for question in questions)
+    noted = {
+        name: value
+        for name, value in read_object(companion_file(plan.exam, GENERATION)).items()
+        if name != REFILLED
+    }
+    noted.pop("exam_sha256", None)
+    noted |= {**noted_refilling(questions), "exam_sha256": sha256(exam)}
+    replace_together({plan.exam: exam, companion_file(plan.exam, GENERATION): to_json(noted).encode()})

@@ -1,0 +1,267 @@
+"""What was responded, in a matrix or by a track's runs to its bank, and what of it is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from converters.response_matrix import LabelTable, ResponseMatrix, read_components, read_groups, read_matrix
+from trecexam.errors import TrecexamError
+from trecexam.extensions.exams.irt.components import Components
+from trecexam.extensions.exams.irt.exam import Exam
+from trecexam.extensions.exams.irt.fitting import check
+from trecexam.extensions.exams.questions.words import bloom_words, question_types
+from trecexam.line.diagnostics import nothing_graded, resolve_min_rating
+from trecexam.scores.coverage import covered_items
+from trecexam.tables.text import plural, shorten_list
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from trecexam.bank.model import Bank
+    from trecexam.line.assessment import Assessment
+    from trecexam.scores.ratings import QueryRatings
+
+
+@dataclass(frozen=True)
+class ExamResponses:
+    """An exam ready to be fitted.
+
+    Attributes:
+        source: where it comes from, as people know it.
+        notes: what was left out and what else one must know, a line each.
+    """
+
+    source: str
+    exam: Exam
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LabelFiles:
+    """The tables beside a matrix, where they are given.
+
+    Attributes:
+        components: what each examinee is made of.
+        groups: which groups each item is in.
+    """
+
+    components: Path | None = None
+    groups: Path | None = None
+
+
+def from_file(path: Path, labels: LabelFiles | None = None) -> ExamResponses:
+    """The exam in a matrix file, or in a folder of them.
+
+    Raises:
+        ConversionError: a file cannot be read; with its line.
+        TrecexamError: the tables do not fit the matrix, or nothing is left to be fitted.
+    """
+    matrix = read_matrix(path)
+    components = _own_components(path, matrix) if matrix.components else None
+    return usable_responses(str(path), matrix, labels or LabelFiles(), components=components)
+
+
+def from_track(
+    track: Assessment,
+    labels: LabelFiles | None = None,
+    *,
+    min_rating: int | None = None,
+    depth: int | None = None,
+) -> ExamResponses:
+    """A loaded track's runs as examinees, and its items as questions.
+
+    A run has an item right where one of its first passages is rated min_rating or better on it, as Cover has
+    it; a query that it skips is wrong. Where nothing is known, as none of those passages has a rating on the
+    item, there is no response. Retired items are not asked. People's ratings count.
+
+    Args:
+        min_rating, depth: in place of the track's; a depth beyond the pool's is refused.
+
+    Raises:
+        TrecexamError: nothing is graded, or nothing is left to be fitted.
+    """
+    root = track.folder.root
+    threshold = resolve_min_rating(track, min_rating)
+    pooled = track.config.track.depth
+    if depth is not None and not 1 <= depth <= pooled:
+        raise TrecexamError(
+            f"depth {depth}: 1..{pooled} needed, as the track pools {pooled} ranks", path=root
+        )
+    runs = list(track.runs)
+    if not runs:
+        raise TrecexamError("no runs to take the exam yet: drop some in here", path=track.folder.runs)
+    ratings = track.ratings()
+    if not any((q.ratings >= 0).any() for q in ratings):
+        raise TrecexamError(nothing_graded(track), path=root)
+    blocks, names, texts, queries = [], [], {}, {}
+    called = item_names(track.bank)
+    for q in ratings:
+        gradable = np.array([text is not None for text in track.sheets[q.query_id].texts] + [False])
+        ranks = track.pool[q.query_id].ranks[:, : depth or pooled]
+        blocks.append(response_matrix(q, np.where(gradable[ranks], ranks, -1), threshold))
+        for item in track.bank.items[q.query_id]:
+            name = called[q.query_id, item.item_id]
+            names.append(name)
+            texts[name], queries[name] = item.text, q.query_id
+    matrix = ResponseMatrix(tuple(runs), tuple(names), np.concatenate(blocks, axis=1), texts)
+    return usable_responses(str(root), matrix, labels or LabelFiles(), queries=queries)
+
+
+def item_names(bank: Bank) -> dict[tuple[str, str], str]:
+    """(query_id, item_id) -> the item's name in the exam: its id, after its query's if not unique."""
+    keys = [(query_id, item.item_id) for query_id, items in bank.items.items() for item in items]
+    unique = len({item_id for _, item_id in keys}) == len(keys)
+    return {(query_id, item_id): item_id if unique else f"{query_id}:{item_id}" for query_id, item_id in keys}
+
+
+def response_matrix(q: QueryRatings, ranks: NDArray[np.int32], min_rating: int) -> NDArray[np.float64]:
+    """1 where a ranking's passages reach an item, 0 where they do not, NaN where none of them has a rating.
+
+    A ranking without passages reaches nothing.
+
+    Args:
+        ranks: of shape (n_rankings, depth): the rows of the passages that count; -1 where there is none.
+
+    Returns:
+        Shape (n_rankings, n_items).
+    """
+    known = covered_items(q, ranks, 0)
+    known |= np.all(ranks < 0, axis=1, keepdims=True)
+    return np.where(known, covered_items(q, ranks, min_rating).astype(np.float64), np.nan)
+
+
+def usable_responses(
+    source: str,
+    matrix: ResponseMatrix,
+    labels: LabelFiles,
+    *,
+    components: LabelTable | None = None,
+    queries: Mapping[str, str] | None = None,
+) -> ExamResponses:
+    """What of a matrix can be fitted, with its tables.
+
+    Args:
+        components: the matrix's own; a file takes its place.
+
+    Raises:
+        TrecexamError, ConversionError: as `from_file`.
+    """
+    notes = []
+    given = ~np.isnan(matrix.values)
+    rows: NDArray[np.bool_] = np.asarray(given.any(axis=1), np.bool_)
+    columns: NDArray[np.bool_] = np.asarray(given.any(axis=0), np.bool_)
+    for kept, names, what in ((rows, matrix.examinees, "examinees"), (columns, matrix.items, "questions")):
+        if not kept.all():
+            out = [name for name, keep in zip(names, kept, strict=True) if not keep]
+            notes.append(f"without any response, and left out: {what} {shorten_list(out)}")
+    examinees = tuple(name for name, keep in zip(matrix.examinees, rows, strict=True) if keep)
+    items = tuple(name for name, keep in zip(matrix.items, columns, strict=True) if keep)
+    values = matrix.values[rows][:, columns]
+    try:
+        check(values)
+    except ValueError as error:
+        raise TrecexamError(str(error), path=source) from None
+    missing = int(np.isnan(values).sum())
+    if missing:
+        notes.append(f"{missing:,} of {values.size:,} responses are missing; they count for nothing")
+    notes += _remarks(values, examinees, items)
+    made_of = _components(labels.components, components, examinees, notes, source)
+    groups = _groups(labels.groups, items, notes)
+    exam = Exam(examinees, items, values, made_of, matrix.texts, groups, queries or {})
+    return ExamResponses(source, exam, tuple(notes))
+
+
+def _remarks(values: NDArray[np.float64], examinees: Sequence[str], items: Sequence[str]) -> list[str]:
+    remarks = []
+    shares = np.nanmean(values, axis=0)
+    for share, who in ((1.0, "everyone"), (0.0, "no one")):
+        same = [item for item, value in zip(items, shares.tolist(), strict=True) if value == share]
+        if same:
+            remarks.append(
+                f"{plural(len(same), 'question')} that {who} got right cannot tell who is better, nor get a "
+                f"standard error: {shorten_list(same, 3)}"
+            )
+    rights = np.nanmean(values, axis=1)
+    for share, what in ((1.0, "everything"), (0.0, "nothing")):
+        same = [name for name, value in zip(examinees, rights.tolist(), strict=True) if value == share]
+        if same:
+            remarks.append(
+                f"examinees that got {what} right, so that their ability is unlimited: "
+                f"{shorten_list(same, 3)}"
+            )
+    alike: dict[bytes, list[str]] = {}
+    for name, row in zip(examinees, np.nan_to_num(values, nan=2.0).astype(np.int8), strict=True):
+        alike.setdefault(row.tobytes(), []).append(name)
+    twins = [names for names in alike.values() if len(names) > 1]
+    if twins:
+        remarks.append(
+            f"{sum(map(len, twins)):,} examinees responded to everything as another did, such as "
+            f"{shorten_list(twins[0], 2)}; each counts, though copies of one system tell no more than it does"
+        )
+    return remarks
+
+
+def _own_components(path: Path, matrix: ResponseMatrix) -> LabelTable:
+    names = tuple(dict.fromkeys(name for own in matrix.components.values() for name in own))
+    rows = {}
+    for examinee in matrix.examinees:
+        own = matrix.components.get(examinee, {})
+        lacking = [name for name in names if name not in own]
+        if lacking:
+            raise TrecexamError(
+                f"examinee '{examinee}' has no component {shorten_list(lacking)}, and others have", path=path
+            )
+        rows[examinee] = tuple(own[name] for name in names)
+    return LabelTable(names, rows)
+
+
+def _components(
+    path: Path | None, own: LabelTable | None, examinees: Sequence[str], notes: list[str], source: str
+) -> Components | None:
+    table = own if path is None else read_components(path)
+    if table is None:
+        return None
+    lacking = [name for name in examinees if name not in table.rows]
+    if lacking:
+        raise TrecexamError(
+            f"no components of examinee {shorten_list(lacking)}, which {source} has: add a line for each",
+            path=path,
+        )
+    others = [name for name in table.rows if name not in set(examinees)]
+    if others:
+        notes.append(f"examinees with components but without responses, and left out: {shorten_list(others)}")
+    split = Components.of(table.names, [table.rows[name] for name in examinees])
+    if len(split.constant) == len(split.names):
+        raise TrecexamError(
+            "every component is the same for all examinees: there is nothing to tell apart",
+            path=path or source,
+        )
+    return split
+
+
+def _groups(path: Path | None, items: Sequence[str], notes: list[str]) -> dict[str, dict[str, list[int]]]:
+    if path is None:
+        return {}
+    table = read_groups(path)
+    if not any(item in table.rows for item in items):
+        raise TrecexamError("none of its items is a question of the exam", path=path)
+    members: dict[str, dict[str, list[int]]] = {name: {} for name in table.names}
+    for place, item in enumerate(items):
+        for name, value in zip(table.names, table.rows.get(item, ()), strict=False):
+            for group in filter(None, (part.strip() for part in value.split("|"))):
+                members[name].setdefault(group, []).append(place)
+    lacking = [item for item in items if item not in table.rows]
+    if lacking:
+        notes.append(f"questions that are in no group: {shorten_list(lacking)}")
+    # Levels from the lowest, so that two exams' plots have the same order; others as they come.
+    known = {name.lower(): place for place, name in enumerate((*bloom_words(), *question_types()))}
+    return {
+        name: dict(sorted(groups.items(), key=lambda each: known.get(each[0].lower(), len(known))))
+        for name, groups in members.items()
+        if groups
+    }

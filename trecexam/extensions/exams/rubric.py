@@ -1,0 +1,145 @@
+"""A track's bank as an exam that its runs take: fit, leaderboard of abilities, and the official side."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trecexam.errors import TrecexamError
+from trecexam.extensions.exams.fitting import fitted
+from trecexam.extensions.exams.irt import fitting
+from trecexam.extensions.exams.irt.exam import FittedExam
+from trecexam.extensions.exams.irt.settings import Settings
+from trecexam.extensions.exams.responses import LabelFiles, from_track, item_names
+from trecexam.features.correlation.tables import correlation_table
+from trecexam.line.evaluation import official_values
+from trecexam.line.official import LEADERBOARD
+from trecexam.scores.correlation import correlate
+from trecexam.scores.evaluate import measure
+from trecexam.tables.table import Table
+from trecexam.tables.text import shorten_list
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from trecexam.line.assessment import Assessment
+    from trecexam.scores.correlation import Correlation
+
+#: With fewer runs an item's discrimination is its prior's, not its own.
+LEAST_RUNS = 5
+
+
+@dataclass(frozen=True)
+class TrackExam:
+    """A track's bank as an exam.
+
+    Attributes:
+        fitted: runs are its examinees.
+        official: ("theta" or "accuracy", official measure, how far the two agree); () without an official
+            side.
+    """
+
+    fitted: FittedExam
+    official: tuple[tuple[str, str, Correlation], ...]
+
+    def correlations(self) -> Table:
+        """One row a pair; no intervals, as an ability has no values per query."""
+        return correlation_table(
+            [((ours, theirs), correlation) for ours, theirs, correlation in self.official],
+            ("measure", "official_measure"),
+        )
+
+    def matrix(self) -> Table:
+        """The responses: 1, 0, or None."""
+        exam = self.fitted.exam
+        rows = [
+            (name, *(None if value != value else int(value) for value in row))
+            for name, row in zip(exam.examinees, exam.values.tolist(), strict=True)
+        ]
+        return Table(("examinee", *exam.items), tuple(rows))
+
+
+def default_settings() -> Settings:
+    """Of a rubric bank: 2PL, as nothing is guessed, with priors, as runs are few and bounds would decide."""
+    return Settings.of("2pl", priors=True)
+
+
+def fit_track(
+    track: Assessment,
+    settings: Settings | None = None,
+    labels: LabelFiles | None = None,
+    *,
+    min_rating: int | None = None,
+    depth: int | None = None,
+) -> TrackExam:
+    """Fits a model to a loaded track's runs and items.
+
+    Args:
+        settings: None for `default_settings`.
+        min_rating, depth: as in `trecexam.extensions.exams.responses.from_track`.
+
+    Raises:
+        TrecexamError, ConversionError: nothing is graded, or no model can be fitted.
+    """
+    fitted_exam = fitted(
+        from_track(track, labels, min_rating=min_rating, depth=depth), settings or default_settings()
+    )
+    return TrackExam(fitted_exam, tuple(_against_official(track, fitted_exam)))
+
+
+def discriminations(track: Assessment, min_rating: int | None = None) -> Mapping[tuple[str, str], float]:
+    """(query_id, item_id) -> discrimination of the items that tell runs apart; {} where too few runs are.
+
+    Items that all or none of the runs cover have none.
+    """
+    if len(track.runs) < LEAST_RUNS:
+        return {}
+    try:
+        exam = from_track(track, min_rating=min_rating).exam
+    except TrecexamError:
+        # All runs alike, or a single item: then none is known, which an empty column says.
+        return {}
+    of_items = fitting.discriminations(exam.values, default_settings()).tolist()
+    known = {name: a for name, a in zip(exam.items, of_items, strict=True) if not math.isnan(a)}
+    names = item_names(track.bank)
+    return {key: known[name] for key, name in names.items() if name in known}
+
+
+def _against_official(track: Assessment, fitted_exam: FittedExam) -> Iterator[tuple[str, str, Correlation]]:
+    ours = {
+        name: dict(zip(fitted_exam.exam.examinees, values.tolist(), strict=True))
+        for name, values in (("theta", fitted_exam.fit.theta), ("accuracy", fitted_exam.fit.accuracy))
+    }
+    sides: dict[str, dict[str, float]] = {}
+    if track.official is not None:
+        both = [query_id for query_id in track.bank.query_ids if query_id in track.judged_queries]
+        if both:
+            values = official_values(track, None, set(both))
+            for name in (str(measure(text)) for text in track.config.official_measures()):
+                means = values.matrix(name, None, both).mean(axis=1)
+                sides[name] = dict(zip(values.runs, means.tolist(), strict=True))
+    if track.official_ranks is not None:
+        sides[LEADERBOARD] = {run: -rank for run, rank in track.official_ranks.items()}
+    for theirs, worth in sides.items():
+        runs = [run for run in fitted_exam.exam.examinees if run in worth]
+        if len(runs) < 2:
+            continue
+        for name, mine in ours.items():
+            both_sides = (
+                np.array([mine[run] for run in runs])[:, None],
+                np.array([worth[run] for run in runs]),
+            )
+            yield name, theirs, correlate(*both_sides, resamples=0)
+
+
+def official_remark(exam: TrackExam) -> str | None:
+    """How the abilities agree with the first official measure and the official leaderboard, in words."""
+    taus = [
+        f"{correlation.kendall_tau:.3f} with {theirs}"
+        for ours, theirs, correlation in exam.official
+        if ours == "theta"
+    ]
+    return f"Kendall's tau of abilities: {shorten_list(taus, 4, quote='')}" if taus else None

@@ -1,0 +1,340 @@
+"""`trecexam exam score`: models take an exam, each with a retriever and some examples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from converters.exam import LETTERS, ExamQuestion
+from converters.passages import read_passages
+from converters.run import Run
+from converters.trec_run import read_run
+from trecexam.errors import TrecexamError
+from trecexam.extensions.exams.questions.asking import ContextKind, candidates, examples_for, prompt
+from trecexam.extensions.exams.questions.reading import read_choice
+from trecexam.graders.causal import CausalBackend
+from trecexam.graders.continuations import PromptContinuations, scored, tokens_of
+from trecexam.graders.language.truncation import NoRoomError, fitted
+from trecexam.graders.sampling import MeasuredTime, measured
+from trecexam.graders.writing import Writer
+from trecexam.graders.writing.asking import PromptSet, ShowProgress, Stop, ask_all
+from trecexam.graders.writing.kept_answers import KeptAnswers
+
+CLOSED_BOOK, ORACLE = "closed-book", "oracle"
+How = Literal["likelihood", "letter"]
+
+
+@dataclass(frozen=True)
+class Retriever:
+    """Where an examinee's documents come from.
+
+    Attributes:
+        run: None for closed-book and oracle.
+        documents: how many of the first are shown.
+    """
+
+    name: str
+    run: Run | None = None
+    documents: int = 3
+
+    @property
+    def kind(self) -> ContextKind:
+        return "oracle" if self.run is None else "retrieved"
+
+    def context(self, question: ExamQuestion, texts: Mapping[str, str]) -> str:
+        """What the examinee reads; "" where it reads nothing."""
+        if self.run is not None:
+            ranking = self.run.ranking(question.question_id, self.documents)
+            return "\n".join(texts[doc_id] for doc_id in ranking if doc_id in texts)
+        return question.documentation if self.name == ORACLE else ""
+
+
+@dataclass(frozen=True)
+class ExamSetup:
+    """How a model takes an exam.
+
+    Attributes:
+        model: its name, as a component of the examinee's.
+        examples: how many in-context examples each question is asked with; `seed` draws them.
+        texts: doc_id -> what the retriever shows of it.
+    """
+
+    model: str
+    questions: Sequence[ExamQuestion]
+    retriever: Retriever
+    examples: int
+    texts: Mapping[str, str]
+    seed: int = 0
+
+    @property
+    def components(self) -> dict[str, str]:
+        """What the examinee is made of."""
+        return {"model": self.model, "retriever": self.retriever.name, "examples": str(self.examples)}
+
+    def renderer(self, plain: Callable[[str], str]) -> Callable[[ExamQuestion, str], str]:
+        """(question, context) -> prompt.
+
+        Args:
+            plain: as in `prompt`.
+
+        Raises:
+            TrecexamError: there are too few questions for the examples.
+        """
+        try:
+            examples = examples_for(self.questions, self.examples, self.seed)
+        except ValueError as error:
+            raise TrecexamError(str(error)) from None
+        kind = self.retriever.kind
+        return lambda question, context: prompt(question, context, kind, examples(question), plain)
+
+    def notes(self) -> list[str]:
+        """What of the retriever's run could not be shown, a line each."""
+        if self.retriever.run is None:
+            return []
+        notes = []
+        rankings = [
+            self.retriever.run.ranking(each.question_id, self.retriever.documents) for each in self.questions
+        ]
+        without = sum(doc_id not in self.texts for ranking in rankings for doc_id in ranking)
+        empty = sum(not ranking for ranking in rankings)
+        if without:
+            notes.append(f"{without:,} retrieved documents have no text and were left out")
+        if empty:
+            notes.append(f"{empty:,} questions are not in the run and were asked closed-book")
+        return notes
+
+
+@dataclass(frozen=True)
+class Answered:
+    """An examinee's answer: the place it chose, None where none could be read; and what that rests on."""
+
+    chosen: int | None
+    detail: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Examinee:
+    """A model with a retriever and a number of in-context examples, and what it answered.
+
+    Attributes:
+        answers: question_id -> answer; a question that was not answered is not in it.
+        notes: what one must know of it, a line each.
+        why: why it ended early, "" where it did not.
+    """
+
+    components: Mapping[str, str]
+    answers: Mapping[str, Answered]
+    notes: tuple[str, ...] = ()
+    why: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its components, joined."""
+        return "+".join(self.components.values())
+
+    def responses(self, questions: Sequence[ExamQuestion]) -> dict[str, int | None]:
+        """1 right, 0 wrong or not to be read, None not answered."""
+        return {
+            each.question_id: int(self.answers[each.question_id].chosen == each.correct)
+            if each.question_id in self.answers
+            else None
+            for each in questions
+        }
+
+
+def retrievers(named: Sequence[str], documents: int) -> list[Retriever]:
+    """closed-book, oracle, or run files, which are named by their tags, or where these are not alone by file.
+
+    Raises:
+        ConversionError: a run cannot be read.
+        TrecexamError: two would have the same name.
+    """
+    runs = {name: read_run(name) for name in named if name not in (CLOSED_BOOK, ORACLE)}
+    tags = [run.name for run in runs.values()]
+    named_so: dict[str, Retriever] = {}
+    for name in dict.fromkeys(named):
+        run = runs.get(name)
+        shown = name if run is None else _tag(run.name, tags, Path(name))
+        if shown in named_so:
+            raise TrecexamError(f"two retrievers are called '{shown}': rename a file", path=name)
+        named_so[shown] = Retriever(shown, run, documents)
+    return list(named_so.values())
+
+
+def _tag(tag: str, tags: Sequence[str], path: Path) -> str:
+    alone = tags.count(tag) == 1 and tag not in (CLOSED_BOOK, ORACLE)
+    return tag if alone else path.name.removesuffix(".gz").removesuffix(".run")
+
+
+def texts_of(
+    passages: Path | None, retrievers: Sequence[Retriever], questions: Sequence[ExamQuestion]
+) -> dict[str, str]:
+    """The texts that the retrievers show: those of the corpus, else the exam's own passages.
+
+    Returns:
+        doc_id -> text.
+
+    Raises:
+        ConversionError: the passages cannot be read.
+        TrecexamError: a run shares no question with the exam, or none of its documents has a text.
+    """
+    texts = {each.doc_id: each.documentation for each in questions}
+    ranked = {
+        retriever.name: {
+            doc_id
+            for each in questions
+            for doc_id in retriever.run.ranking(each.question_id, retriever.documents)
+        }
+        for retriever in retrievers
+        if retriever.run is not None
+    }
+    if passages is not None:
+        shown = set().union(*ranked.values())
+        texts |= {each.doc_id: each.text for each in read_passages(passages) if each.doc_id in shown}
+    for name, doc_ids in ranked.items():
+        if not doc_ids:
+            raise TrecexamError(
+                f"run '{name}' ranks nothing for the exam's questions: its query ids must be question ids"
+            )
+        if doc_ids.isdisjoint(texts):
+            raise TrecexamError(
+                f"none of the documents of run '{name}' has a text: give the corpus with --passages"
+            )
+    return texts
+
+
+def by_model(
+    backend: CausalBackend,
+    setup: ExamSetup,
+    progress: ShowProgress | None = None,
+    stop: Stop | None = None,
+    *,
+    how: How = "likelihood",
+) -> Examinee:
+    """A model in this process takes the exam.
+
+    It chooses the candidate "A) text" with the highest log-likelihood divided by its length in characters, as
+    the published evaluation does (Gao et al., lm-evaluation-harness, `acc_norm`); or, by letter, the most
+    probable of the four letters.
+
+    Raises:
+        GraderError: the model cannot be run.
+        TrecexamError: a prompt without its documents does not fit, or probabilities are not finite.
+    """
+    questions = setup.questions
+    prompts, cut = _continued_prompts(backend, setup, how)
+    answers: dict[int, Answered] = {}
+    if progress:
+        progress(0, len(prompts))
+    for batch in scored(backend, prompts):
+        for place, continued in batch:
+            texts = candidates(questions[place]) if how == "likelihood" else LETTERS
+            scores = [each.log_probability / len(text) for each, text in zip(continued, texts, strict=True)]
+            if not all(map(math.isfinite, scores)):
+                raise TrecexamError(
+                    f"the model gives question '{questions[place].question_id}' no finite probabilities: "
+                    "set another --dtype or --device"
+                )
+            answers[place] = Answered(scores.index(max(scores)), {"scores": scores})
+        if progress:
+            progress(len(answers), len(prompts))
+        if stop is not None and stop():
+            break
+    notes = [f"documents of {cut:,} questions were cut to fit the model"] if cut else []
+    return Examinee(
+        setup.components,
+        {questions[place].question_id: answers[place] for place in sorted(answers)},
+        (*notes, *setup.notes()),
+        "stopped" if len(answers) < len(questions) else "",
+    )
+
+
+def _continued_prompts(
+    backend: CausalBackend, setup: ExamSetup, how: How
+) -> tuple[list[PromptContinuations], int]:
+    """Each question with the continuations that are compared, and how many had their documents cut."""
+    render = setup.renderer(backend.plain)
+    prompts, cut = [], 0
+    for question in setup.questions:
+        shown = candidates(question, backend.plain) if how == "likelihood" else tuple(LETTERS)
+        continuations = tokens_of(backend, shown)
+        limit = backend.length_limit(max(map(len, continuations)))
+        context = setup.retriever.context(question, setup.texts)
+        try:
+            tokens, part = fitted(partial(render, question), context, backend, limit)
+        except NoRoomError:
+            tokens, part = backend.encode([render(question, "")])[0], ""
+            if len(tokens) > limit:
+                raise TrecexamError(
+                    f"question '{question.question_id}' has {len(tokens):,} tokens with its "
+                    f"{setup.examples:,} examples, and the model takes {limit:,}: ask with fewer --examples, "
+                    "or leave long questions out (`exam filter --max-question`)"
+                ) from None
+        cut += part != context
+        prompts.append(PromptContinuations(tokens, continuations))
+    return prompts, cut
+
+
+def time_of(backend: CausalBackend, setups: Sequence[ExamSetup], how: How) -> MeasuredTime | None:
+    """How long a model in this process would take these exams: it answers a few questions of each.
+
+    Returns:
+        None where there is no question.
+
+    Raises:
+        GraderError, TrecexamError: as `by_model`.
+    """
+    prompts = [_continued_prompts(backend, setup, how)[0] for setup in setups]
+    each_in_turn = [prompt for of_question in zip(*prompts, strict=True) for prompt in of_question]
+
+    def answer(part: Sequence[PromptContinuations]) -> None:
+        for _ in scored(backend, part):
+            pass
+
+    return measured(answer, each_in_turn, len(each_in_turn)) if each_in_turn else None
+
+
+def written_prompts(writer: Writer, answers: KeptAnswers, setup: ExamSetup) -> PromptSet[str]:
+    """What a model that writes is asked, by question_id."""
+    render = setup.renderer(writer.plain)
+    return PromptSet(
+        writer,
+        answers,
+        {
+            each.question_id: render(each, setup.retriever.context(each, setup.texts))
+            for each in setup.questions
+        },
+    )
+
+
+def by_writer(
+    writer: Writer,
+    answers: KeptAnswers,
+    setup: ExamSetup,
+    progress: ShowProgress | None = None,
+    stop: Stop | None = None,
+) -> Examinee:
+    """A model that writes, such as one behind a server, takes the exam; its answers are read as letters.
+
+    Answers are kept as they come, so that none is asked for twice.
+
+    Raises:
+        GraderError: the model cannot be asked at all.
+    """
+    questions = {question.question_id: question for question in setup.questions}
+    prompts = written_prompts(writer, answers, setup)
+    result = ask_all([prompts], progress, stop)
+    answered = {
+        question_id: Answered(read_choice(kept.text, questions[question_id].choices), {"raw": kept.text})
+        for question_id, kept in prompts.answered()
+    }
+    unread = sum(answer.chosen is None for answer in answered.values())
+    notes = [f"{unread:,} answers name no candidate, and count as wrong"] if unread else []
+    if result.unwritten:
+        _, reason = result.unwritten[0]
+        notes.append(f"{len(result.unwritten):,} questions have no answer: {reason}")
+    return Examinee(setup.components, answered, (*notes, *setup.notes()), result.why)

@@ -1,0 +1,214 @@
+"""The tables of a fitted exam, and what is said of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trecexam.extensions.exams.irt.information import GRID, item_information
+from trecexam.extensions.exams.irt.information import exam_information as of_all
+from trecexam.tables.table import Table, Value
+
+if TYPE_CHECKING:
+    from trecexam.extensions.exams.irt.exam import FittedExam
+    from trecexam.extensions.exams.irt.improvement import Improvement
+
+ITEM_COLUMNS = ("item", "a", "b", "c", "se_a", "se_b", "se_c", "infit", "outfit", "n")
+QUALITY_COLUMNS = (
+    "rank",
+    "item",
+    "query_id",
+    "a",
+    "b",
+    "share",
+    "rest_correlation",
+    "information",
+    "twin",
+    "twin_phi",
+    "note",
+    "text",
+)
+STEP_COLUMNS = (
+    "step",
+    "folder",
+    "n_items",
+    "n_dropped",
+    "highest_a_dropped",
+    "information",
+    "information.compat",
+    "mean_a",
+    "log_likelihood",
+    "rmse",
+    "rmse_baseline",
+    "converged",
+    "dropped",
+)
+
+
+def items_table(fitted: FittedExam) -> Table:
+    """A row an item, in the exam's order. No standard error: a parameter at a bound, or not fitted."""
+    f = fitted.fit
+    columns = (f.a, f.b, f.c, f.se_a, f.se_b, f.se_c, f.infit, f.outfit)
+    rows = zip(fitted.exam.items, *(column.tolist() for column in columns), f.n.tolist(), strict=True)
+    return Table(ITEM_COLUMNS, tuple(rows))
+
+
+def examinees_table(fitted: FittedExam) -> Table:
+    """A row an examinee, in the matrix's order; theta and 1.96 se to both sides are its 95% interval."""
+    f = fitted.fit
+    columns = (f.theta.tolist(), f.se_theta.tolist(), f.accuracy.tolist())
+    return Table(
+        ("examinee", "theta", "se", "accuracy"), tuple(zip(fitted.exam.examinees, *columns, strict=True))
+    )
+
+
+def abilities_table(fitted: FittedExam) -> Table:
+    """The examinees as a leaderboard, best first, with 95% intervals."""
+    rows: list[tuple[Value, ...]] = []
+    for rank, place in enumerate(fitted.order.tolist(), 1):
+        theta, accuracy = float(fitted.fit.theta[place]), float(fitted.fit.accuracy[place])
+        rows.append((rank, fitted.exam.examinees[place], theta, *fitted.interval(place), accuracy))
+    return Table(("rank", "examinee", "theta", "theta.low", "theta.high", "accuracy"), tuple(rows))
+
+
+def components_table(fitted: FittedExam) -> Table:
+    """A row a level of each component, whose abilities sum to 0; `se` as in `examinees_table`."""
+    rows = [
+        row
+        for part in fitted.fit.components
+        for row in zip(
+            [part.name] * len(part.levels), part.levels, part.theta.tolist(), part.se.tolist(), strict=True
+        )
+    ]
+    return Table(("component", "level", "theta", "se"), tuple(rows))
+
+
+def information_table(fitted: FittedExam) -> Table:
+    """Abilities from -4 to 4, and the exam's information there.
+
+    `test` is of all items together, `item` of the mean item, both with `.compat`, the 2PL form a^2 p (1 - p);
+    `GROUPING:GROUP` is of the mean item of a group.
+    """
+    curves = dict(information_curves(fitted))
+    rows = zip(GRID.tolist(), *(curve.tolist() for curve in curves.values()), strict=True)
+    return Table(("theta", *curves), tuple(rows))
+
+
+def information_curves(fitted: FittedExam) -> Iterator[tuple[str, Any]]:
+    """The curves of `information_table`, by their names."""
+    f = fitted.fit
+    whole = [of_all(GRID, f.a, f.b, f.c, compat=compat) for compat in (False, True)]
+    yield from zip(("test", "test.compat"), whole, strict=True)
+    yield from zip(("item", "item.compat"), (curve / len(f.a) for curve in whole), strict=True)
+    for grouping, groups in fitted.exam.groups.items():
+        for group, places in groups.items():
+            part = np.array(places, np.intp)
+            yield f"{grouping}:{group}", item_information(GRID, f.a[part], f.b[part], f.c[part]).mean(axis=1)
+
+
+def quality_table(fitted: FittedExam) -> Table:
+    """A row an item, those first that tell examinees apart least."""
+    exam, f = fitted.exam, fitted.fit
+    rows: list[tuple[Value, ...]] = [
+        (
+            quality.rank,
+            item,
+            exam.queries.get(item, ""),
+            float(f.a[n]),
+            float(f.b[n]),
+            quality.share,
+            quality.rest_correlation,
+            quality.information,
+            quality.twin,
+            quality.twin_phi,
+            quality.note,
+            exam.texts.get(item, ""),
+        )
+        for n, (item, quality) in enumerate(zip(exam.items, fitted.quality, strict=True))
+    ]
+    return Table(QUALITY_COLUMNS, tuple(sorted(rows, key=lambda row: int(row[0] or 0))))
+
+
+def fit_json(fitted: FittedExam) -> dict[str, Any]:
+    """What was fitted, how well, and with which settings."""
+    f, s = fitted.fit, fitted.fit.settings
+    values: dict[str, Any] = {
+        "model": s.model,
+        "log_likelihood": f.log_likelihood,
+        "rmse": f.errors.model,
+        "rmse_baseline": f.errors.baseline,
+        "n_items": len(f.a),
+        "n_examinees": len(f.theta),
+        "converged": f.converged,
+        "iterations": f.iterations,
+        "seconds": f.seconds,
+        "n_responses": int(f.n.sum()),
+        "rmse_items": f.errors.model_items,
+        "rmse_baseline_items": f.errors.baseline_items,
+        "anchor": s.anchor,
+        "theta_mean": float(f.theta.mean()),
+        "theta_sd": float(f.theta.std()),
+        "bounds": {name: list(pair) for name, pair in s.bounds.items()},
+        "start": dict(s.start),
+        "priors": {name: list(pair) for name, pair in s.priors.items()},
+        "at_bound": {
+            name: int(which.sum()) for name, which in f.bound.items() if s.bounds[name][0] < s.bounds[name][1]
+        },
+        "information": information_json(fitted),
+        "notes": list(fitted.notes),
+    }
+    if f.components:
+        values |= {"components": [part.name for part in f.components], "mean": f.mean, "se_mean": f.se_mean}
+    return values
+
+
+def information_json(fitted: FittedExam) -> Mapping[str, float]:
+    """The exam's information at the examinees' mean ability, in both forms."""
+    f = fitted.fit
+    at = float(f.theta.mean())
+    exact, compat = (float(of_all([at], f.a, f.b, f.c, compat=form)[0]) for form in (False, True))
+    return {"theta": at, "test": exact, "test.compat": compat}
+
+
+def information_line(fitted: FittedExam) -> str:
+    """How far the 2PL form of the information is off, in words."""
+    information = information_json(fitted)
+    line = f"information at the mean ability {information['theta']:.2f}: {information['test']:.2f}"
+    if not fitted.fit.c.any():
+        return line + " (without guessing the released a^2 p (1 - p) is the same)"
+    more = information["test.compat"] / information["test"] - 1 if information["test"] else math.inf
+    return (
+        line + f"; the released a^2 p (1 - p), which ignores guessing, has {information['test.compat']:.2f} "
+        f"({more:+.0%})"
+    )
+
+
+def steps_table(improvement: Improvement, items: tuple[str, ...], folders: list[str]) -> Table:
+    """A row a step of an improvement; the first is the whole exam."""
+    rows: list[tuple[Value, ...]] = []
+    highest = [math.nan] + [
+        float(before.fit.a[np.isin(before.items, step.dropped)].max())
+        for before, step in zip(improvement.steps, improvement.steps[1:], strict=False)
+    ]
+    for number, (step, folder, most) in enumerate(zip(improvement.steps, folders, highest, strict=True)):
+        rows.append(
+            (
+                number,
+                folder,
+                len(step.items),
+                len(step.dropped),
+                most,
+                step.information,
+                step.compat,
+                float(step.fit.a.mean()),
+                step.fit.log_likelihood,
+                step.fit.errors.model,
+                step.fit.errors.baseline,
+                str(step.fit.converged).lower(),
+                " ".join(items[place] for place in step.dropped),
+            )
+        )
+    return Table(STEP_COLUMNS, tuple(rows))

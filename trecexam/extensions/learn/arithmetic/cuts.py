@@ -1,0 +1,45 @@
+"""From gains to labels: a cut for each step of the scale, where it agrees best with known judgments."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trecexam.extensions.learn.arithmetic.features import Floats
+
+
+def fit_cuts(gains: Floats, labels: Floats, scale: Floats) -> Floats:
+    """For each step of the scale the gain from which on a passage is said to be so; increasing.
+
+    Each is the middle between two gains where Cohen's kappa of "gain at least the cut" with "label at least
+    the step" is greatest; of several the lowest. Where no cut is better than chance, it is infinite: nothing
+    gets that label.
+
+    Args:
+        gains: shape (n,); of regressions and neighbours that have not seen the passage.
+        labels: the judgments of the same passages.
+        scale: the labels, increasing.
+    """
+    order = np.argsort(gains, kind="stable")
+    ordered = gains[order]
+    n = len(ordered)
+    # A cut before place i calls i passages lower; those of equal gains go together.
+    places = np.flatnonzero(np.diff(ordered) > 0) + 1
+    cuts = []
+    for step in scale[1:]:
+        high = labels[order] >= step
+        above = n - places
+        both = high.sum() - np.concatenate([[0], np.cumsum(high)])[places]
+        agreed = (both + (places - (high.sum() - both))) / n
+        chance = (above * high.sum() + places * (n - high.sum())) / n**2
+        kappa = (agreed - chance) / np.where(chance < 1, 1 - chance, 1)
+        if not len(places) or kappa.max() <= 0:
+            cuts.append(np.inf)
+            continue
+        at = places[int(np.argmax(kappa))]
+        cuts.append((ordered[at - 1] + ordered[at]) / 2)
+    return np.maximum.accumulate(np.array(cuts))
+
+
+def labels_of(gains: Floats, cuts: Floats, scale: Floats) -> Floats:
+    """The label of each gain: the highest whose cut it reaches."""
+    return np.asarray(scale[(gains[:, None] >= cuts).sum(axis=1)])

@@ -1,0 +1,35 @@
+"""nDCG@k with gains that may have decimals, on places in a pool."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trecexam.extensions.learn.arithmetic.features import Floats
+
+
+def ndcg(ranks: NDArray[np.int32], gains: Floats, k: int, elsewhere: Floats | None = None) -> Floats:
+    """nDCG@k of each run for a query, as trec_eval has it: sum of gain / log2(rank + 1), over the best sum.
+
+    Args:
+        ranks: shape (runs, depth): the place among `gains` of the passage at each rank; -1 for none.
+        gains: of the pooled passages; a negative one counts 0, and one that is NaN leaves its passage out of
+            all rankings ("condensed list", Sakai, SIGIR 2007).
+        k: ranks that count.
+        elsewhere: gains of passages that no run has, which count for the best sum.
+
+    Returns:
+        Shape (runs,); 0 where nothing is gained.
+    """
+    discounts = 1 / np.log2(np.arange(k) + 2)
+    kept = ~np.isnan(gains)
+    at_rank = np.append(np.where(kept, np.maximum(gains, 0), 0), 0)[ranks]
+    in_list = np.append(kept, False)[ranks]
+    # Where a rank is left out, those below it move up.
+    place = np.cumsum(in_list, axis=1) - 1
+    counts = in_list & (place < k)
+    sums = (at_rank * np.where(counts, discounts[np.where(counts, place, 0)], 0)).sum(axis=1)
+    every = np.concatenate([gains[kept], np.empty(0) if elsewhere is None else elsewhere])
+    best = np.sort(np.maximum(every, 0))[::-1][:k]
+    ideal = float((best * discounts[: len(best)]).sum())
+    return np.asarray(sums / ideal if ideal else np.zeros(len(ranks)))

@@ -1,0 +1,135 @@
+"""Learns from a track's judgments what the unjudged passages of its pool would be judged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from converters.records import Qrel
+from converters.trec_qrels import qrels_line
+from trecexam.extensions.learn.arithmetic.learning import Prediction
+from trecexam.extensions.learn.arithmetic.pooled import PooledQueryToLearn
+from trecexam.extensions.learn.encoding import Encoded, Encoder
+from trecexam.extensions.learn.learned_board import LearnedBoard, board_of
+from trecexam.extensions.learn.learned_pool import learn_pool
+from trecexam.files.atomic import make_folder, remove, replace_together, sha256
+from trecexam.line.assessment import Assessment, Part
+from trecexam.line.loaded_track import of_documents
+from trecexam.line.official import Official
+from trecexam.line.sources import LEARNED_IDENTITY, LEARNED_QRELS
+from trecexam.tables.table import Table, to_json, to_tsv
+
+TABLE, QRELS, IDENTITY = "learned.tsv", LEARNED_QRELS, LEARNED_IDENTITY
+BOARD = "learned-leaderboard.tsv"
+#: What of a track it hangs on.
+PARTS: tuple[Part, ...] = ("cells", "runs", "official", "settings")
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedLabels:
+    """What the passages of a pool were judged, or would be.
+
+    Attributes:
+        table: query, passage, gain, standard deviation, label, judged or not; a row for each pooled passage
+            that is judged or has a text.
+        qrels: the official judgments as they are, and after them a line for each other row of the table.
+        board: the runs by expected nDCG and AP; None where there are no runs.
+        identity: what it was learned by and from; `track` are digests of the track's parts.
+        notes: what a reader must know, a line each.
+        n_encoded: how many passages were encoded for it.
+    """
+
+    table: Table
+    qrels: bytes
+    board: LearnedBoard | None
+    identity: dict[str, Any]
+    notes: tuple[str, ...]
+    n_encoded: int
+
+    def write(self, folder: Path) -> tuple[Path, ...]:
+        """Writes learned.tsv, learned.qrels, where there are runs learned-leaderboard.tsv, and learned.json,
+        which says what they were made by and from.
+
+        Raises:
+            TrecexamError: one cannot be written.
+
+        Returns:
+            The files that changed.
+        """
+        contents = {TABLE: to_tsv(self.table).encode(), QRELS: self.qrels}
+        if self.board is not None:
+            contents[BOARD] = to_tsv(self.board.table()).encode()
+        outputs = {name: sha256(content) for name, content in contents.items()}
+        contents[IDENTITY] = to_json({**self.identity, "outputs": outputs}).encode()
+        make_folder(folder)
+        outputs_by_path = {folder / name: content for name, content in contents.items()}
+        written = replace_together(outputs_by_path, into_special=False)
+        if self.board is None:
+            remove(folder / BOARD)
+        return tuple(written)
+
+
+@of_documents
+def learn(
+    track: Assessment,
+    *,
+    source: Path | str | None = None,
+    encoder: str | Encoder | None = None,
+    grades: bool = True,
+    progress: Encoded | None = None,
+) -> LearnedLabels:
+    """Learns from the track's judgments, and gives all of its pool gains and labels; grades nothing.
+
+    Arguments, and what is raised, are those of `learn_pool`.
+    """
+    pool = learn_pool(track, source=source, encoder=encoder, grades=grades, progress=progress)
+    rows = list(_rows(pool.data.queries, pool.predictions))
+    return LearnedLabels(
+        Table(("query_id", "doc_id", "gain", "sd", "label", "judged"), tuple(rows)),
+        _qrels(pool.data.official, rows),
+        board_of(track, pool) if track.runs else None,
+        {**pool.identity, "track": {part: track.part_digests[part] for part in PARTS}},
+        pool.notes,
+        pool.data.n_encoded,
+    )
+
+
+def _rows(
+    queries: Sequence[PooledQueryToLearn], predictions: Sequence[Prediction]
+) -> list[tuple[str, str, float, float, int, str]]:
+    rows = []
+    for query, prediction in zip(queries, predictions, strict=True):
+        predicted = dict(
+            zip(
+                query.passages.doc_ids,
+                zip(
+                    prediction.gains.tolist(),
+                    prediction.deviations.tolist(),
+                    prediction.labels.tolist(),
+                    strict=True,
+                ),
+                strict=True,
+            )
+        )
+        for doc_id, judgment in zip(query.doc_ids, query.judgments.tolist(), strict=True):
+            if judgment == judgment:
+                rows.append((query.passages.query_id, doc_id, judgment, 0.0, int(judgment), "yes"))
+            elif doc_id in predicted:
+                gain, deviation, label = predicted[doc_id]
+                rows.append((query.passages.query_id, doc_id, gain, deviation, int(label), "no"))
+    return rows
+
+
+def _qrels(official: Official | None, rows: Sequence[tuple[str, str, float, float, int, str]]) -> bytes:
+    """The official lines as they are, and after them a line for each passage that has none."""
+    people = () if official is None else official.rows
+    there = {(row.query_id, row.doc_id) for row in people}
+    lines = [qrels_line(row) for row in people]
+    lines += [
+        qrels_line(Qrel(query_id, doc_id, label))
+        for query_id, doc_id, _, _, label, judged in rows
+        if judged == "no" and (query_id, doc_id) not in there
+    ]
+    return b"".join(lines)

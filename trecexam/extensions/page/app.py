@@ -1,0 +1,134 @@
+"""The page as an ASGI application: routes, errors, and the guard before them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.convertors import CONVERTOR_TYPES, Convertor
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.responses import RedirectResponse
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+
+from trecexam.errors import TrecexamError
+from trecexam.extensions.page import urls
+from trecexam.extensions.page.front import Front
+from trecexam.extensions.page.grading import Regrader
+from trecexam.extensions.page.guard import Guard
+from trecexam.extensions.page.judging import JudgeNext
+from trecexam.extensions.page.learning import LearnAgain
+from trecexam.extensions.page.listing import Address
+from trecexam.extensions.page.live import LiveTrack
+from trecexam.extensions.page.pages import routes
+from trecexam.extensions.page.rendering import NotFoundError, NotReadyError, live_of, render
+from trecexam.extensions.page.sessions import Sessions
+from trecexam.extensions.page.trails import Trails
+from trecexam.extensions.page.users import Role, Users, user_of
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+#: Seconds that the first request waits for the first state: a small track is read by then.
+FIRST_LOOK = 1.5
+
+
+class _Name(Convertor[str]):
+    """A name in a path: see `urls.segment`."""
+
+    regex = r"[A-Za-z0-9_.~\-]+"
+
+    def convert(self, value: str) -> str:
+        return urls.name_of(value)
+
+    def to_string(self, value: str) -> str:
+        return urls.segment(value)
+
+
+def create_app(
+    live: LiveTrack,
+    *,
+    grader: Regrader | None = None,
+    judging: JudgeNext | None = None,
+    learning: LearnAgain | None = None,
+    token: str | None = None,
+    hosts: Iterable[str] = (),
+    cookie: str = "trecexam",
+    front: Front | None = None,
+    users: Users | None = None,
+    trusted_role: Role | None = None,
+) -> Starlette:
+    """The page of a track.
+
+    Args:
+        live: running already, and stopped by who started it; so are the next three.
+        grader: grades what changes; None where that is left to others.
+        judging: what to judge next; None for none.
+        learning: learns from what is judged; None where nothing is to be said of it.
+        token, hosts, cookie, front: see `Guard`.
+        users: who may log in; None where nobody has to.
+        trusted_role: see `Sessions`.
+    """
+    front = front or Front()
+    sessions = None if users is None else Sessions(users, front, cookie, trusted_role)
+    CONVERTOR_TYPES["name"] = _Name()
+    app = Starlette(
+        routes=[*routes(), Mount("/static", StaticFiles(directory=Path(__file__).parent / "static"))],
+        middleware=[
+            Middleware(Guard, token=token, hosts=tuple(hosts), cookie=cookie, front=front, sessions=sessions)
+        ],
+        exception_handlers={
+            NotReadyError: _not_ready,
+            NotFoundError: _not_found,
+            TrecexamError: _failed,
+            HTTPException: _http,
+        },
+    )
+    app.state.live = live
+    app.state.grader = grader
+    app.state.judging = judging
+    app.state.learning = learning
+    app.state.trails = Trails()
+    app.state.sessions = sessions
+    app.state.judged = {}
+    app.state.support_trails = Trails()
+    app.state.labelled = None
+    app.state.pooled = {}
+    app.state.assessing = {}
+    app.state.started = time.time()
+    return app
+
+
+def _not_ready(request: Request, error: Exception) -> Response:
+    live = live_of(request)
+    live.wait_for(lambda track: track.view is not None or bool(track.trouble), FIRST_LOOK)
+    if live.view is not None and request.method == "GET":
+        return RedirectResponse(str(Address.of(request)), 303)
+    return render(request, "loading.html", 503 if live.trouble else 200)
+
+
+def _not_found(request: Request, error: Exception) -> Response:
+    return render(request, "message.html", 404, title="Not here", text=_blind(request, error))
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    return render(request, "message.html", 422, title="That cannot be done", text=_blind(request, error))
+
+
+def _blind(request: Request, error: Exception) -> str:
+    """What an error says; nothing of it for assessors, as it may name a document, a run or a file."""
+    user = user_of(request)
+    if user is None or user.role in {"organizer", "reader"}:
+        return str(error)
+    return "Go back, and try again; if that does not help, tell the organizer of the track what you did."
+
+
+def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    text = "There is no such page." if error.status_code == 404 else error.detail
+    return render(request, "message.html", error.status_code, title=str(error.status_code), text=text)

@@ -1,0 +1,332 @@
+"""What assessors have before them: passages under names that tell nothing, and what is asked about each."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from converters.nuggets import RATINGS
+from converters.records import Item
+from trecexam.errors import TrecexamError
+from trecexam.extensions.campaign.assessments import (
+    CellKey,
+    PersonalJudgment,
+    asked_items,
+    is_done,
+    own_assessments,
+)
+from trecexam.extensions.campaign.plan import read_plan
+from trecexam.files.exclusive_lock import exclusive_lock
+from trecexam.files.kept import read_kept, write_kept
+from trecexam.files.stamps import Stamp, stamp
+
+if TYPE_CHECKING:
+    from trecexam.extensions.page.view import QueryView, View
+    from trecexam.track import TrackFolder
+
+#: Letters of a passage's name.
+_LETTERS = 16
+#: Of the secret, which stands in its file in hexadecimal digits.
+_SECRET_BYTES = 32
+#: What a nugget may be on the scale 0..5, and by which keys.
+_NUGGET = (("1", "support", "support"), ("2", "partial", "partial_support"), ("3", "not", "not_support"))
+
+
+class Task(NamedTuple):
+    """A passage that an assessor judges; `name` is what it is called in addresses, and tells nothing."""
+
+    name: str
+    query_id: str
+    doc_id: str
+
+
+class Choice(NamedTuple):
+    """A rating that can be given: by which key, its value, and its name, "" where the value is its name."""
+
+    key: str
+    value: int
+    text: str
+
+
+class Question(NamedTuple):
+    """What is asked about a passage.
+
+    Attributes:
+        number: from 1.
+        item: None for the passage as a whole.
+        choices: the ratings to choose from.
+        own: what the assessor says now; None where she says nothing.
+    """
+
+    number: int
+    item: Item | None
+    choices: tuple[Choice, ...]
+    own: PersonalJudgment | None
+
+    @property
+    def item_id(self) -> str:
+        return "" if self.item is None else self.item.item_id
+
+
+class Desk:
+    """All that one assessor has before her, by the files as they are now.
+
+    Args:
+        kept: what the page keeps of queries from one request to the next; {} at first.
+    """
+
+    def __init__(self, folder: TrackFolder, view: View, who: str, kept: dict[str, _Pooled]) -> None:
+        self.folder, self.view, self.who, self._kept = folder, view, who, kept
+        self._secret = secret_of(folder)
+        self._asked: dict[str, tuple[str, ...]] = {}
+        self.plan = read_plan(folder)
+
+    @cached_property
+    def tasks(self) -> tuple[Task, ...]:
+        """In order: the plan's; without a plan all that nobody else judged, the most retrieved first."""
+        pairs = self._unplanned() if self.plan is None else self.plan.tasks(self.who)
+        return tuple(Task(name_of(self._secret, *pair), *pair) for pair in pairs)
+
+    @cached_property
+    def own(self) -> dict[CellKey, PersonalJudgment]:
+        """What she says of each cell."""
+        rows = own_assessments(self.folder, self.who)
+        return {CellKey(*row[:3]): row for row in rows if row.status != "withdrawn"}
+
+    def take(self, said: PersonalJudgment) -> None:
+        """What she says now, as it was written."""
+        self.own.pop(CellKey(*said[:3]), None)
+        if said.status != "withdrawn":
+            self.own[CellKey(*said[:3])] = said
+
+    @property
+    def open(self) -> tuple[Task, ...]:
+        """What is not done, in order."""
+        return tuple(task for task in self.tasks if not self.is_done(task))
+
+    def asked(self, query_id: str) -> tuple[str, ...]:
+        """The item_ids that are asked about; "" is the passage as a whole."""
+        if query_id not in self._asked:
+            pooled = self._pooled(query_id)
+            items = () if pooled is None else pooled.items
+            self._asked[query_id] = asked_items(self.folder.config.judging, items)
+        return self._asked[query_id]
+
+    def is_done(self, task: Task) -> bool:
+        """Whether she is done with it."""
+        return is_done(self.own, task.query_id, task.doc_id, self.asked(task.query_id))
+
+    def named(self, name: str) -> Task | None:
+        """The task of that name."""
+        return next((task for task in self.tasks if task.name == name), None)
+
+    def shown_earlier(self, name: str, shown: str) -> Task | None:
+        """Without a plan, a task that a colleague was done with first, if it is as this `shown` says."""
+        if self.plan is not None:
+            return None
+        pooled = ((query_id, self._pooled(query_id)) for query_id in self.view.query_ids)
+        pairs = ((query_id, doc_id) for query_id, kept in pooled if kept for doc_id in kept.doc_ids)
+        tasks = (Task(name_of(self._secret, *pair), *pair) for pair in pairs)
+        task = next((task for task in tasks if task.name == name), None)
+        return task if task is not None and self.shown(task) == shown else None
+
+    def next_open(self, after: Task | None = None) -> Task | None:
+        """The first that is not done and can be read: after this one, or before it where there is none."""
+        at = self.tasks.index(after) + 1 if after in self.tasks else 0
+        there = frozenset(self.open) - {after}
+        ordered = (*self.tasks[at:], *self.tasks[:at])
+        return next((task for task in ordered if task in there and self.text_of(task)), None)
+
+    def before(self, task: Task) -> Task | None:
+        """The one before this one."""
+        at = self.tasks.index(task)
+        return next((other for other in reversed(self.tasks[:at]) if self.text_of(other)), None)
+
+    def text_of(self, task: Task) -> str | None:
+        """The passage's text; None where there is none, or the passage is not in the pool any more."""
+        state = self.view.query(task.query_id)
+        place = None if state is None else state.place(task.doc_id)
+        return None if state is None or place is None else state.texts[place]
+
+    def questions(self, task: Task) -> tuple[Question, ...]:
+        """All that is asked about a passage, with what she says."""
+        state = self.view.query(task.query_id)
+        assert state is not None
+        items = {item.item_id: item for item in state.items}
+        return tuple(
+            Question(
+                number,
+                items.get(item_id),
+                choices_of(items.get(item_id), self.folder, self.view),
+                self.own.get(CellKey(task.query_id, task.doc_id, item_id)),
+            )
+            for number, item_id in enumerate(self.asked(task.query_id), 1)
+        )
+
+    def said(self, task: Task) -> dict[str, PersonalJudgment]:
+        """item_id -> what she says of a passage; "" is the passage as a whole."""
+        cells = dict.fromkeys((*self.asked(task.query_id), ""))
+        keys = {item_id: CellKey(task.query_id, task.doc_id, item_id) for item_id in cells}
+        return {item_id: self.own[key] for item_id, key in keys.items() if key in self.own}
+
+    @property
+    def judged(self) -> dict[str, list[tuple[Task, str]]]:
+        """query_id -> the passages that she judged and that can be read, each with her judgment in words."""
+        judged: dict[str, list[tuple[Task, str]]] = {}
+        for task in self.tasks:
+            own = self.said(task)
+            if own and self.text_of(task):
+                judged.setdefault(task.query_id, []).append((task, self._in_words(task, own)))
+        return judged
+
+    def _in_words(self, task: Task, own: Mapping[str, PersonalJudgment]) -> str:
+        if "" in own and own[""].cannot:
+            return "cannot judge"
+        said = ((question.own, question.choices) for question in self.questions(task))
+        return ", ".join(
+            "cannot judge" if row.rating is None else text_of(row.rating, choices)
+            for row, choices in said
+            if row is not None
+        )
+
+    def token(self, task: Task) -> str:
+        """Tells what she says of a passage from anything else that she might say."""
+        said = "\n".join(f"{item_id}\t{row.seen}" for item_id, row in self.said(task).items())
+        return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+    def shown(self, task: Task) -> str:
+        """Tells a passage and all that is asked about it, as they are now, from any other state of them."""
+        asked = [(q.item_id, q.item and q.item.text, q.choices) for q in self.questions(task)]
+        text = json.dumps([self.text_of(task), asked])
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def _unplanned(self) -> Iterator[tuple[str, str]]:
+        for query_id in self.view.query_ids:
+            kept = self._pooled(query_id)
+            assert kept is not None
+            asked = self.asked(query_id)
+            for doc_id in kept.doc_ids:
+                said = [kept.human.get((doc_id, item_id)) for item_id in asked]
+                others = all(row is not None and row.who != self.who for row in said)
+                if not others or self._spoke(query_id, doc_id, asked):
+                    yield query_id, doc_id
+
+    def _pooled(self, query_id: str) -> _Pooled | None:
+        """Kept until the query changes: a page opens a hundred queries at the most, and this needs all."""
+        part, kept = self.view.parts.get(query_id), self._kept.get(query_id)
+        if part is not None and (kept is None or kept.part is not part.state):
+            state = self.view.query(query_id)
+            assert state is not None
+            kept = _Pooled(part.state, state.items, _by_retrieved(state), state.human)
+            self._kept[query_id] = kept
+        return None if part is None else kept
+
+    def _spoke(self, query_id: str, doc_id: str, asked: Iterable[str]) -> bool:
+        return any(CellKey(query_id, doc_id, item_id) in self.own for item_id in (*asked, ""))
+
+
+@dataclass(frozen=True)
+class _Pooled:
+    """Of a query: its part, its items, the passages to judge in order, and the ratings that count."""
+
+    part: bytes
+    items: tuple[Item, ...]
+    doc_ids: Sequence[str]
+    human: Mapping[tuple[str, str], Any]
+
+
+def choices_of(item: Item | None, folder: TrackFolder, view: View) -> tuple[Choice, ...]:
+    """The ratings that an item can have, or with None a passage as a whole."""
+    scale, best = folder.config.judging.scale, view.settings.max_rating
+    if item is None and scale is not None:
+        return tuple(Choice(str(value), value, text) for value, text in enumerate(scale))
+    if item is not None and item.kind == "nugget" and best == RATINGS["support"]:
+        return tuple(Choice(key, RATINGS[label] or 0, text) for key, text, label in _NUGGET)
+    return tuple(Choice(str(value), value, "") for value in range(best + 1))
+
+
+def text_of(rating: int, choices: Iterable[Choice]) -> str:
+    """A rating in words."""
+    return next((choice.text for choice in choices if choice.value == rating), "") or str(rating)
+
+
+def _by_retrieved(state: QueryView) -> tuple[str, ...]:
+    """The passages with a text, of one text one, those first that the most runs have, and high up."""
+    weights = [0.0] * len(state.doc_ids)
+    for ranking in state.rankings.values():
+        for rank, place in enumerate(ranking, 1):
+            weights[place] += 1 / rank
+    order = sorted(range(len(weights)), key=lambda place: (-weights[place], state.doc_ids[place]))
+    first = {text: place for place in reversed(order) if (text := state.texts[place])}
+    return tuple(state.doc_ids[place] for place in order if first.get(state.texts[place] or "") == place)
+
+
+@lru_cache(maxsize=1 << 17)
+def name_of(secret: bytes, query_id: str, doc_id: str) -> str:
+    """What a passage is called before assessors: nobody without the secret can tell its id from it."""
+    message = f"{query_id}\0{doc_id}".encode("utf-8", "surrogatepass")
+    return hmac.new(secret, message, hashlib.sha256).hexdigest()[:_LETTERS]
+
+
+def secret_of(folder: TrackFolder) -> bytes:
+    """The secret of a track's names of passages, made where there is none yet.
+
+    Raises:
+        TrecexamError: it cannot be written or read, or is not what was written: with an empty one everybody
+            could tell ids from names.
+    """
+    path = folder.shared_state / "passage-names.key"
+    if (current := stamp(path)) is None:
+        with exclusive_lock(folder.shared_state / "overrides.lock"):
+            if stamp(path) is None:
+                write_kept(path, secrets.token_hex(_SECRET_BYTES).encode(), mode=0o600)
+        current = stamp(path)
+    assert current is not None
+    return _secret(path, current)
+
+
+@lru_cache(maxsize=8)
+def _secret(path: Path, current: Stamp) -> bytes:
+    secret = read_kept(path)
+    if secret is None:
+        raise TrecexamError(
+            "is not the key that was written: put it back, or delete it (addresses of passages change)",
+            path=path,
+        )
+    return secret
+
+
+def guidelines(folder: TrackFolder) -> str:
+    """The track's guidelines as HTML; "" without any.
+
+    Raises:
+        TrecexamError: the file of [judging] is not there, or cannot be read.
+    """
+    name = folder.config.judging.guidelines
+    if name is None:
+        return ""
+    path = folder.root / name
+    current = stamp(path)
+    if current is None:
+        raise TrecexamError("is not there; `guidelines` in [judging] names it", path=path)
+    return _rendered(path, current)
+
+
+@lru_cache(maxsize=8)
+def _rendered(path: Path, current: Stamp) -> str:
+    from markdown_it import MarkdownIt
+
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TrecexamError(f"cannot be read: {error}", path=path) from None
+    # Headings of the page stand above these.
+    html: str = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
+    return html

@@ -1,0 +1,194 @@
+"""Work that goes on beside the page, in a process of its own, and talks with it in messages.
+
+In the page's own process, seconds of Python would be seconds in which nobody is answered. What works is a
+function `work(root, receive, say)`: `receive(seconds)` waits so long for a message, gives None where there is
+none, and raises EOFError where there will be no more; `say(message)` sends one back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from importlib import import_module
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+Receive = Callable[[float], Any]
+Say = Callable[[Any], None]
+Work = Callable[[Path, Receive, Say], None]
+#: Seconds that a process has to end once it is killed.
+LEAVING = 5.0
+
+
+class Look(NamedTuple):
+    """To who works: something changed, look now."""
+
+
+class Link(Protocol):
+    """The way to who works."""
+
+    def start(self) -> None:
+        """Starts the work; once."""
+
+    def stop(self, patience: float = 0.0) -> None:
+        """Ends it: what is received from then on is None.
+
+        Args:
+            patience: seconds that it has to end by itself, before it is ended.
+        """
+
+    def send(self, message: Any) -> None:
+        """Sends a message, which is lost where nobody works any more."""
+
+    def receive(self) -> Any:
+        """What it says next; None at the end that was asked for.
+
+        Raises:
+            EOFError: it ended by itself.
+        """
+
+    def pid(self) -> int | None:
+        """The process; None where there is none."""
+
+    def ended(self) -> str:
+        """How it ended, in words, after an EOFError."""
+
+
+class Process:
+    """Work in a process of its own: `work` must be importable by its name.
+
+    Args:
+        nice: how much others go before it, 0..19.
+    """
+
+    def __init__(self, work: Work, root: Path, *, nice: int = 0) -> None:
+        self._name = work.__module__, work.__qualname__
+        self._root = root
+        self._nice = nice
+        self._ending = False
+
+    def start(self) -> None:
+        self._ours, theirs = multiprocessing.Pipe()
+        code = (
+            f"import sys; sys.path[:] = {sys.path!r}\n"
+            f"from trecexam.extensions.page.child import main; "
+            f"main({self._name!r}, {str(self._root)!r}, {theirs.fileno()}, {self._nice})"
+        )
+        # In a session of its own, so that Ctrl-C is for the page alone.
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        theirs.close()
+
+    def stop(self, patience: float = 0.0) -> None:
+        self._ending = True
+        if patience:
+            self.send(None)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(patience)
+        self._process.kill()
+        self._process.wait(LEAVING)
+
+    def send(self, message: Any) -> None:
+        with contextlib.suppress(OSError):
+            self._ours.send(message)
+
+    def receive(self) -> Any:
+        try:
+            return self._ours.recv()
+        except (EOFError, OSError):
+            if self._ending:
+                self._ours.close()
+                return None
+            raise EOFError from None
+
+    def pid(self) -> int | None:
+        return self._process.pid
+
+    def ended(self) -> str:
+        try:
+            status = self._process.wait(LEAVING)
+        except subprocess.TimeoutExpired:
+            return "does not end"
+        return f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
+
+
+class Thread:
+    """The same in a thread, for tests."""
+
+    def __init__(self, work: Work, root: Path) -> None:
+        self._work = work
+        self._root = root
+        self._to: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._from: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._ending = False
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name=self._work.__name__)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._work(self._root, self._asked, self._from.put)
+        finally:
+            self._from.put(None)
+
+    def _asked(self, seconds: float) -> Any:
+        try:
+            asked = self._to.get(timeout=seconds)
+        except queue.Empty:
+            return None
+        if asked is None:
+            raise EOFError
+        return asked
+
+    def stop(self, patience: float = 0.0) -> None:
+        self._ending = True
+        self._to.put(None)
+        self._thread.join()
+
+    def send(self, message: Any) -> None:
+        self._to.put(message)
+
+    def receive(self) -> Any:
+        message = self._from.get()
+        if message is None and not self._ending:
+            raise EOFError
+        return message
+
+    def pid(self) -> int | None:
+        return None
+
+    def ended(self) -> str:
+        return "ended"
+
+
+def main(name: tuple[str, str], root: str, fd: int, nice: int) -> None:
+    """The process: does the work of that name, and talks over the connection with this file descriptor."""
+    connection = Connection(fd)
+
+    def receive(seconds: float) -> Any:
+        if not connection.poll(seconds):
+            return None
+        asked = connection.recv()
+        if asked is None:
+            raise EOFError
+        return asked
+
+    os.nice(nice)
+    # What libraries print must not end up where the page's address is read.
+    sys.stdout = sys.stderr
+    work = getattr(import_module(name[0]), name[1])
+    with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        # Who asked is gone.
+        work(Path(root), receive, connection.send)

@@ -1,0 +1,1 @@
+"""`trecexam serve` and `trecexam serve-user`."""

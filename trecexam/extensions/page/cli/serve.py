@@ -1,0 +1,136 @@
+"""`trecexam serve`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from trecexam.cli import show
+from trecexam.cli.options import track_argument
+from trecexam.errors import TrecexamError
+from trecexam.extensions.page import ROLES, missing_packages
+from trecexam.extensions.page.front import Front
+
+if TYPE_CHECKING:
+    from trecexam.extensions.page.users import Role
+
+
+@click.command(epilog="Example: trecexam serve mytrack --open; trecexam serve mytrack --export copy --blind")
+@track_argument
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8377, show_default=True, help="0: any that is free."
+)
+@click.option(
+    "--token",
+    envvar="TRECEXAM_TOKEN",
+    show_envvar=True,
+    help="What people must show to see the page: 22 characters at least. Beyond this machine one is "
+    "made where none is given. Better in the environment: others on this machine can read your command line.",
+)
+@click.option(
+    "--users",
+    "users_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Who may log in, and do what: see `trecexam serve-user`. In place of a token.",
+)
+@click.option(
+    "--public-url",
+    default="",
+    metavar="URL",
+    help="Where people reach the page through a proxy: https://nuggets.uni.edu/trec.",
+)
+@click.option(
+    "--root-path", default="", metavar="PATH", help="The path before its own, without --public-url."
+)
+@click.option(
+    "--trusted-proxy",
+    "trusted_proxies",
+    multiple=True,
+    metavar="ADDRESS|NETWORK",
+    help="The proxy whose --trust-header is believed. May be repeated.",
+)
+@click.option(
+    "--trust-header", default="", metavar="NAME", help="In it that proxy says who is there: X-Remote-User."
+)
+@click.option(
+    "--trusted-role",
+    type=click.Choice(ROLES),
+    help="Of people whom the proxy names and FILE does not. Without it they may not enter.",
+)
+@click.option(
+    "--export",
+    "export_folder",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Serve nothing: write a read-only copy of all pages into DIR, for any web server. An earlier copy "
+    "there is replaced.",
+)
+@click.option(
+    "--blind",
+    is_flag=True,
+    help="With --export: neutral names in place of those of runs, passages, people and files.",
+)
+@click.option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
+@click.option("--no-grade", is_flag=True, help="Grade nothing, also where no `trecexam watch` is at work.")
+def serve(
+    track: Path,
+    host: str,
+    port: int,
+    token: str | None,
+    users_file: Path | None,
+    public_url: str,
+    root_path: str,
+    trusted_proxies: tuple[str, ...],
+    trust_header: str,
+    trusted_role: Role | None,
+    export_folder: Path | None,
+    blind: bool,
+    open_browser: bool,
+    no_grade: bool,
+) -> None:
+    """A page of TRACK for people: leaderboard, passages, grades, and what to judge next.
+
+    It is at http://127.0.0.1:8377 until Ctrl-C. On a machine that others use too, give it a token: everybody
+    there can reach that address. For a team behind a login, --users. With --export DIR it is written as files
+    that need no server of ours, and nothing is graded.
+    """
+    if blind and export_folder is None:
+        raise click.UsageError("--blind is for a copy: give --export DIR too")
+    if token is not None and (users_file or trust_header):
+        raise click.UsageError("a token is for one person: with --users leave --token and TRECEXAM_TOKEN out")
+    if trusted_role and not trust_header:
+        raise click.UsageError("--trusted-role is of people whom --trust-header names")
+    if trust_header and not (users_file or trusted_role):
+        raise click.UsageError(
+            "--trust-header says who is there: say by --users or --trusted-role what they may"
+        )
+    missing = missing_packages()
+    if missing:
+        raise TrecexamError(f"`trecexam serve` {missing}")
+    if export_folder is not None:
+        _export(track, export_folder, blind)
+        return
+    from trecexam.extensions.page.running import serve as run
+
+    run(
+        track,
+        host,
+        port,
+        token,
+        users_file=users_file,
+        front=Front.of(public_url, root_path, trusted_proxies, trust_header),
+        trusted_role=trusted_role,
+        open_browser=open_browser,
+        grade=not no_grade,
+    )
+
+
+def _export(track: Path, folder: Path, blind: bool) -> None:
+    from trecexam.extensions.page.export.exporting import export
+
+    written = export(track, folder, blind=blind, progress=show.steps(show.counted("copied", "files")))
+    click.echo(f"{folder}: {written:,} files; begin with index.html", err=True)

@@ -1,0 +1,36 @@
+"""Cookies of the page: for no script, for no other site, for its own paths alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from trecexam.extensions.page.urls import PLACE
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+
+def keep(
+    response: Response,
+    name: str,
+    value: str,
+    *,
+    seconds: int | None = None,
+    samesite: Literal["strict", "lax"] = "strict",
+) -> None:
+    """Has the browser keep a cookie.
+
+    Args:
+        seconds: for so long; None until it is closed.
+        samesite: with "lax" it is also sent where a link on another site leads here.
+    """
+    prefix, secure = PLACE.get()
+    response.set_cookie(
+        name, value, max_age=seconds, path=prefix or "/", secure=secure, httponly=True, samesite=samesite
+    )
+
+
+def drop(response: Response, name: str) -> None:
+    """Has the browser forget a cookie."""
+    prefix, secure = PLACE.get()
+    response.delete_cookie(name, path=prefix or "/", secure=secure, httponly=True, samesite="strict")

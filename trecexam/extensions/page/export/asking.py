@@ -1,0 +1,71 @@
+"""Pages from the application without a server."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from starlette.types import ASGIApp, Message, Scope
+
+from trecexam.extensions.page.sessions import Visitor
+from trecexam.extensions.page.users import User
+from trecexam.extensions.page.view import View
+
+
+class Answered(NamedTuple):
+    """What the application answered."""
+
+    status: int
+    content: bytes
+
+
+#: Who looks at a copy: somebody who may change nothing.
+_READER = User("", "reader")
+
+
+def ask(app: ASGIApp, address: str, view: View) -> Answered:
+    """The answer to a GET of a canonical address (see `naming`), as for a reader.
+
+    Args:
+        view: the state of the track that all pages of a copy are of.
+    """
+    path, *fields = address.split("?")
+    pairs = (field.split("=", 1) for field in fields)
+    query = "&".join(f"{key}={quote(value, safe='', errors='surrogateescape')}" for key, value in pairs)
+    scope: Scope = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "root_path": "",
+        "query_string": query.encode(),
+        "headers": [(b"host", b"127.0.0.1")],
+        "client": ("127.0.0.1", 0),
+        "server": ("127.0.0.1", 80),
+        "trecexam.user": _READER,
+        "view": view,
+        "visitor": Visitor(_READER, "", by_proxy=True),
+    }
+    answered: dict[str, Any] = {"status": 500}
+    content: list[bytes] = []
+
+    asked = [{"type": "http.request", "body": b"", "more_body": False}]
+
+    async def receive() -> Message:
+        if not asked:
+            # Nobody goes away.
+            await asyncio.Event().wait()
+        return asked.pop()
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            answered["status"] = message["status"]
+        else:
+            content.append(message.get("body", b""))
+
+    asyncio.run(app(scope, receive, send))  # type: ignore[arg-type]
+    return Answered(answered["status"], b"".join(content))

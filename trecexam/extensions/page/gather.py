@@ -1,0 +1,374 @@
+"""Makes the view of a loaded track: computes all that the pages show, so that they only look it up."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import compress
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from trecexam.errors import TrecexamError
+from trecexam.extensions.page.support_queue import support_queue
+from trecexam.extensions.page.view import (
+    HoleCounts,
+    ItemHead,
+    ItemReachLine,
+    JudgedTable,
+    Part,
+    PerQuery,
+    QueryHead,
+    QueryView,
+    RunHead,
+    View,
+    ViewSettings,
+)
+from trecexam.features.agreement.agreement import Agreements, agreements_if_any
+from trecexam.features.holes.arithmetic import holes
+from trecexam.features.leaderboard.differences import own_differences
+from trecexam.features.verification import verification
+from trecexam.files.stamps import stamp
+from trecexam.graders.base import identity_digest
+from trecexam.line.evaluation import leaderboard, official_values, rubric_values
+from trecexam.line.official import Official, official_judgments
+from trecexam.line.rejected import rejected_rows
+from trecexam.line.relevance import relevance_thresholds
+from trecexam.line.sheets import MISSING, NOT_ASKED
+from trecexam.scores.labels import labels
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from converters.records import HumanRating
+    from trecexam.features.verification.arithmetic import ItemReach
+    from trecexam.line.assessment import Assessment
+    from trecexam.scores.leaderboard import Leaderboard
+    from trecexam.scores.ratings import QueryRatings
+    from trecexam.scores.values import MeasureValues
+
+
+class _GatheredQuery(NamedTuple):
+    """What a query adds to the view.
+
+    Attributes:
+        judged: rows of doc, label, judgment, runs; shape (n, 4).
+        holes: retrieved, unjudged, ungraded of each of the track's runs; shape (3, n_runs).
+    """
+
+    token: Hashable
+    head: QueryHead
+    part: Part
+    judged: NDArray[np.int32]
+    holes: NDArray[np.int32]
+
+
+class Gatherer:
+    """Gathers again and again, and only what changed since the last time."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, _GatheredQuery] = {}
+        self._support: object = None
+
+    def gather(self, track: Assessment) -> tuple[View, dict[str, Part]]:
+        """The view of a track that was loaded just now, without parts; and the parts that are new.
+
+        Raises:
+            TrecexamError, ConversionError: something of it cannot be computed.
+        """
+        judgments, notes = _official(track)
+        earlier, self._kept = self._kept, {}
+        common = self._common(track)
+        for q in track.ratings():
+            token = (common, *_token(track, q))
+            kept = earlier.get(q.query_id)
+            if kept is None or kept.token != token:
+                kept = _gathered(track, q, judgments, token)
+            self._kept[q.query_id] = kept
+        gathered = self._kept
+        new = {
+            q: query.part
+            for q, query in gathered.items()
+            if q not in earlier or earlier[q].part is not query.part
+        }
+        view = _view(track, judgments, notes, list(gathered.values()))
+        return view, new
+
+    def new_support(self, track: Assessment) -> bytes | None:
+        """What people can label of what responses cite, pickled; None where it is as it was."""
+        # Without people's labels, which the page reads for itself: none of them makes another queue.
+        passages = track.folder.passages()
+        token = (
+            [replace(sheet, overrides=None).digest for sheet in track.sheets.values()],
+            tuple(track.run_contents.items()),
+            passages and stamp(passages),
+        )
+        if token == self._support:
+            return None
+        self._support = token
+        return pickle.dumps(support_queue(track), protocol=5)
+
+    def _common(self, track: Assessment) -> Hashable:
+        """Changes when all queries have to be looked at again."""
+        folder = track.folder
+        passages, qrels = folder.passages(), folder.qrels()
+        return (
+            passages and stamp(passages),
+            qrels and stamp(qrels),
+            tuple(track.run_contents.items()),
+            identity_digest(track.grader.identity),
+        )
+
+
+def _token(track: Assessment, q: QueryRatings) -> tuple[Hashable, ...]:
+    """Changes when something of this query does."""
+    query_id = q.query_id
+    return (
+        track.sheets[query_id],
+        tuple(_human(track, query_id).items()),
+        track.bank.items[query_id],
+        track.bank.retired.get(query_id, ()),
+        track.query_texts.get(query_id),
+    )
+
+
+def _human(track: Assessment, query_id: str) -> dict[tuple[str, str], HumanRating]:
+    human = {}
+    for people in (track.overrides, track.judgments):
+        of_query = people.queries.get(query_id)
+        keys = () if of_query is None else (*of_query.cells, *((doc_id, "") for doc_id in of_query.passages))
+        human.update({key: people.ratings[query_id, *key] for key in keys})
+    return human
+
+
+def _official(track: Assessment) -> tuple[Official | None, tuple[str, ...]]:
+    """The official judgments, and what is to be said of them; None where there are none."""
+    if track.official is None and track.folder.qrels() is None:
+        return None, ()
+    try:
+        judgments = official_judgments(track)
+    except TrecexamError as error:
+        return None, (str(error),)
+    apart = judgments.explain_no_overlap({q.query_id: q.doc_ids for q in track.ratings()})
+    return judgments, (*judgments.warnings(), *((apart,) if apart else ()))
+
+
+def _gathered(
+    track: Assessment, q: QueryRatings, judgments: Official | None, token: Hashable
+) -> _GatheredQuery:
+    state = _state(track, q, judgments)
+    pairs = zip(state.doc_ids, state.texts, strict=True)
+    folded = "\n".join(f"{doc_id}\t{' '.join((text or '').split())}" for doc_id, text in pairs)
+    gradable = state.codes[np.array(state.gradable, bool)]
+    head = QueryHead(
+        state.query_id,
+        state.text,
+        len(state.items),
+        len(state.doc_ids),
+        None if judgments is None else sum(doc_id in state.judgments for doc_id in state.doc_ids),
+        int((gradable == MISSING).sum()),
+        int(((state.codes < MISSING) & (state.codes != NOT_ASKED)).sum()),
+        len(state.human),
+    )
+    return _GatheredQuery(
+        token,
+        head,
+        Part(pickle.dumps(state, protocol=5), folded.casefold().encode(errors="replace")),
+        _judged_rows(state, judgments),
+        _holes(q, state, list(track.runs), judgments, track.config.track.depth),
+    )
+
+
+def _state(track: Assessment, q: QueryRatings, judgments: Official | None) -> QueryView:
+    scores = track.config.scores
+    query_id = q.query_id
+    texts = track.texts
+    label = labels(q, scores.label, scores.min_rating, scores.min_answers)
+    places = {doc_id: place for place, doc_id in enumerate(q.doc_ids)}
+    rankings = {
+        name: tuple(places[doc_id] for doc_id in run.ranking(query_id, track.config.track.depth))
+        for name, run in track.runs.items()
+        if query_id in run
+    }
+    return QueryView(
+        query_id,
+        track.query_texts.get(query_id, ""),
+        track.bank.items[query_id],
+        track.bank.retired.get(query_id, ()),
+        q.doc_ids,
+        tuple(texts.get(doc_id) for doc_id in q.doc_ids),
+        track.sheets[query_id].texts,
+        q.ratings,
+        track.sheets[query_id].matrix(),
+        tuple(label.get(doc_id) for doc_id in q.doc_ids),
+        {} if judgments is None else dict(judgments.labels.get(query_id, {})),
+        _human(track, query_id),
+        rankings,
+        {name: track.runs[name].count(query_id) for name in rankings},
+    )
+
+
+def _judged_rows(state: QueryView, judgments: Official | None) -> NDArray[np.int32]:
+    runs = np.zeros(len(state.doc_ids), np.int32)
+    for ranking in state.rankings.values():
+        runs[list(ranking)] += 1
+    # Negative ones are no judgments, as for agreement.
+    judged = {} if judgments is None else judgments.judged.get(state.query_id, {})
+    rows = [
+        (place, label, judged[doc_id], int(runs[place]))
+        for place, (doc_id, label) in enumerate(zip(state.doc_ids, state.labels, strict=True))
+        if label is not None and doc_id in judged
+    ]
+    return np.array(rows, np.int32).reshape(-1, 4)
+
+
+def _holes(
+    q: QueryRatings, state: QueryView, runs: Sequence[str], judgments: Official | None, depth: int
+) -> NDArray[np.int32]:
+    rated = frozenset(compress(q.doc_ids, q.rated.tolist()))
+    judged = None if judgments is None else frozenset(state.judgments)
+    counts = np.zeros((3, len(runs)), np.int32)
+    for column, name in enumerate(runs):
+        ranking = [state.doc_ids[place] for place in state.rankings.get(name, ())]
+        run_holes = holes(ranking, judged, rated, depth)
+        counts[:, column] = run_holes.retrieved, run_holes.unjudged or 0, run_holes.ungraded
+    return counts
+
+
+def _view(
+    track: Assessment, judgments: Official | None, notes: tuple[str, ...], gathered: Sequence[_GatheredQuery]
+) -> View:
+    config, folder = track.config, track.folder
+    scores = config.scores
+    board, compared = leaderboard(track), own_differences(track)
+    official_board = values_on_official = None
+    if judgments is not None and config.official_measures():
+        try:
+            official_board = leaderboard(track, official=True)
+            values_on_official = _per_query(official_values(track), official_board, sorted(judgments.labels))
+        except ValueError as error:
+            notes = (*notes, f"official measures cannot be computed: {error}")
+    judged = _judged(gathered)
+    agreed = None if judged is None else _agreement(track)
+    thresholds = relevance_thresholds(track)
+    return View(
+        version=0,
+        root=str(folder.root),
+        name=folder.root.resolve().name,
+        grader=" ".join(
+            str(track.grader.identity[key]) for key in ("grader", "model") if track.grader.identity.get(key)
+        ),
+        grader_digest=identity_digest(track.grader.identity),
+        store=str(folder.store_path),
+        settings=ViewSettings(
+            config.track.depth,
+            config.track.pool_judged,
+            scores.label,
+            scores.min_rating,
+            scores.min_answers,
+            scores.min_answers if scores.label == "count" else thresholds.min_rating,
+            thresholds.min_relevant,
+            scores.unparsed,
+            track.traits.scale.max_rating,
+        ),
+        t=_t(board.n_queries),
+        board=board,
+        groups=compared.groups,
+        compared=compared.words,
+        official_board=official_board,
+        values=_per_query(rubric_values(track), board, track.bank.query_ids),
+        official_values=values_on_official,
+        runs={
+            name: RunHead(folder.shown(track.run_files[name]), len(run.query_ids))
+            for name, run in track.runs.items()
+        },
+        heads={query.head.query_id: query.head for query in gathered},
+        parts={},
+        bank=tuple(
+            ItemHead(query_id, item.item_id, item.text)
+            for query_id, items in track.bank.items.items()
+            for item in items
+        ),
+        counts=track.counts,
+        holes=_hole_counts(gathered, len(track.runs), judgments, config.track.depth),
+        judged=judged,
+        kappa=None if agreed is None else _kappa(agreed),
+        # How graded labels are paired is about a table that the page has not.
+        comparison=None if agreed is None else agreed.notes[0][:2],
+        items=_items(track, judgments),
+        rejected=rejected_rows(track),
+        notes=notes,
+        input_notes=track.notes,
+    )
+
+
+def _t(n: int) -> float:
+    """The 97.5% quantile of Student's t with n - 1 degrees of freedom; 0 where there is no interval."""
+    from scipy.stats import t
+
+    return float(t.ppf(0.975, n - 1)) if n > 1 else 0.0
+
+
+def _per_query(values: MeasureValues, board: Leaderboard, query_ids: Sequence[str]) -> PerQuery:
+    matrices = [values.matrix(name, None, query_ids) for name in board.measures]
+    return PerQuery(values.runs, tuple(query_ids), board.measures, np.stack(matrices, axis=2))
+
+
+def _hole_counts(
+    gathered: Sequence[_GatheredQuery], n_runs: int, judgments: Official | None, depth: int
+) -> HoleCounts:
+    stacked = np.zeros((3, n_runs, len(gathered)), np.int32)
+    for column, query in enumerate(gathered):
+        stacked[:, :, column] = query.holes
+    return HoleCounts(depth, stacked[0], None if judgments is None else stacked[1], stacked[2])
+
+
+def _judged(gathered: Sequence[_GatheredQuery]) -> JudgedTable | None:
+    judged = [query.judged for query in gathered]
+    if not any(map(len, judged)):
+        return None
+    query = np.repeat(np.arange(len(judged), dtype=np.int32), [len(rows) for rows in judged])
+    return JudgedTable(query, *np.concatenate(judged).T)
+
+
+def _agreement(track: Assessment) -> Agreements | None:
+    """How far the grader's own labels agree with the judgments; None where there is nothing to compare."""
+    try:
+        return agreements_if_any(track)
+    except (TrecexamError, ValueError):
+        return None
+
+
+def _kappa(agreements: Agreements) -> tuple[float, float, float] | None:
+    """Kappa with its interval, of labels, relevant or not; None where it is undefined."""
+    kappa = agreements.found[0].binary.kappa
+    return None if math.isnan(kappa.value) else (kappa.value, kappa.low, kappa.high)
+
+
+def _items(track: Assessment, judgments: Official | None) -> tuple[ItemReachLine, ...] | None:
+    if judgments is None:
+        return None
+    try:
+        reach = verification.spurious(track)
+    except TrecexamError:
+        # Nothing graded, or nothing in common: the notes, or the counts, say so.
+        return None
+    return tuple(_lines(reach.items))
+
+
+def _lines(items: Iterable[ItemReach]) -> Iterator[ItemReachLine]:
+    for reach in items:
+        yield ItemReachLine(
+            reach.query_id,
+            reach.index,
+            reach.item.item_id,
+            reach.item.text,
+            reach.relevant,
+            reach.relevant_reached,
+            reach.nonrelevant,
+            reach.nonrelevant_reached,
+            reach.phi,
+            reach.note,
+        )

@@ -1,0 +1,329 @@
+"""Who may ask the page what: everything between the server and the pages, as one ASGI middleware.
+
+A page on this machine can be reached by every web site that its reader has open, so: the Host must be one of
+ours (DNS rebinding), what changes something must come from a form of ours (cross-site request forgery), and
+beyond this machine nothing goes without the token, or a login: then each may do what its role may
+(`permissions.py`), and nothing else. Bodies are bounded, and read here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import ipaddress
+import secrets
+import socket
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from trecexam.extensions.page import cookies, urls
+from trecexam.extensions.page.front import Front
+from trecexam.extensions.page.permissions import roles_for
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from trecexam.extensions.page.sessions import Sessions, Visitor
+
+#: Bytes of an address and of a form, fields of a form, seconds in which a form must have come.
+MAX_URL, MAX_BODY, MAX_FIELDS, BODY_SECONDS = 8192, 1 << 20, 200, 15.0
+#: The form field of the token against forged requests.
+FIELD = "csrf"
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-frame-options": "DENY",
+    "x-content-type-options": "nosniff",
+    # Not "no-referrer": then browsers say `Origin: null` of our own forms. To others nothing is told.
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+class Guard:
+    """Lets through what may be asked, with the form's fields as `request.scope["form"]`.
+
+    With users, `users.user_of(request)` is who asks, and `request.scope["visitor"]` the `Visitor`.
+
+    Args:
+        token: what everybody must show; None where nobody must.
+        hosts: names that the page may be reached by, beside those of this machine; and any address, where
+            there is a token, or a login.
+        cookie: the name of the token's cookie; ports of one machine share their cookies.
+        front: how people reach the page.
+        sessions: who is logged in; None where nobody has to be.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        token: str | None = None,
+        hosts: Iterable[str] = (),
+        cookie: str = "trecexam",
+        front: Front | None = None,
+        sessions: Sessions | None = None,
+    ) -> None:
+        self.app = app
+        self._token = token
+        self._cookie = cookie
+        self._front = front or Front()
+        self._sessions = sessions
+        self._is_closed = token is not None or sessions is not None
+        self._secret = secrets.token_bytes(32)
+        self._hosts = {"localhost", "127.0.0.1", "::1", *(host.lower() for host in hosts)}
+        if self._front.origin:
+            self._hosts.add(self._front.host)
+        if self._is_closed:
+            self._hosts |= {socket.gethostname().lower(), socket.getfqdn().lower()}
+
+    def _csrf(self, key: str) -> str:
+        """What every form of ours carries that is shown to this one."""
+        return hmac.new(self._secret, f"csrf {key}".encode(), hashlib.sha256).hexdigest()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return
+        urls.PLACE.set(self._front.place)
+        path = self._front.path(scope)
+        inside = dict(self._front.inside(scope))
+        visitor = None if self._sessions is None else self._sessions.visitor(scope)
+        inside["csrf"] = csrf = self._csrf("" if visitor is None else visitor.key)
+        if visitor is not None:
+            inside["visitor"], inside["trecexam.user"] = visitor, visitor.user
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                # Our own files may be kept, and are asked for again in case they changed.
+                headers.setdefault("cache-control", "no-cache" if path.startswith("/static/") else "no-store")
+            await send(message)
+
+        refused = self._refused(scope)
+        if refused is None and self._sessions is not None and self._sessions.users.trouble:
+            refused = None if _says_nothing(path) else _closed()
+        elif refused is None and visitor is not None:
+            refused = _refused_to(visitor, inside, path)
+        elif refused is None and self._token is not None and not _says_nothing(path):
+            refused = self._welcome(inside, self._token)
+        if refused is None and scope["method"] == "POST":
+            form = await _form(scope, receive)
+            if isinstance(form, Response):
+                refused = form
+            elif not hmac.compare_digest(form.pop(FIELD, "").encode(), csrf.encode()):
+                refused = plain_page(
+                    403,
+                    "This form is of an earlier start of the page, or not of this page. Go back, reload the "
+                    "page, and send it again.",
+                )
+            else:
+                inside["form"] = form
+        await (refused or self.app)(inside, receive, guarded)
+
+    def _refused(self, scope: Scope) -> Response | None:
+        """The answer to a request that nobody may send."""
+        headers = Headers(scope=scope)
+        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_URL:
+            return plain_page(414, "This address is too long.")
+        if scope["method"] not in {"GET", "HEAD", "POST"}:
+            return plain_page(405, "Only GET, HEAD and POST are answered here.", {"allow": "GET, HEAD, POST"})
+        host = headers.get("host", "")
+        if not self._is_ours(host):
+            return plain_page(
+                421, "The page is not at this name. Open it by the address that `trecexam serve` printed."
+            )
+        if scope["method"] == "POST" and not _from_here(headers, host, self._front.origin):
+            return plain_page(403, "This request comes from another site, and was not taken.")
+        return None
+
+    def _is_ours(self, host: str) -> bool:
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return False
+        if "@" in host:
+            return False
+        if name in self._hosts:
+            return True
+        # Rebinding needs a name that the attacker can point elsewhere; an address is what it is.
+        return self._is_closed and _is_address(name)
+
+    def _welcome(self, scope: Scope, token: str) -> Response | None:
+        """None for who has shown the token; the cookie for who shows it now; else how to get in."""
+        headers = Headers(scope=scope)
+        kept = hmac.new(token.encode(), b"trecexam cookie", hashlib.sha256).hexdigest()
+        shown_cookies = _cookies(headers, self._cookie)
+        if any(hmac.compare_digest(cookie.encode(), kept.encode()) for cookie in shown_cookies):
+            return None
+        pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        shown = [value for name, value in pairs if name == "token"]
+        if scope["method"] == "GET" and shown:
+            if not hmac.compare_digest(shown[0].encode(), token.encode()):
+                return plain_page(401, "This is not the token.", ask=True)
+            rest = urlencode([(name, value) for name, value in pairs if name != "token"])
+            path = scope["raw_path"].decode("latin-1").split("?")[0]
+            # No redirection: after a link in a mail, browsers send no strict cookie to where that leads.
+            response = _onwards("/" + path.lstrip("/") + (f"?{rest}" if rest else ""))
+            cookies.keep(response, self._cookie, kept)
+            return response
+        return plain_page(401, "This page needs the token that `trecexam serve` printed.", ask=True)
+
+
+def plain_page(
+    status: int, what: str, headers: dict[str, str] | None = None, *, ask: bool = False, home: bool = False
+) -> HTMLResponse:
+    """A page that says one thing, which is no user's text; with a form for the token, or the way home."""
+    form = (
+        f'<form method="get" action="{urls.board()}"><label for="token">Token</label> '
+        '<input id="token" name="token" type="password" autocomplete="off" required> '
+        "<button>Open the page</button></form>"
+    )
+    way = f'<p><a href="{urls.board()}">To the first page</a></p>'
+    return _page(
+        status, f"<h1>{status}</h1><p>{what}</p>{form if ask else way if home else ''}", headers=headers
+    )
+
+
+def _onwards(target: str) -> HTMLResponse:
+    from html import escape
+
+    address = escape(target, quote=True)
+    return _page(
+        200,
+        f'<p>Welcome. <a href="{address}">Go on</a></p>',
+        f'<meta http-equiv="refresh" content="0; url={address}">',
+    )
+
+
+def _page(status: int, body: str, head: str = "", headers: dict[str, str] | None = None) -> HTMLResponse:
+    return HTMLResponse(
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>trecexam</title>'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<link rel="icon" href="{urls.static("icon.svg")}" type="image/svg+xml">'
+        f'<link rel="stylesheet" href="{urls.static("style.css")}">{head}</head>'
+        f'<body><main id="main">{body}</main></body></html>',
+        status,
+        headers,
+    )
+
+
+def _cookies(headers: Headers, name: str) -> Collection[str]:
+    pairs = (pair.partition("=") for line in headers.getlist("cookie") for pair in line.split(";"))
+    return [value for key, _, value in pairs if key.strip() == name]
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _says_nothing(path: str) -> bool:
+    """Whether what is there says nothing of the track."""
+    return path.startswith("/static/") or path == "/healthz"
+
+
+def _closed() -> Response:
+    return plain_page(
+        503,
+        "The page cannot read who may log in, and nothing was taken. Tell the organizer; once that is "
+        "mended, go back, and send it again.",
+    )
+
+
+def _refused_to(visitor: Visitor, scope: Scope, path: str) -> Response | None:
+    """The answer to who may not ask for this."""
+    if visitor.unknown and not _says_nothing(path):
+        return plain_page(
+            403, "The proxy says who you are, and the page does not know you. Ask the organizer."
+        )
+    roles = roles_for(scope["method"], path)
+    if visitor.user.role in roles:
+        return None
+    is_get = scope["method"] != "POST"
+    if visitor.user.role != "visitor":
+        if path == "/" and is_get:
+            return RedirectResponse(urls.assess(), 303)
+        what = (
+            "This is not for your role. Ask the organizer of the track."
+            if roles
+            else "There is no such page."
+        )
+        return plain_page(403 if roles else 404, what, home=True)
+    if is_get and "x-refresh" not in Headers(scope=scope):
+        back = scope["raw_path"].decode("latin-1").split("?")[0]
+        query = scope["query_string"].decode("latin-1")
+        return RedirectResponse(urls.login(f"{back}?{query}" if query else back), 303)
+    return plain_page(
+        401,
+        "You are not logged in (any more), and nothing was taken. Log in in another tab, come back to the "
+        "page before this one, and send it again.",
+        home=True,
+    )
+
+
+def _from_here(headers: Headers, host: str, public: str) -> bool:
+    """Whether the browser, as far as it says, sends this from a page of ours."""
+    if headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
+        return False
+    origin = headers.get("origin")
+    return origin is None or origin in {f"http://{host}", f"https://{host}", public or f"http://{host}"}
+
+
+async def _form(scope: Scope, receive: Receive) -> dict[str, str] | Response:
+    """The fields of the request's form, or why it is not taken. Never reads more than `MAX_BODY`."""
+    headers = Headers(scope=scope)
+    if (
+        headers.get("content-type", "").partition(";")[0].strip().lower()
+        != "application/x-www-form-urlencoded"
+    ):
+        return plain_page(415, "Only forms are taken here.")
+    length = headers.get("content-length", "0")
+    if not length.isdigit() or len(length) > 12 or int(length) > MAX_BODY:
+        return _too_much()
+    body = bytearray()
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            more = True
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return plain_page(400, "The request ended early.")
+                body += message.get("body", b"")
+                more = message.get("more_body", False)
+                if len(body) > MAX_BODY:
+                    return _too_much()
+    except TimeoutError:
+        return plain_page(408, "The form took too long to come.", {"connection": "close"})
+    try:
+        pairs = parse_qsl(body.decode(), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
+    except (UnicodeDecodeError, ValueError):
+        return plain_page(
+            400, f"The form cannot be read: it must be UTF-8, with {MAX_FIELDS} fields at the most."
+        )
+    form = dict(pairs)
+    if len(form) != len(pairs):
+        return plain_page(400, "A field of the form stands twice.")
+    return form
+
+
+def _too_much() -> Response:
+    return plain_page(
+        413, f"The form is too large: {MAX_BODY >> 20} MiB at the most.", {"connection": "close"}
+    )

@@ -1,0 +1,381 @@
+"""What to judge next, looked for in the background: it takes from a second to many minutes.
+
+A process looks at one query after another and says what it finds, so that there is something to judge as soon
+as the first is done. What was found holds until the query is looked at again, marked as of an earlier state.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+from converters.errors import ConversionError
+from trecexam.errors import TrecexamError
+from trecexam.extensions.page import child
+from trecexam.features.judge_next.arithmetic.next_judgments import ranked
+from trecexam.features.judge_next.search import Level, Search
+from trecexam.line.assessment import Assessment
+from trecexam.line.loader import opened
+
+#: Judgments of a query that are kept: who judged these has changed what the others are worth.
+KEPT = 50
+#: Seconds for which it goes on looking after somebody wanted the list.
+INTEREST = 600.0
+#: A new look begins so many times later as the last one took, and after so many seconds at the least.
+REST, LEAST = 4.0, 2.0
+
+
+#: Lists that are kept at a time; each is made current only while somebody works on it.
+LISTS = 4
+
+
+class Wish(NamedTuple):
+    """Which list is wanted.
+
+    Attributes:
+        measure: what the ranking is by; "" for the track's first.
+        level: "passage" or "cell"; "" for what the measure is computed on.
+        judged: passages with official judgments too.
+    """
+
+    measure: str = ""
+    level: str = ""
+    judged: bool = False
+
+
+#: The list where nothing else is said.
+DEFAULT = Wish()
+
+
+class Key(NamedTuple):
+    """What is judged: a cell, or with item_id "" a passage as a whole."""
+
+    query_id: str
+    doc_id: str
+    item_id: str
+
+
+class QueuedJudgment(NamedTuple):
+    """A judgment that could change the ranking: see `judge_next.arithmetic.Suggestion`.
+
+    `now` is the passage's label, or the cell's rating.
+    """
+
+    key: Key
+    now: int
+    change: float
+    swaps: float
+    p_change: float
+    source: str
+    runs: int
+    chances: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class JudgmentQueue:
+    """The judgments that were found.
+
+    Attributes:
+        level, measure, n_runs, tied: as in `NextJudgments`; "" and 0 while nothing was looked at.
+        by_query: query_id -> its judgments, best first, `KEPT` at the most.
+        as_of: query_id -> the version of the state that they are of.
+        queries: how many there are to look at.
+        looked, total: how far the look in hand is; both 0 where there is none.
+        failure: why nothing can be found; "" where all is well.
+    """
+
+    level: Level | str = ""
+    measure: str = ""
+    n_runs: int = 0
+    tied: bool = False
+    by_query: Mapping[str, tuple[QueuedJudgment, ...]] = field(default_factory=dict)
+    as_of: Mapping[str, int] = field(default_factory=dict)
+    queries: int = 0
+    looked: int = 0
+    total: int = 0
+    failure: str = ""
+
+    @cached_property
+    def best(self) -> tuple[QueuedJudgment, ...]:
+        """All of them, the first to make first."""
+        rows = (judgment for group in self.by_query.values() for judgment in group)
+        return tuple(
+            sorted(
+                rows,
+                key=lambda judgment: (-round(judgment.change, 12), -round(judgment.swaps, 12), judgment.key),
+            )
+        )
+
+    def stale(self, version: int) -> int:
+        """Queries whose judgments are of an earlier state."""
+        return sum(known < version for known in self.as_of.values())
+
+
+class LookRequest(NamedTuple):
+    """To the process: what is wanted, and the queries that were looked at before, the oldest look first."""
+
+    wish: Wish
+    known: tuple[str, ...]
+
+
+class Began(NamedTuple):
+    """From the process: the track is read; what the list is of, and how many queries it has."""
+
+    level: Level
+    measure: str
+    n_runs: int
+    tied: bool
+    query_ids: tuple[str, ...]
+
+
+class QueryLooked(NamedTuple):
+    """From the process: a query was looked at."""
+
+    query_id: str
+    rows: tuple[QueuedJudgment, ...]
+
+
+class LookFailed(NamedTuple):
+    """From the process: why nothing can be found."""
+
+    reason: str
+
+
+class LookOver(NamedTuple):
+    """From the process: all queries were looked at."""
+
+
+class JudgeNext:
+    """The lists of what to judge next. Use it as a context manager.
+
+    Args:
+        make: the link to who looks, for tests.
+        rest: in place of `REST`.
+    """
+
+    def __init__(
+        self, root: Path, *, make: Callable[[], child.Link] | None = None, rest: float = REST
+    ) -> None:
+        self._new = partial(JudgeList, root, make=make, rest=rest)
+        self._lists: OrderedDict[Wish, JudgeList] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> JudgeNext:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._lock:
+            while self._lists:
+                self._lists.popitem()[1].stop()
+
+    def of(self, wish: Wish) -> JudgeList:
+        """The list of that kind."""
+        with self._lock:
+            if wish not in self._lists:
+                self._lists[wish] = self._new(wish)
+            self._lists.move_to_end(wish)
+            while len(self._lists) > LISTS:
+                self._lists.popitem(last=False)[1].stop()
+            return self._lists[wish]
+
+
+class JudgeList:
+    """One list, made current in the background while somebody wants it."""
+
+    def __init__(
+        self,
+        root: Path,
+        wish: Wish = DEFAULT,
+        *,
+        make: Callable[[], child.Link] | None = None,
+        rest: float = REST,
+    ) -> None:
+        self._wish = wish
+        self._make = make or (lambda: child.Process(look, root, nice=10))
+        self._rest = rest
+        self._lock = threading.Lock()
+        self._wake = threading.Condition(self._lock)
+        self._link: child.Link | None = None
+        self._ending = False
+        self._version = 0
+        self._until = 0.0
+        self._failed_at = -1
+        self._queue = JudgmentQueue()
+        self._thread = threading.Thread(target=self._run, name="judge next", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends it."""
+        with self._wake:
+            self._ending = True
+            link = self._link
+            self._wake.notify_all()
+        if link is not None:
+            # It reads only: nothing can be lost.
+            link.stop()
+        self._thread.join(child.LEAVING)
+
+    def want(self, version: int) -> JudgmentQueue:
+        """The list as it is now; it is made current in the background.
+
+        Args:
+            version: of the track's state.
+        """
+        with self._wake:
+            self._version = max(self._version, version)
+            self._until = time.monotonic() + INTEREST
+            self._wake.notify_all()
+            return self._queue
+
+    def wait(self, seconds: float) -> JudgmentQueue:
+        """The list, as soon as there is something in it or it is known that there is nothing."""
+        with self._wake:
+            self._wake.wait_for(self._is_something, seconds)
+            return self._queue
+
+    def _is_something(self) -> bool:
+        queue = self._queue
+        return bool(queue.failure or any(queue.by_query.values()) or (queue.measure and not queue.total))
+
+    def _run(self) -> None:
+        pause = 0.0
+        while True:
+            with self._wake:
+                self._wake.wait_for(lambda: self._ending, pause)
+                self._wake.wait_for(lambda: self._ending or self._is_due())
+                if self._ending:
+                    return
+                version, known = self._version, self._oldest()
+                link = self._link = self._make()
+                link.start()
+            began = time.monotonic()
+            try:
+                link.send(LookRequest(self._wish, known))
+                self._listen(link, version)
+            except Exception as error:
+                traceback.print_exc()
+                self._fail(
+                    f"this should not happen, please report it: {type(error).__name__}: {error}", version
+                )
+            finally:
+                link.stop()
+                with self._wake:
+                    self._link = None
+                    self._queue = replace(self._queue, looked=0, total=0)
+                    self._wake.notify_all()
+            pause = max(LEAST, self._rest * (time.monotonic() - began)) if self._rest else 0.01
+
+    def _is_due(self) -> bool:
+        queue = self._queue
+        if time.monotonic() > self._until or self._failed_at == self._version:
+            return False
+        return len(queue.as_of) < max(1, queue.queries) or queue.stale(self._version) > 0
+
+    def _oldest(self) -> tuple[str, ...]:
+        """The queries that were looked at, the oldest look first; those that never were go before them."""
+        return tuple(sorted(self._queue.as_of, key=lambda query_id: self._queue.as_of[query_id]))
+
+    def _listen(self, link: child.Link, version: int) -> None:
+        known: frozenset[str] = frozenset()
+        while True:
+            try:
+                message = link.receive()
+            except EOFError:
+                self._fail(f"the process that looks for judgments {link.ended()}", version)
+                return
+            if message is None or isinstance(message, LookOver):
+                return
+            if isinstance(message, LookFailed):
+                self._fail(message.reason, version)
+                return
+            with self._wake:
+                queue = self._queue
+                if isinstance(message, Began):
+                    known = frozenset(message.query_ids)
+                    same = (message.level, message.measure) == (queue.level, queue.measure)
+                    self._queue = JudgmentQueue(
+                        *message[:4],
+                        {q: rows for q, rows in queue.by_query.items() if same and q in known},
+                        {q: of for q, of in queue.as_of.items() if same and q in known},
+                        len(known),
+                        0,
+                        len(known),
+                    )
+                else:
+                    self._queue = replace(
+                        queue,
+                        by_query={**queue.by_query, message.query_id: message.rows},
+                        as_of={**queue.as_of, message.query_id: version},
+                        looked=queue.looked + 1,
+                    )
+                self._wake.notify_all()
+                if time.monotonic() > self._until:
+                    return
+
+    def _fail(self, reason: str, version: int) -> None:
+        with self._wake:
+            self._failed_at = version
+            self._queue = JudgmentQueue(failure=reason)
+            self._wake.notify_all()
+
+
+def look(root: Path, receive: child.Receive, say: child.Say) -> None:
+    """The process: looks at all queries once, those that it is told of last."""
+    asked = None
+    while asked is None:
+        asked = receive(60.0)
+    assert isinstance(asked, LookRequest)
+    try:
+        with opened(root) as loader:
+            track = loader.load()
+            wish = asked.wish
+            level: Level | None = "cell" if wish.level == "cell" else "passage" if wish.level else None
+            search = Search(track, wish.measure or None, level, include_judged=wish.judged)
+            queries = search.chosen()
+            say(Began(search.level, search.measure, search.n_runs, search.tied, tuple(queries)))
+            for row in _query_looks(search, _ordered(queries, asked.known), track):
+                say(row)
+        say(LookOver())
+    except (TrecexamError, ConversionError) as error:
+        say(LookFailed(str(error)))
+    except (BrokenPipeError, ConnectionResetError):
+        # Nobody wants to know any more.
+        pass
+    except Exception as error:
+        traceback.print_exc()
+        say(LookFailed(f"this should not happen, please report it: {type(error).__name__}: {error}"))
+
+
+def _ordered(query_ids: Collection[str], known: Collection[str]) -> list[str]:
+    """Those that were never looked at, then the others as given."""
+    there = frozenset(query_ids)
+    return [q for q in query_ids if q not in known] + [q for q in known if q in there]
+
+
+def _query_looks(search: Search, query_ids: list[str], track: Assessment) -> Iterator[QueryLooked]:
+    for look in search.looks(query_ids):
+        items = track.bank.items[look.query_id]
+        rows = tuple(
+            QueuedJudgment(
+                Key(row.query_id, row.doc_id, "" if row.item is None else items[row.item].item_id),
+                row.now,
+                row.expected_change,
+                row.expected_swaps,
+                row.p_change,
+                row.source,
+                row.runs,
+                row.chances,
+            )
+            for row in ranked(look.suggestions)[:KEPT]
+        )
+        yield QueryLooked(look.query_id, rows)

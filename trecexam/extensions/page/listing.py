@@ -1,0 +1,136 @@
+"""Long tables: what an address asks of them, in which order, and which page. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from trecexam.extensions.page.urls import Value, with_query
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+T = TypeVar("T")
+
+#: Rows of a page, where the address does not say, and where it may say.
+SIZE, SIZES = 50, (25, 50, 100, 250)
+
+
+class Address:
+    """Where a reader is: the path, and what its query string asks for."""
+
+    def __init__(self, path: str, given: Mapping[str, str]) -> None:
+        self.path = path
+        self.given = dict(given)
+
+    @classmethod
+    def of(cls, request: Request) -> Address:
+        """The address of a request, as the browser sent it."""
+        raw = request.scope.get("raw_path") or request.url.path.encode()
+        return cls(raw.decode("latin-1").split("?")[0], dict(request.query_params))
+
+    def get(self, name: str, *allowed: str) -> str:
+        """What is asked for under this name, "" where nothing is; or where it is not among `allowed`."""
+        value = self.given.get(name, "")
+        return value if not allowed or value in allowed else ""
+
+    def number(self, name: str) -> int | None:
+        """The same as a whole number; None where it is none."""
+        value = self.given.get(name, "")
+        # Beyond 4,300 digits Python makes no number of them.
+        return int(value) if value.isascii() and value.lstrip("-").isdigit() and len(value) < 10 else None
+
+    def but(self, **changes: Value) -> str:
+        """The same place but for these; where it is not the page that changes, from the first page on."""
+        page = {} if "page" in changes else {"page": None}
+        return with_query(self.path, {**self.given, **page, **changes})
+
+    def __str__(self) -> str:
+        return with_query(self.path, self.given)
+
+
+@dataclass(frozen=True)
+class ListedRows(Generic[T]):
+    """A page of a table.
+
+    Attributes:
+        rows: those of this page; `first` is the place of the first of them among all `total`, from 1.
+        page, pages: from 1; there is always one.
+        sort: the column that orders it; `down`: highest first.
+        every: all rows, in order, and `columns` what they have as a file; see `downloads`.
+    """
+
+    rows: Sequence[T]
+    total: int
+    first: int
+    page: int
+    pages: int
+    size: int
+    sort: str = ""
+    down: bool = False
+    every: Sequence[Any] = ()
+    columns: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+
+
+def listed(
+    rows: Sequence[T],
+    address: Address,
+    sort: str = "",
+    *,
+    down: bool = False,
+    columns: Mapping[str, Callable[[T], Any]] | None = None,
+) -> ListedRows[T]:
+    """The page of these rows that an address asks for; the nearest there is where it asks for another.
+
+    Args:
+        columns: what the table has as a file.
+    """
+    asked = address.number("size")
+    size = asked if asked in SIZES else SIZE
+    pages = max(1, math.ceil(len(rows) / size))
+    page = min(max(1, address.number("page") or 1), pages)
+    start = (page - 1) * size
+    return ListedRows(
+        rows[start : start + size], len(rows), start + 1, page, pages, size, sort, down, rows, columns or {}
+    )
+
+
+def in_order(
+    rows: Iterable[T],
+    address: Address,
+    keys: Mapping[str, Callable[[T], Any]],
+    default: str,
+    columns: Mapping[str, Callable[[T], Any]] | None = None,
+) -> ListedRows[T]:
+    """The page of these rows in the order that an address asks for with `sort=COLUMN` or `sort=-COLUMN`.
+
+    Args:
+        keys: column -> what it is ordered by; rows without a value (None, NaN) come last either way.
+        default: as `sort`.
+        columns: what the table has as a file; None for the keys.
+    """
+    asked = address.get("sort")
+    sort = asked if asked.removeprefix("-") in keys else default
+    column, down = sort.removeprefix("-"), sort.startswith("-")
+    key = keys[column]
+    known: list[T] = []
+    unknown: list[T] = []
+    for row in rows:
+        value = key(row)
+        missing = value is None or (isinstance(value, float) and math.isnan(value))
+        (unknown if missing else known).append(row)
+    ordered = [*sorted(known, key=key, reverse=down), *unknown]
+    return listed(ordered, address, column, down=down, columns=keys if columns is None else columns)
+
+
+def columns(
+    letter: str, count: int, values: Callable[[T], Sequence[float]]
+) -> dict[str, Callable[[T], float | None]]:
+    """Keys for `in_order`, LETTER0, LETTER1 ...: each of a row's values, None where the row has none."""
+
+    def key(place: int) -> Callable[[T], float | None]:
+        return lambda row: values(row)[place] if values(row) else None
+
+    return {f"{letter}{place}": key(place) for place in range(count)}

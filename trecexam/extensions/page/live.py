@@ -1,0 +1,226 @@
+"""A track as it is now: read in the background, swapped as a whole, so that who reads never waits."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, TypeVar
+
+from trecexam.errors import TrecexamError
+from trecexam.extensions.page.child import Link, Look, Process, Thread
+from trecexam.extensions.page.pace import Pace
+from trecexam.extensions.page.reader import (
+    Call,
+    Loaded,
+    LookDone,
+    NewPart,
+    NewSupport,
+    Returned,
+    Trouble,
+    Work,
+    work,
+)
+from trecexam.extensions.page.support_queue import PickledQueue
+from trecexam.extensions.page.view import Part, QueryView, View
+
+T = TypeVar("T")
+
+#: Seconds that who asks for something of the reader waits for it, and that it has to end.
+PATIENCE, LEAVING = 60.0, 5.0
+#: Who clicks goes before what is read in the background.
+NICE = 5
+
+
+class _Patch(NamedTuple):
+    """What a query is now, until the track was read again."""
+
+    query_id: str
+    change: Callable[[View, QueryView], QueryView]
+    done: threading.Event
+
+
+class LiveTrack:
+    """The state of a track, kept current in the background. Use it as a context manager.
+
+    Attributes:
+        view: the state that was read last; None while the first one is being read. Never changed, but
+            replaced: take it once for a page.
+        version: grows with every new state.
+        trouble: why the track cannot be read now, though the last state holds; "" where all is well.
+        work: how far grading is, None where it is not known yet; `pace` how quickly it goes.
+
+    Args:
+        apart: the reader is a process of its own; False for a thread, in tests.
+    """
+
+    def __init__(self, root: Path, *, apart: bool = True) -> None:
+        self.root = root
+        self.view: View | None = None
+        self.version = 0
+        self.trouble = ""
+        self.work: Work | None = None
+        self.pace = Pace()
+        self.seconds = 0.0
+        self._link: Link = Process(work, root, nice=NICE) if apart else Thread(work, root)
+        self._listener = threading.Thread(target=self._listen, name="live track", daemon=True)
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, queue.SimpleQueue[Returned]] = {}
+        self._looking: threading.Event | None = None
+        self._wanted: threading.Event | None = None
+        self._parts: dict[str, Part] = {}
+        self._support: PickledQueue | None = None
+        self._patches: list[_Patch] = []
+        self._lock = threading.Lock()
+        self._changed = threading.Condition()
+
+    def __enter__(self) -> LiveTrack:
+        self._link.start()
+        self._listener.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # It reads only: nothing can be lost.
+        self._link.stop()
+        self._listener.join(LEAVING)
+
+    def reload(self, wait: float = PATIENCE) -> bool:
+        """Has the track looked at now, as after something was written; whether that is done by then.
+
+        Args:
+            wait: seconds; 0 asks only.
+        """
+        done = self._look()
+        return done.wait(wait) if wait else False
+
+    def patch(self, query_id: str, change: Callable[[View, QueryView], QueryView]) -> None:
+        """Shows what was written just now before the track is read again, which it asks for.
+
+        Args:
+            change: gives the query's state as it is now, all that was written of it included; called again on
+                a state that is read meanwhile.
+        """
+        done = self._look()
+        with self._changed:
+            self._patches = [
+                pending
+                for pending in self._patches
+                if pending.query_id != query_id and not pending.done.is_set()
+            ]
+            self._patches.append(_Patch(query_id, change, done))
+            if self.view is not None:
+                # The others are in it: fifty people who rate would make each wait for all that is pending.
+                self._show(self.view, self._patches[-1:])
+                self._changed.notify_all()
+
+    def _look(self) -> threading.Event:
+        """Has the reader look at the track after now: one look is on its way, and one waits for all others.
+
+        With a look for each of a thousand ratings, the pipes to and from the reader would fill, and both
+        sides wait for ever.
+        """
+        with self._lock:
+            if self._looking is None:
+                self._looking = threading.Event()
+                self._link.send(Look())
+                return self._looking
+            self._wanted = self._wanted or threading.Event()
+            return self._wanted
+
+    def call(self, function: Callable[..., T], *args: Any, cited: bool = False) -> T:
+        """`function(track, *args)` in the reader, with the track as it was read last; see `Call`.
+
+        It is done after what the reader has in hand, so it may take as long as reading the track. What goes
+        there and comes back is pickled; the function must be importable, and must not change the track.
+
+        Raises:
+            TrecexamError: the track is not read yet, or the reader does not answer.
+            Exception: what the function raised.
+        """
+        number, answer = next(self._numbers), queue.SimpleQueue[Returned]()
+        self._waiting[number] = answer
+        try:
+            with self._lock:
+                self._link.send(Call(number, function, args, cited))
+            returned = answer.get(timeout=PATIENCE)
+        except queue.Empty:
+            raise TrecexamError("the track is being read; try again in a minute", path=self.root) from None
+        finally:
+            del self._waiting[number]
+        value = pickle.loads(returned.value)
+        if returned.failed:
+            raise value
+        result: T = value
+        return result
+
+    def wait_for(self, ready: Callable[[LiveTrack], bool], seconds: float = PATIENCE) -> bool:
+        """Waits until this holds of it; whether it does."""
+        with self._changed:
+            return self._changed.wait_for(lambda: ready(self), seconds)
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                message = self._link.receive()
+            except EOFError:
+                self._set_trouble("the reader of the track ended; start `trecexam serve` again")
+                return
+            if message is None:
+                return
+            if isinstance(message, Returned):
+                answer = self._waiting.get(message.number)
+                if answer is not None:
+                    answer.put(message)
+            elif isinstance(message, NewPart):
+                self._parts[message.query_id] = message.part
+            elif isinstance(message, NewSupport):
+                self._support = PickledQueue(message.queue)
+            elif isinstance(message, LookDone):
+                with self._lock:
+                    done, self._looking, self._wanted = self._looking, self._wanted, None
+                    if self._looking is not None:
+                        self._link.send(Look())
+                assert done is not None
+                done.set()
+            else:
+                with self._changed:
+                    self._take(message)
+                    self._changed.notify_all()
+
+    def _take(self, message: Loaded | Trouble | Work) -> None:
+        if isinstance(message, Loaded):
+            shell: View = pickle.loads(message.view)
+            self._parts = {query_id: self._parts[query_id] for query_id in shell.heads}
+            support = self._support if shell.support_counts else None
+            self._show(replace(shell, parts=self._parts, support=support), self._patches)
+            self.seconds = message.seconds
+        elif isinstance(message, Trouble):
+            self.trouble = message.reason
+        else:
+            self.work = message
+            self.pace.note(message.graded)
+
+    def _show(self, view: View, patches: Sequence[_Patch]) -> None:
+        """Makes this the state, with what was written since it was read."""
+        parts, heads = dict(view.parts), dict(view.heads)
+        for patch in patches:
+            state = None if patch.done.is_set() else view.query(patch.query_id)
+            if state is not None:
+                new = patch.change(view, state)
+                pickled = pickle.dumps(new, protocol=5)
+                parts[patch.query_id] = parts[patch.query_id]._replace(state=pickled)
+                heads[patch.query_id] = replace(heads[patch.query_id], human=len(new.human))
+        self.version += 1
+        self.view = replace(view, parts=parts, heads=heads, version=self.version, _opened={})
+
+    def _set_trouble(self, reason: str) -> None:
+        with self._changed:
+            self.trouble = reason
+            self._changed.notify_all()

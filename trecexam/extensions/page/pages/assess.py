@@ -1,0 +1,338 @@
+"""Where assessors judge: a passage at a time; nothing tells where it comes from, or what others say."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Literal
+
+from starlette.routing import Route
+
+from converters.controls import CONTROLS
+from converters.overrides import CANNOT
+from trecexam.errors import RatingConflictError, TrecexamError
+from trecexam.extensions.campaign.assessments import CellKey, PersonalJudgment, record_assessment, said_before
+from trecexam.extensions.page import urls
+from trecexam.extensions.page.assessing import Desk, Question, Task, guidelines, text_of
+from trecexam.extensions.page.pages.people import rating_of
+from trecexam.extensions.page.people import standing
+from trecexam.extensions.page.rendering import NotFoundError, form_of, go, live_of, render, view_of
+from trecexam.extensions.page.users import user_of
+from trecexam.features.override.overriding import seen_token
+from trecexam.line.track_graders import open_folder
+from trecexam.line.typed_text import MAX_NOTE, MAX_WHY, typed
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+#: item_id, "" for the passage as a whole -> what is said of it now; None takes the last back.
+Wishes = dict[str, int | Literal["cannot"] | None]
+#: Seconds of work on a passage at the most: who took longer was away.
+LONGEST = 600.0
+
+
+def assess(request: Request) -> Response:
+    """To the assessor's next passage, or lists what she judged; with a form, takes a judgment."""
+    if request.method == "POST":
+        # Items are written one by one: another window of hers, or a second click, is to see all of them.
+        user = user_of(request)
+        with request.app.state.assessing.setdefault(user and user.name, Lock()):
+            return _judged(request, _desk(request))
+    desk = _desk(request)
+    following = desk.next_open()
+    if following is not None:
+        return go(request, urls.assess_passage(following.name))
+    n_tasks, n_open = len(desk.tasks), len(desk.open)
+    return _render(
+        request, "assess.html", n_tasks=n_tasks, n_open=n_open, last=_last(request, desk),
+        planned=desk.plan is not None, judged=desk.judged,
+        query_texts={query_id: desk.view.heads[query_id].text or query_id for query_id in desk.judged},
+    )  # fmt: skip
+
+
+def passage(request: Request) -> Response:
+    """A passage with all that is asked about it, and what the assessor says of it."""
+    desk = _desk(request)
+    return _page(request, desk, _named(desk, request.path_params["passage"]))
+
+
+def _page(request: Request, desk: Desk, task: Task, status: int = 200, **typed_anew: Any) -> Response:
+    """The page of a passage; where a form was not taken, with what was wrong and what it had in it."""
+    topic = [other for other in desk.tasks if other.query_id == task.query_id]
+    still_open = frozenset(desk.open)
+    following = desk.next_open(task)
+    return _render(
+        request,
+        "assess_passage.html",
+        status,
+        following=None if following is None else following.name,
+        back=None if (before := desk.before(task)) is None else before.name,
+        topic=(sum(other not in still_open for other in topic), len(topic)),
+        all_tasks=(len(desk.tasks) - len(still_open), len(desk.tasks)),
+        last=_last(request, desk),
+        now=f"{time.time():.1f}",
+        **{"trouble": "", "cannot_why": "", **_shown(desk, task), **typed_anew},
+    )
+
+
+def _desk(request: Request) -> Desk:
+    user = user_of(request)
+    if user is None:
+        raise NotFoundError("Assessors need names: start the page with `trecexam serve --users`.")
+    folder = open_folder(live_of(request).root)
+    return Desk(folder, view_of(request), user.name, request.app.state.pooled)
+
+
+def _named(desk: Desk, name: str, shown: str = "") -> Task:
+    """The task of that name; with `shown`, of a form, also one that a colleague judged since."""
+    task = desk.named(name) or (desk.shown_earlier(name, shown) if shown else None)
+    if task is None or not desk.text_of(task):
+        raise NotFoundError("This passage is not among yours any more.")
+    return task
+
+
+def _shown(desk: Desk, task: Task) -> dict[str, Any]:
+    """What a page shows of a passage."""
+    questions, own = desk.questions(task), desk.said(task)
+    whole, asks_why = own.get(""), desk.folder.config.judging.reason
+    return {
+        "task": task,
+        "query_text": desk.view.heads[task.query_id].text or task.query_id,
+        "text": desk.text_of(task),
+        "questions": questions,
+        "picked": {q.number: q.own.rating for q in questions if q.own},
+        "best": desk.view.settings.max_rating,
+        "cannot": whole if whole is not None and whole.cannot else None,
+        "note": _note_of(own)[1],
+        "asks_why": asks_why,
+        "why": next((row.why for row in own.values() if not row.cannot), "") if asks_why else "",
+        "guidelines": _guidelines(desk),
+        "token": desk.token(task),
+        "shown": desk.shown(task),
+        "places": _places(questions, own),
+    }
+
+
+def _guidelines(desk: Desk) -> str:
+    try:
+        return guidelines(desk.folder)
+    except TrecexamError:
+        # An assessor can do nothing about it, and goes on; the campaign's page says it.
+        return ""
+
+
+def _judged(request: Request, desk: Desk) -> Response:
+    """Takes what a form says of a passage; where she said something else meanwhile, shows both."""
+    form = form_of(request)
+    task = _named(desk, form.get("passage", ""), form.get("shown", ""))
+    own, here = desk.said(task), urls.assess_passage(task.name)
+    if form.get("shown") != desk.shown(task):
+        # Questions have numbers in the form: the same number may be another question by now.
+        return go(request, here, "This passage, or what is asked, changed meanwhile. Nothing is written.")
+    wishes = _wishes(form, desk.questions(task), own)
+    if not wishes:
+        return go(request, here, "Choose a rating first.")
+    why, note = form.get("why", "").strip(), form.get("note", "").strip()
+    try:
+        typed("a note", note, MAX_NOTE)
+        typed("a reason", why, MAX_WHY)
+    except TrecexamError as error:
+        return _not_taken(request, desk, task, wishes, error)
+    asks_why, undoes = desk.folder.config.judging.reason, form.get("act") == "withdraw"
+    if not undoes and not why and (CANNOT in wishes.values() or (asks_why and {*wishes.values()} != {None})):
+        return go(request, here, "Nothing is written: say why.")
+    new = {
+        item_id: wish
+        for item_id, wish in wishes.items()
+        if not _says(own.get(item_id), wish, why if asks_why or wish == CANNOT else "")
+    }
+    holder, noted = _note_of(own)
+    holder = holder if holder is not None else next(iter(wishes))
+    if not undoes and note != noted and holder not in new:
+        row = own.get(holder)
+        new[holder] = wishes[holder] if row is None else "cannot" if row.cannot else row.rating
+    if new and form.get("seen", "") != desk.token(task):
+        return _conflict(request, desk, task, wishes)
+    seconds = _seconds(form, len(new))
+    state = desk.view.query(task.query_id)
+    assert state is not None
+    try:
+        for item_id, wish in new.items():
+            row = own.get(item_id)
+            if undoes and wish == CANNOT:
+                key = CellKey(task.query_id, task.doc_id, "")
+                cannot = said_before(desk.folder, desk.who, key, form["cannot"])
+                if cannot is None or not cannot.cannot:
+                    continue
+                why, note, holder = cannot.why, cannot.note, item_id
+            said = record_assessment(
+                desk.folder, standing(desk.view, state), task.doc_id, item_id, wish,
+                who=desk.who, why=why, note=note if item_id == holder else "", seconds=seconds,
+                seen=seen_token(None) if row is None else row.seen,
+            )  # fmt: skip
+            while not item_id and wish is None and said.cannot and not undoes:
+                # What she said before was that she cannot judge it, too, and she can after all.
+                said = record_assessment(
+                    desk.folder, standing(desk.view, state), task.doc_id, "", None,
+                    who=desk.who, seconds=seconds, seen=said.seen,
+                )  # fmt: skip
+            desk.take(said)
+    except RatingConflictError:
+        return _conflict(request, _desk(request), task, wishes)
+    if new:
+        live_of(request).reload(wait=0)
+        if request.app.state.grader is not None:
+            request.app.state.grader.ask()
+    return _gone_on(request, desk, task, new, own.get(""))
+
+
+def _not_taken(request: Request, desk: Desk, task: Task, wishes: Wishes, error: TrecexamError) -> Response:
+    """The page again with all that was chosen and typed, but for characters that no text may have."""
+    form, trouble = form_of(request), str(error)
+    note, why = (CONTROLS.sub("", form.get(name, "")) for name in ("note", "why"))
+    if (note, why) != (form.get("note", ""), form.get("why", "")):
+        trouble += ". It is left out below: look at your text, and save again"
+    picked = {
+        question.number: wishes.get(question.item_id, question.own and question.own.rating)
+        for question in desk.questions(task)
+    }
+    reason = {"cannot_why": why} if form.get("act") == "cannot" else {"why": why}
+    return _page(request, desk, task, 422, trouble=trouble, note=note, picked=picked, **reason)
+
+
+def _gone_on(
+    request: Request, desk: Desk, task: Task, new: Wishes, whole: PersonalJudgment | None
+) -> Response:
+    """To what comes next, from where what was said just now can be taken back.
+
+    Args:
+        whole: what was said before of the passage as a whole.
+    """
+    here = urls.assess_passage(task.name)
+    if form_of(request).get("act") == "withdraw":
+        return go(request, here, "Taken back.")
+    left = sum(question.own is None for question in desk.questions(task))
+    if not desk.is_done(task):
+        return go(request, here, f"Taken; {left} more here.")
+    following = desk.next_open(task)
+    undo = {
+        "after": task.name,
+        "places": _places(
+            desk.questions(task), [item_id for item_id, wish in new.items() if wish is not None]
+        ),
+        "shown": desk.shown(task),
+        **({"cannot": whole.seen} if whole is not None and None in new.values() else {}),
+    }
+    if following is None:
+        return go(request, urls.assess(**undo))
+    other = following.query_id != task.query_id and all(row.query_id != task.query_id for row in desk.open)
+    message = "That topic is finished; this is the next one." if other else ""
+    return go(request, urls.assess_passage(following.name, **undo), message)
+
+
+def _wishes(
+    form: Mapping[str, str], questions: Sequence[Question], own: Mapping[str, PersonalJudgment]
+) -> Wishes:
+    """What a form says.
+
+    Raises:
+        TrecexamError: a rating that is not among the choices.
+    """
+    if form.get("act") == "withdraw":
+        numbers = form.get("places", "").split(".")
+        known = {"0": "", **{str(question.number): question.item_id for question in questions}}
+        back: Wishes = {known[number]: None for number in numbers if known.get(number) in own}
+        return {**back, "": "cannot"} if form.get("cannot") and "" not in own else back
+    if form.get("act") == "cannot":
+        return {"": "cannot"}
+    wishes: Wishes = {}
+    for question in questions:
+        text = form.get(f"item-{question.number}", "")
+        if not text:
+            continue
+        rating = rating_of(text)
+        if rating not in {choice.value for choice in question.choices}:
+            raise TrecexamError("that rating is not on the scale")
+        wishes[question.item_id] = rating
+    if wishes and "" not in wishes and "" in own and own[""].cannot:
+        # She can judge it after all.
+        wishes[""] = None
+    return wishes
+
+
+def _says(row: PersonalJudgment | None, wish: int | str | None, why: str) -> bool:
+    """Whether that is what she says already."""
+    if row is None or wish is None:
+        return row is None and wish is None
+    return (CANNOT if row.cannot else row.rating) == wish and why in ("", row.why)
+
+
+def _note_of(own: Mapping[str, PersonalJudgment]) -> tuple[str | None, str]:
+    """The note on a passage, and the item_id that it is kept with: None without one."""
+    return next(((item_id, row.note) for item_id, row in own.items() if row.note), (None, ""))
+
+
+def _seconds(form: Mapping[str, str], n: int) -> float | None:
+    """Of work on each of these judgments: since the page was shown, less what it was out of sight."""
+    try:
+        elapsed = time.time() - float(form.get("now", ""))
+        seconds = min(elapsed, float(form.get("active") or elapsed), LONGEST)
+    except ValueError:
+        return None
+    return round(seconds / n, 1) if n and seconds >= 0 else None
+
+
+def _conflict(request: Request, desk: Desk, task: Task, wishes: Wishes) -> Response:
+    """Shows what she says by now, and what the form says, to choose from."""
+    rows = []
+    for question in desk.questions(task):
+        wish = wishes.get(question.item_id, question.own and question.own.rating)
+        mine = "cannot judge" if CANNOT in wishes.values() else _words(question, wish)
+        now = question.own
+        rows.append(
+            (question, "cannot judge" if now and now.cannot else _words(question, now and now.rating), mine)
+        )
+    fields = {key: text for key, text in form_of(request).items() if key != "seen"}
+    return _render(request, "assess_conflict.html", 409, rows=rows, fields=fields, **_shown(desk, task))
+
+
+def _words(question: Question, rating: int | str | None) -> str:
+    return text_of(rating, question.choices) if isinstance(rating, int) else "nothing"
+
+
+def _places(questions: Sequence[Question], item_ids: Collection[str]) -> str:
+    """Which of a passage's questions these are, for an address; 0 is the passage as a whole."""
+    numbers = [str(question.number) for question in questions if question.item_id in item_ids]
+    is_asked = any(not question.item_id for question in questions)
+    return ".".join([*numbers, *(["0"] if "" in item_ids and not is_asked else [])])
+
+
+def _last(request: Request, desk: Desk) -> dict[str, str] | None:
+    """What was judged just before, so that it can be taken back; None where it was not, or was already."""
+    task = desk.named(request.query_params.get("after", ""))
+    if task is None or not desk.text_of(task) or not desk.said(task):
+        return None
+    if request.query_params.get("shown") != desk.shown(task):
+        return None
+    places = request.query_params.get("places", "")
+    cannot = request.query_params.get("cannot", "")
+    return {
+        "name": task.name,
+        "places": places,
+        "token": desk.token(task),
+        "shown": desk.shown(task),
+        "cannot": cannot,
+    }
+
+
+def _render(request: Request, template: str, status: int = 200, **values: Any) -> Response:
+    """A page that is the same for all who may judge: an organizer judges as blind as an assessor."""
+    return render(request, template, status, **values, sees_all=False)
+
+
+ROUTES = [
+    Route("/assess", assess, methods=["GET", "POST"]),
+    Route("/assess/passage/{passage:name}", passage),
+]

@@ -1,0 +1,178 @@
+"""The items of one query, to edit: what changes is graded again, and nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from starlette.routing import Route
+
+from converters.errors import ConversionError
+from trecexam.api import open_track
+from trecexam.errors import ItemConflictError, TrecexamError
+from trecexam.extensions.banks.editing import KINDS, items_to_edit
+from trecexam.extensions.page import urls
+from trecexam.extensions.page.rendering import (
+    NotFoundError,
+    author_of,
+    form_of,
+    go,
+    live_of,
+    remember,
+    render,
+    view_of,
+    who_of,
+)
+from trecexam.line.overrides import digest_of
+from trecexam.line.track_graders import open_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from trecexam.api import Track
+    from trecexam.extensions.banks.editing import Edited, ToEdit
+    from trecexam.extensions.page.view import View
+
+#: Seconds that who changed something waits for the new state; a large track takes longer, and is told so.
+SOON = 0.15
+
+
+def bank(request: Request) -> Response:
+    """The items of a query, retired ones too."""
+    return _page(request, request.path_params["query_id"])
+
+
+def add(request: Request) -> Response:
+    """Adds an item."""
+    form, query_id = form_of(request), request.path_params["query_id"]
+    text, kind, importance = form.get("text", ""), form.get("kind", ""), form.get("importance", "")
+    who, why = author_of(request), form.get("why", "")
+
+    def change(track: Track) -> Edited:
+        return track.add_item(query_id, text, who=who, why=why, kind=kind, importance=importance)
+
+    return _changed(request, query_id, "", change, "Added")
+
+
+def edit(request: Request) -> Response:
+    """Changes an item's text."""
+    form, query_id = form_of(request), request.path_params["query_id"]
+    item_id, text, seen = form.get("item", ""), form.get("text", ""), form.get("seen") or None
+    who, why = author_of(request), form.get("why", "")
+
+    def change(track: Track) -> Edited:
+        return track.edit_item(item_id, text, who=who, why=why, seen=seen)
+
+    return _changed(request, query_id, item_id, change, "Changed")
+
+
+def retire(request: Request) -> Response:
+    """Retires an item, or takes it back."""
+    form, query_id = form_of(request), request.path_params["query_id"]
+    item_id, seen, retired = form.get("item", ""), form.get("seen") or None, form.get("retired") == "yes"
+    who, why = author_of(request), form.get("why", "")
+
+    def change(track: Track) -> Edited:
+        return track.retire_item(item_id, who=who, why=why, retired=retired, seen=seen)
+
+    return _changed(request, query_id, item_id, change, "Retired" if retired else "Taken back")
+
+
+def _changed(
+    request: Request, query_id: str, item_id: str, change: Callable[[Track], Edited], what: str
+) -> Response:
+    """Makes the change and goes back to the query; where it cannot, shows what was typed again."""
+    live, form = live_of(request), form_of(request)
+    try:
+        with open_track(live.root) as track:
+            done = change(track)
+    except ItemConflictError as error:
+        return render(
+            request, "conflict_item.html", 409, query_id=query_id, item_id=item_id, now=error.now,
+            reason=error.reason, token="" if error.now is None else digest_of(error.now),
+            form=form, who=author_of(request), what=request.url.path.rpartition("/")[2],
+        )  # fmt: skip
+    except (TrecexamError, ConversionError) as error:
+        return _page(request, query_id, 422, trouble=str(error), typed=form)
+    if done.written:
+        live.reload(wait=SOON)
+        if request.app.state.grader is not None:
+            request.app.state.grader.ask()
+    message = f"{what}: {done.item.text}" if done.written else f"It was so already: {done.item.text}"
+    if done.warnings:
+        message += f" To look at again: {'; '.join(done.warnings)}."
+    return remember(
+        go(request, f"{urls.bank(query_id)}#{_anchor(done.item.item_id)}", message), author_of(request)
+    )
+
+
+def _page(request: Request, query_id: str, status: int = 200, **values: Any) -> Response:
+    view = view_of(request)
+    folder = open_folder(live_of(request).root)
+    trouble = values.pop("trouble", "")
+    items: tuple[ToEdit, ...] = ()
+    try:
+        items = items_to_edit(folder, query_id)
+    except (TrecexamError, ConversionError) as error:
+        if query_id not in view.heads and not isinstance(error, ConversionError):
+            raise NotFoundError(str(error)) from None
+        trouble = trouble or str(error)
+    state = view.query(query_id)
+    kinds = [entry.item.kind for entry in items]
+    return render(
+        request,
+        "bank.html",
+        status,
+        query_id=query_id,
+        text="" if state is None else state.text,
+        live_items=[entry for entry in items if not entry.item.retired],
+        retired=[entry for entry in items if entry.item.retired],
+        counted=_counted(view, query_id),
+        cells=_cells(view, query_id),
+        digest=digest_of,
+        anchor=_anchor,
+        kinds=KINDS,
+        kind=max(KINDS, key=lambda kind: kinds.count(kind)),
+        trouble=trouble,
+        who=who_of(request),
+        typed=values.get("typed", {}),
+    )
+
+
+def _cells(view: View, query_id: str) -> int:
+    """How many passages an item of the query is graded on: equal texts once."""
+    state = view.query(query_id)
+    if state is None:
+        return 0
+    return len(set(state.keys) - {None})
+
+
+def _counted(view: View, query_id: str) -> dict[str, tuple[int, int, int]]:
+    """item digest -> passages with a rating on it, those that reach it, and those still without a grade."""
+    state = view.query(query_id)
+    if state is None:
+        return {}
+    import numpy as np
+
+    counts = {}
+    gradable = np.array(state.gradable, np.bool_)
+    for column, item in enumerate(state.items):
+        ratings = state.ratings[:, column]
+        missing = int(((state.codes[:, column] == -1) & gradable & (ratings < 0)).sum())
+        reached = int((ratings >= view.settings.min_rating).sum())
+        counts[digest_of(item)] = int((ratings >= 0).sum()), reached, missing
+    return counts
+
+
+def _anchor(item_id: str) -> str:
+    return f"item-{urls.segment(item_id)}"
+
+
+ROUTES = [
+    Route("/bank/{query_id:name}", bank),
+    Route("/bank/{query_id:name}/item", add, methods=["POST"]),
+    Route("/bank/{query_id:name}/item/edit", edit, methods=["POST"]),
+    Route("/bank/{query_id:name}/item/retire", retire, methods=["POST"]),
+]

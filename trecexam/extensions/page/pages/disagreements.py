@@ -1,0 +1,197 @@
+"""Where the grader and the official judges disagree: passages, and items that tell them apart badly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from starlette.routing import Route
+
+from trecexam.extensions.page.listing import Address, ListedRows, in_order, listed
+from trecexam.extensions.page.rendering import render, view_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from trecexam.extensions.page.view import JudgedTable, QueryView, View
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Passages by label (rows) and official judgment (columns), the highest first."""
+
+    labels: tuple[int, ...]
+    judgments: tuple[int, ...]
+    counts: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A passage with both labels, as a page shows it."""
+
+    query_id: str
+    doc_id: str
+    text: str | None
+    label: int
+    judgment: int
+    runs: int
+
+
+def disagreements(request: Request) -> Response:
+    """The matrix of labels and judgments, and the passages of a part of it; or the items."""
+    view, address = view_of(request), Address.of(request)
+    if address.get("show", "items"):
+        return _items(request, view, address)
+    table = view.judged
+    if table is None:
+        return render(request, "disagreements.html", matrix=None, show="passages", rows=None, totals=(0, 0))
+    kinds = _kinds(view, table)
+    rows = _listed(view, table, _selected(view, table, kinds, address), address)
+    return render(
+        request,
+        "disagreements.html",
+        matrix=matrix(table),
+        show="passages",
+        rows=rows,
+        totals=tuple(int((kinds == kind).sum()) for kind in (1, 2)),
+    )
+
+
+def matrix(table: JudgedTable) -> Matrix:
+    """How many passages have each label and each judgment."""
+    rows = tuple(int(value) for value in np.unique(table.label)[::-1])
+    columns = tuple(int(value) for value in np.unique(table.judgment)[::-1])
+    counts = tuple(
+        tuple(int(((table.label == row) & (table.judgment == column)).sum()) for column in columns)
+        for row in rows
+    )
+    return Matrix(rows, columns, counts)
+
+
+def _kinds(view: View, table: JudgedTable) -> NDArray[np.int8]:
+    """1 where only the judges, 2 where only the grader finds the passage relevant, else 0."""
+    automatic = table.label >= view.settings.least
+    judged = table.judgment >= view.settings.min_relevant
+    return np.where(judged & ~automatic, 1, np.where(automatic & ~judged, 2, 0)).astype(np.int8)
+
+
+def _selected(view: View, table: JudgedTable, kinds: NDArray[np.int8], address: Address) -> NDArray[np.int64]:
+    """The rows of the table that an address asks for, in its order."""
+    label, judgment = address.number("label"), address.number("judgment")
+    if label is not None or judgment is not None:
+        chosen = np.ones(len(table.label), bool)
+        if label is not None:
+            chosen &= table.label == label
+        if judgment is not None:
+            chosen &= table.judgment == judgment
+    else:
+        kind = address.get("kind", "missed", "spurious")
+        chosen = {"missed": kinds == 1, "spurious": kinds == 2}.get(kind, kinds > 0)
+    asked = address.get("q").casefold()
+    if asked:
+        queries = np.array(
+            [asked in f"{head.query_id}\t{head.text}".casefold() for head in view.heads.values()], bool
+        )
+        chosen &= queries[table.query]
+    places = chosen.nonzero()[0]
+    # How far the two are apart, each on its own scale from where on it counts; then what most runs have.
+    gap = np.abs((table.judgment - view.settings.min_relevant) - (table.label - view.settings.least))
+    columns = {
+        "gap": gap,
+        "runs": table.runs,
+        "label": table.label,
+        "judgment": table.judgment,
+        "query": table.query,
+    }
+    sort = address.get("sort")
+    name = sort.removeprefix("-") if sort.removeprefix("-") in columns else "gap"
+    down = sort.startswith("-") or name != sort
+    first = columns[name][places] * (-1 if down else 1)
+    order = np.lexsort((table.doc[places], table.query[places], -table.runs[places], -gap[places], first))
+    selected: NDArray[np.int64] = places[order]
+    return selected
+
+
+def _listed(
+    view: View, table: JudgedTable, places: NDArray[np.int64], address: Address
+) -> ListedRows[Disagreement]:
+    sort = address.get("sort") or "-gap"
+    # Places first: only the passages of this page are opened.
+    page = listed(range(len(places)), address, sort.removeprefix("-"), down=sort.startswith("-"))
+    query_ids = view.query_ids
+    rows = []
+
+    def passage(at: int) -> tuple[QueryView, int]:
+        state = view.query(query_ids[int(table.query[at])])
+        assert state is not None
+        return state, int(table.doc[at])
+
+    for at in places[list(page.rows)].tolist():
+        state, place = passage(at)
+        rows.append(
+            Disagreement(
+                state.query_id,
+                state.doc_ids[place],
+                state.texts[place],
+                int(table.label[at]),
+                int(table.judgment[at]),
+                int(table.runs[at]),
+            )
+        )
+
+    file_columns: dict[str, Callable[[Any], Any]] = {
+        "query": lambda at: query_ids[int(table.query[at])],
+        "doc": lambda at: passage(at)[0].doc_ids[passage(at)[1]],
+        "label": lambda at: table.label[at],
+        "judgment": lambda at: table.judgment[at],
+        "runs": lambda at: table.runs[at],
+    }
+    every = places.tolist()
+    return ListedRows(
+        rows,
+        page.total,
+        page.first,
+        page.page,
+        page.pages,
+        page.size,
+        page.sort,
+        page.down,
+        every,
+        file_columns,
+    )
+
+
+def _items(request: Request, view: View, address: Address) -> Response:
+    search_text = address.get("q").casefold()
+    rows = [
+        (n, item)
+        for n, item in enumerate(view.items or ())
+        if search_text in f"{item.query_id}\t{item.item_id}\t{item.text}".casefold()
+    ]
+    keys = {
+        "doubt": lambda row: row[0],
+        "phi": lambda row: row[1].phi,
+        "relevant": lambda row: row[1].relevant_reached,
+        "nonrelevant": lambda row: row[1].nonrelevant_reached,
+        "query": lambda row: (row[1].query_id, row[1].index),
+    }
+    file_columns: dict[str, Callable[[Any], Any]] = {
+        "query": lambda row: row[1].query_id,
+        "item": lambda row: row[1].item_id,
+        "text": lambda row: row[1].text,
+        **{name: keys[name] for name in ("phi", "relevant", "nonrelevant")},
+    }
+    return render(
+        request,
+        "disagreements_items.html",
+        show="items",
+        rows=in_order(rows, address, keys, "doubt", file_columns),
+        known=view.items is not None,
+    )
+
+
+ROUTES = [Route("/disagreements", disagreements)]

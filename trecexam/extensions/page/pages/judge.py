@@ -1,0 +1,239 @@
+"""What to judge next, one judgment a page: rate it, skip it, go back, undo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from starlette.routing import Route
+
+from trecexam.extensions.page import cookies, urls
+from trecexam.extensions.page.answers import of_passage
+from trecexam.extensions.page.judging import JudgmentQueue, Key, Wish
+from trecexam.extensions.page.marking import marked
+from trecexam.extensions.page.pages.passages import cells_of
+from trecexam.extensions.page.rendering import NotFoundError, go, render, view_of, who_of
+from trecexam.extensions.page.users import user_of
+from trecexam.features.override.overriding import seen_token
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from trecexam.extensions.page.judging import JudgeNext
+    from trecexam.extensions.page.learning import LearnAgain, Learnt
+    from trecexam.extensions.page.trails import Trail
+    from trecexam.extensions.page.view import View
+
+#: The cookie of a browser's trail; seconds that the first list is waited for.
+TRAIL, FIRST_LOOK = "trecexam-trail", 0.1
+#: What can be judged.
+LEVELS = ("passage", "cell")
+#: The reason that is proposed.
+WHY = "asked by judge-next"
+
+
+def judge(request: Request) -> Response:
+    """The judgment that is named, or the best one that is left."""
+    view = view_of(request)
+    queue = _queue(request, view)
+    cookie, trail = _trail(request)
+    given = request.query_params
+    if "query" not in given:
+        # Named in the address, so that a new list does not put another one under the reader's eyes.
+        best = next(iter(_open(request, view, queue, trail)), None)
+        response = (
+            _nothing(request, view, queue, trail) if best is None else go(request, _address(request, best))
+        )
+    else:
+        named = Key(given["query"], given.get("doc", ""), given.get("item", ""))
+        response = _judgment_page(request, view, queue, trail, named)
+        trail.visit(named)
+    return _remember(response, cookie)
+
+
+def step(request: Request) -> Response:
+    """To the next one, or back."""
+    view = view_of(request)
+    cookie, trail = _trail(request)
+    given = request.query_params
+    key = Key(given.get("query", ""), given.get("doc", ""), given.get("item", ""))
+    if request.path_params["way"] == "previous":
+        next_key: Key | None = trail.before(key) or key
+    else:
+        trail.visit(key)
+        next_key = trail.after(key) or next(iter(_open(request, view, _queue(request, view), trail)), None)
+    return _remember(go(request, _address(request, next_key)), cookie)
+
+
+def again(request: Request) -> Response:
+    """Shows what was skipped once more."""
+    cookie, trail = _trail(request)
+    trail.seen.clear()
+    return _remember(go(request, _address(request, None)), cookie)
+
+
+def rated(request: Request, key: Key, rating: int | None, why: str, message: str) -> Response:
+    """Where to go after a rating: to the next one, or after it was taken back to that one."""
+    view = view_of(request)
+    cookie, trail = _trail(request)
+    if rating is None:
+        trail.forget(key)
+        return _remember(go(request, _address(request, key), message), cookie)
+    trail.visit(key)
+    trail.rate(key, why)
+    next_key = trail.after(key) or next(iter(_open(request, view, _queue(request, view), trail)), None)
+    return _remember(go(request, _address(request, next_key), message), cookie)
+
+
+def _judgment_page(request: Request, view: View, queue: JudgmentQueue, trail: Trail, key: Key) -> Response:
+    state = view.query(key.query_id)
+    place = None if state is None else state.place(key.doc_id)
+    if state is None or place is None:
+        raise NotFoundError(f"'{key.doc_id}' is not in the pool of query '{key.query_id}' any more.")
+    answers = of_passage(Path(view.store), view, state, place)
+    cells = cells_of(state, place, answers.by_id)
+    cell = next((candidate for candidate in cells if candidate.item.item_id == key.item_id), None)
+    if key.item_id and cell is None:
+        raise NotFoundError(f"Query '{key.query_id}' has no item '{key.item_id}' that is asked about.")
+    text = state.texts[place] or ""
+    best = max(
+        cells, key=lambda candidate: -1 if candidate.machine is None else candidate.machine, default=None
+    )
+    focus = cell or best
+    answer = focus.answer.text if focus and focus.answer else ""
+    undo = trail.rated[-1] if trail.rated else None
+    return render(
+        request,
+        "judge.html",
+        queue=queue,
+        wish=wish_fields(wish_of(request)),
+        measures=view.values.measures,
+        key=key,
+        row=next((row for row in queue.by_query.get(key.query_id, ()) if row.key == key), None),
+        state=state,
+        place=place,
+        text=text,
+        spans=marked(text, answer),
+        cell=cell,
+        cells=cells,
+        human=state.human.get((key.doc_id, key.item_id)),
+        token=seen_token(state.human.get((key.doc_id, key.item_id))),
+        who=who_of(request),
+        why=trail.why or WHY,
+        undo=None if undo is None else _undone(view, undo),
+        back=trail.before(key),
+        left=len(_open(request, view, queue, trail, shown=key)),
+        stale=queue.stale(view.version),
+        learnt=_learnt(request, view),
+    )
+
+
+def _undone(view: View, key: Key) -> dict[str, object] | None:
+    """The rating that can be taken back; None where it does not count any more."""
+    state = view.query(key.query_id)
+    row = None if state is None else state.human.get((key.doc_id, key.item_id))
+    return None if row is None else {"key": key, "row": row, "token": seen_token(row)}
+
+
+def _nothing(request: Request, view: View, queue: JudgmentQueue, trail: Trail) -> Response:
+    skipped = sum(
+        key.query_id in view.heads and key[1:] not in _judged(request, view, key.query_id)
+        for key in trail.seen
+    )
+    return render(
+        request,
+        "judge_none.html",
+        queue=queue,
+        wish=wish_fields(wish_of(request)),
+        measures=view.values.measures,
+        skipped=skipped,
+        stale=queue.stale(view.version),
+        learnt=_learnt(request, view),
+    )
+
+
+def _queue(request: Request, view: View) -> JudgmentQueue:
+    judging: JudgeNext | None = request.app.state.judging
+    if judging is None:
+        return JudgmentQueue(failure="this page was started without judge-next")
+    judge_list = judging.of(wish_of(request))
+    judge_list.want(view.version)
+    return judge_list.wait(FIRST_LOOK)
+
+
+def _learnt(request: Request, view: View) -> tuple[Learnt | None, bool] | None:
+    """What was learned last, and whether that is of this state; None where nothing is learned here."""
+    learning: LearnAgain | None = request.app.state.learning
+    return None if learning is None else learning.want(view.version)
+
+
+def wish_of(request: Request) -> Wish:
+    """The list that the address, or the form, asks for."""
+    given = request.scope["form"] if request.method == "POST" else request.query_params
+    level = given.get("level", "")
+    return Wish(given.get("by", "")[:200], level if level in LEVELS else "", bool(given.get("judged", "")))
+
+
+def wish_fields(wish: Wish) -> dict[str, str | None]:
+    """The same as fields of an address or a form; None where nothing is said."""
+    return {"by": wish.measure or None, "level": wish.level or None, "judged": "yes" if wish.judged else None}
+
+
+def _open(
+    request: Request, view: View, queue: JudgmentQueue, trail: Trail, shown: Key | None = None
+) -> list[Key]:
+    """The judgments that nobody made, and that this browser was not shown before; the best one first.
+
+    Args:
+        shown: what it is shown now: it counts, however often the page is fetched.
+    """
+    judged = {
+        query_id: _judged(request, view, query_id) for query_id in queue.by_query if query_id in view.heads
+    }
+    return [
+        row.key
+        for row in queue.best
+        if (row.key not in trail.seen or row.key == shown)
+        and row.key.query_id in judged
+        and row.key[1:] not in judged[row.key.query_id]
+    ]
+
+
+def _judged(request: Request, view: View, query_id: str) -> Collection[tuple[str, str]]:
+    """(doc_id, item_id) of what people rated of a query."""
+    if not view.heads[query_id].human:
+        return ()
+    kept: dict[str, tuple[object, frozenset[tuple[str, str]]]] = request.app.state.judged
+    part = view.parts[query_id]
+    # Opening hundreds of queries for each page would take too long.
+    if query_id not in kept or kept[query_id][0] is not part:
+        state = view.query(query_id)
+        kept[query_id] = part, frozenset(() if state is None else state.human)
+    return kept[query_id][1]
+
+
+def _address(request: Request, key: Key | None) -> str:
+    named = {} if key is None else {"query": key.query_id, "doc": key.doc_id, "item": key.item_id}
+    return urls.judge(**named, **wish_fields(wish_of(request)))
+
+
+def _trail(request: Request) -> tuple[str, Trail]:
+    trail: tuple[str, Trail] = request.app.state.trails.of(
+        request.cookies.get(TRAIL, ""), who=user_of(request)
+    )
+    return trail
+
+
+def _remember(response: Response, cookie: str) -> Response:
+    cookies.keep(response, TRAIL, cookie)
+    return response
+
+
+ROUTES = [
+    Route("/judge", judge),
+    Route("/judge/again", again, methods=["POST"]),
+    Route("/judge/{way:str}", step),
+]

@@ -1,0 +1,77 @@
+"""Where people log in and out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.routing import Route
+
+from trecexam.extensions.page import cookies, urls
+from trecexam.extensions.page.pages import judge, support
+from trecexam.extensions.page.rendering import SAID, WHO, NotFoundError, form_of, go, render
+from trecexam.extensions.page.users import VISITOR
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from trecexam.extensions.page.sessions import Sessions, Visitor
+
+WRONG = "Nobody has that token. Copy all of it again, or ask who organizes the track for a new one."
+
+
+async def login(request: Request) -> Response:
+    """Asks for a token, which a link may have filled in; with a form, logs in."""
+    sessions = _sessions(request)
+    if request.method != "POST":
+        query = request.query_params
+        return _form(request, sessions, query.get("back", ""), token=query.get("token", ""))
+    form = form_of(request)
+    entry, back = sessions.users.with_token(form.get("token", "").strip()), form.get("back", "")
+    if entry is None:
+        return _form(request, sessions, back, 401, trouble=WRONG)
+    sessions.end(request.scope)
+    response = go(request, urls.local(back))
+    # With "strict" who follows a link in a mail would have to log in again.
+    cookies.keep(response, sessions.cookie, sessions.begin(entry), samesite="lax")
+    return response
+
+
+async def logout(request: Request) -> Response:
+    """Ends the login."""
+    sessions = _sessions(request)
+    sessions.end(request.scope)
+    response = go(request, urls.login())
+    for name in (sessions.cookie, SAID, WHO, judge.TRAIL, support.TRAIL):
+        cookies.drop(response, name)
+    return response
+
+
+def _form(
+    request: Request, sessions: Sessions, back: str, status: int = 200, *, token: str = "", trouble: str = ""
+) -> Response:
+    visitor: Visitor = request.scope["visitor"]
+    entry = sessions.users.with_token(token)
+    # Somebody else's link asks first, so that nobody judges under another one's name.
+    is_theirs = not token or (entry is not None and entry.user == visitor.user)
+    if visitor.user is not VISITOR and status == 200 and is_theirs:
+        return go(request, urls.local(back))
+    response = render(
+        request, "login.html", status, back=urls.local(back) if back else "", token=token, trouble=trouble
+    )
+    if visitor.fresh:
+        cookies.keep(response, sessions.cookie, visitor.fresh, samesite="lax")
+    return response
+
+
+def _sessions(request: Request) -> Sessions:
+    sessions: Sessions | None = request.app.state.sessions
+    if sessions is None:
+        raise NotFoundError("Nobody has to log in here.")
+    return sessions
+
+
+ROUTES = [
+    Route("/login", login, methods=["GET", "POST"]),
+    Route("/logout", logout, methods=["POST"]),
+]

@@ -1,0 +1,122 @@
+"""One passage with its grades on every item of its query, and the answers behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from starlette.routing import Route
+
+from trecexam.extensions.page.answers import GraderAnswer, of_passage
+from trecexam.extensions.page.listing import Address
+from trecexam.extensions.page.marking import marked
+from trecexam.extensions.page.rendering import NotFoundError, query_of, render, view_of, who_of
+from trecexam.features.override.overriding import seen_token
+from trecexam.line.sheets import ERROR, MISSING, NOT_ASKED, REFUSED, UNPARSED
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from converters.records import HumanRating, Item
+    from trecexam.extensions.page.view import QueryView
+
+#: What became of a cell that has no rating, in words.
+STATUS = {
+    MISSING: "not graded yet",
+    UNPARSED: "no rating in the answer",
+    REFUSED: "refused by the model",
+    ERROR: "an error",
+}
+
+
+@dataclass(frozen=True)
+class CellShown:
+    """A passage's grade on one item.
+
+    Attributes:
+        rating: as it counts; `machine` is the grader's own. None where there is none.
+        status: why the grader has no rating; "" where it has one.
+    """
+
+    number: int
+    item: Item
+    rating: int | None
+    machine: int | None
+    status: str
+    human: HumanRating | None
+    answer: GraderAnswer | None
+
+
+def passage(request: Request) -> Response:
+    """One passage; with `?item=`, the answer on that item is marked in it."""
+    view, state, address = view_of(request), query_of(request), Address.of(request)
+    doc_id = request.path_params["doc_id"]
+    place = state.place(doc_id)
+    if place is None:
+        raise NotFoundError(
+            f"Passage '{doc_id}' is not in the pool of query '{state.query_id}': no run has it in its first "
+            f"{view.settings.depth} ranks."
+        )
+    answers = of_passage(Path(view.store), view, state, place)
+    cells = cells_of(state, place, answers.by_id)
+    focus = next((cell for cell in cells if cell.item.item_id == address.get("item")), None)
+    text = state.texts[place]
+    spans: Sequence[tuple[str, bool]] = [(text or "", False)]
+    if text and focus is not None and focus.answer is not None:
+        spans = marked(text, focus.answer.text)
+    return render(
+        request,
+        "passage.html",
+        state=state,
+        doc_id=doc_id,
+        place=place,
+        text=text,
+        spans=spans,
+        any_marked=any(is_marked for _, is_marked in spans),
+        cells=cells,
+        focus=focus,
+        trouble=answers.trouble,
+        ranks=state.ranks(place),
+        human=state.human.get((doc_id, "")),
+        token=lambda item_id: seen_token(state.human.get((doc_id, item_id))),
+        who=who_of(request),
+        nearby=_nearby(state, place),
+    )
+
+
+def cells_of(state: QueryView, place: int, answers: Mapping[str, GraderAnswer]) -> list[CellShown]:
+    """The passage's cells in the items' order."""
+    cells = []
+    for column, item in enumerate(state.items):
+        code, counts = int(state.codes[place, column]), int(state.ratings[place, column])
+        if code == NOT_ASKED:
+            continue
+        status = STATUS.get(code, "")
+        if not state.gradable[place]:
+            status = "no text to grade"
+        cells.append(
+            CellShown(
+                column + 1,
+                item,
+                None if counts < 0 else counts,
+                None if code < 0 else code,
+                status,
+                state.human.get((state.doc_ids[place], item.item_id)),
+                answers.get(item.item_id),
+            )
+        )
+    return cells
+
+
+def _nearby(state: QueryView, place: int) -> tuple[str | None, str | None]:
+    """The passages before and after this one, by label and then as they are sorted."""
+    order = sorted(range(len(state.doc_ids)), key=lambda other: (-(state.labels[other] or 0), other))
+    at = order.index(place)
+    before = state.doc_ids[order[at - 1]] if at else None
+    return before, state.doc_ids[order[at + 1]] if at + 1 < len(order) else None
+
+
+ROUTES = [Route("/query/{query_id:name}/passage/{doc_id:name}", passage)]

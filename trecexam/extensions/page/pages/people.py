@@ -1,0 +1,123 @@
+"""What people say of cells and passages, and who they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.routing import Route
+
+from trecexam.errors import RatingConflictError, TrecexamError
+from trecexam.extensions.page import urls
+from trecexam.extensions.page.judging import Key
+from trecexam.extensions.page.pages import judge
+from trecexam.extensions.page.people import standing, with_people
+from trecexam.extensions.page.rendering import (
+    NotFoundError,
+    author_of,
+    form_of,
+    go,
+    live_of,
+    remember,
+    render,
+    view_of,
+    who_of,
+)
+from trecexam.extensions.page.users import user_of
+from trecexam.features.override.overriding import Taken, seen_token, take
+from trecexam.line.track_graders import open_folder
+from trecexam.line.typed_text import MAX_WHO, typed
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+
+#: What a person takes back is a line too, and needs a reason.
+WITHDRAWN = "withdrawn"
+
+
+def who(request: Request) -> Response:
+    """Asks who is there; with a form, remembers it.
+
+    Raises:
+        TrecexamError: what the form has can be no name.
+    """
+    if request.method == "POST" and user_of(request) is None:
+        form = form_of(request)
+        name = typed("a name", form.get("who", ""), MAX_WHO)
+        return remember(go(request, urls.local(form.get("back", ""))), name)
+    return render(
+        request, "who.html", who=who_of(request), back=urls.local(request.query_params.get("back", ""))
+    )
+
+
+def override(request: Request) -> Response:
+    """Takes a rating of a cell or passage, or takes it back."""
+    form, view, live = form_of(request), view_of(request), live_of(request)
+    key = Key(form.get("query", ""), form.get("doc", ""), form.get("item", ""))
+    state = view.query(key.query_id)
+    if state is None:
+        raise NotFoundError(f"No query '{key.query_id}' in the bank.")
+    rating = rating_of(form.get("rating", ""))
+    why = form.get("why", "") or (WITHDRAWN if rating is None else "")
+    folder = open_folder(live.root)
+    try:
+        taken = take(
+            folder,
+            standing(view, state),
+            key.doc_id,
+            key.item_id,
+            rating,
+            author_of(request),
+            why,
+            form.get("seen") or None,
+        )
+    except RatingConflictError as error:
+        return render(
+            request, "conflict.html", 409, key=key, theirs=error.now, token=seen_token(error.now), form=form,
+            who=author_of(request), rating=rating, why=why, state=state, place=state.place(key.doc_id),
+            item_at=state.item(key.item_id), back=urls.local(form.get("back", "")),
+        )  # fmt: skip
+    if taken.written:
+        live.patch(key.query_id, lambda view, state: with_people(folder, view, state))
+        if request.app.state.grader is not None:
+            request.app.state.grader.ask()
+    message = said_of(taken)
+    if form.get("from") == "judge":
+        return remember(judge.rated(request, key, rating, form.get("why", ""), message), taken.row.who)
+    return remember(go(request, urls.local(form.get("back", "")), message), taken.row.who)
+
+
+def rating_of(text: str) -> int | None:
+    """The rating that a form says, None where it takes one back.
+
+    Raises:
+        TrecexamError: it says neither.
+    """
+    if text == "withdraw":
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) == 1):
+        raise TrecexamError("choose a rating first: go back, and choose one")
+    return int(text)
+
+
+def said_of(taken: Taken) -> str:
+    """What is to be told of a rating that was taken."""
+    row, before, written, after = taken
+    what = f"{row.doc_id} on {row.item_id}" if row.item_id else row.doc_id
+    if not written:
+        return f"{what}: {row.who} said so already."
+    if row.rating is None and after is None:
+        return (
+            f"{what}: the rating {'' if before is None else f'{before.rating} by {before.who} '}is withdrawn."
+        )
+    if after is None:
+        return f"{what}: {row.rating} by {row.who} is kept; people differ, so that none counts."
+    instead = f", in place of {before.who}'s {before.rating}" if before and before.who != after.who else ""
+    return f"{what}: {after.rating} by {after.who} counts now{instead}."
+
+
+ROUTES = [
+    Route("/override", override, methods=["POST"]),
+    Route("/who", who, methods=["GET", "POST"]),
+]

@@ -1,0 +1,41 @@
+"""What the page's script asks every few seconds, and what tells that the server is alive."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.routing import Route
+
+from trecexam.extensions.page.rendering import grading_of, live_of
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+
+async def state(request: Request) -> Response:
+    """The state's version, whether it is being read, what is wrong, and how far grading is."""
+    live = live_of(request)
+    work, grading = live.work, grading_of(request)
+    return JSONResponse(
+        {
+            "version": live.version,
+            # Other sites cannot read this answer; a page that is older than the server can go on with it.
+            "csrf": request.scope["csrf"],
+            "loading": live.view is None,
+            "trouble": live.trouble,
+            "graded": None if work is None else work.graded,
+            "cells": None if work is None else work.cells,
+            "watched_by": None if work is None else work.watched_by,
+            "grading": "" if grading is None else grading.failure,
+        }
+    )
+
+
+async def healthz(request: Request) -> Response:
+    """The server answers."""
+    return PlainTextResponse("ok\n")
+
+
+ROUTES = [Route("/state", state), Route("/healthz", healthz)]

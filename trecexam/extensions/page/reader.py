@@ -1,0 +1,300 @@
+"""Reads a track again and again, and says what is new: the far side of `LiveTrack`.
+
+It runs in a process of its own, since reading a track with a million grades takes seconds of Python, in which
+no page could be answered. It opens the store for reading only, and never writes.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from converters.errors import ConversionError
+from trecexam.errors import TrecexamError
+from trecexam.extensions.page.child import Look
+from trecexam.extensions.page.gather import Gatherer
+from trecexam.extensions.page.view import Part, View
+from trecexam.files.stamps import Stamp, stamp
+from trecexam.files.track_lock import holder
+from trecexam.line.assessment import Assessment
+from trecexam.line.loader import TrackLoader
+from trecexam.line.track_graders import declared_kind, folder_of, grader_names, open_folder
+from trecexam.track import TrackFolder
+from trecexam.watching.settle import Settler
+
+#: Seconds between two looks at the folder.
+EVERY = 1.0
+#: While the store grows, the next view is made so many times later as the last one took.
+REST = 4.0
+#: Seconds until a track that could not be read is read again though nothing changed.
+RETRY = 5.0
+
+
+class Call(NamedTuple):
+    """To the reader: call this with the loaded track and these arguments.
+
+    Args:
+        cited: with the track as its grader of what responses cite sees it, where another one is shown.
+    """
+
+    number: int
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    cited: bool = False
+
+
+class NewPart(NamedTuple):
+    """A part that the next view has otherwise: each in a message of its own, so that none takes long."""
+
+    query_id: str
+    part: Part
+
+
+class NewSupport(NamedTuple):
+    """What people can label of what responses cite, pickled, where that is another by now."""
+
+    queue: bytes
+
+
+class Loaded(NamedTuple):
+    """A new view, pickled, without parts: those that were said before hold. `seconds` is what it took."""
+
+    view: bytes
+    seconds: float
+
+
+class Trouble(NamedTuple):
+    """The track cannot be read now, and why: the last view holds. "" where nothing is wrong."""
+
+    reason: str
+
+
+class Work(NamedTuple):
+    """How far grading is, and the process that grades.
+
+    `usage`: what the grader of the settings used so far, in all, as in the manifest; None where nobody
+    counts.
+    """
+
+    graded: int
+    cells: int
+    watched_by: int | None
+    usage: Mapping[str, Any] | None = None
+
+
+class LookDone(NamedTuple):
+    """The look that was asked for is done."""
+
+
+class Returned(NamedTuple):
+    """What a call gave, pickled; or raised."""
+
+    number: int
+    value: bytes
+    failed: bool
+
+
+class Reader:
+    """One track, read as it changes.
+
+    Args:
+        say: takes what is new.
+    """
+
+    def __init__(self, root: Path, say: Callable[[Any], None]) -> None:
+        self._root = root
+        self._say = say
+        self._loader: TrackLoader | None = None
+        #: Of the first grader that looks at what responses cite, where another one is shown.
+        self._cited: TrackLoader | None = None
+        self._track: Assessment | None = None
+        self._cited_track: Assessment | None = None
+        self._settings: object = None
+        self._settler = Settler(0)
+        self._seen: object = None
+        self._changes: object = None
+        self._store: object = None
+        self._gatherer = Gatherer()
+        self._rest_until = 0.0
+        self._trouble: str | None = None
+        self._work: Work | None = None
+        self._view: View | None = None
+        self._stored = 0
+
+    def close(self) -> None:
+        """Closes the store."""
+        for loader in (self._cited, self._loader):
+            if loader is not None:
+                loader.close()
+
+    def look(self, *, now: bool = False) -> None:
+        """Says what is new since the last look.
+
+        Args:
+            now: somebody knows that something was written: the files are taken as they are; runs, which
+                others may be in the middle of writing, only at the first look.
+        """
+        try:
+            self._look(now=now)
+        except (TrecexamError, ConversionError) as error:
+            self._fail(str(error))
+        except OSError as error:
+            # A file that went away while it was read: the next look sees it.
+            self._fail(f"{error.filename or self._root}: {error.strerror or error}")
+        except Exception as error:
+            traceback.print_exc()
+            self._fail(f"this should not happen, please report it: {type(error).__name__}: {error}")
+
+    def call(self, asked: Call) -> None:
+        """Calls a function with the track as it was read last."""
+        try:
+            track = self._cited_track if asked.cited else self._track
+            if track is None:
+                raise TrecexamError(self._trouble or "the track is not read yet")
+            value, failed = asked.function(track, *asked.args), False
+        except Exception as error:
+            if not isinstance(error, TrecexamError | ConversionError):
+                traceback.print_exc()
+            value, failed = error, True
+        try:
+            answer = pickle.dumps(value, protocol=5)
+        except Exception as error:
+            answer, failed = pickle.dumps(TrecexamError(f"{type(value).__name__}: {error}")), True
+        self._say(Returned(asked.number, answer, failed))
+
+    def _look(self, *, now: bool) -> None:
+        loader = self._opened()
+        # Both before anything is read: what is written meanwhile is a change still to come.
+        stamps = loader.inputs.stamps()
+        if self._cited is not None:
+            stamps |= self._cited.inputs.stamps()
+        changes = self._store_changes(loader)
+        self._tell_work(loader)
+        runs, first = loader.folder.runs, self._view is None
+        settled = [path for path in stamps if now and (first or not path.is_relative_to(runs))]
+        waiting = self._settler.unsettled(stamps, settled, time.monotonic(), time.time())
+        if self._view is not None and any(not path.is_relative_to(runs) for path in waiting):
+            return
+        # A file that is being written changes at every look; what counts of it does not.
+        counting = ((path, value) for path, value in stamps.items() if path not in waiting)
+        seen = tuple(sorted(counting)), tuple(sorted(waiting))
+        if seen == self._seen and changes == self._changes and self._trouble == "":
+            return
+        if seen == self._seen and not now and time.monotonic() < self._rest_until:
+            # The store grows, or what went wrong is as it was.
+            return
+        began = time.monotonic()
+        self._seen, self._changes = seen, changes
+        loader.inputs.forget_missing()
+        track = loader.refreshed(loader.load(tuple(waiting)))
+        self._view, new = self._gatherer.gather(track)
+        self._track = track
+        for query_id, part in new.items():
+            self._say(NewPart(query_id, part))
+        if self._cited is not None:
+            cited = self._cited_track = self._cited.refreshed(self._cited.load(tuple(waiting)))
+            support = self._gatherer.new_support(cited)
+            if support is not None:
+                self._say(NewSupport(support))
+            if cited.counts.cells:
+                self._view = replace(self._view, support_counts=cited.counts)
+        seconds = time.monotonic() - began
+        self._rest_until = time.monotonic() + REST * seconds
+        self._stored = loader.store.count()
+        # Before the state, so that no page shows that without how far its grading is.
+        self._tell_work(loader)
+        self._say(Loaded(pickle.dumps(self._view, protocol=5), seconds))
+        self._recover()
+
+    def _opened(self) -> TrackLoader:
+        """The loader with the settings as they are now.
+
+        Raises:
+            TrecexamError: they are wrong, or there is no track.
+        """
+        folder = open_folder(self._root)
+        own = folder.prompt(), folder.metric()
+        settings = stamp(folder.config_path), *(path and stamp(path) for path in own)
+        if self._loader is None or settings != self._settings:
+            self.close()
+            self._loader, self._settings = TrackLoader(folder), settings
+            self._cited = self._loader_of_cited(folder)
+            self._track = self._cited_track = None
+            self._settler = Settler(folder.config.watch.settle)
+            self._seen = self._store = None
+        return self._loader
+
+    def _loader_of_cited(self, folder: TrackFolder) -> TrackLoader | None:
+        """That of the first grader that looks at what responses cite; None where there is none."""
+        assert self._loader is not None
+        for name in grader_names(folder):
+            of_grader = folder_of(TrackFolder.open(self._root), name)
+            kind = declared_kind(of_grader)
+            if kind is not None and not kind.ranks:
+                return TrackLoader(of_grader, shared=self._loader.shared)
+        return None
+
+    def _store_changes(self, loader: TrackLoader) -> object:
+        """Another value whenever the store is another file, or was written into."""
+        path = loader.folder.store_path
+        current: Stamp | None = stamp(path)
+        if (current and current.inode) != self._store:
+            loader.close()
+            self._store = current and current.inode
+        return self._store, loader.store.changes()
+
+    def _tell_work(self, loader: TrackLoader) -> None:
+        if self._view is None:
+            return
+        counts = self._view.counts
+        pid = holder(loader.folder.lock_path)
+        done = counts.cells - counts.missing - counts.no_text_cells
+        if pid is not None and counts.missing and self._store_changes(loader) != self._changes:
+            done += max(0, loader.store.count() - self._stored)
+        gradable = counts.cells - counts.no_text_cells
+        usage = loader.grading.usage()
+        work = Work(min(done, gradable), gradable, pid, None if usage is None else usage["total"])
+        if work != self._work:
+            self._work = work
+            self._say(work)
+
+    def _recover(self) -> None:
+        if self._trouble != "":
+            self._trouble = ""
+            self._say(Trouble(""))
+
+    def _fail(self, reason: str) -> None:
+        self._rest_until = time.monotonic() + RETRY
+        if reason != self._trouble:
+            self._trouble = reason
+            self._say(Trouble(reason))
+
+
+def work(root: Path, receive: Callable[[float], Any], say: Callable[[Any], None]) -> None:
+    """Looks every second, and does what is asked, until `receive` gives an EOFError.
+
+    Args:
+        receive: waits so many seconds for what is asked of it, else gives None.
+        say: takes what is new.
+    """
+    reader = Reader(root, say)
+    try:
+        reader.look(now=True)
+        while True:
+            asked = receive(EVERY)
+            if isinstance(asked, Call):
+                reader.call(asked)
+            else:
+                reader.look(now=isinstance(asked, Look))
+            if isinstance(asked, Look):
+                say(LookDone())
+    except EOFError:
+        # Who asked is gone.
+        pass
+    finally:
+        reader.close()

@@ -1,0 +1,229 @@
+"""From a page's values to its HTML: templates, what all of them are given, messages for the next page."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
+
+import jinja2
+from markupsafe import Markup
+from starlette.responses import HTMLResponse, RedirectResponse
+
+from trecexam.extensions.campaign.plan import PLAN
+from trecexam.extensions.page import cookies, urls
+from trecexam.extensions.page.downloads import as_file
+from trecexam.extensions.page.grading import GradingState
+from trecexam.extensions.page.listing import SIZES, Address, ListedRows
+from trecexam.extensions.page.users import VISITOR, user_of
+from trecexam.version import __version__
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from trecexam.extensions.page.grading import Regrader
+    from trecexam.extensions.page.live import LiveTrack
+    from trecexam.extensions.page.view import QueryView, View
+
+#: The cookie of a message for the next page, and its most letters; browsers drop a cookie of more than 4,096.
+SAID, LONGEST = "trecexam-said", 3000
+#: The cookie of who is at the page, and how many seconds it is kept.
+WHO, A_YEAR = "trecexam-who", 365 * 24 * 3600
+
+
+def query_of(request: Request) -> QueryView:
+    """The query that the path names.
+
+    Raises:
+        NotReadyError: as `view_of`.
+        NotFoundError: the bank does not have it (any more).
+    """
+    query_id = request.path_params["query_id"]
+    state = view_of(request).query(query_id)
+    if state is None:
+        raise NotFoundError(f"The bank has no query '{query_id}'.")
+    return state
+
+
+def live_of(request: Request) -> LiveTrack:
+    """The track that the page is of."""
+    live: LiveTrack = request.app.state.live
+    return live
+
+
+def grading_of(request: Request) -> GradingState | None:
+    """What is being graded; None where the page leaves that to others."""
+    grader: Regrader | None = request.app.state.grader
+    return None if grader is None else grader.now
+
+
+def view_of(request: Request) -> View:
+    """The state of the track that a request is answered from, the same for its whole answer.
+
+    Raises:
+        NotReadyError: the first one is still being read; the app answers with a page that says so.
+    """
+    view = live_of(request).view
+    if view is None:
+        raise NotReadyError
+    scope_view: View = request.scope.setdefault("view", view)
+    return scope_view
+
+
+class NotReadyError(Exception):
+    """There is no state of the track to show yet."""
+
+
+class NotFoundError(Exception):
+    """There is no such run, query, passage or item (any more); the message says which, and what to do."""
+
+
+def render(request: Request, template: str, status: int = 200, **values: Any) -> Response:
+    """A page from its template. Text of users is escaped; what no encoding has is replaced.
+
+    Where the address asks for the page's table as a file, that (see `downloads`): its table is `rows`.
+
+    Templates have, beside `values`: `live`, `view` (None while loading), `urls`, `csrf()`, `at` (this page's
+    `Address`; `here` as text), `messages`, and the macros of parts.html, which they import; and of who asks
+    `user` (None without users), `sees_all` and `may_change`; `campaign`: whether there is one to look at.
+    """
+    user = user_of(request)
+    live, at = live_of(request), Address.of(request)
+    if isinstance(values.get("rows"), ListedRows):
+        file = as_file(at, values["rows"], template.removesuffix(".html"))
+        if file is not None:
+            return file
+    message = request.cookies.get(SAID) if "x-refresh" not in request.headers else None
+    page = (
+        environment()
+        .get_template(template)
+        .render(
+            {
+                "live": live,
+                "view": request.scope.get("view", live.view),
+                "csrf": lambda: _csrf(request),
+                "at": at,
+                "here": str(at),
+                "messages": [unquote(message)] if message else [],
+                "grading": grading_of(request) or GradingState(),
+                "grading_off": request.app.state.grader is None,
+                "user": user,
+                "campaign": user is not None or (live.root / PLAN).exists(),
+                # Who is not known sees no more than an assessor.
+                "sees_all": user is None or user.role in {"organizer", "reader"},
+                "may_change": user is None or user.role == "organizer",
+                "may_log_out": user not in {None, VISITOR} and not request.scope["visitor"].by_proxy,
+                **values,
+            }
+        )
+    )
+    response = HTMLResponse(page.encode(errors="replace"), status)
+    if message:
+        cookies.drop(response, SAID)
+    return response
+
+
+def go(request: Request, target: str, message: str = "") -> RedirectResponse:
+    """After a POST: to that page (see `urls`), which shows the message once."""
+    response = RedirectResponse(target, 303)
+    if message:
+        cookies.keep(response, SAID, _quoted(message), seconds=60)
+    return response
+
+
+def _quoted(message: str) -> str:
+    """The message as a cookie holds it, its end cut off where that is too long."""
+    room = LONGEST
+    for end, sign in enumerate(message):
+        room -= len(quote(sign, errors="replace"))
+        if room < 0:
+            return quote(message[:end].rstrip() + "…", errors="replace")
+    return quote(message, errors="replace")
+
+
+def who_of(request: Request) -> str:
+    """Who is at the page: who is logged in; else as far as the browser remembers it, "" where it does not."""
+    user = user_of(request)
+    return user.name if user is not None else unquote(request.cookies.get(WHO, ""))[:200]
+
+
+def author_of(request: Request) -> str:
+    """Who sends a form: who is logged in, whatever the form says; else who it says."""
+    user = user_of(request)
+    return user.name if user is not None else form_of(request).get("who", "")
+
+
+def remember(response: Response, who: str) -> Response:
+    """Has the browser say next time who is there."""
+    who = " ".join(who.split())[:200]
+    if who:
+        cookies.keep(response, WHO, quote(who, errors="replace"), seconds=A_YEAR)
+    else:
+        cookies.drop(response, WHO)
+    return response
+
+
+def form_of(request: Request) -> dict[str, str]:
+    """The fields of the form that was sent, checked by the guard."""
+    form: dict[str, str] = request.scope["form"]
+    return form
+
+
+def _csrf(request: Request) -> Markup:
+    return Markup('<input type="hidden" name="csrf" value="{}">').format(request.scope["csrf"])
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """The templates; everything in them is escaped."""
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals.update(urls=urls, version=__version__, sizes=SIZES, strip=strip)
+    made.filters.update(number=number, count=count, cut=cut)
+    return made
+
+
+def warm_up() -> None:
+    """Compiles all templates, so that nobody's first page waits for it."""
+    made = environment()
+    for name in made.list_templates():
+        made.get_template(name)
+
+
+def strip(state: QueryView, place: int) -> Markup:
+    """A passage's ratings on all items, one small box each; made here, as tables have hundreds of them."""
+    ratings = state.ratings[place].tolist()
+    listed = ", ".join(str(rating) if rating >= 0 else "none" for rating in ratings)
+    boxes = "".join(_BOXES[min(rating, 5)] for rating in ratings)
+    return Markup(f'<span class="strip" role="img" aria-label="ratings: {listed}">{boxes}</span>')
+
+
+_BOXES = {
+    rating: f'<span class="rating {f"r{rating}" if rating >= 0 else "none"}" aria-hidden="true">'
+    f"{rating if rating >= 0 else '–'}</span>"  # noqa: RUF001
+    for rating in range(-1, 6)
+}
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A value with so many decimals; a dash where there is none."""
+    return "–" if value is None or not math.isfinite(value) else f"{value:.{digits}f}"  # noqa: RUF001
+
+
+def count(value: int | None) -> str:
+    """A whole number, its thousands apart; a dash where there is none."""
+    return "–" if value is None else f"{value:,}"  # noqa: RUF001
+
+
+def cut(text: str | None, most: int = 200) -> str:
+    """The beginning of a text on one line."""
+    line = " ".join((text or "")[: 4 * most].split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"

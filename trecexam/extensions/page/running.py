@@ -1,0 +1,146 @@
+"""`trecexam serve` from the address to Ctrl-C."""
+
+from __future__ import annotations
+
+import ipaddress
+import secrets
+import sys
+import webbrowser
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import quote
+
+from trecexam.errors import TrecexamError
+from trecexam.extensions.campaign.plan import PLAN, read_plan
+from trecexam.extensions.page.front import Front
+from trecexam.extensions.page.grading import Regrader
+from trecexam.extensions.page.judging import JudgeNext
+from trecexam.extensions.page.learning import LearnAgain
+from trecexam.extensions.page.live import LiveTrack
+from trecexam.extensions.page.rendering import warm_up
+from trecexam.extensions.page.server import Server, bound
+from trecexam.extensions.page.users import TOKEN_BYTES, Role, Users
+from trecexam.tables.terminal import printable
+from trecexam.tables.text import shorten_list
+from trecexam.track import TrackFolder, refuse_code
+
+#: The least characters of a token that somebody chooses: so many hold 128 random bits.
+SHORTEST_TOKEN = 22
+
+
+def serve(
+    root: Path,
+    host: str,
+    port: int,
+    token: str | None,
+    *,
+    users_file: Path | None = None,
+    front: Front | None = None,
+    trusted_role: Role | None = None,
+    open_browser: bool = False,
+    grade: bool = True,
+) -> None:
+    """Serves a track's page until a signal.
+
+    Args:
+        port: 0 for any that is free.
+        token: None for none on this machine, and a new one beyond it.
+        users_file: who may log in; no token is needed then.
+        front: how people reach the page, and which proxies are believed.
+        trusted_role: of people whom such a proxy names, and the file does not.
+        grade: let updates be run here where no daemon runs them.
+
+    Raises:
+        TrecexamError: there is no such track, or no such place to listen at; or it has code that is not
+            trusted; or the file of users cannot be read.
+    """
+    front = front or Front()
+    folder = TrackFolder.open(root)
+    refuse_code(folder.config.grader.metric, root, trusted=folder.trust_code)
+    if token is not None and not token.strip():
+        raise TrecexamError("the token is empty: leave --token and TRECEXAM_TOKEN out to have none")
+    if token is not None and len(token.strip()) < SHORTEST_TOKEN:
+        raise TrecexamError(
+            f"the token has less than {SHORTEST_TOKEN} characters, and could be guessed: "
+            "take one from `openssl rand -hex 16`"
+        )
+    users = Users(users_file, _log) if users_file or trusted_role else None
+    if users is None and token is None and not is_loopback(host):
+        token = secrets.token_urlsafe(TOKEN_BYTES)
+    with ExitStack() as stack:
+        listening = stack.enter_context(bound(host, port))
+        live = stack.enter_context(LiveTrack(root))
+        judging = stack.enter_context(JudgeNext(root))
+        learning = stack.enter_context(LearnAgain(root))
+        grader = stack.enter_context(Regrader(root, log=_log)) if grade else None
+        actual = listening.getsockname()[1]
+        shown = address(host, actual, token)
+        if front.url:
+            behind, shown = f"; its proxy finds it at {shown}", front.url + _query(token)
+        else:
+            behind = ""
+        print(f"{root} is at {shown} (Ctrl-C ends it{behind})", file=sys.stderr, flush=True)
+        if users is not None and not (front.place.secure or is_loopback(host)):
+            _log("tokens go over the network unencrypted: put an https proxy before it, see --public-url")
+        if users is not None and not trusted_role and (warning := unknown_assessors(folder, users)):
+            _log(warning)
+        warm_up()
+        server = Server(
+            live,
+            listening,
+            grader=grader,
+            judging=judging,
+            learning=learning,
+            token=token,
+            hosts=(host,),
+            front=front,
+            users=users,
+            trusted_role=trusted_role,
+        )
+        if open_browser:
+            webbrowser.open(shown)
+        server.run()
+
+
+def unknown_assessors(folder: TrackFolder, users: Users) -> str:
+    """What is to be said of a plan for people who cannot log in and judge; "" for nothing."""
+    try:
+        plan = read_plan(folder)
+    except TrecexamError as error:
+        return str(error)
+    entries = {name: users.get(name) for name in (plan.assessors if plan else ())}
+    unknown = [
+        f"'{name}'" + (f" (there is '{entry.name}')" if entry is not None and entry.name != name else "")
+        for name, entry in entries.items()
+        if entry is None or entry.name != name or entry.role == "reader"
+    ]
+    shown = shorten_list(unknown, quote="")
+    return f"{PLAN} has tasks for who is no assessor here: {shown}" if unknown else ""
+
+
+def _log(line: str) -> None:
+    print(printable(line), file=sys.stderr, flush=True)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach what listens there."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def address(host: str, port: int, token: str | None) -> str:
+    """What to open in a browser."""
+    import socket
+
+    name = socket.gethostname() if host in {"0.0.0.0", "::", ""} else host
+    if ":" in name:
+        name = f"[{name}]"
+    return f"http://{name}:{port}/" + _query(token)
+
+
+def _query(token: str | None) -> str:
+    return f"?token={quote(token, safe='')}" if token else ""

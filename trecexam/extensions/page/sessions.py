@@ -1,0 +1,142 @@
+"""Who is at the page: by a cookie that stands for a login, or by what a believed proxy says."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from trecexam.extensions.page.users import VISITOR, Role, User, UserEntry, Users, checked_name
+
+if TYPE_CHECKING:
+    from starlette.types import Scope
+
+    from trecexam.extensions.page.front import Front
+
+#: Seconds after which a login ends: without a click, and in any case.
+IDLE, LONGEST = 2 * 3600.0, 12 * 3600.0
+#: Logins that are remembered.
+MOST = 10_000
+
+
+class Visitor(NamedTuple):
+    """Who asks.
+
+    Attributes:
+        user: `VISITOR` where nobody is logged in.
+        key: what the tokens of this one's forms are made of; no two browsers or people have the same.
+        fresh: a cookie to be kept by a browser that has none, so that its login form is its own.
+        by_proxy: a proxy says who it is, so that there is nothing to log out of.
+        unknown: a proxy says a name that is none of ours.
+    """
+
+    user: User
+    key: str
+    fresh: str = ""
+    by_proxy: bool = False
+    unknown: bool = False
+
+
+@dataclass
+class _Login:
+    entry: UserEntry
+    begun: float
+    used: float
+
+
+class Sessions:
+    """The logins, in memory: with the server's end all have ended.
+
+    Args:
+        users: who may log in.
+        front: which proxies are believed.
+        cookie: the cookie's name, to which a prefix comes that browsers hold it to, where they can.
+        trusted_role: of who is named by a proxy and is none of `users`; None: they may not enter.
+    """
+
+    def __init__(self, users: Users, front: Front, cookie: str, trusted_role: Role | None = None) -> None:
+        prefix, secure = front.place
+        self.users = users
+        self.cookie = ("__Secure-" if prefix else "__Host-") * secure + cookie
+        self._front = front
+        self._trusted_role = trusted_role
+        # By a digest: how long it takes to look up says nothing of an id.
+        self._logins: OrderedDict[bytes, _Login] = OrderedDict()
+
+    def begin(self, entry: UserEntry) -> str:
+        """The cookie of a new login: never one that a browser came with, which another may have put there."""
+        cookie = secrets.token_urlsafe(32)
+        now = time.monotonic()
+        self._logins[_digest(cookie)] = _Login(entry, now, now)
+        while len(self._logins) > MOST:
+            self._logins.popitem(last=False)
+        return cookie
+
+    def end(self, scope: Scope) -> None:
+        """Ends the login of who asks."""
+        for cookie in _cookies(scope, self.cookie):
+            self._logins.pop(_digest(cookie), None)
+
+    def visitor(self, scope: Scope) -> Visitor:
+        """Who asks, by the users as they are now."""
+        name = self._front.person(scope)
+        if name is not None:
+            return self._named(name)
+        cookies = _cookies(scope, self.cookie)
+        for cookie in cookies:
+            user = self._logged_in(cookie, is_click=not _has(scope, b"x-refresh"))
+            if user is not None:
+                return Visitor(user, f"login {cookie}")
+        if cookies:
+            return Visitor(VISITOR, f"visitor {cookies[0]}")
+        fresh = secrets.token_urlsafe(32)
+        return Visitor(VISITOR, f"visitor {fresh}", fresh)
+
+    def _named(self, name: str) -> Visitor:
+        entry = self.users.named_by_proxy(name)
+        try:
+            if entry is not None:
+                user = entry.user
+            elif self._trusted_role is not None:
+                user = User(checked_name(name), self._trusted_role)
+            else:
+                return Visitor(VISITOR, "", by_proxy=True, unknown=True)
+        except ValueError:
+            return Visitor(VISITOR, "", by_proxy=True, unknown=True)
+        return Visitor(user, f"proxy {user.name}", by_proxy=True)
+
+    def _logged_in(self, cookie: str, *, is_click: bool) -> User | None:
+        key = _digest(cookie)
+        login = self._logins.get(key)
+        if login is None:
+            return None
+        now, entry = time.monotonic(), self.users.get(login.entry.name)
+        is_over = now - login.used > IDLE or now - login.begun > LONGEST
+        # Who has another token by now has to log in with it.
+        if is_over or (entry is not None and entry.token_sha256 != login.entry.token_sha256):
+            del self._logins[key]
+            return None
+        # Who was removed is out; but some editors save an empty file first, which is to end no login.
+        if entry is None:
+            return None
+        # A page that renews itself is no sign of somebody before it.
+        if is_click:
+            login.used = now
+        return entry.user
+
+
+def _digest(cookie: str) -> bytes:
+    return hashlib.sha256(cookie.encode("latin-1", "replace")).digest()
+
+
+def _has(scope: Scope, header: bytes) -> bool:
+    return any(name == header for name, _ in scope["headers"])
+
+
+def _cookies(scope: Scope, name: str) -> list[str]:
+    lines = [value.decode("latin-1") for header, value in scope["headers"] if header == b"cookie"]
+    pairs = (pair.partition("=") for line in lines for pair in line.split(";"))
+    return [value.strip() for key, _, value in pairs if key.strip() == name and value.strip()]

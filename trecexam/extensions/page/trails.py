@@ -1,0 +1,82 @@
+"""Which judgments each browser was shown, so that it can go on, back and undo. Kept in memory alone."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+from trecexam.extensions.page.judging import Key
+
+#: Browsers that are remembered, and how many judgments of each.
+BROWSERS, LONGEST = 200, 5000
+
+
+@dataclass
+class Trail:
+    """One browser's way.
+
+    Attributes:
+        seen: what it was shown, in order, each once.
+        rated: what was rated there, the last one last.
+        why: the reason that was given last.
+    """
+
+    seen: dict[Key, None] = field(default_factory=dict)
+    rated: list[Key] = field(default_factory=list)
+    why: str = ""
+
+    def visit(self, key: Key) -> None:
+        """It is shown this."""
+        self.seen.setdefault(key)
+        while len(self.seen) > LONGEST:
+            del self.seen[next(iter(self.seen))]
+
+    def after(self, key: Key) -> Key | None:
+        """What was shown after this; None where that was the last, or was never shown."""
+        return self._neighbour(key, 1)
+
+    def before(self, key: Key) -> Key | None:
+        """What was shown before this."""
+        if key not in self.seen:
+            return next(reversed(self.seen), None)
+        return self._neighbour(key, -1)
+
+    def rate(self, key: Key, why: str) -> None:
+        """It rated this."""
+        self.forget(key)
+        self.rated.append(key)
+        del self.rated[:-LONGEST]
+        self.why = why
+
+    def forget(self, key: Key) -> None:
+        """It took that back."""
+        if key in self.rated:
+            self.rated.remove(key)
+
+    def _neighbour(self, key: Key, step: int) -> Key | None:
+        if key not in self.seen:
+            return None
+        order = list(self.seen)
+        at = order.index(key) + step
+        return order[at] if 0 <= at < len(order) else None
+
+
+class Trails:
+    """The ways of all browsers, by what their cookie says and who is logged in."""
+
+    def __init__(self) -> None:
+        self._trails: OrderedDict[tuple[str, object], Trail] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, cookie: str, who: object = None) -> tuple[str, Trail]:
+        """The trail of a cookie and a person, and the cookie: a new one where it is not known."""
+        with self._lock:
+            if (cookie, who) not in self._trails:
+                cookie = secrets.token_hex(16)
+                self._trails[cookie, who] = Trail()
+            self._trails.move_to_end((cookie, who))
+            while len(self._trails) > BROWSERS:
+                self._trails.popitem(last=False)
+            return cookie, self._trails[cookie, who]

@@ -1,0 +1,304 @@
+"""What the pages show: one frozen record of a track at one moment. Nothing here reads a file or computes.
+
+A query's part, with the passages' texts, is kept pickled until somebody looks at it: a track has hundreds of
+megabytes of them, and a reader looks at a few.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from converters.records import HumanRating, Item
+from trecexam.extensions.page.support_queue import PickledQueue
+from trecexam.files.stamps import Rejected
+from trecexam.line.sheets import Counts
+from trecexam.scores.leaderboard import Leaderboard
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class ViewSettings:
+    """The settings of the track that decide what counts.
+
+    Attributes:
+        pool_judged: whether judged passages are pooled that no run has in its first `depth` ranks.
+        max_rating: the best rating on the grader's scale, 0..max_rating.
+        least: the label from which on a passage is relevant to the grader.
+        min_relevant: the official judgment from which on a passage is relevant.
+    """
+
+    depth: int
+    pool_judged: bool
+    label: Literal["max", "count", "expected"]
+    min_rating: int
+    min_answers: int
+    least: int
+    min_relevant: int
+    unparsed: str
+    max_rating: int
+
+
+class RunHead(NamedTuple):
+    """One run: its file, as people see it, and how many of the bank's queries it answers."""
+
+    file: str
+    n_queries: int
+
+
+@dataclass(frozen=True)
+class QueryHead:
+    """What is known of a query without opening its part.
+
+    Attributes:
+        judged: pooled passages with an official judgment; None where the track has none at all.
+        missing: cells that could have a grade and have none; `unread` have an answer without a rating.
+        human: cells and passages that a person rated.
+    """
+
+    query_id: str
+    text: str
+    n_items: int
+    n_passages: int
+    judged: int | None
+    missing: int
+    unread: int
+    human: int
+
+
+@dataclass(frozen=True, eq=False)
+class PerQuery:
+    """Values of runs on queries: `values` has the shape (n_runs, n_queries, n_measures)."""
+
+    runs: tuple[str, ...]
+    query_ids: tuple[str, ...]
+    measures: tuple[str, ...]
+    values: NDArray[np.float64]
+
+    def of_run(self, run: str) -> NDArray[np.float64]:
+        """(n_queries, n_measures)."""
+        values: NDArray[np.float64] = self.values[self._run_at[run]]
+        return values
+
+    def of_query(self, query_id: str) -> NDArray[np.float64]:
+        """(n_runs, n_measures)."""
+        values: NDArray[np.float64] = self.values[:, self._query_at[query_id]]
+        return values
+
+    @cached_property
+    def _run_at(self) -> dict[str, int]:
+        return {run: place for place, run in enumerate(self.runs)}
+
+    @cached_property
+    def _query_at(self) -> dict[str, int]:
+        return {query_id: place for place, query_id in enumerate(self.query_ids)}
+
+
+@dataclass(frozen=True, eq=False)
+class HoleCounts:
+    """Per run and query, of the first `depth` ranks; arrays of the shape (n_runs, n_queries).
+
+    `unjudged` is None where there are no official judgments.
+    """
+
+    depth: int
+    retrieved: NDArray[np.int32]
+    unjudged: NDArray[np.int32] | None
+    ungraded: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedTable:
+    """Every pooled passage that has a label and an official judgment, as columns.
+
+    Attributes:
+        query: the query's place among the view's query ids.
+        doc: the passage's place among the query's doc_ids.
+        label, judgment: the two.
+        runs: how many runs have it in their first ranks.
+    """
+
+    query: NDArray[np.int32]
+    doc: NDArray[np.int32]
+    label: NDArray[np.int32]
+    judgment: NDArray[np.int32]
+    runs: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class ItemReachLine:
+    """How well an item tells relevant from non-relevant passages: see `features.verification.arithmetic`."""
+
+    query_id: str
+    index: int
+    item_id: str
+    text: str
+    relevant: int
+    relevant_reached: int
+    nonrelevant: int
+    nonrelevant_reached: int
+    phi: float
+    note: str
+
+
+@dataclass(frozen=True, eq=False)
+class QueryView:
+    """One query: its items, its pooled passages with texts and ratings, and the runs' rankings.
+
+    Attributes:
+        items: in the bank's order; an item's 1-based place is its index. `retired` ones are apart.
+        doc_ids: the pooled passages, sorted; rows of `ratings` and `codes`, whose columns are the items.
+        texts: None where the track has no text.
+        keys: what store and grader know the passages by, mostly their texts; None where one is not gradable.
+        ratings: as they count, people's in the grader's place; -1 where there is none.
+        codes: the grader's alone: 0..5, or a code of `trecexam.line.sheets` (missing, unparsed ...).
+        labels: of each passage, None where it has none.
+        judgments: doc_id -> official judgment, of passages outside of the pool too.
+        human: (doc_id, item_id or "" for the passage as a whole) -> the rating that counts.
+        rankings: run -> its first ranks, as places in `doc_ids`.
+        retrieved: run -> how many passages it has for the query in all.
+    """
+
+    query_id: str
+    text: str
+    items: tuple[Item, ...]
+    retired: tuple[Item, ...]
+    doc_ids: tuple[str, ...]
+    texts: tuple[str | None, ...]
+    keys: tuple[str | None, ...]
+    ratings: NDArray[np.int8]
+    codes: NDArray[np.int8]
+    labels: tuple[int | None, ...]
+    judgments: Mapping[str, int]
+    human: Mapping[tuple[str, str], HumanRating]
+    rankings: Mapping[str, tuple[int, ...]]
+    retrieved: Mapping[str, int]
+
+    @property
+    def gradable(self) -> tuple[bool, ...]:
+        """Of each passage, whether it has a text that is long enough, or needs none."""
+        return tuple(key is not None for key in self.keys)
+
+    def place(self, doc_id: str) -> int | None:
+        """The passage's row; None where it is not in the pool."""
+        return self._places.get(doc_id)
+
+    def item(self, item_id: str) -> tuple[int, Item] | None:
+        """The item with its column; None where there is none that is not retired."""
+        return next(((n, item) for n, item in enumerate(self.items) if item.item_id == item_id), None)
+
+    def ranks(self, place: int) -> dict[str, int]:
+        """run -> rank, from 1, of the runs that have this passage in their first ranks; best first."""
+        ranks = {run: order.index(place) + 1 for run, order in self.rankings.items() if place in order}
+        return dict(sorted(ranks.items(), key=lambda pair: (pair[1], pair[0])))
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {doc_id: place for place, doc_id in enumerate(self.doc_ids)}
+
+
+class ItemHead(NamedTuple):
+    """What an item is found by."""
+
+    query_id: str
+    item_id: str
+    text: str
+
+
+class Part(NamedTuple):
+    """What of a query is opened when somebody looks at it.
+
+    Attributes:
+        state: the pickled `QueryView`.
+        folded: a line for each pooled passage, "doc_id<TAB>text", case-folded UTF-8: for searching.
+    """
+
+    state: bytes
+    folded: bytes
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A track at one moment.
+
+    Attributes:
+        version: another one for each state that differs.
+        root, name: the track's folder, and what the page calls it; `store` is where its grades are.
+        grader: its name; `grader_digest` is the digest of its identity.
+        t: the half of a 95% interval in standard errors, Student's t for the board's number of queries.
+        board: runs, best first; `official_board` on the official judgments, None where there are none.
+        groups: run -> the letters that it shares with the runs that do not differ from it significantly by
+            the first measure; `compared` says by which test.
+        values, official_values: what the boards are the means of.
+        heads: query_id -> what is known of it, in the bank's order; `runs` likewise, sorted by name.
+        parts: query_id -> its `Part`; `bank` has what items are found by.
+        kappa: Cohen's, with the ends of its 95% interval, of the grader's own labels; NaN
+            ends where there are too few queries, None where undefined.
+        comparison: which side is whose, and from where on either counts as relevant; None where no passage
+            has both labels.
+        judged: None where official judgments and pool have nothing in common; `notes` say why.
+        input_notes: what is odd of inputs that were taken, a line each.
+        support_counts: of a grader of support; None where nothing cited can be graded. `support` is what
+            people can label of it.
+        items: None likewise, else the items that discriminate worst first.
+    """
+
+    version: int
+    root: str
+    name: str
+    store: str
+    grader: str
+    grader_digest: bytes
+    settings: ViewSettings
+    t: float
+    board: Leaderboard
+    groups: Mapping[str, str]
+    compared: str
+    official_board: Leaderboard | None
+    values: PerQuery
+    official_values: PerQuery | None
+    runs: Mapping[str, RunHead]
+    heads: Mapping[str, QueryHead]
+    parts: Mapping[str, Part] = field(repr=False)
+    bank: tuple[ItemHead, ...] = field(repr=False)
+    counts: Counts
+    holes: HoleCounts
+    judged: JudgedTable | None
+    kappa: tuple[float, float, float] | None
+    comparison: tuple[str, ...] | None
+    items: tuple[ItemReachLine, ...] | None
+    rejected: tuple[Rejected, ...]
+    notes: tuple[str, ...]
+    input_notes: tuple[str, ...]
+    support_counts: Counts | None = None
+    support: PickledQueue | None = field(default=None, repr=False)
+    _opened: dict[str, QueryView] = field(default_factory=dict, repr=False)
+
+    @property
+    def query_ids(self) -> Sequence[str]:
+        """The bank's queries, in its order."""
+        return tuple(self.heads)
+
+    def query(self, query_id: str) -> QueryView | None:
+        """All that is shown of a query; None where the bank does not have it."""
+        part = self.parts.get(query_id)
+        if part is None:
+            return None
+        state = self._opened.get(query_id)
+        if state is None:
+            if len(self._opened) >= KEPT_OPEN:
+                # All at once: threads may be at it, and opening again takes a millisecond.
+                self._opened.clear()
+            # Our own pickle, out of our own process.
+            state = self._opened[query_id] = pickle.loads(part.state)
+        return state
+
+
+#: Queries whose parts stay open for who looks at them again.
+KEPT_OPEN = 100

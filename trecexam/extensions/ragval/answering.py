@@ -1,0 +1,189 @@
+"""`trecexam ragval answers`: the two bounds, a model's answers to the questions alone and with the block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from converters.knowledge import TRUTHFULNESS, line_of
+from converters.records import Item
+from trecexam.errors import TrecexamError
+from trecexam.extensions.ragval.knowledge.prompts import BlockPrompt, named
+from trecexam.extensions.ragval.prompting import question_prompt
+from trecexam.files.atomic import replace_together, sha256
+from trecexam.files.kept import recall, remember
+from trecexam.graders.writing import Writer
+from trecexam.graders.writing.asking import AskingResult, PromptSet, ShowProgress, Stop, ask_all
+from trecexam.graders.writing.kept_answers import Kept, KeptAnswers
+from trecexam.graders.writing.reading import without_thoughts
+from trecexam.line.inputs import InputReader
+from trecexam.track import TrackFolder
+
+#: The bounds, which are the runs' names: without the block, and with it.
+Bound = Literal["closed-book", "oracle"]
+BOUNDS: tuple[Bound, ...] = ("closed-book", "oracle")
+
+
+@dataclass(frozen=True)
+class AnswerPlan:
+    """What is to be answered.
+
+    Attributes:
+        questions: an item of each question of the bank; its answer key is the block.
+    """
+
+    folder: TrackFolder
+    bounds: tuple[Bound, ...]
+    questions: tuple[Item, ...]
+
+
+@dataclass(frozen=True)
+class BoundAnswers:
+    """One bound.
+
+    Attributes:
+        asked: prompts that the model answered now; `reused` those that it had answered before.
+        answers: lines in the file.
+        cut: blocks that were given without their end.
+        unwritten: (question_id, why) of questions that the model wrote nothing to.
+    """
+
+    path: Path
+    asked: int
+    reused: int
+    answers: int
+    cut: int
+    unwritten: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers(AskingResult[tuple[Bound, str]]):
+    """What came of it, in all and by bound; keys are (bound, question_id)."""
+
+    bounds: tuple[BoundAnswers, ...]
+
+
+def plan_answers(folder: TrackFolder, bounds: Sequence[Bound]) -> AnswerPlan:
+    """What is to be answered: all questions of the bank, but for retired ones.
+
+    Raises:
+        ConversionError: the bank cannot be read.
+        TrecexamError: it has no questions with their blocks, or a file is there that is not ours.
+    """
+    bank = InputReader(folder).whole_bank(folder.bank())
+    questions = tuple(item for items in bank.items.values() for item in items if item.kind == TRUTHFULNESS)
+    if not questions:
+        raise TrecexamError(
+            "the bank has no questions with their knowledge blocks: `trecexam ragval questions` writes them",
+            path=folder.root,
+        )
+    digests = recall(_memory(folder))
+    for bound in bounds:
+        path = _path(folder, bound)
+        if path.exists() and digests.get(bound) != sha256(path.read_bytes()):
+            raise TrecexamError(
+                "was edited, or not written by `ragval answers`, and is left as it is: move it away",
+                path=path,
+            )
+    return AnswerPlan(folder, tuple(bounds), questions)
+
+
+def bound_prompts(plan: AnswerPlan, writer: Writer, answers: KeptAnswers) -> PromptSet[tuple[Bound, str]]:
+    """What is asked for each bound and question."""
+    # A server does not say how much its model takes; the judge's block is cut there, too.
+    most = plan.folder.config.grader.max_characters if writer.meter is not None else None
+    fitted = {
+        (bound, item.query_id): question_prompt(named(bound), item.text, item.gold_answers[0], writer, most)
+        for bound in plan.bounds
+        for item in plan.questions
+    }
+    return PromptSet.of_fitted(writer, answers, fitted)
+
+
+def answer(
+    plan: AnswerPlan,
+    writer: Writer,
+    answers: KeptAnswers,
+    progress: ShowProgress | None = None,
+    stop: Stop | None = None,
+) -> Answers:
+    """Asks, and writes runs/closed-book.jsonl and runs/oracle.jsonl.
+
+    Raises:
+        GraderError: the model cannot be asked at all. What it had answered is kept, and in the files.
+        TrecexamError: a file cannot be written.
+    """
+    prompts = bound_prompts(plan, writer, answers)
+    before = {*prompts.unanswered()}
+
+    def save() -> dict[Bound, int]:
+        return {bound: _write(plan, bound, prompts) for bound in plan.bounds}
+
+    result = ask_all([prompts], progress, stop, save)
+    lines = save()
+    new = before - {*prompts.unanswered()}
+    asked = {
+        bound: {prompts.prompts[bound, item.query_id] for item in plan.questions} for bound in plan.bounds
+    }
+    bounds = tuple(
+        BoundAnswers(
+            _path(plan.folder, bound),
+            asked=len(asked[bound] & new),
+            reused=len(asked[bound] - before),
+            answers=lines[bound],
+            cut=sum(cut == bound for cut, _ in prompts.cut),
+            unwritten=tuple(
+                (question_id, why) for (each, question_id), why in result.unwritten if each == bound
+            ),
+        )
+        for bound in plan.bounds
+    )
+    return Answers(**vars(result), bounds=bounds)
+
+
+def _path(folder: TrackFolder, bound: Bound) -> Path:
+    return folder.runs / f"{bound}.jsonl"
+
+
+def _write(plan: AnswerPlan, bound: Bound, prompts: PromptSet[tuple[Bound, str]]) -> int:
+    """How many answers the file has now."""
+    texts = {item.query_id: item.text for item in plan.questions}
+    prompt = named(bound)
+    lines = [
+        line_of(_row(question_id, texts[question_id], bound, kept, prompt, prompts.writer))
+        for (each, question_id), kept in prompts.answered()
+        if each == bound
+    ]
+    if lines:
+        content = b"".join(lines)
+        replace_together({_path(plan.folder, bound): content})
+        memory = _memory(plan.folder)
+        remember(memory, {**recall(memory), bound: sha256(content)})
+    return len(lines)
+
+
+def _row(
+    question_id: str, question: str, bound: Bound, kept: Kept, prompt: BlockPrompt, writer: Writer
+) -> dict[str, Any]:
+    return {
+        "question_id": question_id,
+        "run_id": bound,
+        "question": question,
+        # Thoughts without an end are no answer.
+        "answer": (without_thoughts(kept.text) or "").strip(),
+        "n_input_tokens": kept.tokens_in,
+        "n_output_tokens": kept.tokens_out,
+        "origin": {
+            "prompt": prompt.name,
+            "model": writer.model,
+            "seed": writer.seed,
+            "time": kept.time,
+            "cut": kept.cut,
+        },
+    }
+
+
+def _memory(folder: TrackFolder) -> Path:
+    return folder.state / "ragval-answers.json"

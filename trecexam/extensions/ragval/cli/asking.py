@@ -1,0 +1,132 @@
+"""`trecexam ragval questions`."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+import trecexam
+from trecexam.cli.options import estimate_json_option, refuse_json_alone, track_argument
+from trecexam.cli.signals import exit_status
+from trecexam.cli.working import not_taken, show_estimate, used, working
+from trecexam.tables.terminal import printable
+from trecexam.tables.text import plural
+
+if TYPE_CHECKING:
+    from trecexam.extensions.ragval.questions import Questions
+
+_FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
+
+
+@click.command(
+    "questions", epilog="Example: trecexam ragval questions mytrack --blocks filtered/kept.jsonl --estimate"
+)
+@track_argument
+@click.option(
+    "--blocks",
+    type=_FILE,
+    metavar="F",
+    help='Knowledge blocks, JSONL: "content", and if there are "block_id", "title", "url", "date", any '
+    "field [default: TRACK/blocks.jsonl].",
+)
+@click.option(
+    "--prompt",
+    type=_FILE,
+    metavar="FILE",
+    help="A .toml or .jinja file with {text}, and perhaps {title} [default: the published prompt].",
+)
+@click.option(
+    "--per-block",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Questions about each block, each with the next seed.",
+)
+@click.option("--seed", type=int, metavar="N", help="Of the first question [default: [generator]'s, or 0].")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Of the first N blocks alone.")
+@click.option(
+    "--estimate",
+    is_flag=True,
+    help="How many prompts, tokens, how much money; or how long, by a small sample. Asks no server.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="F",
+    help="A file of the track's bank [default: TRACK/bank.questions.jsonl].",
+)
+@estimate_json_option
+def asking(
+    track: Path,
+    blocks: Path | None,
+    prompt: Path | None,
+    per_block: int,
+    seed: int | None,
+    limit: int | None,
+    estimate: bool,
+    output: Path | None,
+    as_json: bool,
+) -> int:
+    """Have a language model write creative questions about knowledge blocks, into the bank of TRACK.
+
+    Who writes is said in [generator] of trecexam.toml, or else is the language model of [grader]; unless
+    `temperature` is set in [generator], it is 1. A block is cut after 15,000 characters. A line has the
+    question, its block and where it comes from; lines that are there stay as they are, and a block and seed
+    that have one get no other. Answers that are no question go to questions.unread.jsonl, with the reason.
+    Answers are kept in TRACK/.trecexam, so that none is asked for twice.
+
+    Exit status: 0, or 1 when a block was not asked about, a line is no block, or no answer is a question.
+    """
+    with trecexam.open_track(track) as opened:
+        if estimate:
+            estimate_of = partial(
+                opened.estimate_questions,
+                blocks,
+                output=output,
+                prompt=prompt,
+                per_block=per_block,
+                seed=seed,
+                limit=limit,
+            )
+            return show_estimate(estimate_of, as_json=as_json)
+        refuse_json_alone(as_json=as_json)
+        with working() as work:
+            made = opened.write_questions(
+                blocks,
+                output=output,
+                prompt=prompt,
+                per_block=per_block,
+                seed=seed,
+                limit=limit,
+                progress=work.progress,
+                stop=work.stop,
+            )
+    _say(made)
+    whole = made.complete and not made.plan.rejected
+    return exit_status(work.caught, 0 if whole and (made.questions or made.plan.there) else 1)
+
+
+def _say(made: Questions) -> None:
+    from trecexam.extensions.ragval.questions import unread_file
+
+    not_taken(made.plan.rejected)
+    for block_id, reason in made.unwritten:
+        click.echo(printable(f"block {block_id}: {reason}"), err=True)
+    if made.why:
+        click.echo(f"ended early: {made.why}", err=True)
+    for reason, number in made.unread.items():
+        click.echo(f"no question in {plural(number, 'answer')}: {reason}", err=True)
+    if made.unread:
+        click.echo(f"they are in {unread_file(made.plan.output)}", err=True)
+    if made.plan.twice:
+        click.echo(f"{plural(made.plan.twice, 'block')} stood there twice, and counted once", err=True)
+    if made.cut:
+        click.echo(f"{plural(made.cut, 'block')} cut at the end", err=True)
+    used(made.used, made.cost)
+    there = f", {made.plan.there:,} were there" if made.plan.there else ""
+    click.echo(f"{plural(made.questions, 'new question')}{there}: {made.plan.output}", err=True)

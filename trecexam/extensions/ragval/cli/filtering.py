@@ -1,0 +1,198 @@
+"""`trecexam ragval filter`."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from converters.dates import span
+from trecexam.cli import show
+from trecexam.cli.options import json_option
+from trecexam.cli.signals import exit_status
+from trecexam.cli.working import not_taken, show_estimate, used, working
+from trecexam.extensions.ragval.knowledge.choosing import Conditions, Where
+from trecexam.files.track_lock import TrackLock
+from trecexam.tables.terminal import printable
+from trecexam.tables.text import plural
+
+if TYPE_CHECKING:
+    from trecexam.extensions.ragval.filtering import FilteredBlocks, Knowing
+    from trecexam.extensions.ragval.knowledge.choosing import Conditions
+
+
+@click.command(
+    "filter",
+    epilog="Example: trecexam ragval filter blocks.jsonl -o filtered --after 2023-06 --where lang=en",
+)
+@click.argument(
+    "blocks", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="BLOCKS.jsonl"
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    required=True,
+    metavar="DIR",
+    help="Gets kept.jsonl, dropped.jsonl and stats.json.",
+)
+@click.option(
+    "--after",
+    metavar="DATE",
+    help="Keep blocks whose date lies at the beginning of DATE or later: with 2023-06, from June 1 on.",
+)
+@click.option(
+    "--before",
+    metavar="DATE",
+    help="Keep blocks whose date lies before the beginning of DATE: with 2023-06, up to May 31.",
+)
+@click.option(
+    "--date-field", default="date", show_default=True, metavar="FIELD", help="Where a block has its date."
+)
+@click.option(
+    "--where",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="Keep blocks with this value, or with != without it. May be repeated: all must hold.",
+)
+@click.option(
+    "--known", is_flag=True, help="Ask a language model about what is left, and drop what it knows already."
+)
+@click.option(
+    "--track",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="TRACK",
+    help="--known: [generator] of its trecexam.toml says who is asked; answers are kept in its .trecexam.",
+)
+@click.option(
+    "--unstructured", is_flag=True, help="--known: for servers that take no JSON schema; its words are read."
+)
+@click.option(
+    "--estimate",
+    is_flag=True,
+    help="--known: how many prompts, tokens, how much money; or how long, by a small sample. Asks no server.",
+)
+@json_option
+def filtering(
+    blocks: Path,
+    output: Path,
+    after: str | None,
+    before: str | None,
+    date_field: str,
+    where: tuple[str, ...],
+    known: bool,
+    track: Path | None,
+    unstructured: bool,
+    estimate: bool,
+    as_json: bool,
+) -> int:
+    """Choose knowledge blocks of BLOCKS.jsonl by date, by any field, by what a model knows; say why not.
+
+    Dates are read in many forms: 2023-11-19, 2023-11-19T00:16:11Z, 2023, 2023-11, November 19, 2023,
+    "Sun, 19 Nov 2023 00:16:11 +0000", seconds since 1970. Without a zone they are UTC. All of a date must lie
+    within: 2023 is not after 2023-06. A missing date, and one that cannot be read or may be one of two days
+    (04/05/2023), is dropped, each with its own reason. A block that stands twice is kept once.
+
+    A block about which the model says neither yes nor no is kept, and counted. Prints for each filter how
+    many blocks it takes out, and how many no other one does. Exit status 1: no block is left, not all were
+    asked about, or a line is no block.
+    """
+    from trecexam.extensions.ragval.filtering import filter_blocks, write_filtered
+
+    if known != (track is not None):
+        raise click.UsageError("--known and --track go together")
+    if (unstructured or estimate) and not known:
+        raise click.UsageError(f"--{'unstructured' if unstructured else 'estimate'} goes with --known")
+    filtered = filter_blocks(blocks, _conditions(after, before, date_field, where))
+    caught: list[int] = []
+    if track is not None:
+        asked = _known(
+            filtered, track, structured=not unstructured, estimate=estimate, as_json=as_json, caught=caught
+        )
+        if asked is None:
+            return 0
+        filtered = asked
+    settings = {
+        "after": after,
+        "before": before,
+        "date_field": date_field,
+        "where": list(where),
+        "known": known,
+    }
+    write_filtered(filtered, output, settings)
+    _say(filtered, output)
+    show.table(filtered.table(), as_json=as_json, json_value=filtered.stats() if as_json else None)
+    whole = filtered.knowing is None or not (filtered.knowing.why or filtered.knowing.unwritten)
+    return exit_status(caught, 0 if filtered.n_kept and whole and not filtered.rejected else 1)
+
+
+def _conditions(after: str | None, before: str | None, field: str, where: tuple[str, ...]) -> Conditions:
+    given: dict[str, Any] = {}
+    for name, text in (("after", after), ("before", before)):
+        if text is not None:
+            try:
+                given[name] = span(text)
+            except ValueError as error:
+                raise click.BadParameter(f"'{text}' {error}", param_hint=f"--{name}") from None
+    if len(given) == 2 and given["before"].start <= given["after"].start:
+        raise click.UsageError(f"nothing lies after {after} and before {before}")
+    try:
+        conditions = tuple(Where.of(text) for text in where)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--where") from None
+    return Conditions(where=conditions, field=field, **given)
+
+
+def _known(
+    filtered: FilteredBlocks,
+    track: Path,
+    *,
+    structured: bool,
+    estimate: bool,
+    as_json: bool,
+    caught: list[int],
+) -> FilteredBlocks | None:
+    """What is left when the model has been asked; None where only an estimate was wanted."""
+    from trecexam.extensions.ragval import filtering as stage
+    from trecexam.graders.writing import asking
+    from trecexam.graders.writing.kept_answers import KeptAnswers
+    from trecexam.line.track_graders import open_folder
+
+    folder = open_folder(track)
+    writer = stage.knowing_writer(folder.config, folder.root, structured=structured)
+    with TrackLock(folder.shared_state / "generate.lock", "asking this track's model"):
+        answers = KeptAnswers(folder.shared_state / "generated.jsonl", writer.identity)
+        if estimate:
+            prompts = stage.known_prompts(filtered, writer, answers)
+            show_estimate(partial(asking.estimate, [prompts]), as_json=as_json)
+            return None
+        with working() as work:
+            asked = stage.without_known(filtered, writer, answers, work.progress, work.stop)
+        caught += work.caught
+        return asked
+
+
+def _say(filtered: FilteredBlocks, output: Path) -> None:
+    if filtered.knowing is not None:
+        _say_known(filtered.knowing)
+    not_taken(filtered.rejected)
+    stats = filtered.stats()
+    click.echo(
+        f"{stats['blocks']:,} blocks: {stats['dropped']:,} dropped, {stats['kept']:,} kept: {output}",
+        err=True,
+    )
+
+
+def _say_known(knowing: Knowing) -> None:
+    for block_id, reason in knowing.unwritten:
+        click.echo(printable(f"block {block_id}: {reason}; it is kept"), err=True)
+    if knowing.why:
+        click.echo(f"ended early: {knowing.why}; blocks that were not asked about are kept", err=True)
+    unparsed = list(knowing.answers.values()).count(None)
+    if unparsed:
+        click.echo(f"neither yes nor no in {plural(unparsed, 'answer')}: these blocks are kept", err=True)
+    if knowing.cut:
+        click.echo(f"{plural(knowing.cut, 'block')} cut at the end", err=True)
+    used(knowing.used, knowing.cost)

@@ -1,0 +1,111 @@
+"""`trecexam ragval judge`."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+import trecexam
+from trecexam.cli import show
+from trecexam.cli.options import json_option, track_argument
+from trecexam.cli.signals import exit_status, signals
+from trecexam.cli.working import show_estimate, used_now
+from trecexam.tables.terminal import printable
+from trecexam.tables.text import plural
+
+if TYPE_CHECKING:
+    from trecexam.extensions.ragval.judging import Judging
+
+#: Of what was not taken, so many are named.
+_NAMED = 20
+
+
+@click.command("judge", epilog="Example: trecexam ragval judge mytrack --estimate")
+@track_argument
+@click.option(
+    "--model",
+    metavar="NAME|DIR",
+    help="Judge with this model: what the server calls it, a folder or a hub id [default: as in [grader]].",
+)
+@click.option("--base-url", metavar="URL", help="The server that has it: http://localhost:8000/v1.")
+@click.option("--key-env", metavar="NAME", help="The environment variable with that server's key.")
+@click.option(
+    "--estimate",
+    is_flag=True,
+    help="How many answers, tokens, how much money; or how long, by a small sample. Asks no server.",
+)
+@json_option
+def judging(
+    track: Path,
+    model: str | None,
+    base_url: str | None,
+    key_env: str | None,
+    estimate: bool,
+    as_json: bool,
+) -> int:
+    """Have a judge score the answers in TRACK/runs for truthfulness and relevance, 1 to 5.
+
+    A line of an answer file is {"question_id", "answer", "run_id"?, "n_input_tokens"?, "n_output_tokens"?};
+    the bank has the questions with their knowledge blocks. The judge is the language model of [grader] in
+    trecexam.toml, as settings there say; what it says is kept, so that none is judged twice. With
+    `name = "ragval"` there, `trecexam watch` judges what is dropped. Writes TRACK/out/ragval/ and prints the
+    systems as `trecexam ragval report` does.
+
+    Exit status: 0, or 1 when something was rejected or not judged.
+    """
+    settings = _model(model, base_url, key_env)
+    with trecexam.open_track(track) as opened:
+        if estimate:
+            estimate_of = partial(opened.estimate_judging, model=settings)
+            return show_estimate(estimate_of, "answers", as_json=as_json, doing="judging", grades=True)
+        stopped: list[bool] = []
+        with show.grading("judging", "judged") as progress, signals(lambda: stopped.append(True)) as caught:
+            made = opened.judge_answers(model=settings, progress=progress, stop=lambda: bool(stopped))
+        _say(made, opened.folder.out / "ragval")
+    if made.report is not None:
+        show.table(made.report.table(), as_json=as_json, json_value=made.report.json() if as_json else None)
+    return exit_status(caught, 0 if made.complete and made.report is not None and not made.rejected else 1)
+
+
+def _model(model: str | None, base_url: str | None, key_env: str | None) -> dict[str, str] | None:
+    from pydantic import ValidationError
+
+    from trecexam.config import GraderSection
+
+    given = {"model": model, "base_url": base_url, "key_env": key_env}
+    settings = {key: value for key, value in given.items() if value is not None}
+    if settings and model is None:
+        raise click.UsageError("--base-url and --key-env go with --model")
+    if key_env is not None and base_url is None:
+        raise click.UsageError("--key-env goes with --base-url")
+    # A folder is meant from where the command runs.
+    if model is not None and base_url is None and Path(model).is_dir():
+        settings["model"] = str(Path(model).resolve())
+    try:
+        GraderSection.model_validate(settings)
+    except ValidationError as error:
+        first = error.errors()[0]
+        option = "--" + str(first["loc"][0]).replace("_", "-")
+        raise click.BadParameter(str(first["msg"]), param_hint=option) from None
+    return settings or None
+
+
+def _say(made: Judging, folder: Path) -> None:
+    for row in made.rejected[:_NAMED]:
+        click.echo(printable(f"not taken: {row}"), err=True)
+    if len(made.rejected) > _NAMED:
+        click.echo(f"not taken: {len(made.rejected) - _NAMED:,} more", err=True)
+    if not made.complete:
+        click.echo(f"ended early: {made.why or 'stopped'}", err=True)
+    for remark in (*made.judged.remarks(), *(made.report.notes if made.report else ())):
+        click.echo(printable(remark), err=True)
+    if made.usage is not None:
+        used_now(made.usage)
+    if made.report is None:
+        click.echo("no answers to judge: drop files of them into the folder for runs", err=True)
+        return
+    what = f"{plural(made.graded, 'answer')} judged now" if made.graded else "nothing new to judge"
+    click.echo(f"{what}, {len(made.judged.rows):,} in all: {folder}", err=True)

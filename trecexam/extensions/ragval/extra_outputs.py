@@ -1,0 +1,92 @@
+"""out/ragval/: what was judged, and the report on it, with every update of a track of the grader `ragval`."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from converters.ragval import write_judged
+from trecexam.errors import TrecexamError
+from trecexam.extensions.ragval.judged import FOLDER, JudgedAnswers, judged
+from trecexam.extensions.ragval.reporting import RagvalReport, files_of, report_of
+from trecexam.line.output_files import ExtraOutputs, Feature, FeaturePlot, PlotMeasures
+from trecexam.tables.excerpt import excerpt
+from trecexam.tables.plots.drawings import Drawings
+from trecexam.tables.plots.model import Plot
+from trecexam.tables.section import ExtraFiles, Picture, ReportSection
+from trecexam.tables.table import to_json
+
+if TYPE_CHECKING:
+    from trecexam.line.assessment import Assessment
+
+#: Systems that the page shows.
+_ROWS = 50
+
+
+def made(track: Assessment) -> ExtraFiles:
+    """judged.jsonl, judging.json and the report's files; nothing without answers."""
+    answers = judged(track)
+    return made_of(answers, track) if answers.rows or answers.waiting else ExtraFiles({})
+
+
+def made_of(answers: JudgedAnswers, track: Assessment) -> ExtraFiles:
+    """The files of what was judged."""
+    buffer = io.BytesIO()
+    write_judged(answers.rows, buffer)
+    judging = {**answers.as_json(), "judge": dict(track.grader.identity)}
+    contents = {"judged.jsonl": buffer.getvalue(), "judging.json": to_json(judging).encode()}
+    if not answers.rows:
+        return ExtraFiles(contents)
+    report = report_of(answers.rows)
+    if not track.config.report.write:
+        return ExtraFiles(contents | dict(files_of(report)))
+    folder = track.folder
+    memory = folder.state / "ragval-plots.json"
+    drawings = Drawings(folder.out / FOLDER, memory, pdf=track.config.report.pdf)
+    pictures = {plot.name: Picture(plot, drawings.of(plot)) for plot in report.plots()}
+    drawings.remember()
+    contents |= files_of(report, lambda plot: pictures[plot.name].drawing)
+    return ExtraFiles(contents, _section(answers, report, pictures))
+
+
+def _section(answers: JudgedAnswers, report: RagvalReport, pictures: dict[str, Picture]) -> ReportSection:
+    return ReportSection(
+        FOLDER,
+        "Judged answers",
+        "Systems are scored by their answers to questions about knowledge blocks: a judge, who is shown "
+        "question, answer and block, scores each for truthfulness and relevance, from 1 to 5.",
+        "In the sections below an answer is a passage, and its scores, rounded down, are its ratings on two "
+        "items.",
+        tuple(f"{line}." for line in (*report.notes, *answers.remarks())),
+        excerpt(report.table(), _ROWS, f"{FOLDER}/report.tsv"),
+        pictures,
+    )
+
+
+def _plot_named(name: str) -> Callable[[Assessment, PlotMeasures], Plot]:
+    def make(track: Assessment, asked: PlotMeasures) -> Plot:
+        rows = judged(track).rows
+        made = {plot.name: plot for plot in report_of(rows).plots()} if rows else {}
+        if name not in made:
+            raise TrecexamError(
+                f"no plot {name}: it is of judged answers with scores"
+                + (" by a parameter's values" if name == "sweep" else ""),
+                path=track.folder.root,
+            )
+        return made[name]
+
+    return make
+
+
+RAGVAL = Feature(
+    extra=ExtraOutputs("truthfulness", FOLDER, made),
+    plots={
+        name: FeaturePlot(f"RAGVAL: {what}", _plot_named(name))
+        for name, what in {
+            "means": "the systems' mean scores with 95% intervals",
+            "histogram": "how often each sum of both scores was given",
+            "sweep": "the systems' mean scores along a parameter",
+        }.items()
+    },
+)

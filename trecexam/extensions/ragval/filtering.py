@@ -1,0 +1,200 @@
+"""`trecexam ragval filter`: which knowledge blocks are kept, and why the others are not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from converters.errors import ConversionError
+from converters.knowledge import Block, line_of, read_blocks
+from trecexam.config import TrackConfig
+from trecexam.errors import TrecexamError
+from trecexam.extensions.ragval.knowledge.choosing import Conditions
+from trecexam.extensions.ragval.knowledge.prompts import MOST_CHARACTERS, named
+from trecexam.extensions.ragval.knowledge.reading import read_known
+from trecexam.extensions.ragval.prompting import block_prompt
+from trecexam.files.atomic import replace_together
+from trecexam.graders.writing import Instruction, Writer, create_writer
+from trecexam.graders.writing.asking import AskingResult, PromptSet, ShowProgress, Stop, ask_all
+from trecexam.graders.writing.kept_answers import KeptAnswers
+from trecexam.tables.table import Table, to_json
+
+DUPLICATES, KNOWN = "duplicates", "known"
+#: What a server's model is held to.
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"known": {"type": "string", "enum": ["yes", "no"]}},
+    "required": ["known"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Knowing(AskingResult[str]):
+    """What a model said of the blocks that the other filters leave; `unwritten` is by block_id.
+
+    Attributes:
+        answers: block_id -> whether it knows it; None where its answer could not be read.
+        cut: blocks that were asked about without their end.
+    """
+
+    answers: Mapping[str, bool | None]
+    cut: int
+    model: str
+
+
+@dataclass(frozen=True)
+class FilteredBlocks:
+    """Blocks with what the filters found.
+
+    Attributes:
+        fails: of each block, the filters that it does not pass, and why of each.
+        rejected: lines that are no blocks.
+    """
+
+    path: Path
+    blocks: tuple[Block, ...]
+    fails: tuple[Mapping[str, str], ...]
+    conditions: Conditions
+    knowing: Knowing | None = None
+    rejected: tuple[ConversionError, ...] = ()
+
+    @property
+    def n_kept(self) -> int:
+        """How many blocks are left."""
+        return sum(not reasons for reasons in self.fails)
+
+    def stats(self) -> dict[str, Any]:
+        """Counts, in all and by filter."""
+        dropped = Counter(name for reasons in self.fails for name in reasons)
+        alone = Counter(next(iter(reasons)) for reasons in self.fails if len(reasons) == 1)
+        names = [DUPLICATES, *self.conditions.names(), *([KNOWN] if self.knowing else [])]
+        return {
+            "blocks": len(self.blocks),
+            "dropped": len(self.blocks) - self.n_kept,
+            "kept": self.n_kept,
+            "rejected": len(self.rejected),
+            "filters": {name: {"dropped": dropped[name], "alone": alone[name]} for name in names},
+            "known": None if self.knowing is None else _known_json(self.knowing),
+        }
+
+    def table(self) -> Table:
+        """A line a filter: how many blocks it takes out, and how many no other one does."""
+        rows = tuple((name, *counts.values()) for name, counts in self.stats()["filters"].items())
+        return Table(("filter", "dropped", "alone"), rows)
+
+
+def filter_blocks(path: Path, conditions: Conditions) -> FilteredBlocks:
+    """Which blocks fulfil the conditions; asks no model, writes nothing. Of a block that stands twice, one.
+
+    Raises:
+        ConversionError: no line is a block.
+    """
+    blocks, rejected = some_blocks(path)
+    first: dict[str, int] = {}
+    fails = []
+    for block in blocks:
+        line = first.setdefault(block.block_id, block.number)
+        twice = {} if line == block.number else {DUPLICATES: f"the same as line {line}"}
+        fails.append({**twice, **conditions.fails(block.row)})
+    return FilteredBlocks(path, blocks, tuple(fails), conditions, rejected=rejected)
+
+
+def some_blocks(path: Path) -> tuple[tuple[Block, ...], tuple[ConversionError, ...]]:
+    """The blocks of a file, and the lines that are none.
+
+    Raises:
+        ConversionError: no line is a block.
+    """
+    rejected: list[ConversionError] = []
+    blocks = tuple(read_blocks(path, rejected.append))
+    if rejected and not blocks:
+        raise rejected[0]
+    return blocks, tuple(rejected)
+
+
+def knowing_writer(config: TrackConfig, root: Path, *, structured: bool = True) -> Writer:
+    """The model of [generator] as one that says yes or no.
+
+    Args:
+        structured: hold a server's to a JSON schema.
+
+    Raises:
+        GraderError: none is named, or it cannot run here.
+    """
+    return create_writer(config, root, Instruction(schema=SCHEMA if structured else None))
+
+
+def known_prompts(filtered: FilteredBlocks, writer: Writer, answers: KeptAnswers) -> PromptSet[str]:
+    """What is asked about each block that is left, by block_id."""
+    prompt = named("known")
+    fitted = {
+        block.block_id: block_prompt(prompt, block, writer, MOST_CHARACTERS)
+        for block, fail in zip(filtered.blocks, filtered.fails, strict=True)
+        if not fail
+    }
+    return PromptSet.of_fitted(writer, answers, fitted)
+
+
+def without_known(
+    filtered: FilteredBlocks,
+    writer: Writer,
+    answers: KeptAnswers,
+    progress: ShowProgress | None = None,
+    stop: Stop | None = None,
+) -> FilteredBlocks:
+    """Drops the blocks that the model says it knows. One whose answer cannot be read, or has none, stays.
+
+    Raises:
+        GraderError: the model cannot be asked at all; what it answered is kept.
+    """
+    prompts = known_prompts(filtered, writer, answers)
+    result = ask_all([prompts], progress, stop)
+    known = {block_id: read_known(kept.text) for block_id, kept in prompts.answered()}
+    knowing = Knowing(**vars(result), answers=known, cut=len(prompts.cut), model=writer.model)
+    fails = tuple(
+        {KNOWN: f"{writer.model} says that it knows it"} if not fail and known.get(block.block_id) else fail
+        for block, fail in zip(filtered.blocks, filtered.fails, strict=True)
+    )
+    return replace(filtered, fails=fails, knowing=knowing)
+
+
+def write_filtered(filtered: FilteredBlocks, folder: Path, settings: Mapping[str, Any]) -> None:
+    """Writes kept.jsonl, dropped.jsonl and stats.json, all of them or none.
+
+    Raises:
+        TrecexamError: they cannot be written, or the blocks would be overwritten.
+    """
+    kept, dropped = bytearray(), bytearray()
+    for block, fail in zip(filtered.blocks, filtered.fails, strict=True):
+        if fail:
+            why = "; ".join(f"{name}: {text}" for name, text in fail.items())
+            dropped += line_of({**block.row, "filters": list(fail), "reason": why})
+        else:
+            kept += line_of(block.row)
+    contents = {
+        folder / "kept.jsonl": bytes(kept),
+        folder / "dropped.jsonl": bytes(dropped),
+        folder / "stats.json": to_json(
+            {"file": filtered.path.name, **filtered.stats(), "settings": settings}
+        ).encode(),
+    }
+    if filtered.path.resolve() in {path.resolve() for path in contents}:
+        raise TrecexamError("would be overwritten: give -o another folder", path=filtered.path)
+    replace_together(contents)
+
+
+def _known_json(knowing: Knowing) -> dict[str, Any]:
+    values: Sequence[bool | None] = list(knowing.answers.values())
+    return {
+        "model": knowing.model,
+        "yes": values.count(True),
+        "no": values.count(False),
+        "unparsed": values.count(None),
+        "unanswered": len(knowing.unwritten),
+        "blocks_cut": knowing.cut,
+        "ended_early": knowing.why or None,
+    }

@@ -1,0 +1,100 @@
+"""RAGVAL's judge: question, answer and knowledge block in, two scores out. One answer grades both items.
+
+The system prompt is the published one. The released code builds it and never sends it; ours does. The rest of
+the prompt is not published, and is ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+from converters.records import Item
+from trecexam.config import GraderSection
+from trecexam.errors import GraderError
+from trecexam.extensions.ragval.grader.reading import PERMITTED, Scores, read_scores
+from trecexam.graders.base import Cell, Factory
+from trecexam.graders.prompts import Reading
+from trecexam.graders.prompts.parsing import UNPARSED
+from trecexam.graders.writing import Fitted, Instruction, Writer, grading_writer
+from trecexam.graders.written import WritingGrader, missing_for_writing, refuse
+from trecexam.templates import filled
+
+#: The kinds of items that it grades; both are answered by one request.
+JUDGED_KINDS = ("relevance", "truthfulness")
+_SCORE = {"type": "number", "enum": [int(score) if score.is_integer() else score for score in PERMITTED]}
+#: Of the JSON object that servers are held to.
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": dict.fromkeys(JUDGED_KINDS, _SCORE),
+    "required": list(JUDGED_KINDS),
+    "additionalProperties": False,
+}
+
+
+@cache
+def text_of(name: str) -> str:
+    """The system's or the user's part of the prompt."""
+    path = Path(__file__).parent / "texts" / f"{name}.txt"
+    return path.read_text(encoding="utf-8").removesuffix("\n")
+
+
+class Judge(WritingGrader):
+    """Judges answers to questions whose items hold the knowledge block as their answer key."""
+
+    name = "ragval"
+    item_kinds = frozenset(JUDGED_KINDS)
+    #: In [scores], where the track does not say otherwise: a system gives one answer to a question, whose
+    #: label is the lower of its two ratings.
+    score_settings: Mapping[str, Any] = {
+        "measures": ["P(rel=4)@1", "Cover(rel=4)@1", "nDCG@1"],
+        "min_answers": 2,
+    }
+
+    def __init__(self, writer: Writer) -> None:
+        super().__init__(writer)
+        # The two items of an answer follow each other, and have the same prompt.
+        self._prompted = lru_cache(maxsize=2)(self._prompt)
+
+    def prompt(self, cell: Cell) -> Fitted:
+        return self._prompted(cell.item.text, cell.text, cell.item.gold_answers[0])
+
+    def _prompt(self, question: str, answer: str, block: str) -> Fitted:
+        values = {"question": self.writer.plain(question), "answer": self.writer.plain(answer)}
+
+        def render(part: str) -> str:
+            return filled(text_of("user"), {**values, "block": part}, jinja=False, name=self.name)
+
+        return self.writer.fitted(render, block)
+
+    def read(self, item: Item, text: str) -> Reading:
+        """The score on the item's kind, rounded down; unparsed where either score cannot be read."""
+        scores = self.scores_in(text)
+        return UNPARSED if scores is None else Reading(math.floor(getattr(scores, item.kind)), "ok")
+
+    def scores_in(self, text: str) -> Scores | None:
+        """The two scores in what the model wrote, None where they cannot be read."""
+        return read_scores(text)
+
+    def asked(self) -> Mapping[str, Any]:
+        # The system's part is the writer's.
+        template = text_of("user")
+        return {"prompts": [{"name": self.name, "asks": kind, "template": template} for kind in JUDGED_KINDS]}
+
+
+def _create(settings: GraderSection, root: Path) -> Judge:
+    refuse(settings, ("prompt", "decode", "compat", "passage_first"), "has its own prompt")
+    if settings.structured == "choice":
+        raise GraderError('`ragval` wants two scores: `structured` in [grader] is "json_schema" or "none"')
+    held = settings.structured != "none" and settings.base_url is not None
+    return Judge(grading_writer(settings, root, Instruction(text_of("system"), SCHEMA if held else None)))
+
+
+FACTORY = Factory(
+    summary="RAGVAL's judge: truthfulness and relevance of answers; a model here or behind a server",
+    missing=missing_for_writing,
+    create=_create,
+)

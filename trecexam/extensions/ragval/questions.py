@@ -1,0 +1,276 @@
+"""`trecexam ragval questions`: has a model write questions about knowledge blocks, for the bank."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from converters.bank_lines import scan_bank
+from converters.errors import ConversionError
+from converters.knowledge import ID_KEYS, Block, block_id_of, has_question, line_of
+from converters.lines import iter_objects
+from trecexam.bank.lines import lines_of
+from trecexam.config import TrackConfig
+from trecexam.errors import TrecexamError
+from trecexam.extensions.ragval.filtering import some_blocks
+from trecexam.extensions.ragval.knowledge.prompts import MOST_CHARACTERS, BlockPrompt
+from trecexam.extensions.ragval.knowledge.reading import read_question
+from trecexam.extensions.ragval.prompting import block_prompt
+from trecexam.files.atomic import replace_together
+from trecexam.graders.writing import Fitted, Writer, create_writer
+from trecexam.graders.writing.asking import AskingResult, PromptSet, ShowProgress, Stop, ask_all
+from trecexam.graders.writing.kept_answers import Kept, KeptAnswers
+from trecexam.graders.writing.reading import Unread
+from trecexam.line.bank_target import check_unchanged, read_target
+from trecexam.track import TrackFolder
+
+#: Where [generator] says nothing else: questions are to differ.
+TEMPERATURE, SEED = 1.0, 0
+#: What lines of answers and judgments have, and a question has not.
+_NOT_OURS = (
+    *(key for key in ID_KEYS if key != "block_id"),
+    *("question_id", "question", "origin", "retired", "answer", "run_id", "retrieved", "context", "status"),
+    *("n_input_tokens", "n_output_tokens", "truthfulness", "relevance"),
+)
+
+
+class QuestionRequest(NamedTuple):
+    """A question to be written: about a block, by the writer of this place."""
+
+    block: Block
+    place: int
+
+
+@dataclass(frozen=True)
+class QuestionPlan:
+    """What is to be asked, and where it goes.
+
+    Attributes:
+        requests: in the order of the blocks; those that the file has already are not among them.
+        output: a file of the track's bank; `content` is what it holds now.
+        known_ids: of questions that the bank has.
+        texts: (block_id, text) of the questions that the file has.
+        there: how many more questions were asked for, which the file had.
+        twice: blocks that stand again in the file of blocks.
+        rejected: lines of it that are no blocks.
+    """
+
+    requests: tuple[QuestionRequest, ...]
+    prompt: BlockPrompt
+    output: Path
+    content: bytes
+    known_ids: frozenset[str]
+    texts: frozenset[tuple[str, str]]
+    there: int
+    twice: int
+    rejected: tuple[ConversionError, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Questions(AskingResult[str]):
+    """What came of it; it is complete where every block was asked about, whether every answer is a question.
+
+    Attributes:
+        questions: new ones in the file.
+        cut: blocks that were asked about without their end.
+        unread: why answers are no questions, and how many.
+        unwritten: by block_id.
+    """
+
+    plan: QuestionPlan
+    questions: int
+    cut: int
+    unread: dict[str, int]
+
+
+def question_writers(config: TrackConfig, root: Path, number: int, seed: int | None) -> list[Writer]:
+    """A writer for each question of a block: the model of [generator], hot, with seeds that count up.
+
+    Args:
+        seed: of the first; None for that of [generator], or 0.
+
+    Raises:
+        GraderError: none is named, or it cannot run here.
+    """
+    own = config.generator
+    first = seed if seed is not None else own.seed if own.seed is not None else SEED
+    heat = {} if "temperature" in own.model_fields_set else {"temperature": TEMPERATURE}
+    return [
+        create_writer(
+            config.model_copy(update={"generator": own.model_copy(update={**heat, "seed": first + place})}),
+            root,
+        )
+        for place in range(number)
+    ]
+
+
+def plan_questions(
+    folder: TrackFolder,
+    blocks: Path | None,
+    prompt: BlockPrompt,
+    seeds: Sequence[int | None],
+    *,
+    output: Path | None = None,
+    limit: int | None = None,
+) -> QuestionPlan:
+    """What is to be asked: for each block and seed, unless the file has a question of these.
+
+    Args:
+        blocks: None for blocks.jsonl or blocks.jsonl.gz of the track.
+        output: None for bank.questions.jsonl of the track.
+        limit: of the first blocks alone.
+
+    Raises:
+        ConversionError: the blocks or the bank cannot be read.
+        TrecexamError: there are no blocks, or the output would not be a file of the bank.
+    """
+    source = blocks or next(
+        (path for name in ("blocks.jsonl", "blocks.jsonl.gz") if (path := folder.root / name).exists()), None
+    )
+    if source is None:
+        raise TrecexamError(
+            "no knowledge blocks: put blocks.jsonl here, or give --blocks F", path=folder.root
+        )
+    target = folder.root / "bank.questions.jsonl" if output is None else output
+    content = read_target(folder, target)
+    known: set[str] = set()
+    for path in {*folder.bank(optional=True), *([target] if content.strip() else [])}:
+        for line in scan_bank(path):
+            if line.error is not None:
+                raise line.error
+            known.add(line.query_id)
+    have, texts = _questions_there(target) if content.strip() else (frozenset(), frozenset())
+    blocks_read, rejected = some_blocks(source)
+    once = list({block.block_id: block for block in reversed(blocks_read)}.values())[::-1]
+    all_requests = [QuestionRequest(block, place) for block in once[:limit] for place in range(len(seeds))]
+    requests = tuple(
+        request for request in all_requests if (request.block.block_id, seeds[request.place]) not in have
+    )
+    return QuestionPlan(
+        requests,
+        prompt,
+        target,
+        content,
+        frozenset(known),
+        texts,
+        len(all_requests) - len(requests),
+        len(blocks_read) - len(once),
+        rejected,
+    )
+
+
+def _questions_there(path: Path) -> tuple[frozenset[tuple[str, int | None]], frozenset[tuple[str, str]]]:
+    """(block_id, seed) of the questions that a model wrote and the file has, and (block_id, text) of all."""
+    seeds, texts = set(), set()
+    for number, row in iter_objects(path):
+        if not has_question(row):
+            continue
+        block_id = block_id_of(path, number, row)
+        texts.add((block_id, row["question"].casefold()))
+        if isinstance(row.get("origin"), dict):
+            seeds.add((block_id, row["origin"].get("seed")))
+            # What it was before a person edited it is not to come again.
+            texts.add((block_id, str(row["origin"].get("text", "")).casefold()))
+    return frozenset(seeds), frozenset(texts)
+
+
+def question_prompts(
+    plan: QuestionPlan, writers: Sequence[Writer], answers: Sequence[KeptAnswers]
+) -> list[PromptSet[str]]:
+    """What each writer is asked, by block_id."""
+    fitted: dict[str, Fitted] = {}
+    by_writer: list[dict[str, Fitted]] = [{} for _ in writers]
+    for block, place in plan.requests:
+        # The writers differ in their seeds alone.
+        if block.block_id not in fitted:
+            fitted[block.block_id] = block_prompt(plan.prompt, block, writers[0], MOST_CHARACTERS)
+        by_writer[place][block.block_id] = fitted[block.block_id]
+    return [PromptSet.of_fitted(*each) for each in zip(writers, answers, by_writer, strict=True)]
+
+
+def write_questions(
+    plan: QuestionPlan,
+    writers: Sequence[Writer],
+    answers: Sequence[KeptAnswers],
+    progress: ShowProgress | None = None,
+    stop: Stop | None = None,
+) -> Questions:
+    """Asks, reads, and adds the questions to the file, which is written once, at the end.
+
+    Raises:
+        GraderError: the model cannot be asked at all. What it had answered is kept, and in the file.
+        TrecexamError: the file was changed meanwhile, or cannot be written.
+    """
+    prompts = question_prompts(plan, writers, answers)
+    result = ask_all(prompts, progress, stop, lambda: _write(plan, prompts))
+    questions, unread = _write(plan, prompts)
+    cut = len(frozenset().union(*(each.cut for each in prompts)))
+    return Questions(**vars(result), plan=plan, questions=questions, cut=cut, unread=unread)
+
+
+def _write(plan: QuestionPlan, prompts: Sequence[PromptSet[str]]) -> tuple[int, dict[str, int]]:
+    """How many questions are new in the file, and why other answers are none."""
+    known_ids, texts = set(plan.known_ids), set(plan.texts)
+    answered = [dict(each.answered()) for each in prompts]
+    lines: list[bytes] = []
+    failed: list[dict[str, Any]] = []
+    for block, place in plan.requests:
+        kept = answered[place].get(block.block_id)
+        if kept is None:
+            continue
+        writer = prompts[place].writer
+        question = read_question(kept.text, cut=kept.cut)
+        if isinstance(question, str):
+            key = block.block_id, question.casefold()
+            question = Unread("the block has this question") if key in texts else question
+            texts.add(key)
+        if isinstance(question, Unread):
+            reason = f"{question.reason} (cut: raise `max_new_tokens`)" if kept.cut else question.reason
+            failed.append(
+                {"block_id": block.block_id, "seed": writer.seed, "reason": reason, "raw": kept.text}
+            )
+        else:
+            lines.append(line_of(_row(plan, writer, block, question, kept, known_ids)))
+    if not lines and not failed:
+        return 0, {}
+    check_unchanged(plan.output, plan.content)
+    before = lines_of(plan.content)
+    if lines and before and not before[-1].endswith(b"\n"):
+        before[-1] += b"\n"
+    contents = {unread_file(plan.output): b"".join(map(line_of, failed))}
+    if lines:
+        contents[plan.output] = b"".join([*before, *lines])
+    replace_together(contents)
+    return len(lines), dict(Counter(row["reason"] for row in failed).most_common())
+
+
+def _row(
+    plan: QuestionPlan, writer: Writer, block: Block, question: str, kept: Kept, known_ids: set[str]
+) -> dict[str, Any]:
+    number = 1
+    while f"{block.block_id}/{number}" in known_ids:
+        number += 1
+    question_id = f"{block.block_id}/{number}"
+    known_ids.add(question_id)
+    return {
+        "question_id": question_id,
+        "question": question,
+        **{key: value for key, value in block.row.items() if key not in (*_NOT_OURS, "content", "text")},
+        "block_id": block.block_id,
+        "content": block.content,
+        "origin": {
+            "prompt": plan.prompt.name,
+            "model": writer.model,
+            "seed": writer.seed,
+            "time": kept.time,
+            "text": question,
+        },
+    }
+
+
+def unread_file(output: Path) -> Path:
+    """Where answers go that are no questions: beside the bank, and no file of it."""
+    return output.with_name(f"{output.name.removesuffix('.jsonl').removeprefix('bank.')}.unread.jsonl")

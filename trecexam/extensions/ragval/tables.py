@@ -1,0 +1,166 @@
+"""The tables of systems' judged answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from trecexam.extensions.ragval.judged_scores import BINS, SCORES
+from trecexam.tables.table import Table, Value
+from trecexam.tables.text import plural
+
+if TYPE_CHECKING:
+    from trecexam.extensions.ragval.judged_scores import Comparison, Place, System
+    from trecexam.extensions.ragval.sweep import Sweep
+
+REPORT_COLUMNS = ("run_id", "n", "unparsed", *SCORES, "n_input_tokens", "n_output_tokens")
+RETRIEVED_COLUMNS = ("n_retrieved", "mean_blocks")
+
+
+def report_table(systems: Iterable[System]) -> Table:
+    """A row a system: how many answers, how many without scores, mean scores of the others, all tokens.
+
+    Where an answer says it, too how many retrieved anything, and the blocks an answer.
+    """
+    systems = tuple(systems)
+    known = any(system.retrieved.answers is not None for system in systems)
+    rows = [
+        (
+            system.run_id,
+            system.n,
+            system.unparsed,
+            *(system.mean(name).mean for name in SCORES),
+            system.input_tokens.total,
+            system.output_tokens.total,
+            *((system.retrieved.answers, system.retrieved.mean_blocks) if known else ()),
+        )
+        for system in systems
+    ]
+    return Table((*REPORT_COLUMNS, *(RETRIEVED_COLUMNS if known else ())), tuple(rows), digits=4)
+
+
+def intervals_table(systems: Iterable[System]) -> Table:
+    """A row a system and score; `n` is of the answers that have scores."""
+    rows: list[tuple[Value, ...]] = [
+        (system.run_id, name, mean.n, mean.mean, mean.sd, mean.low, mean.high)
+        for system in systems
+        for name in SCORES
+        for mean in [system.mean(name)]
+    ]
+    return Table(("run_id", "score", "n", "mean", "sd", "mean.low", "mean.high"), tuple(rows))
+
+
+def histogram_table(systems: Iterable[System]) -> Table:
+    """A row a system and sum: how many answers have it, and their share of those that have scores."""
+    rows: list[tuple[Value, ...]] = []
+    for system in systems:
+        counts = system.histogram()
+        total = sum(counts)
+        rows += [
+            (system.run_id, bin_, count, count / total if total else None)
+            for bin_, count in zip(BINS, counts, strict=True)
+        ]
+    return Table(("run_id", "sum", "n", "share"), tuple(rows))
+
+
+def significance_table(comparisons: Iterable[Comparison]) -> Table:
+    """A row a score and pair of systems."""
+    differences = ("difference", "difference.low", "difference.high")
+    header = ("score", "run_a", "run_b", "n", *differences, "p", "p_holm")
+    rows = [
+        (
+            each.score,
+            each.run_a,
+            each.run_b,
+            each.n,
+            each.difference,
+            each.low,
+            each.high,
+            each.p,
+            each.p_holm,
+        )
+        for each in comparisons
+    ]
+    return Table(header, tuple(rows), small=("p", "p_holm"))
+
+
+def bounds_table(places: Iterable[Place]) -> Table:
+    """A row a system and score: where it is between the baseline (0) and the oracle (1)."""
+    header = ("run_id", "score", "n", "mean", "baseline", "oracle", "place")
+    rows = [
+        (each.run_id, each.score, each.n, each.mean, each.baseline, each.oracle, each.place)
+        for each in places
+    ]
+    return Table(header, tuple(rows))
+
+
+def sweep_table(sweep: Sweep) -> Table:
+    """A row a system that has a value of the parameter."""
+    scored = [f"{name}{end}" for name in SCORES for end in ("", ".low", ".high")]
+    header = ("parameter", "value", "series", "run_id", "n", "unparsed", *scored)
+    rows: list[tuple[Value, ...]] = []
+    for point in sweep.points:
+        system = point.system
+        means = [system.mean(name) for name in SCORES]
+        rows.append(
+            (
+                sweep.parameter,
+                point.value,
+                point.series,
+                system.run_id,
+                system.n,
+                system.unparsed,
+                *(value for mean in means for value in (mean.mean, mean.low, mean.high)),
+                system.input_tokens.total,
+                system.output_tokens.total,
+            )
+        )
+    return Table((*header, "n_input_tokens", "n_output_tokens"), tuple(rows))
+
+
+def systems_json(systems: Sequence[System]) -> list[dict[str, Any]]:
+    """The rows of the report with full precision, intervals, and how many answers tell no tokens."""
+    return [
+        {
+            **row,
+            "n_retrieved": system.retrieved.answers,
+            "mean_blocks": system.retrieved.mean_blocks,
+            "intervals": {name: asdict(system.mean(name)) for name in SCORES},
+            "histogram": dict(zip(map(str, BINS), system.histogram(), strict=True)),
+            "without_input_tokens": system.input_tokens.missing,
+            "without_output_tokens": system.output_tokens.missing,
+            "repeated_questions": system.repeated,
+            "unanswered_questions": system.unanswered,
+        }
+        for row, system in zip(report_table(systems).records(), systems, strict=True)
+    ]
+
+
+def remarks(systems: Sequence[System]) -> Iterator[str]:
+    """What one must know of the figures, a line each."""
+    for system in systems:
+        if system.unparsed == system.n:
+            yield f"{system.run_id}: no answer has scores, so there are no means"
+        for what, tokens in (("input", system.input_tokens), ("output", system.output_tokens)):
+            if tokens.missing and tokens.total is not None:
+                yield (
+                    f"{system.run_id}: {tokens.missing:,} of {system.n:,} answers do not say their {what} "
+                    "tokens; the total is of the others"
+                )
+        if system.repeated:
+            yield (
+                f"{system.run_id}: {system.repeated:,} of {system.n:,} answers are to a question that was "
+                "answered before (by its text: there are no ids); each counts"
+            )
+        if system.unanswered:
+            yield (
+                f"{system.run_id}: no answer to {plural(system.unanswered, 'question')} that others "
+                "answered; its means are over its own answers"
+            )
+        unknown = sum(not question for question in system.questions)
+        if unknown and len(systems) > 1:
+            yield (
+                f"{system.run_id}: {unknown:,} answers have neither question_id nor question, and are "
+                "compared with no other system's"
+            )

@@ -1,6 +1,0 @@
-"""The `ragval` grader: a judge, who sees the knowledge block, scores answers' truthfulness and relevance."""
-
-from trecexam.graders.ragval.judge import FACTORY, Judge
-from trecexam.graders.ragval.reading import Scores, read_scores
-
-__all__ = ["FACTORY", "Judge", "Scores", "read_scores"]

@@ -1,1 +1,0 @@
-"""Learning from the judgments that a track has, for the features that use it."""

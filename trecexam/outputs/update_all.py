@@ -1,0 +1,198 @@
+"""One update of all graders of a track: one after the other, and what is of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from converters.errors import ConversionError
+from trecexam.errors import LockedError, StoreError, TrecexamError
+from trecexam.line.assessment import Assessment
+from trecexam.line.grading import Graded, Progress
+from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
+from trecexam.line.lost_grades import refuse_lost_grades
+from trecexam.line.sheets import Counts
+from trecexam.outputs.joint import JointOutputs, joint_rejected, remove_gone
+from trecexam.outputs.update import Updated, update, updated
+from trecexam.outputs.updates import Update
+
+
+def update_all(
+    loaders: TrackLoaders,
+    progress: Callable[[Progress], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+    hold: Collection[Path] = (),
+    *,
+    only: str | None = None,
+    encoding: Callable[[int, int], None] | None = None,
+    doing: Callable[[str], None] = lambda stage: None,
+    regrade: bool = False,
+) -> Update:
+    """Brings grades and outputs of all graders up to date, in the order of trecexam.toml.
+
+    A grader that cannot go on (no bank, no model, a server that is gone) ends its own part alone.
+
+    Args:
+        progress, stop, hold, encoding, doing, regrade: as in `trecexam.outputs.update.updated`. A stop ends
+            all of them.
+        only: the grader that is meant; what is of all graders is brought up to date, too. None for all.
+
+    Raises:
+        StoreError, LockedError: as with one grader.
+        TrecexamError, ConversionError: what stands in every grader's way.
+    """
+    remove_gone(loaders.folder, tuple(loaders))
+    given: dict[str, Any] = {"encoding": encoding, "regrade": regrade}
+    if len(loaders) == 1:
+        return update(loaders.first, progress, stop, hold, doing=doing, **given)
+    tracks: dict[str, Assessment] = {}
+    errors: dict[str, TrecexamError | ConversionError] = {}
+    done: dict[str, Updated] = {}
+    joint = JointOutputs(loaders)
+    for name in loaders if only is None else (only,):
+        if stop is not None and stop():
+            break
+
+        def named(told: Progress, name: str = name) -> None:
+            if progress is not None:
+                progress(told._replace(grader=name))
+
+        def at(stage: str, name: str = name) -> None:
+            doing(f"{stage} ({name})")
+
+        def written(track: Assessment, name: str = name) -> None:
+            tracks[name] = track
+            joint.write_leaderboard(_loaded(loaders, tracks, errors, hold))
+
+        try:
+            done[name] = updated(loaders[name], named, stop, hold, doing=at, written=written, **given)
+        except (StoreError, LockedError):
+            raise
+        except (TrecexamError, ConversionError) as error:
+            errors[name] = error
+    if errors and len(errors) == len(loaders if only is None else (only,)):
+        raise next(iter(errors.values()))
+    stopped = stop is not None and stop()
+    reasons = {name: str(error) for name, error in errors.items()}
+    files: list[str] = []
+    changed = any(each.update.changed for each in done.values()) or not joint.is_current(reasons)
+    if changed and (done or not stopped):
+        doing("what is of all graders")
+        rejected = {name: each.update.rejected for name, each in done.items()}
+        track = _loaded(loaders, tracks, errors, hold)
+        files = joint.write(track, rejected, lambda: stopped)
+    for each in done.values():
+        each.remember()
+    if not stopped and changed:
+        joint.remember(reasons)
+    return _summed(loaders, done, reasons, files, changed=changed, stopped=stopped)
+
+
+def grade_all(
+    loaders: TrackLoaders,
+    progress: Callable[[Progress], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Graded:
+    """Grades what has no grade yet, of all graders that can go on, and writes nothing to out/.
+
+    Raises:
+        StoreError: as with one grader.
+        TrecexamError, ConversionError: what stands in every grader's way.
+    """
+    done: dict[str, Graded] = {}
+    errors: dict[str, TrecexamError | ConversionError] = {}
+    for name in loaders:
+        if stop is not None and stop():
+            break
+
+        def named(told: Progress, name: str = name) -> None:
+            if progress is not None:
+                progress(told._replace(grader=name))
+
+        try:
+            loader = loaders[name]
+            refuse_lost_grades(loader)
+            loader.open_to_write()
+            done[name] = loader.grade(loader.load(), named, stop)[1]
+        except StoreError:
+            raise
+        except (TrecexamError, ConversionError) as error:
+            errors[name] = error
+    if not done and errors:
+        raise next(iter(errors.values()))
+    why = [f"{name}: {each.why}" for name, each in done.items() if each.why]
+    return Graded(
+        sum(each.cells for each in done.values()),
+        len(done) == len(loaders) and all(each.complete for each in done.values()),
+        "; ".join([*why, *(f"{name}: {error}" for name, error in errors.items())]),
+        sum(each.cut for each in done.values()),
+    )
+
+
+def _loaded(
+    loaders: TrackLoaders,
+    tracks: dict[str, Assessment],
+    errors: Mapping[str, TrecexamError | ConversionError],
+    hold: Collection[Path],
+) -> LoadedTrack:
+    """The track with the graders that were updated as they are now, and the others as they are there."""
+    errors = dict(errors)
+    for name in loaders:
+        if name not in tracks and name not in errors:
+            try:
+                tracks[name] = loaders[name].load(hold)
+            except (TrecexamError, ConversionError) as error:
+                errors[name] = error
+    return LoadedTrack(
+        loaders.folder,
+        {name: tracks[name] for name in loaders if name in tracks and name not in errors},
+        {name: errors[name] for name in loaders if name in errors},
+    )
+
+
+def _summed(
+    loaders: TrackLoaders,
+    done: Mapping[str, Updated],
+    errors: Mapping[str, str],
+    files: list[str],
+    *,
+    changed: bool,
+    stopped: bool,
+) -> Update:
+    """What all graders' updates did together."""
+    updates = {name: each.update for name, each in done.items()}
+    counts = Counts(
+        **{
+            field.name: sum(getattr(each.counts, field.name) for each in updates.values())
+            for field in fields(Counts)
+        }
+    )
+    why = [f"{name}: {each.why}" for name, each in updates.items() if each.why]
+    why += [f"{name}: {reason}" for name, reason in errors.items()]
+    out = loaders.folder.shared_out
+    written = (path for each in updates.values() for path in each.written)
+    return Update(
+        changed=changed,
+        graded=sum(each.graded for each in updates.values()),
+        runs=max((each.runs for each in updates.values()), default=0),
+        counts=counts,
+        rejected=tuple(joint_rejected({name: each.rejected for name, each in updates.items()})),
+        complete=not stopped and not errors and all(each.complete for each in updates.values()),
+        written=tuple(dict.fromkeys((*written, *(out / name for name in files)))),
+        why="; ".join(why),
+        cut=sum(each.cut for each in updates.values()),
+        cautions=tuple(f"{name}: {line}" for name, each in updates.items() for line in each.cautions),
+        notes=tuple(_notes(updates)),
+        graders=updates,
+    )
+
+
+def _notes(updates: Mapping[str, Update]) -> list[str]:
+    """What is odd of the inputs: what all graders say stands once."""
+    every = [set(each.notes) for each in updates.values()]
+    shared = set.intersection(*every) if every else set()
+    lines = {line: None for each in updates.values() for line in each.notes if line in shared}
+    own = (f"{name}: {line}" for name, each in updates.items() for line in each.notes if line not in shared)
+    return [*lines, *own]
