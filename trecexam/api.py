@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.calls import named_as_called, on_folder, on_loaded, on_loader, on_track
 from trecexam.chosen import chosen_grader, took
+from trecexam.errors import TrecexamError
 from trecexam.extensions.banks import editing
 from trecexam.extensions.banks.check import check_track
 from trecexam.extensions.banks.diff import bank_diff
@@ -134,7 +135,15 @@ class Track:
     def _of_documents(self) -> TrackLoader:
         """That of the grader that is meant, else of the first whose labels are of documents."""
         if self._grader is not None or len(self._loaders) == 1:
-            return self._loader
+            loader = self._loader
+            if not loader.kind.ranks:
+                others = [name for name in self.graders if self._loaders[name].kind.ranks]
+                raise TrecexamError(
+                    f"the grader {loader.name} labels no documents that runs rank"
+                    + (f": take --grader {', '.join(others)}" if others else ""),
+                    path=self.folder.config_path,
+                )
+            return loader
         loader = self._loaders[self._loaders.load().of_documents.name]
         took(loader.name, self.graders)
         return loader

@@ -89,6 +89,8 @@ def left_out_runs(track: Assessment) -> tuple[str, ...]:
     """A line on ranked runs that are left out, and the setting that brings them back."""
     if not track.left_out_runs:
         return ()
+    if not track.kind.ranks:
+        return (f"{plural(track.left_out_runs, 'ranked run')} left out: they cite nothing",)
     runs, are = plural(track.left_out_runs, "ranked run"), "is" if track.left_out_runs == 1 else "are"
     back = "the run" if track.left_out_runs == 1 else "the runs"
     return (
