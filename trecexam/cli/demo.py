@@ -54,7 +54,7 @@ def demo(context: click.Context, folder: Path, grade: bool) -> int:
     track = shlex.quote(str(folder))
     following = (
         (f"correlate {track}", "how far this agrees with the official judgments"),
-        (f"leaderboard {track} --groups", "which runs really differ"),
+        (f"compare {track}", "which runs really differ"),
         (f"watch {track}", f"goes on; drop runs into {folder / 'runs'}"),
         ("init --help", "a track of your own files"),
     )
