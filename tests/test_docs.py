@@ -149,6 +149,8 @@ def command(line: str) -> list[str]:
         return [sys.executable, *words[1:]]
     if words[0] == "ir_measures":
         return [sys.executable, "-m", "ir_measures", *words[1:]]
+    if words[0] == "cp":
+        return words
     raise AssertionError(f"a command that this test does not know: {line}")
 
 
