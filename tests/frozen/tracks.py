@@ -616,7 +616,7 @@ def learn(of: Recorder) -> None:
     of.made()
     of.says("leaderboard", of.track, "--learned")
     of.says("correlate", of.track, "--learned", "--official-measure", "nDCG@10")
-    of.says("judge-next", of.track, "--by", "learned", "--per-query", "2")
+    of.says("learned-next", of.track, "--per-query", "2")
     of.says("learn", of.track, "--cross-validate", "--known", "0.5", "--repeats", "1", "--top", "5")
     of.does("fill", of.track, "--by", "learned", "--insist", "-o", of.root / "filled.qrels")
     of.made()
