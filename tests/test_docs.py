@@ -79,6 +79,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("judged.jsonl", "blocks.jsonl"):
         shutil.copy(ROOT / "examples" / "ragval" / name, folder)
     write_erag(folder)
+    (folder / "rag.toml").write_text(blocks(ROOT / "examples" / "rag-track.md", "toml")[1])
     return folder
 
 
@@ -148,6 +149,8 @@ def command(line: str) -> list[str]:
         return [sys.executable, *words[1:]]
     if words[0] == "ir_measures":
         return [sys.executable, "-m", "ir_measures", *words[1:]]
+    if words[0] == "cp":
+        return words
     raise AssertionError(f"a command that this test does not know: {line}")
 
 
@@ -211,7 +214,7 @@ def test_every_command_on_the_page_runs(page: Path, desk: Path) -> None:
                 shutil.rmtree(desk / "mytrack")
             if words[3:5] == ["watch", "mytrack"] and "--once" not in words:
                 watch_until_written(words[3:], desk)
-            elif words[3] == "serve" and "--export" not in words:
+            elif words[3:4] == ["serve"] and "--export" not in words:
                 serve_until_asked(words[3:], desk)
             elif words[1:3] == ["-m", "trecexam"]:
                 run_command(line, desk)
@@ -254,7 +257,10 @@ def test_a_rag_track_is_scored_by_a_model_and_only_what_is_new_is_asked(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     lay_out_two_queries(tmp_path)
-    made, shown, people = blocks(ROOT / "examples" / "rag-track.md", "shell")
+    page = ROOT / "examples" / "rag-track.md"
+    laid, made, shown, people = blocks(page, "shell")
+    settings = blocks(page, "toml")[0]
+    assert run(shlex.split(laid)[1:]) == 0
     with serving(answer_as_a_judge) as server:
 
         def ask_all(block: str) -> int:
@@ -263,31 +269,35 @@ def test_a_rag_track_is_scored_by_a_model_and_only_what_is_new_is_asked(
                 assert run(shlex.split(line.replace("http://localhost:8000/v1", server.url))[1:]) == 0, line
             return len(server.bodies) - before
 
+        (tmp_path / "mytrack" / "trecexam.toml").write_text(
+            settings.replace("http://localhost:8000/v1", server.url)
+        )
         asked_at_first = ask_all(made)
         watching = "\n".join(line for line in made.splitlines() if " watch " in line)
         assert ask_all(watching) == 0
         capsys.readouterr()
         assert ask_all(shown) == 0
-        _, *boards = re.split(r"^(?=run\t)", capsys.readouterr().out, flags=re.MULTILINE)
-        rows: dict[str, dict[str, str]] = {}
-        for name, board in zip(("", "umbrela:", "rubric:"), boards, strict=True):
-            for row in csv.DictReader(io.StringIO(board), delimiter="\t"):
-                of_run = rows.setdefault(row["run"], {})
-                of_run.update({f"{name}{column}": value for column, value in row.items()})
+        board = capsys.readouterr().out
+        rows = {
+            row["run"]: row
+            for row in csv.DictReader(io.StringIO(board[: board.index("run\tSupportP")]), delimiter="\t")
+        }
         a, v, w, *others = (
             float(rows["rag-demo"][name])
             for name in (
-                "Cover(rel=5,partial=3)",
-                "Cover(rel=5,partial=3,weights='vital')",
-                "Cover(rel=5,partial=3,weights='importance')",
-                "SupportF1",
+                "nuggets:Cover(rel=5,partial=3)",
+                "nuggets:Cover(rel=5,partial=3,weights='vital')",
+                "nuggets:Cover(rel=5,partial=3,weights='importance')",
+                "support:SupportF1",
                 "umbrela:nDCG@20",
                 "rubric:Cover(rel=4)@20",
             )
         )
         assert min(a, v) <= w <= max(a, v)
         assert all(0 < value < 1 for value in (w, *others))
-        labelled = (tmp_path / "mytrack" / "out" / "support.tsv").read_text().splitlines(keepends=True)
+        labelled = (
+            (tmp_path / "mytrack" / "out" / "support" / "support.tsv").read_text().splitlines(keepends=True)
+        )
         (tmp_path / "people-support.tsv").write_text("".join(labelled[:5]))
         assert ask_all(people) == 0
         one = (tmp_path / "runs" / "rag-demo.jsonl").read_text().splitlines()[0]

@@ -47,7 +47,6 @@ class InitOptions:
     pool_judged: bool
     pool: str | None
     unit: str | None
-    support: bool
     link: bool
     full: bool
 
@@ -117,11 +116,6 @@ class InitOptions:
     type=click.Choice(["passage", "response"]),
     help="Grade passages, of runs and of responses; or whole responses and no runs, as TREC RAG does "
     "[default: passage].",
-)
-@click.option(
-    "--support",
-    is_flag=True,
-    help="Grade support by cited passages, too: by --model where it is a language model, else by embeddings.",
 )
 @click.option("--link", is_flag=True, help="Link the files instead of copying them.")
 @click.option(
@@ -210,7 +204,6 @@ def _sources(track: Path, options: InitOptions) -> Sources:
             "track": own | _track_settings(options),
             "grader": settings,
             "ray": cluster,
-            **({"support": _support_settings(options)} if options.support else {}),
         },
     )
 
@@ -235,14 +228,6 @@ def _track_settings(options: InitOptions) -> dict[str, Any]:
     if options.unit == "response" and options.pool == "citations":
         raise click.UsageError("--unit response grades no text of its own with --pool citations; take both")
     return {name: value for name, value in given.items() if value is not None}
-
-
-def _support_settings(options: InitOptions) -> dict[str, Any]:
-    """The same model as in [grader], where support can be asked of it."""
-    if options.grader not in ("openai", "causal", "seq2seq"):
-        return {"name": "embedding"}
-    same = {"model": _model(options), "base_url": options.base_url, "key_env": options.key_env}
-    return {"name": options.grader, **{name: value for name, value in same.items() if value is not None}}
 
 
 def _ray_settings(options: InitOptions) -> dict[str, str]:

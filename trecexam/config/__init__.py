@@ -2,7 +2,7 @@
 
 from trecexam.config.exams import ExamSection
 from trecexam.config.file import line_of_setting, load_config, render_config
-from trecexam.config.graders import GraderSection, SupportSection
+from trecexam.config.graders import GraderSection
 from trecexam.config.language_models import GeneratorSection, LanguageModelSection, Section
 from trecexam.config.named_grader import NamedGrader
 from trecexam.config.ray import RaySection
@@ -20,7 +20,6 @@ __all__ = [
     "RaySection",
     "ScoresSection",
     "Section",
-    "SupportSection",
     "TrackConfig",
     "TrackSection",
     "UnparsedPolicy",

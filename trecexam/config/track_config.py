@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from pydantic import SerializerFunctionWrapHandler, create_model, model_serializer
 
 from trecexam.config.exams import ExamSection
-from trecexam.config.graders import GraderSection, SupportSection
+from trecexam.config.graders import GraderSection
 from trecexam.config.judging import JudgingSection
 from trecexam.config.language_models import GeneratorSection, Section
 from trecexam.config.named_grader import NamedGrader
@@ -44,14 +44,11 @@ class TrackConfig(Section):
     learn: LearnSection = LearnSection()  # type: ignore[call-arg]
     generator: GeneratorSection = GeneratorSection()  # type: ignore[call-arg]
     exam: ExamSection = ExamSection()  # type: ignore[call-arg]
-    support: SupportSection = SupportSection()  # type: ignore[call-arg]
     judging: JudgingSection = JudgingSection()  # type: ignore[call-arg]
 
     @model_serializer(mode="wrap")
     def _without_what_is_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         values: dict[str, Any] = serialize(self)
-        if not self.grades_support:
-            values.pop("support", None)
         if not self.has_judging:
             values.pop("judging", None)
         if not self.graders:
@@ -65,11 +62,6 @@ class TrackConfig(Section):
                 section: S = getattr(self, name)
                 return section
         return kind()
-
-    @property
-    def grades_support(self) -> bool:
-        """Whether updates grade support, too: the section is there, be it empty."""
-        return "support" in self.model_fields_set
 
     @property
     def has_judging(self) -> bool:

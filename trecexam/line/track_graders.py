@@ -79,18 +79,25 @@ def kind_of(folder: TrackFolder, item_kinds: frozenset[str]) -> Kind:
     Raises:
         ConfigError: it asks about other things than its section says.
     """
-    if folder.grader is None:
+    kind = declared_kind(folder)
+    if kind is None:
         return kind_of_items(item_kinds)
-    kind = _kind(folder.whole, folder.grader, folder.root, folder.config_path)
     if not kind.item_kinds & item_kinds:
         about, known = (" and ".join(sorted(kinds)) for kinds in (item_kinds, kind.item_kinds))
         raise ConfigError(
             f"[graders.{folder.grader}] is of the kind {kind.name}, which asks about {known}, and its grader "
             f"asks about {about}: set another `prompt` or `kind`",
             path=folder.config_path,
-            line=line_of_setting(folder.config_path, "graders", folder.grader),
+            line=line_of_setting(folder.config_path, "graders", str(folder.grader)),
         )
     return kind
+
+
+def declared_kind(folder: TrackFolder) -> Kind | None:
+    """The kind that a section says; None of the one grader of a track, whose prompt says it."""
+    if folder.grader is None:
+        return None
+    return _kind(folder.whole, folder.grader, folder.root, folder.config_path)
 
 
 def _effective(config: TrackConfig, name: str, root: Path, path: Path) -> TrackConfig:
