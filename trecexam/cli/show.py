@@ -184,7 +184,7 @@ def grading(
                     label=doing,
                     file=sys.stderr,
                     show_pos=True,
-                    item_show_func=lambda _: what,
+                    item_show_func=lambda _: progress.what or what,
                 )
             )
             bars[-1].__enter__()
@@ -222,5 +222,5 @@ class _Lines:
 
     def __call__(self, progress: Progress) -> None:
         if time.monotonic() >= self._next:
-            log(f"{self._done} {progress.graded:,} of {progress.cells:,} {self._what}")
+            log(f"{self._done} {progress.graded:,} of {progress.cells:,} {progress.what or self._what}")
             self._next = time.monotonic() + LOG_EVERY

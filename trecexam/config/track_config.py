@@ -25,6 +25,8 @@ from trecexam.config.sections import (
 from trecexam.errors import ConfigError
 
 CONFIG_NAME = "trecexam.toml"
+#: Graders whose model can write, too.
+LANGUAGE_MODELS = ("openai", "causal", "seq2seq")
 
 
 class TrackConfig(Section):
@@ -59,6 +61,14 @@ class TrackConfig(Section):
     def grades_support(self) -> bool:
         """Whether updates grade support, too: the section is there, be it empty."""
         return "support" in self.model_fields_set
+
+    @property
+    def has_writer(self) -> bool:
+        """Whether a language model is named that can write test banks: in [generator], or in [grader]."""
+        own, grader = self.generator, self.grader
+        if own.model is not None or own.base_url is not None or own.name is not None:
+            return True
+        return grader.name in LANGUAGE_MODELS or (grader.name == "ragval" and grader.model is not None)
 
     @property
     def has_judging(self) -> bool:

@@ -16,7 +16,7 @@ from trecexam.chosen import chosen_grader, took
 from trecexam.config import TrackConfig, takes_shared_budget
 from trecexam.files.stamps import stamp
 from trecexam.graders import Grader
-from trecexam.graders.base import Estimate
+from trecexam.graders.base import NOTHING_SPENT, Estimate, Spent
 from trecexam.graders.support import create_support
 from trecexam.graders.traits import GraderTraits
 from trecexam.graders.writing.base import naming
@@ -68,6 +68,8 @@ class TrackLoader:
         self._support_grader = support_grader
         #: Gives the other graders whose budget is the same one.
         self.sharing_budget: Callable[[], Iterable[Grader]] = tuple
+        #: Gives what writing test banks took of that budget.
+        self.spent_on_banks: Callable[[], Spent] = lambda: NOTHING_SPENT
         #: Who made it closes it.
         self._owns_shared = shared is None
         self.shared = shared or SharedInputs(folder)
@@ -331,7 +333,13 @@ class TrackLoader:
     @cached_property
     def grading(self) -> Grading:
         """The grader at work."""
-        return Grading(self.grader, lambda: self.store, self.folder.paces_path, lambda: self.sharing_budget())
+        return Grading(
+            self.grader,
+            lambda: self.store,
+            self.folder.paces_path,
+            lambda: self.sharing_budget(),
+            lambda: self.spent_on_banks(),
+        )
 
     def grade(
         self,
