@@ -38,21 +38,22 @@ from trecexam.features.fill import fill as filling
 from trecexam.features.fill.simulation import simulate_removal, simulate_runs
 from trecexam.features.history.history import history, history_entry
 from trecexam.features.holes.holes import holes_report
+from trecexam.features.judge_next.cited import next_cited
 from trecexam.features.judge_next.judge_next import next_judgments
-from trecexam.features.judge_next.support import next_support
 from trecexam.features.leaderboard.differences import differences
 from trecexam.features.leaderboard.joint import joint_leaderboard
 from trecexam.features.leaderboard.overall import overall_leaderboard
 from trecexam.features.leaderboard.readings import difference
 from trecexam.features.override import overriding
-from trecexam.features.support.support import estimate_support, support
+from trecexam.features.support.support import support
 from trecexam.features.verification import reproducing, verification
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.base import Estimate
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grading import Graded, Progress
-from trecexam.line.grading_time import measure_update_time
+from trecexam.line.grading_time import measure_time
 from trecexam.line.judged_pool import count_judged_outside
+from trecexam.line.kind import Kind
 from trecexam.line.loaded_track import TrackLoaders, of_each
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import lost_grades, refuse_lost_grades
@@ -115,6 +116,11 @@ class Track:
             TrackError: there is no grader of this name.
         """
         return Track(self._loaders, grader)
+
+    @property
+    def kind(self) -> Kind:
+        """What its grader grades."""
+        return self._loader.kind
 
     @property
     def _loader(self) -> TrackLoader:
@@ -232,8 +238,8 @@ class Track:
             return sum(loader.forget_errors() for loader in loaders)
 
     def estimate(self) -> Estimate:
-        """What `update` would have to grade: cells (with [support], citations too) and, where a server is
-        asked, calls, tokens and money. Asks nobody. Of several graders it is the sum of those that can go on.
+        """What `update` would have to grade: cells and, where a server is asked, calls, tokens and money.
+        Asks nobody. Of several graders it is the sum of those that can go on.
 
         Raises:
             TrecexamError, ConversionError: none can.
@@ -259,7 +265,7 @@ class Track:
         Raises:
             TrecexamError, ConversionError: the track cannot be read, or the grader cannot run here.
         """
-        return measure_update_time(self._loader)
+        return measure_time(self._loader)
 
     def run_files(self) -> Mapping[str, Path]:
         """Display name of each run -> its file."""
@@ -354,12 +360,12 @@ class Track:
     estimate_reproducible = on_loader(reproducing.estimate_reproducible)
     judgments_unused = on_loaded(verification.judgments_unused)
     judge_next = on_loaded(next_judgments)
+    judge_next_cited = on_loaded(next_cited)
     plan_judging = on_loaded(plan_judging)
     judging_progress = on_loaded(judging_progress)
     assessor_agreement = on_loaded(assessor_agreement)
     export_judgments = on_loaded(export_judgments)
     import_judgments = on_folder(import_judgments)
-    judge_next_support = on_loaded(next_support)
     override = on_loaded(overriding.override)
     human_ratings = on_loaded(overriding.human_table)
     human_refused = on_loaded(overriding.refused_overrides)
@@ -393,8 +399,7 @@ class Track:
 
     # Whether what responses cite supports what they say.
 
-    support = on_loader(support)
-    estimate_support = on_loader(estimate_support)
+    support = on_loaded(support)
 
     # RAGVAL: questions from knowledge blocks, answers to them, and a judge of these.
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.command(
     epilog="Example: trecexam judge-next mytrack -m nDCG@10 --top 50; "
     "trecexam judge-next mytrack --by learned --per-query 10; trecexam judge-next mytrack --budget 200; "
-    "trecexam judge-next mytrack --support --budget 50"
+    "trecexam judge-next mytrack --grader support --budget 50"
 )
 @track_argument
 @click.option(
@@ -68,11 +68,6 @@ if TYPE_CHECKING:
     "less than this  [default: 0.01]",
 )
 @click.option(
-    "--support",
-    is_flag=True,
-    help="Sentences of responses with a passage that they cite, in place of pooled passages; --budget rows.",
-)
-@click.option(
     "--seed", type=click.IntRange(0), metavar="N", help="By learned: of what is random  [default: 0]"
 )
 @json_option
@@ -89,7 +84,6 @@ def judge_next(
     random_share: float | None,
     stop_below: float | None,
     seed: int | None,
-    support: bool,
     as_json: bool,
 ) -> None:
     """Passages or cells of TRACK whose judgment by a person would change the ranking most, best first.
@@ -106,8 +100,8 @@ def judge_next(
     leaderboard gains, and a random share, by which labels gain. `gain` is the expected judgment, `sd` its
     standard deviation. It needs no grade; the first time passages are encoded, as by `trecexam learn`.
 
-    With --support: does the passage support the sentence? First what the grader has no label of, then what
-    several runs share and what it is unsure of, a sentence of each response and query before the next.
+    Of a grader of support: does the passage support the sentence? First what the grader has no label of, then
+    what several runs share and what it is unsure of, a sentence of each response and query before the next.
     p_change is the chance that a person says another label, expected_change by how much of a citation.
     """
     of_plan = {
@@ -117,11 +111,13 @@ def judge_next(
         "stop_below": stop_below,
         "seed": seed,
     }
-    if support:
+    with trecexam.open_track(track) as opened:
+        ranks = opened.kind.ranks
+    if not ranks:
         others = (level, measure, by, include_judged or None, per_query, random_share, stop_below, seed)
         if any(option is not None for option in others):
-            raise click.UsageError("--support goes with --query, --budget and --top alone")
-        _support(track, queries, budget, top, as_json=as_json)
+            raise click.UsageError("what this grader labels goes with --query, --budget and --top alone")
+        _cited(track, queries, budget, top, as_json=as_json)
         return
     given: dict[str, Any] = {name: value for name, value in of_plan.items() if value is not None}
     if by == "learned" or (by is None and budget is not None):
@@ -170,12 +166,12 @@ def _plan(
     show.table(plan.table(top), as_json=as_json, json_value=plan.as_json(top) if as_json else None)
 
 
-def _support(
+def _cited(
     track: Path, queries: tuple[str, ...], budget: int | None, top: int | None, *, as_json: bool
 ) -> None:
     with trecexam.open_track(track) as opened:
-        plan = opened.judge_next_support(query_ids=queries, budget=budget)
-        root = opened.folder.root
+        plan = opened.judge_next_cited(query_ids=queries, budget=budget)
+        root, grader = opened.folder.root, opened.folder.grader
     top = top or (20 if budget is None else None)
     shown = f"; the first {top}" if top is not None and len(plan.rows) > top else ""
     for line in (
@@ -187,10 +183,11 @@ def _support(
         click.echo(line, err=True)
     if plan.rows:
         query_id, doc_id, item_id = plan.rows[0].pair.key
-        where = shlex.join([str(root), "--query", query_id, "--doc", doc_id, "--sentence", item_id])
+        where = shlex.join([str(root), "--query", query_id, "--doc", doc_id, "--item", item_id])
         click.echo(
             f"to label: trecexam serve {shlex.quote(str(root))}, or "
-            f"trecexam override {where} --rating full|partial|no --who NAME --why TEXT",
+            f"trecexam override {where}{f' --grader {grader}' if grader else ''} --rating full|partial|no "
+            "--who NAME --why TEXT",
             err=True,
         )
     show.table(plan.table(top), as_json=as_json, json_value=plan.as_json(top) if as_json else None)

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ import click
 from trecexam.tables.fitted import Layout, fitted
 from trecexam.tables.table import Table, to_aligned, to_json, to_tsv
 from trecexam.tables.terminal import printable, wrapped
-from trecexam.tables.text import plural, shorten_list
+from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -134,14 +134,10 @@ def human(track: Track | Assessment) -> None:
     if summary["who"]:
         click.echo(
             f"a person's rating stands in place of the grader's in {summary['cells']:,} cells and for "
-            f"{summary['passages']:,} passages as a whole{_cited(summary)} "
+            f"{summary['passages']:,} passages as a whole "
             f"({', '.join(map(printable, summary['who']))})",
             err=True,
         )
-
-
-def _cited(summary: Mapping[str, Any]) -> str:
-    return f", and for {plural(summary['support'], 'citation')}" if "support" in summary else ""
 
 
 def missing(counts: Counts, root: Path) -> None:

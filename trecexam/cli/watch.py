@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option(
     "--estimate",
     is_flag=True,
-    help="Show how many cells, calls, tokens and how much money it would take, with [support] too; where "
+    help="Show how many cells, calls, tokens and how much money it would take; where "
     "tokens are not counted, how long, by a small sample. Stores nothing.",
 )
 @click.option(

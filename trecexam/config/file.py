@@ -133,7 +133,7 @@ def _line_of(text: str, location: Sequence[str]) -> int | None:
 
 
 #: Sections that count when they are there, be they empty.
-_SWITCHES = ("support", "judging")
+_SWITCHES = ("judging",)
 
 
 def render_config(

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import SerializerFunctionWrapHandler, model_serializer
 
 from trecexam.config.exams import ExamSection
-from trecexam.config.graders import GraderSection, SupportSection
+from trecexam.config.graders import GraderSection
 from trecexam.config.judging import JudgingSection
 from trecexam.config.language_models import GeneratorSection, Section
 from trecexam.config.named_grader import NamedGrader
@@ -43,24 +43,16 @@ class TrackConfig(Section):
     learn: LearnSection = LearnSection()  # type: ignore[call-arg]
     generator: GeneratorSection = GeneratorSection()  # type: ignore[call-arg]
     exam: ExamSection = ExamSection()  # type: ignore[call-arg]
-    support: SupportSection = SupportSection()  # type: ignore[call-arg]
     judging: JudgingSection = JudgingSection()  # type: ignore[call-arg]
 
     @model_serializer(mode="wrap")
     def _without_what_is_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         values: dict[str, Any] = serialize(self)
-        if not self.grades_support:
-            values.pop("support", None)
         if not self.has_judging:
             values.pop("judging", None)
         if not self.graders:
             values.pop("graders", None)
         return values
-
-    @property
-    def grades_support(self) -> bool:
-        """Whether updates grade support, too: the section is there, be it empty."""
-        return "support" in self.model_fields_set
 
     @property
     def has_writer(self) -> bool:

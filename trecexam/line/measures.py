@@ -106,7 +106,8 @@ def own_cautions(track: Assessment) -> tuple[str, ...]:
     """What one must know to read a leaderboard by the track's own measures, a line each."""
     generated = track.generated.intersection(track.runs)
     ranked_by = measure(track.measures[0])
-    suited = track.config.scores.measures is not None or ranked_by.NAME in COVER | DIVERSITY
+    named = track.config.scores.measures is not None
+    suited = named or not track.kind.ranks or ranked_by.NAME in COVER | DIVERSITY
     few: tuple[str, ...] = ()
     if not suited and 0 < len(generated) < len(track.runs):
         cover = next(name for name in track.measures if measure(name).NAME in COVER)

@@ -75,9 +75,15 @@ class Feature:
         report: gives what it adds to the report of a loaded track; None for nothing.
         plots: all that `trecexam plot` knows, by their names; those that `report` may give are among them.
         extra: files of items that have scores of their own.
+        of_any_kind: it needs no labels of documents that runs rank, see `Kind.ranks`.
     """
 
     files: tuple[OutputFiles, ...] = ()
     report: Callable[[Assessment], FeatureReport] | None = None
     plots: Mapping[str, FeaturePlot] = field(default_factory=dict)
     extra: ExtraOutputs | None = None
+    of_any_kind: bool = False
+
+    def applies(self, track: Assessment) -> bool:
+        """Whether a grader of this kind has any of it."""
+        return self.of_any_kind or track.kind.ranks

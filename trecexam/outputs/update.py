@@ -123,11 +123,6 @@ def updated(
     places = promising_places(track, stop, encoding)
     along = _AlongTheWay(loader, outputs, track, progress, written)
     track, outcome = loader.grade(track, along.progress, stop, places=places)
-    if outcome.complete and track.support is not None:
-        track, of_support = loader.grade_support(track, progress, stop)
-        outcome = of_support._replace(
-            cells=outcome.cells + of_support.cells, cut=outcome.cut + of_support.cut
-        )
     ungraded = tuple(left_out(track)) if outcome.complete else ()
     rejected = rejected_rows(track, ungraded)
     # Behind it is numpy's BLAS, whose threads take more time to wait for one another than to multiply.
@@ -268,6 +263,5 @@ def _fingerprint(loader: TrackLoader, hold: Collection[Path]) -> str:
         # A file that is being written changes at every look; what counts of it does not.
         fingerprint(loader.inputs.counting(hold)),
         identity_json(loader.grader.identity),
-        *([identity_json(loader.support_grader.identity)] if loader.config.grades_support else []),
     ]
     return hashlib.sha256(json.dumps(state).encode()).hexdigest()

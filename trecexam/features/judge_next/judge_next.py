@@ -207,6 +207,8 @@ def next_judgments(
         TrecexamError: fewer than two runs, nothing graded, a measure that cannot be computed or that does
             not see what would be judged, an unknown query, options that do not go together.
     """
+    if track.asked.citing is not None:
+        raise TrecexamError(f"what the grader {track.name} labels is not of documents: see judge_next_cited")
     if by == "learned":
         if measure is not None or level == "cell" or include_judged:
             raise TrecexamError(

@@ -94,4 +94,5 @@ LEADERBOARD = Feature(
     ),
     leaderboard_report,
     {"leaderboard": FeaturePlot("the runs' means with 95% intervals, best on top", _plot, ("measure",))},
+    of_any_kind=True,
 )

@@ -10,10 +10,10 @@ from functools import cache
 from importlib.metadata import entry_points
 
 from trecexam.line.kind import Kind
-from trecexam.line.kinds import nuggets, relevance, rubric
+from trecexam.line.kinds import nuggets, relevance, rubric, support
 
 #: Those that come with the package.
-BUILT_IN = {kind.name: kind for kind in (rubric.KIND, nuggets.KIND, relevance.KIND)}
+BUILT_IN = {kind.name: kind for kind in (rubric.KIND, nuggets.KIND, relevance.KIND, support.KIND)}
 
 
 @cache

@@ -92,6 +92,7 @@ def agreement(request: Request) -> Response:
     live, view, address = live_of(request), view_of(request), Address.of(request)
     folder = open_folder(live.root)
     agreed = live.call(assessor_agreement)
+    cited = () if view.support is None else live.call(assessor_agreement, cited=True).disagreements
     tables = {"agreement": agreed.table(), "disagreements": agreed.disagreement_table()}
     file = table_file(address, tables)
     if file is not None:
@@ -100,7 +101,7 @@ def agreement(request: Request) -> Response:
     shown = lines if address.get("which") == "all" else [line for line in lines if not line.is_decided]
     return render(
         request, "campaign_agreement.html", agreed=agreed, rows=listed(shown, address), n_all=len(lines),
-        elsewhere=_elsewhere(view, agreed.disagreements, {line.row[:4] for line in lines}),
+        elsewhere=_elsewhere(view, (*agreed.disagreements, *cited), {line.row[:4] for line in lines}),
         n_open=sum(not line.is_decided for line in lines), who=who_of(request),
     )  # fmt: skip
 
