@@ -45,19 +45,18 @@ _NOT_OF: Mapping[str, Collection[str]] = {
 }
 
 
-#: What trecexam.toml says of the graders of a RAG track.
+#: What trecexam.toml says of the graders of a RAG track; of those whose bank `watch` writes `_WRITTEN`, too.
 _RAG_COMMENTS = {
     "grader": "What the graders below share. What one of them sets in its section counts for it alone: "
     "another model, prompt, bank.",
     "graders.nuggets": "Nuggets: does a whole response say each nugget of its query? A and V, by "
-    "AutoNuggetizer. `watch` has the bank written from relevant or top-ranked passages, where it is not "
-    "there; edit it as you like.",
+    "AutoNuggetizer.",
     "graders.support": "Support: does the first passage that a sentence cites say what the sentence says? "
     "Precision, recall, F1.",
     "graders.umbrela": "Retrieval: how relevant is each passage that a run ranks, or a response cites? nDCG.",
-    "graders.rubric": "Coverage: how many questions do the passages of a run or of a response answer? "
-    "`watch` has the bank written, where it is not there.",
+    "graders.rubric": "Coverage: how much of the bank do the passages of a run, or of a response, answer?",
 }
+_WRITTEN = " `watch` has a language model write the bank where it is not there; then edit it as you like."
 
 
 @dataclass(frozen=True)
@@ -267,7 +266,12 @@ def _config(root: Path, sources: Sources, plan: list[tuple[Path, Path]]) -> str:
         values["grader"]["recorded"] = recorded
     for section, settings in sources.settings.items():
         values.setdefault(section, {}).update(settings)
-    return render_config(values, full=sources.full, comments=_RAG_COMMENTS if sources.rag else None)
+    comments = {
+        f"graders.{name}": _RAG_COMMENTS[f"graders.{name}"] + (_WRITTEN if "write_bank" in given else "")
+        for name, given in values.get("graders", {}).items()
+    }
+    of_all = {"grader": _RAG_COMMENTS["grader"]} if sources.rag else {}
+    return render_config(values, full=sources.full, comments=of_all | comments)
 
 
 def _rag_graders(sources: Sources, recorded: str | None) -> dict[str, dict[str, Any]]:

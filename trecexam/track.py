@@ -236,14 +236,14 @@ class TrackFolder:
         name = "bank.<name>.jsonl" if target is None else self.shown(target)
         if self.config.has_writer:
             return LackingError(
-                f"no test bank yet: `trecexam watch {self.root}` has a language model write {name}; or put "
-                "it here, one line a query with its items",
+                f"no test bank yet: `trecexam watch {self.root}` has the language model write {name}, or put "
+                "it here",
                 path=self.root,
             )
         return LackingError(
-            f"no test bank, and `{self.config.grader.name}` cannot write one: put {name} here, one line a "
-            "query with its items, or name a language model in [grader] of trecexam.toml (`name`, `model`, "
-            f"`base_url`), and `trecexam watch {self.root}` has it written",
+            f"no test bank, and `{self.config.grader.name}` cannot write one: put {name} here, or name a "
+            f"language model in [grader] (`name`, `model`, `base_url`), and `trecexam watch {self.root}` has "
+            "it write one",
             path=self.root,
         )
 

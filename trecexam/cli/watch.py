@@ -109,9 +109,8 @@ def _estimate(root: Path, *, as_json: bool) -> None:
         names = track.graders if chosen is None else (chosen,)
         banks = track.estimate_banks()
         if banks or len(names) > 1:
-            rows = {f"bank of {name}": partial(_of_bank, estimated) for name, estimated in banks.items()}
             graders = {name: partial(_of_one, track, name) for name in names}
-            show_several_estimates({**rows, **graders}, as_json=as_json)
+            show_several_estimates(graders, banks, as_json=as_json)
             return
         estimated = track.estimate()
         if estimated.tokens_in is None:
@@ -123,10 +122,6 @@ def _estimate(root: Path, *, as_json: bool) -> None:
 
 def _of_one(track: Track, name: str) -> tuple[Estimate, Callable[[], MeasuredTime | None]]:
     return track[name].estimate(), track[name].estimate_time
-
-
-def _of_bank(estimated: Estimate) -> tuple[Estimate, Callable[[], None]]:
-    return estimated, lambda: None
 
 
 def _may_regrade(root: Path) -> bool:

@@ -86,8 +86,11 @@ def without_vital(names: Iterable[str], bank: Bank) -> tuple[str, ...]:
 
 
 def left_out_runs(track: Assessment) -> tuple[str, ...]:
-    """A line on ranked runs that are left out, and the setting that brings them back."""
-    if not track.left_out_runs:
+    """A line on ranked runs that are left out, and the setting that brings them back.
+
+    None where the track has several graders: each looks at the runs that are its own.
+    """
+    if not track.left_out_runs or track.folder.grader is not None:
         return ()
     runs, are = plural(track.left_out_runs, "ranked run"), "is" if track.left_out_runs == 1 else "are"
     back = "the run" if track.left_out_runs == 1 else "the runs"

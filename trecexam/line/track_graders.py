@@ -87,9 +87,9 @@ def kind_of(folder: TrackFolder, item_kinds: frozenset[str]) -> Kind:
         about, known = (" and ".join(sorted(kinds)) for kinds in (item_kinds, kind.item_kinds))
         if folder.config.grader.name == "embedding":
             raise LackingError(
-                f"`embedding` rates {about} items, and this grader asks about {known}: name a language model "
-                f"in [grader] of trecexam.toml (`name`, `model`, `base_url`), or put labels that there are "
-                f'into [{folder.section}] (`name = "recorded"`, `recorded = "F"`)',
+                f"`embedding` cannot grade {kind.name}: name a language model in [grader] (`name`, `model`, "
+                f'`base_url`), or labels that there are in [{folder.section}] (`name = "recorded"`, '
+                f'`recorded = "FILE"`)',
                 path=folder.config_path,
             )
         raise ConfigError(

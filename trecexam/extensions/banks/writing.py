@@ -26,7 +26,11 @@ class _Writer:
         return WrittenBank(made.output, made.items, made.queries, failures, made.why)
 
     def estimate(self, folder: TrackFolder) -> Estimate:
-        return estimate_bank(folder, str(folder.write_bank), output=folder.bank_to_write())
+        found = estimate_bank(folder, str(folder.write_bank), output=folder.bank_to_write())
+        if found.tokens_in is None or found.calls is not None:
+            return found
+        # Beside others each prompt is said to be a request.
+        return found._replace(calls=found.cells, calls_at_most=found.cells)
 
     def spent(self, folders: Iterable[TrackFolder]) -> Spent:
         # Two graders may have the same writers: what these took counts once.
