@@ -123,6 +123,7 @@ def show_several_estimates(
     if not as_json:
         show.table(table)
     for name, row in zip(found, rows, strict=True):
+        row["minutes"] = None
         if name not in measures:
             continue
         estimated = found[name]
