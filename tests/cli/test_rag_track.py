@@ -80,6 +80,12 @@ def nuggets_of(root: Path) -> dict[str, list[tuple[str, str]]]:
     return nuggets
 
 
+def texts_of(folder: Path) -> dict[str, str]:
+    """doc_id -> text."""
+    rows = map(json.loads, (folder / "passages.jsonl").read_text().splitlines())
+    return {row["docid"]: row["text"] for row in rows}
+
+
 def test_three_commands_give_five_columns_which_are_those_of_four_tracks_with_one_grader(
     desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
