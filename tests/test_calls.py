@@ -11,6 +11,7 @@ import trecexam
 from trecexam.api import Track
 from trecexam.calls import on_folder, on_loaded, on_loader
 from trecexam.line.assessment import Assessment
+from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.loader import TrackLoader
 from trecexam.track import TrackFolder
 
@@ -34,7 +35,7 @@ def test_a_method_is_the_function_on_the_track_as_it_is(small_track: Path) -> No
         loads = on_loader(loads)
         place = on_folder(root)
 
-    with Opened(TrackFolder.open(small_track)) as track:
+    with Opened(TrackLoaders(TrackFolder.open(small_track))) as track:
         whole = track.depth()
         assert track.depth(2, times=3) == (whole + 2) * 3
         assert track.loads(wanted=1) == whole

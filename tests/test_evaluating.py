@@ -250,7 +250,7 @@ def test_in_a_folder_grades_stay_and_other_runs_are_added(folder: Path, tmp_path
     ) as done:
         assert [row.run for row in done.leaderboard.rows] == ["again"]
         assert set(done.track.run_files()) == {"again", "run0"}
-        assert any("the same rankings and scores" in line for line in done.leaderboard.cautions)
+        assert any("the same rankings and scores" in line for line in done.leaderboard.notes)
     assert len(grader.asked) == asked > 0
     other = {"new": {"q1": {"q1-d01": 1}}, "again": {"q1": {"q1-d01": 1}}}
     with pytest.raises(TrecexamError, match=r"again\.run: another run is there already; replace=True"):
@@ -266,8 +266,8 @@ def test_what_was_not_taken_is_in_the_cautions_and_below_the_table(folder: Path)
         passages=folder / "passages.jsonl",
         grader=HashGrader(),
     ) as done:
-        assert any("<nowhere>" in line for line in done.leaderboard.cautions)
-        assert any("not in the bank" in line and "q8" in line for line in done.leaderboard.cautions)
+        assert any("<nowhere>" in line for line in done.leaderboard.notes)
+        assert any("not in the bank" in line and "q8" in line for line in done.leaderboard.notes)
         html = done._repr_html_()
     assert "&lt;nowhere&gt;" in html
     assert "<nowhere>" not in html

@@ -50,7 +50,6 @@ PERMITTED = {
         "trecexam.extensions.banks.cli.diff",
         "trecexam.extensions.exams.cli.fit",
         "trecexam.extensions.exams.cli.improve",
-        "trecexam.cli.scores",
     },
     "pydantic": {
         "trecexam",
@@ -80,6 +79,7 @@ PERMITTED = {
         "trecexam.cli.export",
         "trecexam.cli.init",
         "trecexam.cli.main",
+        "trecexam.cli.scores",
         "trecexam.tables.terminal",
     },
 }

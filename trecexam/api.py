@@ -7,8 +7,9 @@ from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trecexam.calls import named_as_called, on_folder, on_loaded, on_loader, on_track
+from trecexam.calls import named_as_called, on_folder, on_graded, on_loaded, on_loader, on_track
 from trecexam.chosen import chosen_grader, took
+from trecexam.errors import TrecexamError
 from trecexam.extensions.banks import editing
 from trecexam.extensions.banks.check import check_track
 from trecexam.extensions.banks.diff import bank_diff
@@ -28,8 +29,9 @@ from trecexam.extensions.ragval import judging
 from trecexam.features.adding.runs import add_run
 from trecexam.features.agreement.agreement import agreements
 from trecexam.features.compare_graders.compare import compare_grader_pairs, compare_graders
-from trecexam.features.correlation.comparison import compare, outlying, swapped
-from trecexam.features.correlation.paired_scores import nothing_to_compare
+from trecexam.features.correlation.comparison import compare as correlate
+from trecexam.features.correlation.comparison import outlying, swapped
+from trecexam.features.correlation.joint import compare_all
 from trecexam.features.correlation.representative import representative
 from trecexam.features.exporting import exports, frames, ranx
 from trecexam.features.exporting.facets import without_facet
@@ -135,7 +137,15 @@ class Track:
     def _of_documents(self) -> TrackLoader:
         """That of the grader that is meant, else of the first whose labels are of documents."""
         if self._grader is not None or len(self._loaders) == 1:
-            return self._loader
+            loader = self._loader
+            if not loader.kind.ranks:
+                others = [name for name in self.graders if self._loaders[name].kind.ranks]
+                raise TrecexamError(
+                    f"the grader {loader.name} labels no documents that runs rank"
+                    + (f": take --grader {', '.join(others)}" if others else ""),
+                    path=self.folder.config_path,
+                )
+            return loader
         loader = self._loaders[self._loaders.load().of_documents.name]
         took(loader.name, self.graders)
         return loader
@@ -299,9 +309,9 @@ class Track:
     # Scores and exports.
 
     leaderboard = on_track(joint_leaderboard, leaderboard)
-    overall_leaderboard = on_loaded(overall_leaderboard)
+    overall_leaderboard = on_graded(overall_leaderboard)
     learned_leaderboard = on_loaded(learned_leaderboard)
-    differences = on_loaded(differences)
+    compare = on_graded(differences)
     compare_readings = on_loaded(difference)
     qrels = on_loaded(exports.qrels)
     qrels_frame = on_loaded(frames.qrels_frame)
@@ -319,13 +329,12 @@ class Track:
 
     # How far the grades agree with the official side.
 
-    correlate = on_loaded(compare)
+    correlate = on_track(compare_all, correlate)
     correlate_learned = on_loaded(compare_learned)
-    swaps = on_loaded(swapped)
-    outliers = on_loaded(outlying)
-    representative = on_loaded(representative)
-    nothing_to_compare = on_loaded(nothing_to_compare)
-    agreement = on_loaded(agreements)
+    swaps = on_graded(swapped)
+    outliers = on_graded(outlying)
+    representative = on_graded(representative)
+    agreement = on_graded(agreements, human=False)
     compare_graders = on_loader(compare_graders)
     compare_grader_pairs = on_loader(compare_grader_pairs)
 

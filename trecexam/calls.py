@@ -8,12 +8,15 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from trecexam.line.assessment import Assessment
+from trecexam.line.diagnostics import grades_notes
 from trecexam.line.loaded_track import LoadedTrack, TrackLoaders, is_of_documents
 from trecexam.line.loader import TrackLoader
+from trecexam.tables.result import Result
 from trecexam.track import TrackFolder
 
 P = ParamSpec("P")
 R = TypeVar("R")
+Noted = TypeVar("Noted", bound=Result)
 C = TypeVar("C")
 
 
@@ -46,19 +49,44 @@ def on_loaded(function: Callable[Concatenate[Assessment, P], R]) -> Callable[Con
     return _with_self(method, function)
 
 
+def on_graded(
+    function: Callable[Concatenate[Assessment, P], Noted], *, human: bool = True
+) -> Callable[Concatenate[OpenTrack, P], Noted]:
+    """As `on_loaded`, of a function whose `Result` is made from grades: its notes begin with those on grades.
+
+    Args:
+        human: as of `grades_notes`.
+    """
+    return on_loaded(_noted(function, human=human))
+
+
 def on_track(
-    joint: Callable[Concatenate[LoadedTrack, P], R], one: Callable[Concatenate[Assessment, P], R]
-) -> Callable[Concatenate[OpenTrack, P], R]:
-    """As `on_loaded`; of several graders `joint` answers for all, unless one of them is meant."""
+    joint: Callable[Concatenate[LoadedTrack, P], Noted], one: Callable[Concatenate[Assessment, P], Noted]
+) -> Callable[Concatenate[OpenTrack, P], Noted]:
+    """As `on_graded`; of several graders `joint` answers for all, unless one of them is meant."""
+    noted = _noted(one)
 
     @wraps(one)
-    def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> Noted:
         _check_arguments(method, self, *args, **kwargs)
         if self._is_joint:
             return joint(self._loaders.load(), *args, **kwargs)
-        return one(self._loader.load(), *args, **kwargs)
+        return noted(self._loader.load(), *args, **kwargs)
 
     return _with_self(method, one)
+
+
+def _noted(
+    function: Callable[Concatenate[Assessment, P], Noted], *, human: bool = True
+) -> Callable[Concatenate[Assessment, P], Noted]:
+    """The function with notes on the grades in front of its result's own."""
+
+    @wraps(function)
+    def noted(track: Assessment, /, *args: P.args, **kwargs: P.kwargs) -> Noted:
+        result = function(track, *args, **kwargs)
+        return result if kwargs.get("official") else result.noted(*grades_notes(track, human=human))
+
+    return noted
 
 
 def on_loader(function: Callable[Concatenate[TrackLoader, P], R]) -> Callable[Concatenate[OpenTrack, P], R]:

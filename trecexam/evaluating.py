@@ -37,7 +37,7 @@ class Evaluation(Framed):
     """Runs, evaluated. As a data frame, and in a notebook, it is its leaderboard.
 
     Attributes:
-        leaderboard: of the runs that were given, by the measures that were given; its `cautions` say what was
+        leaderboard: of the runs that were given, by the measures that were given; its `notes` say what was
             not taken, and what else one must know.
         track: the track beneath, with all its calls. A temporary one is removed with it, or by `close`.
     """
@@ -179,7 +179,7 @@ def _graded(
         raise TrecexamError(done.why or "grading was stopped", path=track.folder.root)
     board = _leaderboard(track, measures, paths)
     notes = (*map(str, track.rejected()), *track.status()["notes"])
-    return dataclasses.replace(board, cautions=(*board.cautions, *notes))
+    return dataclasses.replace(board, notes=(*board.notes, *notes))
 
 
 def _leaderboard(track: Track, measures: Sequence[str] | None, runs: Collection[str]) -> Leaderboard:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,6 +78,11 @@ def test_the_leaderboard_in_a_pipe_is_the_file_in_out(root: Path, capsys: pytest
     assert out(capsys, "leaderboard", root, "--grader", "umbrela") == (
         (root / "out" / "umbrela" / "leaderboard.tsv").read_text()
     )
+    assert json.loads(out(capsys, "leaderboard", root, "--json")) == json.loads(
+        (root / "out" / "leaderboard.json").read_text()
+    )
+    shown = out(capsys, "leaderboard", root, "--table").splitlines()[0].split()
+    assert shown == ["rank", "run", "rubric:Cover(rel=4)@4", "umbrela:nDCG@10", "mini:Cover(rel=4)@4"]
     header = out(capsys, "leaderboard", root, "-m", "umbrela:P(rel=2)@4", "-m", "mini:nDCG@4").splitlines()[0]
     assert header.split("\t")[1::2] == ["umbrela:P(rel=2)@4", "mini:nDCG@4"]
 
@@ -203,3 +210,73 @@ def test_watch_names_the_grader_that_cannot_go_on(
     assert "nuggets: " in told
     assert "the bank has none" in told
     assert "3 runs; 3 graders" in told
+
+
+def test_compare_graders_compares_those_of_the_same_cells(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def compared(*more: str) -> tuple[list[str], str]:
+        capsys.readouterr()
+        assert run(["compare-graders", str(root), "--min-rating", "2", "-m", "P(rel=4)@4", *more]) == 0
+        shown = capsys.readouterr()
+        header, *rows = (line.split("\t") for line in shown.out.splitlines())
+        return list(dict.fromkeys(row[header.index("grader")] for row in rows)), shown.err
+
+    names, told = compared()
+    assert names == ["rubric", "mini"]
+    assert "not compared, as other things are asked, or nothing can be said: umbrela" in told
+    assert compared("--grader", "mini", "--grader", "umbrela")[0] == ["mini", "umbrela"]
+    with trecexam.open_track(root) as track:
+        pairs = track.compare_grader_pairs(["rubric", "mini"])
+        assert {(row.grader, row.other_grader) for row in pairs.rows} == {("rubric", "mini")}
+        # The same numbers as of each by itself.
+        for name in ("rubric", "mini"):
+            own = track[name].correlate(["P(rel=4)@4"], ["nDCG@10"])
+            row = next(
+                row
+                for row in track.compare_graders(
+                    [name], measures=["P(rel=4)@4"], official_measures=["nDCG@10"], min_ratings=[2]
+                ).rows
+            )
+            assert repr(row.correlation) == repr(own.pairs[0][1])
+
+
+def test_correlate_has_tau_of_each_two_columns_and_with_people(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    header, *rows = (line.split("\t") for line in out(capsys, "correlate", root).splitlines())
+    table = [dict(zip(header, row, strict=True)) for row in rows]
+    columns = ["rubric:Cover(rel=4)@4", "umbrela:nDCG@10", "mini:Cover(rel=4)@4"]
+    pairs = [(row["measure"], row["other_measure"]) for row in table]
+    assert pairs[:3] == [(columns[0], columns[1]), (columns[0], columns[2]), (columns[1], columns[2])]
+    official = [f"official:{name}" for name in ("nDCG@10", "AP", "P@4")]
+    assert pairs[3:] == [(column, name) for column in columns for name in official]
+    with trecexam.open_track(root) as track:
+        means = {
+            name: {row.run: row.scores[place].mean for row in track.leaderboard().rows}
+            for place, name in enumerate(columns)
+        }
+        for row in table[3:]:
+            name, _, measure = row["measure"].partition(":")
+            own = track[name].correlate([measure], [row["other_measure"].removeprefix("official:")])
+            assert (row["kendall_tau"] or "nan") == f"{own.pairs[0][1].kendall_tau:.6f}"
+    for row in table[:3]:
+        tau = tau_b(means[row["measure"]], means[row["other_measure"]])
+        assert (row["kendall_tau"] or "nan") == f"{tau:.6f}"
+    assert run(["correlate", str(root), "--min-rating", "3"]) == 2
+    assert "a min_rating is of one grader's scale" in capsys.readouterr().err
+    assert out(capsys, "correlate", root, "--grader", "mini", "--min-rating", "3")
+
+
+def tau_b(one: dict[str, float], other: dict[str, float]) -> float:
+    """Kendall's tau-b, by its definition."""
+    signs = [
+        (
+            (round(one[a], 9) > round(one[b], 9)) - (round(one[a], 9) < round(one[b], 9)),
+            (round(other[a], 9) > round(other[b], 9)) - (round(other[a], 9) < round(other[b], 9)),
+        )
+        for a, b in itertools.combinations(one, 2)
+    ]
+    same = sum(x * y for x, y in signs)
+    untied = sum(abs(x) for x, _ in signs) * sum(abs(y) for _, y in signs)
+    return same / math.sqrt(untied) if untied else float("nan")

@@ -18,6 +18,19 @@ from typing import Any
 
 #: First words of a command line as the recipes write it -> as it is now; the longest that fits is taken.
 COMMANDS: Mapping[tuple[str, ...], tuple[str, ...]] = {}
+#: What was an option that made another command of one -> that command, and what the option is now.
+MODES: Mapping[tuple[str, str], tuple[tuple[str, ...], tuple[str, ...]]] = {
+    ("leaderboard", "--groups"): (("compare",), ()),
+    ("leaderboard", "--baseline"): (("compare",), ("--baseline",)),
+    ("leaderboard", "--pairs"): (("compare",), ("--pairs",)),
+    ("leaderboard", "--overall"): (("overall",), ()),
+    ("leaderboard", "--learned"): (("learned-leaderboard",), ()),
+    ("leaderboard", "--compat"): (("verify", "readings"), ()),
+    ("correlate", "--swaps"): (("swaps",), ()),
+    ("correlate", "--outliers"): (("outliers",), ("--most",)),
+    ("correlate", "--representative"): (("representative",), ("--most",)),
+    ("correlate", "--learned"): (("learned-correlate",), ()),
+}
 #: An output file's name as it was frozen -> as it is now.
 OUTPUTS: Mapping[str, str] = {}
 #: A column of a result as it is now -> as it was frozen, for all commands.
@@ -53,6 +66,8 @@ _SCRUBBED = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|[+-]\d\d:?\d\d)?"), "WHEN"),
     (re.compile(r"\b\d+(\.\d+)? ?(s|seconds?|minutes?|ms)\b"), "SPELL"),
     (re.compile(r"\b\d+ files? written"), "N files written"),
+    # Columns padded to the width of a path.
+    (re.compile(r"  +"), "  "),
 )
 
 
@@ -61,6 +76,12 @@ _OUTSIDE = Path(__file__).resolve().parents[3] / "shared"
 
 def command(words: Sequence[str]) -> list[str]:
     """A recipe's command line in today's words."""
+    for place, word in enumerate(words):
+        if mode := MODES.get((str(words[0]), str(word))):
+            first, instead = mode
+            # The reading that --compat named is the only one.
+            after = words[place + (2 if word == "--compat" else 1) :]
+            return [*first, *words[1:place], *instead, *after]
     for length in range(min(4, len(words)), 0, -1):
         if tuple(words[:length]) in COMMANDS:
             return [*COMMANDS[tuple(words[:length])], *words[length:]]

@@ -67,9 +67,8 @@ def test_generated_responses_alone_are_ranked_by_cover_everywhere(small_track: P
         assert track.judge_next().measure == RESPONSES[0]
         # A whole passage's label changes no Cover; the first measure that it changes is the default then.
         assert track.judge_next(level="passage").measure == "nDCG@8"
-        assert track.differences().measures[0].measure == RESPONSES[0]
+        assert track.compare().measures[0].measure == RESPONSES[0]
         swaps = track.swaps()
-        assert swaps is not None
         assert swaps.found[0][0][0] == RESPONSES[0]
     out = root / "out"
     assert heading(out / "leaderboard.tsv") == ["run", *RESPONSES]
@@ -106,10 +105,10 @@ def test_one_ranked_run_keeps_precision_first_and_a_line_says_what_compares_all(
         track.update()
         board = track.leaderboard()
         assert list(board.measures) == STANDARD
-        line, _ = board.cautions
+        line, _ = board.notes
         assert line.startswith(caution)
         assert line.endswith("by Cover(rel=4)@8")
-        assert track.leaderboard(["P(rel=4)@5"]).cautions == ()
+        assert track.leaderboard(["P(rel=4)@5"]).notes == ()
     assert caution[1:] in (root / "out" / "report.html").read_text()
 
 

@@ -67,9 +67,9 @@ def root(tmp_path: Path) -> Path:
 def test_runs_that_rank_as_the_encoder_does_are_named_wherever_the_leaderboard_is(root: Path) -> None:
     with trecexam.open_track(root, grader=CosineGrader()) as track:
         track.update()
-        assert CAUTION in track.leaderboard().cautions
-        assert CAUTION in track.leaderboard(["P@5"]).cautions
-        assert CAUTION not in track.leaderboard(official=True).cautions
+        assert CAUTION in track.leaderboard().notes
+        assert CAUTION in track.leaderboard(["P@5"]).notes
+        assert CAUTION not in track.leaderboard(official=True).notes
     assert CAUTION in html.unescape((root / "out" / "report.html").read_text())
 
 
@@ -78,15 +78,15 @@ def test_the_caution_goes_with_the_runs_and_needs_enough_of_them(root: Path) -> 
         track.update()
         (root / "runs" / "fused.run").unlink()
         track.update()
-        (line,) = (line for line in track.leaderboard().cautions if "encoder" in line)
+        (line,) = (line for line in track.leaderboard().notes if "encoder" in line)
         assert line.startswith(
             "1 run ranks passages much as the grader's encoder does (same): its scores are"
         )
         (root / "runs" / "same.run").unlink()
-        assert not any("encoder" in line for line in track.leaderboard().cautions)
+        assert not any("encoder" in line for line in track.leaderboard().notes)
 
 
 def test_a_grader_that_is_no_encoder_has_no_such_caution(root: Path) -> None:
     with trecexam.open_track(root, grader=HashGrader()) as track:
         track.update()
-        assert not any("encoder" in line for line in track.leaderboard().cautions)
+        assert not any("encoder" in line for line in track.leaderboard().notes)

@@ -294,7 +294,7 @@ def test_judgments_of_other_passages_than_the_runs_are_said_to_be_so_though_they
         assert any("are document ids written in another form?" in note for note in track.holes().notes)
         compared = track.correlate()
         assert compared is not None
-        assert any("are document ids written in another form?" in remark for remark in compared.remarks)
+        assert any("are document ids written in another form?" in remark for remark in compared.notes)
 
 
 def test_a_persons_rating_of_a_judged_passage_counts(root: Path) -> None:

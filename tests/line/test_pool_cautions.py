@@ -79,7 +79,7 @@ def test_the_docs_name_each_measure_that_depends_on_the_pool() -> None:
 
 def cautions(root: Path, measures: list[str] | None = None, **how: bool) -> tuple[str, ...]:
     with trecexam.open_track(root, grader=HashGrader()) as track:
-        return track.leaderboard(measures, **how).cautions
+        return tuple(line for line in track.leaderboard(measures, **how).notes if "no grade" not in line)
 
 
 def test_one_line_names_them_the_runs_and_what_helps(small_track: Path) -> None:
@@ -114,7 +114,7 @@ def test_qrels_that_are_grades_are_a_pool_that_runs_do_not_change(small_track: P
         with trecexam.open_track(small_track) as track:
             track.update()
             board = track.leaderboard(["nDCG@8"])
-            assert board.cautions == ()
+            assert board.notes == ()
             (row,) = (row for row in board.rows if row.run == "run0")
             return row.scores[0].mean
 
@@ -149,8 +149,8 @@ def test_it_is_on_the_terminal_in_json_in_out_in_the_report_and_on_the_page(
     assert run(["leaderboard", str(graded), "--json"]) == 0
     printed = capsys.readouterr()
     assert printed.err.splitlines().count(CAUTION) == 1
-    assert json.loads(printed.out)["cautions"] == [CAUTION]
-    assert json.loads((graded / "out" / "leaderboard.json").read_text())["cautions"] == [CAUTION]
+    assert json.loads(printed.out)["notes"] == [CAUTION]
+    assert json.loads((graded / "out" / "leaderboard.json").read_text())["notes"] == [CAUTION]
     in_html = CAUTION[1:].replace("`pool_judged`", "<code>pool_judged</code>")
     assert (graded / "out" / "report.html").read_text().count(in_html) == 1
     with client_of(graded) as client:
@@ -166,7 +166,7 @@ def test_out_follows_when_judgments_of_passages_that_are_pooled_already_come(sma
         qrels.write_text(text) if text else qrels.unlink()
         with trecexam.open_track(small_track, grader=HashGrader()) as track:
             track.update()
-        written.append(json.loads((small_track / "out" / "leaderboard.json").read_text())["cautions"])
+        written.append(json.loads((small_track / "out" / "leaderboard.json").read_text())["notes"])
     assert len(written[0]) == 1
     assert written[1] == []
 
@@ -198,7 +198,7 @@ def test_the_first_measure_of_any_track_does_not_depend_on_the_pool(tmp_path: Pa
         with trecexam.open_track(root, grader=HashGrader()) as track:
             board = track.leaderboard()
         assert list(board.measures) == names, label
-        says = [line for line in board.cautions if "expected" in line]
+        says = [line for line in board.notes if "expected" in line]
         assert bool(says) == (label == "expected")
 
 
@@ -206,5 +206,5 @@ def test_without_official_judgments_the_caution_names_a_remedy_that_there_is(sma
     (small_track / "qrels.txt").unlink()
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
         track.update()
-        (caution,) = track.leaderboard().cautions
+        (caution,) = track.leaderboard().notes
     assert caution.endswith("of 3 runs alone; report with them how many runs were pooled, to which depth")

@@ -118,8 +118,8 @@ def test_the_frame_of_labels_has_the_gains_as_real_numbers(unsure: Path) -> None
 def test_how_many_ratings_have_no_probabilities_is_said_where_they_are_looked_at(unsure: Path) -> None:
     with trecexam.open_track(unsure, grader=UnsureGrader()) as track:
         cells = sum(1 for _ in track.grades())
-        line, _ = track.leaderboard(["ECover(rel=4)@5", "Cover(rel=4)@5", "nDCG@5"]).cautions
-        none = track.leaderboard(["Cover(rel=4)@5", "P(rel=4)@5"]).cautions
+        line, _ = track.leaderboard(["ECover(rel=4)@5", "Cover(rel=4)@5", "nDCG@5"]).notes
+        none = track.leaderboard(["Cover(rel=4)@5", "P(rel=4)@5"]).notes
     assert line == (
         f"{cells // 4} of the grader's {cells} ratings have no probabilities, and count as certain in "
         "ECover(rel=4)@5, nDCG@5"
@@ -171,7 +171,7 @@ def test_without_probabilities_expected_labels_are_the_plain_ones(tmp_path: Path
             track.grade()
             found = track.leaderboard(["nDCG@8", "AP(rel=4)", "Cover(rel=4)@8", "ECover(rel=4)@8"])
         boards.append(found.rows)
-        assert re.search("count as certain", found.cautions[0])
+        assert re.search("count as certain", found.notes[0])
         assert all(row.scores[2].mean == row.scores[3].mean for row in found.rows)
     assert boards[0] == boards[1]
 
@@ -186,7 +186,7 @@ def test_probabilities_of_another_scale_count_as_none(tmp_path: Path) -> None:
     with trecexam.open_track(root, grader=EightNumbers()) as track:
         track.grade()
         board = track.leaderboard(["Cover(rel=4)@8", "ECover(rel=4)@8"])
-    assert re.search("count as certain", board.cautions[0])
+    assert re.search("count as certain", board.notes[0])
     assert all(row.scores[0].mean == row.scores[1].mean for row in board.rows)
 
 
@@ -249,7 +249,7 @@ def test_what_cannot_be_probabilities_counts_as_none_and_is_named_once(
     (root / "half.qrels").write_text("".join(lines[::2]))
     with trecexam.open_track(root, grader=OddGrader(odd)) as track:
         n = track.grade().cells
-        (line,) = track.leaderboard(["ECover(rel=4)@8"]).cautions
+        (line,) = track.leaderboard(["ECover(rel=4)@8"]).notes
         rows = list(track.qrels(probabilities=True))
         filled = track.fill(track.find_holes(root / "half.qrels", rule="identity"), output=root / "f.qrels")
         cells = track.judge_next("Cover(rel=4)@8")

@@ -419,7 +419,7 @@ def test_with_whole_responses_no_ranked_run_is_pooled_graded_or_on_the_leaderboa
         assert {row["doc_id"] for row in track.grades()} == {"gen/q1", "gen/q2"}
         for board in (track.leaderboard(), track.leaderboard(["P@20"]), track.leaderboard(official=True)):
             assert [row.run for row in board.rows] == ["gen"]
-            assert LEFT_OUT in board.cautions
+            assert LEFT_OUT in board.notes
         status = track.status()
     assert (status["runs"], status["left_out_runs"]) == (1, 3)
     assert status["notes"] == [LEFT_OUT]
@@ -481,8 +481,8 @@ def test_out_follows_when_another_run_is_left_out_and_correlate_says_it(
     (small_track / "runs" / "run2.run").unlink()
     update(small_track, hash_grader)
     left_out = LEFT_OUT.replace("3 ranked", "2 ranked")
-    for name, key in (("leaderboard", "cautions"), ("correlation", "remarks")):
-        assert left_out in json.loads((small_track / "out" / f"{name}.json").read_text())[key]
+    for name in ("leaderboard", "correlation"):
+        assert left_out in json.loads((small_track / "out" / f"{name}.json").read_text())["notes"]
 
 
 def test_citations_alone_have_no_unit_and_the_settings_say_so(

@@ -20,7 +20,7 @@ def cautions(root: Path, measures: list[str | ir_measures.Measure] | None = None
     """Those on thresholds."""
     with trecexam.open_track(root, grader=HashGrader()) as track:
         return [
-            line for line in track.leaderboard(measures, **how).cautions if " on; " in line or " on, " in line
+            line for line in track.leaderboard(measures, **how).notes if " on; " in line or " on, " in line
         ]
 
 
@@ -102,8 +102,9 @@ def test_a_shorter_scale_has_a_threshold_of_its_own(small_track: Path) -> None:
     grader.scale = Scale.up_to(3)  # type: ignore[attr-defined]
     grader.grade = lambda cells: iter([])  # type: ignore[method-assign]
     with trecexam.open_track(small_track, grader=grader) as track:
-        lines = track.leaderboard(["RR@8"]).cautions
-    assert lines == ("RR@8 counts ratings from 1 on; this track's threshold is 2: RR(rel=2)@8",)
+        missing, *lines = track.leaderboard(["RR@8"]).notes
+    assert missing.startswith("144 of 144 cells have no grade; `trecexam watch ")
+    assert tuple(lines) == ("RR@8 counts ratings from 1 on; this track's threshold is 2: RR(rel=2)@8",)
 
 
 def test_judgments_are_counted_from_1_on_where_min_relevant_is_2(small_track: Path) -> None:
@@ -114,7 +115,7 @@ def test_judgments_are_counted_from_1_on_where_min_relevant_is_2(small_track: Pa
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
         board = track.leaderboard(official=True)
     assert board.measures == ("nDCG@10", "AP(rel=2)", "P(rel=2)@8")
-    assert board.cautions == ()
+    assert board.notes == ()
 
 
 def test_where_min_relevant_is_not_set_graded_judgments_are_a_reason_to_ask(small_track: Path) -> None:
@@ -143,14 +144,20 @@ def test_correlations_say_it_of_both_sides_everywhere(
     toml.write_text(toml.read_text() + "\n[scores]\nmin_relevant = 2\n")
     rubric = "P@8 counts ratings from 1 on; this track's threshold is 4: P(rel=4)@8"
     official = "AP counts judgments from 1 on; this track's `min_relevant` is 2: AP(rel=2)"
-    for option in ((), ("--swaps",), ("--outliers", "2"), ("--per-query",), ("--representative", "2")):
-        assert run(["correlate", str(graded), "-m", "P@8", "--official-measure", "AP", *option]) == 0
+    for command in (
+        ("correlate",),
+        ("swaps",),
+        ("outliers",),
+        ("correlate", "--per-query"),
+        ("representative",),
+    ):
+        assert run([*command, str(graded), "-m", "P@8", "--official-measure", "AP"]) == 0
         lines = capsys.readouterr().err.splitlines()
-        assert (lines.count(rubric), lines.count(official)) == (1, 1), option
+        assert (lines.count(rubric), lines.count(official)) == (1, 1), command
     assert run(["correlate", str(graded), "-m", "P@8", "--min-rating", "3"]) == 0
     assert " from 1 on" not in capsys.readouterr().err
     assert run(["leaderboard", str(graded), "--official", "-m", "AP", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["cautions"] == [official]
+    assert json.loads(capsys.readouterr().out)["notes"] == [official]
 
 
 def test_evaluating_a_qrels_file_says_it_where_labels_go_beyond_1(

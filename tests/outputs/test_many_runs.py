@@ -14,6 +14,9 @@ from scipy.stats import ttest_rel
 from support import HashGrader, graded_track, write_run
 
 import trecexam
+from trecexam.features.leaderboard.differences import compare
+from trecexam.line.evaluation import rubric_values
+from trecexam.line.loader import opened
 from trecexam.scores.paired_tests import MOST_RUNS, holm
 from trecexam.scores.rank_correlation.swaps import find_swaps
 
@@ -76,7 +79,7 @@ def test_2000_runs_have_a_leaderboard_soon_and_in_little_memory(tmp_path: Path) 
     assert compared == set(board[:MOST_RUNS])
     assert f"the best {MOST_RUNS} of 2,003 runs" in (root / "out" / "report.html").read_text()
     correlation = json.loads((root / "out" / "correlation.json").read_text())
-    assert f"no intervals: they are computed for at most {MOST_RUNS} runs" in correlation["remarks"]
+    assert f"no intervals: they are computed for at most {MOST_RUNS} runs" in correlation["notes"]
     (first, *_) = correlation["correlations"]
     assert first["kendall_tau"] is not None
     assert first["kendall_tau.low"] is None
@@ -90,9 +93,11 @@ def test_of_the_best_runs_alone_p_values_are_corrected_over_all_pairs(tmp_path: 
         write_run(root / "runs" / f"more{number}.run", docs)
     with trecexam.open_track(root) as track:
         track.update()
-        (some,) = track.differences(["P(rel=4)@5"], most=3).measures
-        (every,) = track.differences(["P(rel=4)@5"]).measures
+        (every,) = track.compare(["P(rel=4)@5"]).measures
         values = track.per_query(["P(rel=4)@5"])
+    with opened(root) as loader:
+        matrix = rubric_values(loader.load(), ["P(rel=4)@5"])
+    some = compare("P(rel=4)@5", matrix.runs, matrix.matrix("P(rel=4)@5"), most=3)
     by_query = {run: values[values.run == run].sort_values("query_id").value for run in every.runs}
     assert some.runs == every.runs
     assert set(some.groups) == set(every.runs[:3])

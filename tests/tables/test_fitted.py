@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.tables.fitted import Layout, fitted
-from trecexam.tables.table import Table, Value
+from trecexam.tables.fitted import fitted
+from trecexam.tables.table import Layout, Table, Value
 from trecexam.tables.terminal import cut_apart, printable
 
 MEASURES = ("P(rel=4)@20", "nDCG@10", "Cover(rel=4)@20", "AP(rel=4)", "RR")

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     "graders",
     type=click.Path(path_type=Path),
     multiple=True,
-    metavar="FILE.toml",
-    help="A file with a [grader], as in trecexam.toml; the rest of it does not count. May be repeated.",
+    metavar="NAME",
+    help="A grader of TRACK, or a file with a [grader], as trecexam.toml, of which that alone counts. May be "
+    "repeated [default: TRACK's, as far as they ask the same of the same texts].",
 )
 @click.option(
     "--recorded",
@@ -88,8 +89,8 @@ def compare_graders(
 
     Kendall's tau-b and Spearman's rho of each grader's leaderboard with the official one, for each measure
     and min_rating, with 95% intervals over queries; and Cohen's kappa of its labels with the official
-    judgments at that min_rating. Without --grader and --recorded it is the track's own grader by its
-    thresholds.
+    judgments at that min_rating. Without --grader and --recorded it is the track's own graders by their
+    thresholds: of several those that ask the same of the same texts as the first does.
 
     --between: kappa of every two graders with each other, over labels and over the ratings of all items that
     both have; without min_rating as they are, with it whether they reach it. --items: the ratings item by

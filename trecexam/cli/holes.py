@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 import trecexam
-from trecexam.cli import show
-from trecexam.cli.options import aligned_option, json_option, track_argument, wide_option
-from trecexam.tables.fitted import Layout
+from trecexam.cli.options import track_argument
+from trecexam.cli.reading import reading
+
+if TYPE_CHECKING:
+    from trecexam.features.holes.holes import By
+    from trecexam.tables.result import Result
 
 
 @click.command(epilog="Example: trecexam holes mytrack --depth 10 --depth 20 --by run")
@@ -26,7 +30,7 @@ from trecexam.tables.fitted import Layout
     "--by",
     type=click.Choice(["query", "run"]),
     help="A row for each query, after one over all; or only that one [default: run on a terminal and with "
-    "--table, query in a pipe and with --json].",
+    "--table, query in a pipe].",
 )
 @click.option(
     "--qrels",
@@ -34,37 +38,13 @@ from trecexam.tables.fitted import Layout
     metavar="FILE",
     help="Official judgments in place of the track's.",
 )
-@wide_option
-@aligned_option
-@json_option
-def holes(
-    track: Path,
-    depths: tuple[int, ...],
-    by: str | None,
-    qrels: Path | None,
-    wide: bool,
-    aligned: bool,
-    as_json: bool,
-) -> None:
+@reading
+def holes(track: Path, depths: tuple[int, ...], by: By | None, qrels: Path | None) -> Result:
     """Judgment holes of TRACK's runs: unjudged and ungraded passages in their first ranks.
 
     A row for each run and query of the bank, and one over all queries (`all`): passages retrieved in the
     first K ranks, how many of them have no official judgment, how many no grade, and ir_measures' Judged@K.
     Runs with most unjudged passages come first. A negative official label is a judgment.
     """
-    people = show.for_people(as_json=as_json, aligned=aligned)
-    by_run = (by or ("run" if people else "query")) == "run"
     with trecexam.open_track(track) as opened:
-        report = opened.holes(depths or None, qrels=qrels)
-    for line in report.summary_lines():
-        click.echo(line, err=True)
-    if people and by is None:
-        click.echo("sums over all queries; --by query has each query's", err=True)
-    show.table(
-        report.table(by_run=by_run),
-        as_json=as_json,
-        json_value=report.as_json(by_run=by_run),
-        layout=Layout(("run", "query_id", "depth"), without=("query_id",) if by_run else ()),
-        wide=wide,
-        aligned=aligned,
-    )
+        return opened.holes(depths or None, qrels=qrels, by=by)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trecexam.tables.fitted import Layout, fitted
-from trecexam.tables.table import Table, to_aligned, to_json, to_tsv
+from trecexam.files import atomic
+from trecexam.tables.fitted import fitted
+from trecexam.tables.table import Layout, Table, to_aligned, to_json, to_tsv
 from trecexam.tables.terminal import printable, wrapped
 from trecexam.tables.text import shorten_list
 
@@ -49,7 +50,7 @@ def table(
     """
     people = for_people(as_json=as_json, aligned=aligned)
     if people and layout is not None:
-        _fitted(table, layout, wide=wide, more=more)
+        lines(_fitted(table, layout, wide=wide, more=more))
         return
     if as_json:
         text = to_json(table.records() if json_value is None else json_value)
@@ -58,14 +59,31 @@ def table(
     click.echo(text, nl=False)
 
 
-def _fitted(table: Table, layout: Layout, *, wide: bool, more: str) -> None:
+def table_lines(tables: Iterable[Table], *, wide: bool = False, styled: bool = True) -> Iterator[str]:
+    """Tables as people read them: to the terminal's width, unless they are wide."""
+    for number, table in enumerate(tables):
+        yield from [""] if number else []
+        yield from [table.caption] if table.caption else []
+        yield from _fitted(table, table.layout, wide=wide, more="--wide shows all", styled=styled)
+
+
+def write(text: str, output: Path | None) -> None:
+    """Writes a text to stdout, or to a file that it replaces."""
+    if output is None:
+        click.echo(_encodable(text), nl=False)
+        return
+    atomic.replace(output, text.encode())
+
+
+def _fitted(table: Table, layout: Layout, *, wide: bool, more: str, styled: bool = True) -> Iterator[str]:
+    style = _styled if styled else _plain
     shown = fitted(table, None if wide else width(), layout)
     for number, (heading, *rows) in enumerate(shown.tables):
-        lines([*([""] if number else []), _styled(heading, bold=True), *rows])
+        yield from [*([""] if number else []), style(heading, bold=True), *rows]
     left_out = [f"left out: {shorten_list(shown.left_out, 4, quote='')}"] if shown.left_out else []
     left_out += ["long names are cut"] if shown.cut else []
     notes = [*shown.legend, *left_out, *([more] if left_out else [])]
-    lines(_styled(line, dim=True) for line in wrapped("; ".join(notes), width()))
+    yield from (style(line, dim=True) for line in wrapped("; ".join(notes), width()))
 
 
 def for_people(*, as_json: bool, aligned: bool) -> bool:
@@ -83,6 +101,10 @@ def _styled(text: str, **style: bool) -> str:
     """The text bold or dim where that is wanted, and shown."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not on_terminal()
     return text if plain else click.style(text, **style)
+
+
+def _plain(text: str, **style: bool) -> str:
+    return text
 
 
 def tsv(table: Table) -> None:

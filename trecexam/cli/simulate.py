@@ -19,7 +19,7 @@ from trecexam.cli.options import (
     track_argument,
     wide_option,
 )
-from trecexam.tables.fitted import Layout
+from trecexam.tables.table import Layout
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.scale_map import RuleName

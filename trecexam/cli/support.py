@@ -11,7 +11,7 @@ import trecexam
 from trecexam.chosen import chosen_grader
 from trecexam.cli import show
 from trecexam.cli.options import aligned_option, json_option, track_argument, wide_option
-from trecexam.tables.fitted import Layout
+from trecexam.tables.table import Layout
 from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:

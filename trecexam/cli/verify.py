@@ -12,7 +12,9 @@ import click
 import trecexam
 from trecexam.cli import show
 from trecexam.cli.lazy import SuggestingGroup
-from trecexam.cli.options import json_option, track_argument
+from trecexam.cli.options import json_option, measure_option, track_argument
+from trecexam.cli.reading import reading
+from trecexam.cli.scores import bad_measures
 from trecexam.cli.signals import exit_status, signals
 from trecexam.features.verification import tables as verification
 from trecexam.features.verification import text as verification_text
@@ -22,6 +24,7 @@ from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.api import Track
+    from trecexam.tables.result import Result
 
 Shape = Literal["text", "tsv", "json"]
 
@@ -270,6 +273,20 @@ def spurious(
             show.tsv(verification.spurious_table(ranking, top))
         case "json":
             show.json_value({"human_ratings": human_ratings} | verification.spurious_json(ranking, top))
+
+
+@verify.command(epilog="Example: trecexam verify readings mytrack -m 'P(rel=4)@20'")
+@track_argument
+@measure_option
+@reading
+def readings(track: Path, measures: tuple[str, ...]) -> Result:
+    """What changes where answers are read as the Rubric workbench's released code reads them.
+
+    A row for each run and measure; no model runs. `compat = "workbench"` in [grader] makes this reading the
+    track's own.
+    """
+    with trecexam.open_track(track) as opened, bad_measures():
+        return opened.compare_readings(measures=measures or None)
 
 
 @verify.command(epilog="Example: trecexam verify reproducible mytrack --sample 200")

@@ -17,8 +17,8 @@ from trecexam.errors import ConfigError
 
 S = TypeVar("S", bound=Section)
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
-#: Folders in out/ that are no grader's.
-RESERVED = ("plots", "history")
+#: Folders in out/ that are no grader's, and what stands before official measures where others have a name.
+RESERVED = {"plots": "out/plots/ is taken", "history": "out/history/ is taken", "official": "is the people's"}
 #: What is of one grader alone: in a section that all of them share nobody could tell whose it is.
 _OF_ONE = {
     "track": ("unit", "pool"),
@@ -41,7 +41,7 @@ def check_several(config: TrackConfig) -> tuple[tuple[str, ...], str] | None:
                 f"`[graders.{name}]`: a name has up to 32 of a-z, 0-9 and -, and begins with a letter"
             )
         if name in RESERVED:
-            return ("graders", name), f"`[graders.{name}]`: out/{name}/ is taken; give it another name"
+            return ("graders", name), f"`[graders.{name}]`: {RESERVED[name]}; give it another name"
     first = next(iter(config.graders), None)
     if first is None:
         return None

@@ -26,6 +26,7 @@ from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, SoftCuts, probabi
 from trecexam.graders.environment import check_device, environment_of, environment_on, processor_name
 from trecexam.graders.fixed_shapes import COMPUTATION, FixedShapes
 from trecexam.graders.kept_vectors import KeptVectors
+from trecexam.graders.shared_models import shared_models
 from trecexam.graders.weights import (
     HOW_TO_GET,
     OFFLINE_MODEL,
@@ -83,6 +84,7 @@ class EmbeddingGrader:
         self.reproducible = reproducible
         self._soft_cuts = soft_cuts
         self._vectors_path = vectors_path
+        self._models = shared_models()
         self._items: dict[str, NDArray[np.float32]] = {}
 
     @cached_property
@@ -196,7 +198,8 @@ class EmbeddingGrader:
 
     @cached_property
     def _model(self) -> Any:
-        return load_model(self.folder, self.device, self.dtype)
+        of = (load_model, self.folder, self.device, self.dtype)
+        return self._models.get(of, lambda: load_model(self.folder, self.device, self.dtype))
 
 
 def _probabilities(answers: Sequence[str], cuts: SoftCuts) -> NDArray[np.float64]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Rejected
+from trecexam.tables.terminal import printable
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
@@ -42,6 +44,40 @@ def without_text(
                 f"relevant, '{doc_id}' of query '{query_id}' among them",
                 "cell",
             )
+
+
+def grades_notes(track: Assessment, *, human: bool = True) -> tuple[str, ...]:
+    """What one must know of the grades behind a result: how many people gave, and how many are missing.
+
+    Args:
+        human: also how many are people's.
+    """
+    return (*(_human(track) if human else ()), *_missing(track))
+
+
+def _human(track: Assessment) -> Iterator[str]:
+    summary = track.override_summary()
+    if summary["who"]:
+        cited = f", and for {plural(summary['support'], 'citation')}" if "support" in summary else ""
+        yield (
+            f"a person's rating stands in place of the grader's in {summary['cells']:,} cells and for "
+            f"{summary['passages']:,} passages as a whole{cited} "
+            f"({', '.join(map(printable, summary['who']))})"
+        )
+
+
+def _missing(track: Assessment) -> Iterator[str]:
+    counts = track.counts
+    if counts.missing:
+        yield (
+            f"{counts.missing:,} of {counts.cells:,} cells have no grade; "
+            f"`trecexam watch {track.folder.root}` grades what the grader can"
+        )
+    if counts.no_text:
+        yield (
+            f"{counts.no_text:,} of {counts.passages:,} pooled passages have no text and count as not "
+            "relevant"
+        )
 
 
 def nothing_graded(track: Assessment) -> str:

@@ -41,6 +41,9 @@ from trecexam.tables.text import plural, shorten_list
 if TYPE_CHECKING:
     from trecexam.line.measure_names import MeasureLike
 
+#: Measures that people are shown of those that nobody asked for.
+SHOWN = 3
+
 
 def rubric_values(
     track: Assessment, measures: Sequence[str] | None = None, *, min_rating: int | None = None
@@ -205,8 +208,11 @@ def leaderboard(
     board = leaderboard_of(
         values, values.measures, values.query_ids, answered, average=track.config.scores.average
     )
+    files = {name: track.folder.shown(path) for name, path in track.run_files.items()}
+    rows = tuple(replace(row, file=files[row.run]) for row in board.rows)
+    board = replace(board, rows=rows, first=SHOWN if measures is None else None)
     if official:
-        return replace(board, cautions=(*left_out_runs(track), *judgment_cautions(track, measures)))
+        return replace(board, notes=(*left_out_runs(track), *judgment_cautions(track, measures)))
     best = track.traits.scale.max_rating
     above = above_scale(board.measures, track.config, best)
     specific = own_cautions(track)
@@ -219,8 +225,8 @@ def leaderboard(
         )
     thresholds = rating_cautions(track.config, track.measures if measures is None else measures)
     relative = pool_cautions(track, board.measures)
-    cautions = (*specific, *above, *_unsupported(track, board), *thresholds, *relative)
-    return replace(board, cautions=cautions)
+    notes = (*specific, *above, *_unsupported(track, board), *thresholds, *relative)
+    return replace(board, notes=notes, human_ratings=track.override_summary())
 
 
 def _unsupported(track: Assessment, board: Leaderboard) -> tuple[str, ...]:

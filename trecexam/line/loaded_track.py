@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from inspect import unwrap
@@ -23,6 +23,7 @@ from trecexam.track import TrackFolder
 
 F = TypeVar("F", bound=Callable[..., object])
 T = TypeVar("T")
+L = TypeVar("L", bound=Hashable)
 _OF_DOCUMENTS: set[Callable[..., object]] = set()
 
 
@@ -157,6 +158,7 @@ class TrackLoaders(Mapping[str, TrackLoader]):
         if loader is None:
             folder = folder_of(self.folder, name)
             loader = TrackLoader(folder, self._given.get(name), shared=self.shared)
+            loader.sibling = self.__getitem__
             loader.sharing_budget = lambda: self._sharing_budget(name)
             loader.spent_on_banks = lambda: spent_on_banks(self._folders_sharing_budget(name))
             self._loaders[name] = loader
@@ -210,6 +212,22 @@ class TrackLoaders(Mapping[str, TrackLoader]):
             except (TrecexamError, ConversionError) as error:
                 unable[name] = error
         return LoadedTrack(self.folder, assessments, unable)
+
+
+def each_once(said: Mapping[str, Sequence[L]], named: Callable[[str, L], L]) -> list[L]:
+    """Lines of several graders: what all of them say stands once, and what others say with their names.
+
+    Args:
+        said: grader -> its lines.
+        named: gives a line with a grader's name.
+    """
+    every = [set(lines) for lines in said.values()]
+    shared = set.intersection(*every) if len(every) > 1 else set()
+    first = dict.fromkeys(line for lines in said.values() for line in lines if line in shared)
+    return [
+        *first,
+        *(named(name, line) for name, lines in said.items() for line in lines if line not in shared),
+    ]
 
 
 def of_each(loaders: TrackLoaders, ask: Callable[[TrackLoader], T]) -> list[T]:

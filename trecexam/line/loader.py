@@ -58,20 +58,25 @@ class TrackLoader:
             shared: what other loaders of the same folder read: it is not read again.
         """
         self.folder = folder = folder_of(folder)
-        self.track_grader = TrackGrader(folder, grader)
         #: Gives the other graders whose budget is the same one.
         self.sharing_budget: Callable[[], Iterable[Grader]] = tuple
         #: Gives what writing test banks took of that budget.
         self.spent_on_banks: Callable[[], Spent] = lambda: NOTHING_SPENT
+        #: Gives the loader of another grader of the track.
+        self.sibling: Callable[[str], TrackLoader] = self._sibling
         #: Who made it closes it.
         self._owns_shared = shared is None
         self.shared = shared or SharedInputs(folder)
+        self.track_grader = TrackGrader(folder, grader, self.shared.models)
         self._opened = self.shared.opened
         self._sheets: Mapping[str, Sheet] = {}
         self._evaluated = EvaluatedMeasures()
         self._kept = DerivedValues()
         #: The track as it was loaded last, and the state of its inputs.
         self._last: tuple[object, Assessment] | None = None
+
+    def _sibling(self, name: str) -> TrackLoader:
+        return self if name == self.name else TrackLoader(folder_of(self.folder, name), shared=self.shared)
 
     def __enter__(self) -> TrackLoader:
         return self
@@ -92,7 +97,7 @@ class TrackLoader:
         """Forgets the grader and what it made where its recording changed since: it is another one."""
         if not self.track_grader.is_current():
             self._forget_loaded()
-            self.track_grader = TrackGrader(self.folder)
+            self.track_grader = TrackGrader(self.folder, models=self.shared.models)
             for name in ("inputs", "grading", "kind"):
                 self.__dict__.pop(name, None)
 

@@ -92,6 +92,8 @@ def left_out_runs(track: Assessment) -> tuple[str, ...]:
     """
     if not track.left_out_runs or track.folder.grader is not None:
         return ()
+    if not track.kind.ranks:
+        return (f"{plural(track.left_out_runs, 'ranked run')} left out: they cite nothing",)
     runs, are = plural(track.left_out_runs, "ranked run"), "is" if track.left_out_runs == 1 else "are"
     back = "the run" if track.left_out_runs == 1 else "the runs"
     return (

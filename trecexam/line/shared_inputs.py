@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from trecexam.files.cache import FileCache
+from trecexam.graders.shared_models import SharedModels
 from trecexam.line.run_columns import RunColumns
 from trecexam.line.store import GradeStore
 from trecexam.line.texts import Texts
@@ -22,6 +23,7 @@ class SharedInputs:
     Attributes:
         files: what was made of each file.
         columns: those of large runs.
+        models: those that graders have in common.
         opened: another number whenever the store was closed since: what was loaded from it is stale.
         several: whether there are several loaders. Where there is one, nothing is kept for others.
     """
@@ -29,6 +31,7 @@ class SharedInputs:
     def __init__(self, folder: TrackFolder, *, several: bool = False) -> None:
         self.files = FileCache()
         self.columns = RunColumns(folder.shared_state / "runs", write=False)
+        self.models = SharedModels()
         self.opened = 0
         self.several = several
         self._folder = folder

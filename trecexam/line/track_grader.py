@@ -14,6 +14,7 @@ from trecexam.graders import Grader, create
 from trecexam.graders.base import identity_json
 from trecexam.graders.fingerprint import reading_fingerprint
 from trecexam.graders.registry import BUILT_IN
+from trecexam.graders.shared_models import SharedModels, sharing
 from trecexam.graders.traits import GraderTraits, traits_of
 from trecexam.graders.writing.base import naming
 from trecexam.line.input_files import sha256_of
@@ -26,9 +27,17 @@ from trecexam.version import __version__
 class TrackGrader:
     """The grader of one track; made when it is first asked for."""
 
-    def __init__(self, folder: TrackFolder, given: Grader | None = None) -> None:
-        """Args: given: a grader in place of the one that the settings name."""
+    def __init__(
+        self, folder: TrackFolder, given: Grader | None = None, models: SharedModels | None = None
+    ) -> None:
+        """A grader that is not made yet.
+
+        Args:
+            given: a grader in place of the one that the settings name.
+            models: those that it may have in common with other graders of the track.
+        """
         self._folder = folder
+        self._models = models or SharedModels()
         self._given = given
         self._recording = self._recording_now()
 
@@ -65,7 +74,7 @@ class TrackGrader:
         # First: what the grader reads of it is this content, or a later one, whose codes nobody finds by it.
         _ = self._prompt_digest
         folder = self._folder
-        with naming(folder.section):
+        with naming(folder.section), sharing(self._models):
             if self._given is not None:
                 return self._given
             kind = declared_kind(folder)

@@ -4,15 +4,14 @@ manifest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from trecexam.features.leaderboard.joint import joint_json, joint_leaderboard, joint_short_names
-from trecexam.features.leaderboard.tables import leaderboard_table
+from trecexam.features.leaderboard.joint import joint_leaderboard
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_object, recall, remember
 from trecexam.files.stamps import Rejected, stamp
-from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
+from trecexam.line.loaded_track import LoadedTrack, TrackLoaders, each_once
 from trecexam.line.rejected import all_rejected
 from trecexam.line.track_graders import folder_of
 from trecexam.outputs.outputs import MANIFEST, PAGE, REJECTED, Outputs
@@ -59,7 +58,7 @@ class JointOutputs:
         Raises:
             TrecexamError: one cannot be written.
         """
-        contents = self._leaderboard(track, joint_leaderboard(track))
+        contents = _leaderboard(joint_leaderboard(track))
         written = self._put(contents)
         return [*written, *self._put_manifest(track, contents)]
 
@@ -81,7 +80,7 @@ class JointOutputs:
         }
         board = joint_leaderboard(track)
         table = Table(Rejected._fields, tuple(tuple(row) for row in joint_rejected(of_each)))
-        contents = {**self._leaderboard(track, board), REJECTED: to_tsv(table).encode()}
+        contents = {**_leaderboard(board), REJECTED: to_tsv(table).encode()}
         written = self._put(contents)
         hashes: dict[str, str] = {}
         first = track.assessments.get(next(iter(self._folders)))
@@ -92,12 +91,6 @@ class JointOutputs:
             written += [path.relative_to(self.folder.shared_out).as_posix() for path in page.files]
             hashes = page.hashes
         return [*written, *self._put_manifest(track, contents, hashes)]
-
-    def _leaderboard(self, track: LoadedTrack, board: Leaderboard) -> dict[str, bytes]:
-        return {
-            "leaderboard.tsv": to_tsv(leaderboard_table(board)).encode(),
-            "leaderboard.json": to_json(joint_json(track, board)).encode(),
-        }
 
     def _put(self, contents: Mapping[str, bytes]) -> list[str]:
         out = self.folder.shared_out
@@ -147,33 +140,28 @@ class JointOutputs:
     def _head(self, track: LoadedTrack, board: Leaderboard) -> ReportSection:
         """What the report begins with."""
         first, *others = self._folders
-        short = joint_short_names(board.measures)
-        columns = {"run": "run"} | {name: short.get(name, name) for name in board.measures}
+        shown, short = board.measures[: board.first], board.table.layout.short
+        columns = {"run": "run"} | {name: short.get(name, name) for name in shown}
         return ReportSection(
             folder="",
             title="All graders",
             lead="Automatic evaluation by several graders: each rates other texts, or asks other things of "
             "them, and runs are scored by these ratings.",
             after=f"What follows is of {first} alone; of the others:" if others else "",
-            lines=board.cautions,
-            table=excerpt(leaderboard_table(board), _RUNS, "leaderboard.tsv", columns),
+            lines=board.notes,
+            table=excerpt(board.table, _RUNS, "leaderboard.tsv", columns),
             pictures={},
             links={name: f"{name}/{PAGE}" for name in others if name in track.assessments},
         )
 
 
-def joint_rejected(rejected: Mapping[str, Sequence[Rejected]]) -> Iterator[Rejected]:
+def _leaderboard(board: Leaderboard) -> dict[str, bytes]:
+    return {"leaderboard.tsv": board.to_tsv().encode(), "leaderboard.json": board.to_json().encode()}
+
+
+def joint_rejected(rejected: Mapping[str, Sequence[Rejected]]) -> tuple[Rejected, ...]:
     """What was not taken: what all graders say stands once, other rows begin with their names."""
-    every = [set(rows) for rows in rejected.values()]
-    shared = set.intersection(*every) if every else set()
-    said: set[Rejected] = set()
-    for name, rows in rejected.items():
-        for row in rows:
-            if row not in shared:
-                yield row._replace(reason=f"{name}: {row.reason}")
-            elif row not in said:
-                said.add(row)
-                yield row
+    return tuple(each_once(rejected, lambda name, row: row._replace(reason=f"{name}: {row.reason}")))
 
 
 def remove_gone(folder: TrackFolder, names: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ from converters.errors import ConversionError
 from trecexam.errors import LackingError, LockedError, StoreError, TrecexamError
 from trecexam.line.assessment import Assessment
 from trecexam.line.grading import Graded, Progress
-from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
+from trecexam.line.loaded_track import LoadedTrack, TrackLoaders, each_once
 from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.missing_banks import write_missing_banks
 from trecexam.line.sheets import Counts
@@ -194,21 +194,19 @@ def _summed(
         graded=sum(each.graded for each in updates.values()),
         runs=max((each.runs for each in updates.values()), default=0),
         counts=counts,
-        rejected=tuple(joint_rejected({name: each.rejected for name, each in updates.items()})),
+        rejected=joint_rejected({name: each.rejected for name, each in updates.items()}),
         complete=not stopped and not failed and all(each.complete for each in updates.values()),
         written=tuple(dict.fromkeys((*written, *(out / name for name in files)))),
         why="; ".join(why),
         cut=sum(each.cut for each in updates.values()),
-        cautions=tuple(f"{name}: {line}" for name, each in updates.items() for line in each.cautions),
-        notes=(*_notes(updates), *(f"{name}: {error}" for name, error in lacking.items())),
+        cautions=tuple(each_once({name: each.cautions for name, each in updates.items()}, _named)),
+        notes=(
+            *each_once({name: each.notes for name, each in updates.items()}, _named),
+            *(_named(name, str(error)) for name, error in lacking.items()),
+        ),
         graders=updates,
     )
 
 
-def _notes(updates: Mapping[str, Update]) -> list[str]:
-    """What is odd of the inputs: what all graders say stands once."""
-    every = [set(each.notes) for each in updates.values()]
-    shared = set.intersection(*every) if every else set()
-    lines = {line: None for each in updates.values() for line in each.notes if line in shared}
-    own = (f"{name}: {line}" for name, each in updates.items() for line in each.notes if line not in shared)
-    return [*lines, *own]
+def _named(name: str, line: str) -> str:
+    return f"{name}: {line}"

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
+from trecexam.scores.measures import short_names
 from trecexam.scores.ties import TIE_DECIMALS
 from trecexam.scores.values import MeasureValues
-from trecexam.tables.frames import Framed, texts
-from trecexam.tables.html import html_table
-from trecexam.tables.text import plural
+from trecexam.tables.frames import texts
+from trecexam.tables.result import Result
+from trecexam.tables.table import Layout, Table, Value
+
+#: What `override_summary` gives where nobody rated anything.
+NOBODY: Mapping[str, Any] = {"cells": 0, "passages": 0, "who": []}
 
 Average = Literal["all", "answered"]
 
@@ -26,6 +30,32 @@ class Score:
     stderr: float
 
 
+class Scores(tuple[Score, ...]):
+    """A run's scores, by place or by measure: `scores[0]`, `scores["nDCG@10"]`."""
+
+    _places: Mapping[str, int]
+
+    def __new__(cls, scores: Iterable[Score], measures: Sequence[str]) -> Self:
+        made = super().__new__(cls, scores)
+        made._places = {name: place for place, name in enumerate(measures)}
+        return made
+
+    def __getnewargs__(self) -> tuple[tuple[Score, ...], tuple[str, ...]]:
+        return tuple(self), tuple(self._places)
+
+    def __getitem__(self, at: Any) -> Any:
+        """The score at a place, or of a measure.
+
+        Raises:
+            KeyError: the leaderboard does not have this measure; it names those that it has.
+        """
+        if not isinstance(at, str):
+            return super().__getitem__(at)
+        if at not in self._places:
+            raise KeyError(f"the leaderboard has no {at!r}; it has {', '.join(self._places)}")
+        return super().__getitem__(self._places[at])
+
+
 @dataclass(frozen=True)
 class Row:
     """One run.
@@ -34,32 +64,49 @@ class Row:
         run: its name.
         n_queries: how many queries its means are over.
         n_answered: for how many of the leaderboard's queries it has results.
-        scores: in the order of the leaderboard's measures.
+        scores: in the order of the leaderboard's measures; also by their names, `row.scores["nDCG@10"]`.
+        file: where it was read, as people see it.
     """
 
     run: str
     n_queries: int
     n_answered: int
     scores: tuple[Score, ...]
+    file: str = ""
 
 
 @dataclass(frozen=True)
-class Leaderboard(Framed):
-    """Runs, best first. As a data frame it has the columns of `out/leaderboard.tsv`, see `columns`.
+class Leaderboard(Result):
+    """Runs, best first. As a table it has the columns of `out/leaderboard.tsv`, see `columns`.
 
     Attributes:
         measures: as ir_measures prints them; the first orders the rows.
         n_queries: how many queries there are.
         average: "all" or "answered", see `leaderboard`.
         rows: by the first measure's mean, best first; ties by the run's name.
-        cautions: what one must know to read it, a line each.
+        notes: what one must know to read it, a line each.
+        human_ratings: how many of the grades people gave, and who; None where it has no part in them.
+        first: how many measures a terminal shows; None for all, if need be below each other.
     """
 
     measures: tuple[str, ...]
     n_queries: int
     average: Average
     rows: tuple[Row, ...]
-    cautions: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    human_ratings: Mapping[str, Any] | None = None
+    first: int | None = None
+
+    @property
+    def best(self) -> Row:
+        """The run with the best mean of the first measure.
+
+        Raises:
+            LookupError: there are no runs.
+        """
+        if not self.rows:
+            raise LookupError("the leaderboard has no runs")
+        return self.rows[0]
 
     @property
     def ranks(self) -> tuple[int, ...]:
@@ -67,8 +114,24 @@ class Leaderboard(Framed):
         means = [round(row.scores[0].mean, TIE_DECIMALS) if row.scores else 0.0 for row in self.rows]
         return tuple(means.index(mean) + 1 for mean in means)
 
+    def declare(self) -> dict[str, Table]:
+        """`run`, then each measure and its standard error, `MEASURE.stderr`."""
+        columns = [column for name in self.measures for column in (name, f"{name}.stderr")]
+        rows: Iterable[tuple[Value, ...]] = (
+            (row.run, *(value for score in row.scores for value in (score.mean, score.stderr)))
+            for row in self.rows
+        )
+        layout = Layout(
+            ("run",),
+            most=self.first,
+            split=self.first is None,
+            ranks=self.ranks,
+            short=short_names(self.measures),
+        )
+        return {"leaderboard": Table(("run", *columns), tuple(rows), layout=layout)}
+
     def columns(self) -> dict[str, Any]:
-        """`run` (text), then each measure and its standard error, `MEASURE.stderr` (float64)."""
+        """`run` (text), then each measure and its standard error (float64), also where there are no runs."""
         columns = {"run": texts([row.run for row in self.rows])}
         for place, name in enumerate(self.measures):
             scores = [row.scores[place] for row in self.rows]
@@ -76,14 +139,31 @@ class Leaderboard(Framed):
             columns[f"{name}.stderr"] = np.array([score.stderr for score in scores], np.float64)
         return columns
 
-    def _repr_html_(self) -> str:
-        """What a notebook shows: the first runs by rank, means with their standard errors."""
-        rows = [
-            (str(rank), row.run, *(f"{score.mean:.4f} ±{score.stderr:.3f}" for score in row.scores))
-            for rank, row in zip(self.ranks, self.rows, strict=True)
-        ]
-        over = f"mean ± standard error, {plural(self.n_queries, 'query')}"
-        return html_table(("rank", "run", *self.measures), rows, (over, *self.cautions))
+    @property
+    def facts(self) -> dict[str, Any]:
+        """How means were made, and how much of the grades people gave."""
+        human = self.human_ratings or NOBODY
+        how = {"measures": list(self.measures), "n_queries": self.n_queries, "average": self.average}
+        return how | {"human_ratings": dict(human)}
+
+    def json_value(self) -> dict[str, Any]:
+        """The facts, the notes, and the runs with their files and how many queries they answered."""
+        return {
+            **self.facts,
+            "notes": list(self.notes),
+            "runs": [
+                {
+                    "run": row.run,
+                    "file": row.file,
+                    "n_answered": row.n_answered,
+                    "scores": {
+                        name: {"mean": score.mean, "stderr": score.stderr}
+                        for name, score in zip(self.measures, row.scores, strict=True)
+                    },
+                }
+                for row in self.rows
+            ],
+        }
 
 
 def leaderboard(
@@ -119,7 +199,7 @@ def leaderboard(
         columns = [column for column, query_id in enumerate(query_ids) if query_id in has]
         of_run = [matrix[number] if average == "all" else matrix[number, columns] for matrix in matrices]
         n_queries = len(query_ids) if average == "all" else len(columns)
-        scores = tuple(score(of_measure.tolist()) for of_measure in of_run)
+        scores = Scores((score(of_measure.tolist()) for of_measure in of_run), measures)
         rows.append(Row(run, n_queries, len(columns), scores))
     return Leaderboard(tuple(measures), len(query_ids), average, tuple(sorted(rows, key=_order)))
 

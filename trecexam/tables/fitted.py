@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
-from trecexam.tables.table import Table, Value, by_column, column_texts
+from trecexam.tables.table import Layout, Table, Value, by_column, column_texts
 from trecexam.tables.terminal import columns, cut, cut_apart, padded, printable
 
 #: Blanks between columns.
@@ -18,30 +19,6 @@ _TEXT, _HEADING = 16, 8
 _LEAST = 4
 #: Columns `NAME.stderr`, `NAME.low` and `NAME.high` stand behind the value of the column NAME.
 _SPREAD = ("stderr", "low", "high")
-
-
-@dataclass(frozen=True)
-class Layout:
-    """What of a table people see, and in which order. Names that a table does not have count for nothing.
-
-    Attributes:
-        keys: the columns that each line begins with; () for the texts that the table begins with.
-        first: the columns that come before all others.
-        most: no more columns than this beside the keys, not counting what belongs to another (`NAME.what` or
-            `NAME what` to NAME); None for as many as there is room for.
-        without: columns that say nothing to people; only a table of any width has them.
-        split: nothing is left out: what has no room is in another table below, with the same keys.
-        ranks: a rank for each row, from 1, in front of the keys; () for none.
-        short: column -> a shorter name that people know it by; a table of any width has the column's own.
-    """
-
-    keys: tuple[str, ...] = ()
-    first: tuple[str, ...] = ()
-    most: int | None = None
-    without: tuple[str, ...] = ()
-    split: bool = False
-    ranks: tuple[int | None, ...] = ()
-    short: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -105,7 +82,7 @@ class _Field:
         return max(min(self.widest, text), min(columns(self.heading), heading))
 
 
-def fitted(table: Table, width: int | None, layout: Layout = Layout()) -> Fitted:
+def fitted(table: Table, width: int | None, layout: Layout | None = None) -> Fitted:
     """The table in lines of at most so many columns.
 
     The keys and the first other column are always there; then come those that there is room for. Numbers are
@@ -113,7 +90,9 @@ def fitted(table: Table, width: int | None, layout: Layout = Layout()) -> Fitted
 
     Args:
         width: at least 40; None to leave nothing out and cut nothing.
+        layout: in place of the table's own.
     """
+    layout = table.layout if layout is None else layout
     without = layout.without if width is not None else ()
     if width is not None:
         for name, short in layout.short.items():
@@ -151,6 +130,38 @@ def fitted(table: Table, width: int | None, layout: Layout = Layout()) -> Fitted
         tuple(_unseen(table, fields.values(), (*left_out, *rest), shown)),
         was_cut,
         tuple(legend),
+    )
+
+
+class Cells(NamedTuple):
+    """A whole table as texts, with standard errors and intervals behind their values.
+
+    Attributes:
+        header: the columns' names; `rank` first where rows have ranks.
+        numeric: of each column whether it holds numbers.
+        rows: the texts of each row.
+        legend: what stands behind values.
+    """
+
+    header: tuple[str, ...]
+    numeric: tuple[bool, ...]
+    rows: tuple[tuple[str, ...], ...]
+    legend: tuple[str, ...]
+
+
+def cells_of(table: Table) -> Cells:
+    """All columns of a table but those that say nothing to people, in the order in which people see them."""
+    fields = {each.name: each for each in _fields(table) if each.name not in table.layout.without}
+    keys = [fields[name] for name in table.layout.keys if name in fields]
+    ranks = tuple("" if rank is None else str(rank) for rank in table.layout.ranks)
+    shown = [_Field("rank", "rank", "rank", ranks, True)] if ranks else []
+    shown += [*keys, *_ordered([each for each in fields.values() if each not in keys], table.layout.first)]
+    texts = ([" ".join(text.split()) for text in each.texts] for each in shown)
+    return Cells(
+        tuple(each.heading for each in shown),
+        tuple(each.numeric for each in shown),
+        tuple(zip(*texts, strict=True)),
+        tuple(dict.fromkeys(each.legend for each in shown if each.legend)),
     )
 
 

@@ -72,6 +72,10 @@ class Framed:
         frame: polars.DataFrame = data_frame(self.columns(), "polars")
         return frame
 
+    def to_arrow(self) -> Any:
+        """The rows as a `pyarrow.Table`."""
+        return data_frame(self.columns(), "pyarrow")
+
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The rows by the Arrow PyCapsule interface."""
         return data_frame(self.columns(), "pyarrow").__arrow_c_stream__(requested_schema)

@@ -12,26 +12,37 @@ from trecexam.tables.text import plural
 _ROWS, _NOTES = 50, 5
 
 
-def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()) -> str:
-    """The first rows as an HTML table, with notes below it, a line each. Numbers stand right, texts left.
-
-    Args:
-        notes: of more than five, the first, and how many more there are.
-    """
+def html_table(
+    header: Sequence[str],
+    numeric: Sequence[bool],
+    rows: Sequence[Sequence[str]],
+    caption: str = "",
+    legend: Sequence[str] = (),
+) -> str:
+    """The first rows as an HTML table, with the legend below it. Numbers stand right, texts left."""
     shown = rows[:_ROWS]
-    left = [not all(cell[:1] in "-0123456789" for cell in column) for column in zip(*shown, strict=True)]
+    below = [*legend]
+    below += [plural(len(rows) - _ROWS, "more row")] if len(rows) > _ROWS else []
+    head = f"<caption>{_safe(caption)}</caption>" if caption else ""
+    heads = "".join(f"<th>{_safe(name)}</th>" for name in header)
+    body = "".join(_row(row, numeric) for row in shown)
+    return f"<table>{head}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{_small(below)}"
+
+
+def html_notes(notes: Sequence[str]) -> str:
+    """The notes, a line each; of more than five the first, and how many more there are."""
     lines = [*notes[:_NOTES]]
     lines += [plural(len(notes) - _NOTES, "more note")] if len(notes) > _NOTES else []
-    lines += [plural(len(rows) - _ROWS, "more row")] if len(rows) > _ROWS else []
-    below = "".join(f"<div><small>{_safe(line)}</small></div>" for line in lines)
-    body = "".join(_row(row, left) for row in shown)
-    heads = "".join(f"<th>{_safe(name)}</th>" for name in header)
-    return f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{below}"
+    return _small(lines)
 
 
-def _row(cells: Iterable[str], left: Sequence[bool]) -> str:
-    style = {True: " style='text-align: left'", False: ""}
-    shown = (f"<td{style[at]}>{_safe(cell)}</td>" for cell, at in zip(cells, left, strict=True))
+def _small(lines: Iterable[str]) -> str:
+    return "".join(f"<div><small>{_safe(line)}</small></div>" for line in lines)
+
+
+def _row(cells: Iterable[str], numeric: Sequence[bool]) -> str:
+    style = {False: " style='text-align: left'", True: ""}
+    shown = (f"<td{style[at]}>{_safe(cell)}</td>" for cell, at in zip(cells, numeric, strict=True))
     return f"<tr>{''.join(shown)}</tr>"
 
 

@@ -4,29 +4,114 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trecexam.tables.frames import Framed, texts
 from trecexam.tables.html import html_table
 from trecexam.tables.terminal import columns, padded, printable, printable_json
+from trecexam.tables.text import plural
 
+#: Rows of a table's `repr`.
+_ROWS = 30
 Value = str | int | float | None
 
 
 @dataclass(frozen=True)
+class Layout:
+    """How a table is shown to people. Columns that a table does not have are ignored.
+
+    `NAME.stderr`, or `NAME.low` and `NAME.high`, are the standard error or the interval of the column `NAME`,
+    and are shown behind its values.
+
+    Attributes:
+        keys: the columns that each line begins with; () for the texts that the table begins with.
+        first: the columns that come before all others.
+        most: no more columns than this beside the keys, not counting what belongs to another (`NAME.what` or
+            `NAME what` to NAME); None for as many as there is room for.
+        without: columns that say nothing to people; only a table of any width has them.
+        split: nothing is left out: what has no room is in another table below, with the same keys.
+        ranks: a rank for each row, from 1, in front of the keys; () for none.
+        short: column -> a shorter name that people know it by; a table of any width has the column's own.
+    """
+
+    keys: tuple[str, ...] = ()
+    first: tuple[str, ...] = ()
+    most: int | None = None
+    without: tuple[str, ...] = ()
+    split: bool = False
+    ranks: tuple[int | None, ...] = ()
+    short: Mapping[str, str] = field(default_factory=dict)
+
+
+class TableRow(dict[str, Value]):
+    """A row of a table: `row["run"]`, or `row.run`."""
+
+    def __getattr__(self, name: str) -> Value:
+        if name in self:
+            return self[name]
+        raise AttributeError(f"a row has no {name!r}; use row[COLUMN] with one of {', '.join(self)}")
+
+    def __missing__(self, name: str) -> Value:
+        raise KeyError(f"a row has no column {name!r}; it has {', '.join(self)}")
+
+
+@dataclass(frozen=True, repr=False)
 class Table(Framed):
     """Column names and rows. A None or NaN is an empty field in TSV, null in JSON.
 
-    `digits` are those of floats in TSV, after the point. In the columns `small` what these would show as 0
-    and is not has an exponent.
+    Attributes:
+        digits: of floats in TSV, after the point.
+        small: columns in which a value that would be shown as 0, and is not, has an exponent.
+        layout: how people are shown the table.
+        caption: what the table is about; a line above it.
     """
 
     header: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
     digits: int = 6
     small: tuple[str, ...] = ()
+    layout: Layout = Layout()
+    caption: str = ""
+
+    def __repr__(self) -> str:
+        shown = to_aligned(replace(self, rows=self.rows[:_ROWS]))
+        more = len(self.rows) - _ROWS
+        return shown + (f"... {plural(more, 'more row')}" if more > 0 else "")
+
+    def __iter__(self) -> Iterator[TableRow]:
+        return (TableRow(zip(self.header, row, strict=True)) for row in self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __bool__(self) -> bool:
+        # A table without rows is a table, too.
+        return True
+
+    def __getitem__(self, name: str) -> Any:
+        """A column by its name, as a list; or the row whose first column has this value.
+
+        Where several rows have it: a table of these.
+
+        Raises:
+            KeyError: neither a column nor a row; it names the columns.
+        """
+        if name in self.header:
+            place = self.header.index(name)
+            return [row[place] for row in self.rows]
+        found = tuple(row for row in self.rows if row and row[0] == name)
+        if not found:
+            raise KeyError(
+                f"{name!r} is no column, and no row has it as {self.header[0]}; "
+                f"columns: {', '.join(self.header)}"
+            )
+        return (
+            TableRow(zip(self.header, found[0], strict=True))
+            if len(found) == 1
+            else replace(self, rows=found)
+        )
 
     def columns(self) -> dict[str, Any]:
         """The columns, None and NaN as they are; one of texts and numbers is of texts."""
@@ -35,7 +120,8 @@ class Table(Framed):
     def _repr_html_(self) -> str:
         """What a notebook shows: the first rows, floats with four digits."""
         cells = [column_texts(values, 4, small=name in self.small) for name, values in by_column(self)]
-        return html_table(self.header, list(zip(*cells, strict=True)))
+        numeric = [any(isinstance(value, int | float) for value in values) for _, values in by_column(self)]
+        return html_table(self.header, numeric, list(zip(*cells, strict=True)), self.caption)
 
     def records(self) -> list[dict[str, Value]]:
         """The rows as JSON-ready objects."""

@@ -45,7 +45,7 @@ def test_the_learned_leaderboard_has_intervals_around_expected_means_and_writes_
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = contents(learnable)
-    out, err = printed(capsys, "leaderboard", learnable, "--learned")
+    out, err = printed(capsys, "learned-leaderboard", learnable)
     rows = table(out)
     columns = [f"{measure}{end}" for measure in MEASURES for end in ("", ".low", ".high")]
     assert list(rows[0]) == ["run", *columns, "Judged@10"]
@@ -103,16 +103,16 @@ def test_where_too_few_are_judged_there_are_no_intervals_and_it_says_why(
         first, second = sorted(lines, key=lambda line: -votes[line.split()[0], line.split()[2]])[:2]
         kept += [first, " ".join([*second.split()[:3], str(at % 3)])]
     (learnable / "qrels.txt").write_text("".join(f"{line}\n" for line in kept))
-    out, err = printed(capsys, "leaderboard", learnable, "--learned", *options)
+    out, err = printed(capsys, "learned-leaderboard", learnable, *options)
     assert "no intervals: 2.0 passages a query are judged" in err
     assert "95% intervals" not in err
     for row in table(out):
         for measure in MEASURES:
             assert 0 <= float(row[measure]) <= 1
             assert (row[f"{measure}.low"], row[f"{measure}.high"]) == ("", "")
-    out, _ = printed(capsys, "leaderboard", learnable, "--learned", *options, "--json")
+    out, _ = printed(capsys, "learned-leaderboard", learnable, *options, "--json")
     assert {row[f"{measure}.low"] for row in json.loads(out)["runs"] for measure in MEASURES} == {None}
-    out, err = printed(capsys, "correlate", learnable, "--learned", "--official-measure", "nDCG@10")
+    out, err = printed(capsys, "learned-correlate", learnable, "--official-measure", "nDCG@10")
     assert "no intervals: 2.0 passages a query are judged" in err
     assert {(row["kendall_tau.low"], row["kendall_tau.high"]) for row in table(out)} == {("", "")}
 
@@ -128,7 +128,7 @@ def test_for_these_queries_intervals_are_narrower(learnable: Path) -> None:
 def test_json_has_full_precision_and_says_what_the_intervals_hold(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out, _ = printed(capsys, "leaderboard", learnable, "--learned", "--these-queries", "--json")
+    out, _ = printed(capsys, "learned-leaderboard", learnable, "--these-queries", "--json")
     value = json.loads(out)
     assert (value["measures"], value["n_queries"], value["intervals"]) == ([*MEASURES], 5, "these queries")
     with trecexam.open_track(learnable) as track:
@@ -137,30 +137,12 @@ def test_json_has_full_precision_and_says_what_the_intervals_hold(
     assert [row["nDCG@10"] for row in value["runs"]] == board.scores.means[0].tolist()
 
 
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        (["--learned", "-m", "P@5"], "-m"),
-        (["--learned", "--official"], "--official"),
-        (["--learned", "--overall"], "--overall"),
-        (["--learned", "--groups"], "--groups"),
-        (["--learned", "--baseline", "a"], "--baseline"),
-        (["--learned", "--alpha", "0.1"], "--alpha"),
-        (["--these-queries"], "--learned"),
-    ],
-)
-def test_options_that_would_change_nothing_are_refused_by_name(
-    learnable: Path, capsys: pytest.CaptureFixture[str], options: list[str], named: str
-) -> None:
-    assert named in printed(capsys, "leaderboard", learnable, *options, status=2)[1]
-
-
 def test_without_runs_or_judgments_it_says_so(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (learnable / "qrels.txt").write_text("")
-    printed(capsys, "leaderboard", learnable, "--learned", status=2)
+    printed(capsys, "learned-leaderboard", learnable, status=2)
     for path in (learnable / "runs").iterdir():
         path.unlink()
-    assert "runs" in printed(capsys, "leaderboard", learnable, "--learned", status=2)[1]
+    assert "runs" in printed(capsys, "learned-leaderboard", learnable, status=2)[1]
 
 
 def test_the_learned_leaderboard_is_correlated_with_both_official_sides(
@@ -169,7 +151,7 @@ def test_the_learned_leaderboard_is_correlated_with_both_official_sides(
     learnable = make_learnable(tmp_path / "six", runs="abcdef")
     ranks = {name: rank for rank, name in enumerate("abcdef", 1)}
     (learnable / "official_leaderboard.json").write_text(json.dumps(ranks))
-    out, err = printed(capsys, "correlate", learnable, "--learned", "--official-measure", "nDCG@10")
+    out, err = printed(capsys, "learned-correlate", learnable, "--official-measure", "nDCG@10")
     rows = table(out)
     assert [(row["measure"], row["official_measure"]) for row in rows] == [
         (f"learned {measure}", "nDCG@10") for measure in MEASURES
@@ -181,13 +163,11 @@ def test_the_learned_leaderboard_is_correlated_with_both_official_sides(
     assert "compared over 5 queries and 6 runs" in err
     for name in "ef":
         (learnable / "runs" / f"{name}.run").unlink()
-    out, err = printed(capsys, "correlate", learnable, "--learned", "--official-measure", "nDCG@10")
+    out, err = printed(capsys, "learned-correlate", learnable, "--official-measure", "nDCG@10")
     assert {row["kendall_tau.low"] for row in table(out)} == {""}
     assert "of 4 runs learned nDCG@10 has 4, nDCG@10 (official) has 4" in err
-    out, _ = printed(capsys, "correlate", learnable, "--learned")
+    out, _ = printed(capsys, "learned-correlate", learnable)
     assert [row["official_measure"] for row in table(out)[-2:]] == ["official_leaderboard"] * 2
-    for options in (["-m", "P@5"], ["--swaps"], ["--per-query"], ["--min-rating", "3"]):
-        assert "--learned" in printed(capsys, "correlate", learnable, "--learned", *options, status=2)[1]
 
 
 def test_intervals_of_correlations_hold_what_labels_leave_open(tmp_path: Path) -> None:
@@ -225,7 +205,7 @@ def test_learn_writes_the_same_leaderboard_and_names_it(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["learn", str(learnable)]) == 0
-    out, _ = printed(capsys, "leaderboard", learnable, "--learned")
+    out, _ = printed(capsys, "learned-leaderboard", learnable)
     assert (learnable / "out" / "learned-leaderboard.tsv").read_text() == out
     assert (
         "learned-leaderboard.tsv" in json.loads((learnable / "out" / "learned.json").read_text())["outputs"]
@@ -263,6 +243,6 @@ def test_two_judgments_of_one_query_have_correlations_and_each_remark_is_made_on
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (learnable / "qrels.txt").write_text("q0 0 q0-d01 0\nq0 0 q0-d02 2\nq0 0 q0-d04 -1\n")
-    out, err = printed(capsys, "correlate", learnable, "--learned")
+    out, err = printed(capsys, "learned-correlate", learnable)
     assert table(out)[0]["measure"] == "learned nDCG@10"
     assert err.count("negative label") == 1

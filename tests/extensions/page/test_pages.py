@@ -351,7 +351,7 @@ def test_the_leaderboard_shows_groups(reading: TestClient, graded: Path) -> None
 
 def test_the_leaderboard_compares_with_a_baseline(reading: TestClient, graded: Path) -> None:
     with trecexam.open_track(graded) as track:
-        compared = track.differences(baseline="run1")
+        compared = track.compare(baseline="run1")
     html = reading.get("/?baseline=run1").text
     assert '<option value="run1" selected>' in html
     shown = re.findall(r"([+-]\d\.\d{3}), p (\d\.\d{3}|–)(?: ([▲▼]))?</small>", html)  # noqa: RUF001

@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import click
 import pytest
 from support import RECORDED, HashGrader, make_small_track
 
@@ -104,33 +105,40 @@ def test_json_has_what_the_table_has(graded: Path, capsys: pytest.CaptureFixture
     assert found["n_both"] == 36
     assert found["n_queries"] == 3
     assert found["official"] == "qrels.txt"
-    (one,) = found["agreements"]
-    assert (one["min_rating"], one["min_answers"], one["rule"]) == (4, 2, "max")
-    by_name = {table["table"]: table for table in one["tables"]}
-    for row in rows:
-        table = by_name[row["table"]]
-        if row["label"] == row["judgment"] == "all":
-            assert row["kappa"] == ("" if table["kappa"] is None else f"{table['kappa']:.6f}")
-        elif "all" not in (row["label"], row["judgment"]):
-            place = table["labels"].index(row["label"]), table["judgments"].index(row["judgment"])
-            assert table["counts"][place[0]][place[1]] == int(row["count"])
-            kappas = [
-                p["kappa"]
-                for p in table["pairs"]
-                if (p["label"], p["judgment"]) == (row["label"], row["judgment"])
-            ]
-            assert row["kappa"] == (f"{kappas[0]:.6f}" if kappas and kappas[0] is not None else "")
+    assert (found["min_rating"], found["min_answers"], found["rule"]) == (4, 2, "max")
+    whole = [
+        row for row in found["agreement"] if row["table"] == "binary" and row["label"] == row["judgment"]
+    ]
+    assert (found["kappa"], found["kappa.low"]) == (whole[-1]["kappa"], whole[-1]["kappa.low"])
+    for row, value in zip(rows, found["agreement"], strict=True):
+        for name in HEADER:
+            shown = "" if value[name] is None else value[name]
+            assert row[name] == (f"{shown:.6f}" if isinstance(shown, float) else str(shown))
+    for name in ("graded", "merged", "binary"):
+        for row in found[name]:
+            label = row[f"{name} label"]
+            for column, count in row.items():
+                judgment = "all" if column == "all" else column.removeprefix("judged ")
+                if column == "all" or column.startswith("judged "):
+                    (same,) = (
+                        each
+                        for each in rows
+                        if (each["table"], each["label"], each["judgment"]) == (name, label, judgment)
+                    )
+                    assert same["count"] == str(count)
 
 
 def test_a_terminal_gets_crosstabs(
     graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("trecexam.cli.agreement.sys.stdout.isatty", lambda: True, raising=False)
-    sections = [part.splitlines() for part in out(capsys, "agreement", graded).split("\n\n")]
-    assert sections[0][0].startswith("min_rating 4, min_answers 1, min_relevant 1; binary: accuracy 0.")
-    assert [lines[0].split()[0] for lines in sections[1:]] == ["graded", "merged", "binary"]
+    monkeypatch.setattr("trecexam.cli.show.sys.stdout.isatty", lambda: True, raising=False)
+    assert run(["agreement", str(graded)]) == 0
+    shown = capsys.readouterr()
+    assert "binary table at min_rating 4, min_answers 1, min_relevant 1: accuracy 0." in shown.err
+    sections = [part.splitlines() for part in click.unstyle(shown.out).split("\n\n")]
+    assert [lines[0].split()[0] for lines in sections] == ["graded", "merged", "binary"]
     counts = Counter((ratings[0], judgment) for ratings, judgment in both_labels(graded))
-    five = sections[1][1].split()
+    five = sections[0][1].split()
     assert five[:6] == [
         "5",
         *[str(counts[5, j]) for j in (3, 2, 1, 0)],
@@ -141,20 +149,21 @@ def test_a_terminal_gets_crosstabs(
 def test_a_share_of_nothing_is_a_dash_on_a_terminal(
     graded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("trecexam.cli.agreement.sys.stdout.isatty", lambda: True, raising=False)
-    text = out(capsys, "agreement", graded, "--min-answers", "9", "--min-relevant", "7")
-    assert "precision -, recall -\n" in text
-    assert "nan" not in text
+    monkeypatch.setattr("trecexam.cli.show.sys.stdout.isatty", lambda: True, raising=False)
+    assert run(["agreement", str(graded), "--min-answers", "9", "--min-relevant", "7"]) == 0
+    shown = capsys.readouterr()
+    assert "precision -, recall -, Cohen's kappa" in shown.err
+    assert "nan" not in shown.err + shown.out
 
 
 def test_latex_and_a_file(graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     named = graded.rename(graded.with_name("my_track"))
     text = out(capsys, "agreement", named, "--latex")
-    assert r"my\_track, recorded" in text
+    assert "% rows are labels of recorded, columns are people's judgments (qrels.txt)" in text
     assert text.count(r"\begin{tabular}") == 3
     assert out(capsys, "agreement", named, "-o", tmp_path / "a.tsv") == ""
     assert (tmp_path / "a.tsv").read_text() == (named / "out" / "agreement.tsv").read_text()
-    assert "--json or --latex" in err(capsys, "agreement", named, "--latex", "--json")
+    assert "kappa" in json.loads(out(capsys, "agreement", named, "--latex", "--json")), "the last one counts"
 
 
 def test_counted_labels_have_their_counts_as_rows(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:

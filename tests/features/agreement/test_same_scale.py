@@ -101,7 +101,7 @@ def test_kappa_on_one_scale_is_of_one_threshold(
     assert words.capitalize() in (root / "out" / "report.html").read_text()
     capsys.readouterr()
     assert run(["agreement", str(root), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["agreements"][0]
+    found = json.loads(capsys.readouterr().out)
     assert (found["min_rating"], found["min_relevant"], found["same_scale"]) == (threshold, threshold, True)
     assert any(words in note for note in found["notes"])
     assert run(["agreement", str(root), "--latex"]) == 0
@@ -196,13 +196,15 @@ def test_every_output_says_which_side_is_peoples(
     assert "Rows are labels of recorded, columns are people&#39;s judgments (qrels.txt)" in (
         (graded / "out" / "report.html").read_text()
     )
-    monkeypatch.setattr("trecexam.cli.agreement.sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("trecexam.cli.show.sys.stdout.isatty", lambda: True, raising=False)
     assert run(["agreement", str(graded)]) == 0
     table = capsys.readouterr().out
     assert "graded label  judged 3  judged 2  judged 1  judged 0" in table
     with trecexam.open_track(graded) as track:
-        found = track.agreement().as_json()["agreements"][0]
-    assert any(axes in note for note in found["notes"])
+        found = track.agreement()
+    assert any(axes in note for note in found.notes)
+    for shown in (repr(found), found._repr_html_(), found.to_latex(), found.to_json()):
+        assert axes.split(",")[0] in shown
 
 
 def test_the_live_page_calls_relevant_what_agreement_does(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`trecexam correlate`: thresholds, swaps, outliers, what it says beside its table, and bad input."""
+"""`trecexam correlate`, `swaps`, `outliers`: thresholds, what it says beside its table, and bad input."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from support import HashGrader, write_run
 
 import trecexam
 from trecexam.cli.main import run
+from trecexam.features.correlation.paired_scores import NothingToCompareError
 from trecexam.graders.base import Scale
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.loader import opened
@@ -38,8 +39,8 @@ def rows(text: str) -> Rows:
     return [dict(zip(header, line, strict=True)) for line in lines]
 
 
-def table(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> Rows:
-    return rows(talk(capsys, "correlate", *arguments)[0])
+def table(capsys: pytest.CaptureFixture[str], *arguments: str | Path, command: str = "correlate") -> Rows:
+    return rows(talk(capsys, command, *arguments)[0])
 
 
 def settings(root: Path, scores: str) -> None:
@@ -156,7 +157,7 @@ def test_swaps_are_those_of_the_first_measures_and_the_file_in_out(
     many: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     talk(capsys, "watch", many, "--once")
-    text, said = talk(capsys, "correlate", many, "--swaps")
+    text, said = talk(capsys, "swaps", many)
     assert text == (many / "out" / "swaps.tsv").read_text()
     names, ours = values(many, "P(rel=4)@8", official=False)
     _, theirs = values(many, "nDCG@10", official=True)
@@ -172,14 +173,15 @@ def test_swaps_are_those_of_the_first_measures_and_the_file_in_out(
     count = re.search(r"P\(rel=4\)@8 and nDCG@10: (\d+) of 28 pairs of runs are swapped", said)
     assert count
     assert int(count[1]) == len(expected.swaps)
-    found = json.loads(talk(capsys, "correlate", many, "--swaps", "--json")[0])
+    found = json.loads(talk(capsys, "swaps", many, "--json")[0])
     assert found["pairs"][0]["n_swapped"] == len(found["swaps"]) == len(expected.swaps)
     assert found["pairs"][0]["n_tied"] == expected.n_tied
 
 
 def test_swaps_of_asked_measures_and_thresholds(many: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = table(capsys, many, "--swaps", "-m", "P@5", "-m", "nDCG@5", "--official-measure", "P@5",
-                  "--official-measure", "AP", "--min-rating", "2", "--min-rating", "3")  # fmt: skip
+    found = table(capsys, many, "-m", "P@5", "-m", "nDCG@5", "--official-measure", "P@5",
+                  "--official-measure", "AP", "--min-rating", "2", "--min-rating", "3",
+                  command="swaps")  # fmt: skip
     assert {(r["measure"], r["official_measure"], r["min_rating"]) for r in found} <= {
         (*names, rating)
         for official in ("P@5", "AP")
@@ -195,22 +197,12 @@ def test_outliers_are_the_furthest_runs_and_all_of_them_in_out(
     talk(capsys, "watch", many, "--once")
     every = rows((many / "out" / "outliers.tsv").read_text())
     assert len(every) == 8
-    assert table(capsys, many, "--outliers", "3") == every[:3]
-    assert table(capsys, many, "--outliers") == every
+    assert table(capsys, many, "--most", "3", command="outliers") == every[:3]
+    assert table(capsys, many, command="outliers") == every
     names, ours = values(many, "P(rel=4)@8", official=False)
     _, theirs = values(many, "nDCG@10", official=True)
     assert [r["run"] for r in every] == [o.run for o in find_outliers(names, ours, theirs)]
-    assert len(json.loads(talk(capsys, "correlate", many, "--outliers", "2", "--json")[0])) == 2
-
-
-@pytest.mark.parametrize(
-    "options", [["--swaps", "--outliers"], ["--swaps", "--per-query"], ["--outliers", "--per-query"],
-                ["--swaps", "--rbo-p", "0.5"]]
-)  # fmt: skip
-def test_one_table_at_a_time(graded: Path, options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = talk(capsys, "correlate", graded, *options, status=2)
-    assert out == ""
-    assert err.count("\n") == 1
+    assert len(json.loads(talk(capsys, "outliers", many, "--most", "2", "--json")[0])["outliers"]) == 2
 
 
 def test_it_says_what_was_compared_and_which_queries_have_no_judgments(
@@ -235,7 +227,7 @@ def test_runs_that_the_official_leaderboard_lacks_are_named(
     # It can be asked for by name, and then stands alone.
     alone = table(capsys, graded, "--official-measure", "official_leaderboard")
     assert alone == ranked
-    far = table(capsys, graded, "--official-measure", "official_leaderboard", "--outliers")
+    far = table(capsys, graded, "--official-measure", "official_leaderboard", command="outliers")
     assert sorted((r["run"], r["official_rank"], r["official_mean"]) for r in far) == [
         ("run0", "1.000000", ""), ("run2", "2.000000", ""),
     ]  # fmt: skip
@@ -246,8 +238,8 @@ def test_an_official_leaderboard_alone_is_enough(graded: Path, capsys: pytest.Ca
     (graded / "official_leaderboard.json").write_text('{"run0": 3, "run1": 2, "run2": 1}')
     (row, *_) = table(capsys, graded)
     assert (row["official_measure"], row["n_runs"]) == ("official_leaderboard", "3")
-    assert len(table(capsys, graded, "--outliers")) == 3
-    for swap in table(capsys, graded, "--swaps"):
+    assert len(table(capsys, graded, command="outliers")) == 3
+    for swap in table(capsys, graded, command="swaps"):
         assert (swap["official_p"], swap["official_p.holm"], swap["verdict"]) == ("", "", "")
     _, said = talk(capsys, "correlate", graded, "--per-query", status=2)
     assert "an official leaderboard has no values per query" in said
@@ -256,8 +248,8 @@ def test_an_official_leaderboard_alone_is_enough(graded: Path, capsys: pytest.Ca
 def refusal(capsys: pytest.CaptureFixture[str], root: Path) -> str:
     """The one line with which every form of the command refuses."""
     found = set()
-    for options in ([], ["--swaps"], ["--outliers"], ["--thresholds"]):
-        out, err = talk(capsys, "correlate", root, *options, status=2)
+    for command, *options in (["correlate"], ["swaps"], ["outliers"], ["correlate", "--thresholds"]):
+        out, err = talk(capsys, command, root, *options, status=2)
         assert out == ""
         assert err.startswith("trecexam: ")
         found.add(err)
@@ -307,7 +299,7 @@ def test_judgments_with_other_document_ids_are_remarked_on(
     assert "are document ids written in another form?" in said
     assert "no correlation where all runs are tied: on nDCG@10 (official)" in said
     assert {row["kendall_tau"] for row in rows(text)} == {""}
-    assert rows(talk(capsys, "correlate", graded, "--swaps")[0]) == []
+    assert rows(talk(capsys, "swaps", graded)[0]) == []
 
 
 def test_a_leaderboard_of_other_runs_is_refused(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -331,9 +323,9 @@ def test_negative_labels_count_as_not_relevant(graded: Path, capsys: pytest.Capt
     zero, negative = (re.sub(r" [01]$", f" {label}", text, flags=re.M) for label in ("0", "-2"))
     assert zero != negative
     (graded / "qrels.txt").write_text(zero)
-    expected = [table(capsys, *options, *more) for more in ([], ["--swaps"], ["--outliers"])]
+    expected = [table(capsys, *options, command=each) for each in ("correlate", "swaps", "outliers")]
     (graded / "qrels.txt").write_text(negative)
-    assert [table(capsys, *options, *more) for more in ([], ["--swaps"], ["--outliers"])] == expected
+    assert [table(capsys, *options, command=each) for each in ("correlate", "swaps", "outliers")] == expected
     (graded / "qrels.txt").write_text(re.sub(r" \d$", " -1", text, flags=re.M))
     assert "no correlation where all runs are tied" in talk(capsys, "correlate", *options)[1]
 
@@ -344,8 +336,8 @@ def test_a_single_run_has_no_correlation(graded: Path, capsys: pytest.CaptureFix
     text, said = talk(capsys, "correlate", graded)
     assert "a single run has no correlation" in said
     assert all(row["n_runs"] == "1" and row["rbo"] == "" for row in rows(text))
-    assert rows(talk(capsys, "correlate", graded, "--swaps")[0]) == []
-    (only,) = table(capsys, graded, "--outliers")
+    assert rows(talk(capsys, "swaps", graded)[0]) == []
+    (only,) = table(capsys, graded, command="outliers")
     assert (only["run"], float(only["difference"])) == ("run0", 0)
 
 
@@ -356,23 +348,23 @@ def test_all_runs_tied_have_no_correlation(graded: Path, capsys: pytest.CaptureF
     text, said = talk(capsys, "correlate", graded)
     assert "no correlation where all runs are tied: on P(rel=4)@8, nDCG@10 (official)" in said
     assert {row["kendall_tau"] for row in rows(text)} == {row["rbo"] for row in rows(text)} == {""}
-    assert rows(talk(capsys, "correlate", graded, "--swaps")[0]) == []
-    far = table(capsys, graded, "--outliers")
+    assert rows(talk(capsys, "swaps", graded)[0]) == []
+    far = table(capsys, graded, command="outliers")
     assert {(float(r["rubric_rank"]), float(r["official_rank"])) for r in far} == {(2, 2)}
 
 
 def test_everything_is_a_call(graded: Path) -> None:
     with trecexam.open_track(graded) as track:
         found = track.correlate(["P@5"], ["nDCG@10"], min_ratings=[3], rbo_p=0.5)
-        assert found is not None
         assert [key for key, _ in found.pairs] == [("P(rel=3)@5", "nDCG@10", 3)]
-        swaps, outliers = track.swaps(), track.outliers(most=1)
-        assert swaps is not None
-        assert outliers is not None
+        outliers = track.outliers(most=1)
         assert len(outliers.found[0][1]) == 1
         (graded / "qrels.txt").unlink()
-        assert track.correlate() is track.swaps() is track.outliers() is None
-        assert "nothing to compare" in str(track.nothing_to_compare())
+        for call in (track.correlate, track.swaps, track.outliers):
+            with pytest.raises(
+                NothingToCompareError, match="nothing to compare: it needs runs, and official"
+            ):
+                call()
 
 
 def test_official_measures_that_these_judgments_cannot_give_are_named_and_stop_nothing_else(

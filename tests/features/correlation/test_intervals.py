@@ -53,9 +53,9 @@ def test_few_distinct_values_have_no_interval_and_every_output_says_so(
     assert {value for name, value in row.items() if name.endswith((".low", ".high"))} == {""}
     why = f"{WHY}P(rel=4)@8 has 3, nDCG@10 (official) has 3"
     assert f"{why}\n" in err
-    assert why in json.loads(talk(capsys, "correlate", str(tied), *SIDES, "--json")[0])["remarks"]
+    assert why in json.loads(talk(capsys, "correlate", str(tied), *SIDES, "--json")[0])["notes"]
     assert f"{WHY}P(rel=4)@8 has 3" in " ".join(
-        json.loads((tied / "out" / "correlation.json").read_text())["remarks"]
+        json.loads((tied / "out" / "correlation.json").read_text())["notes"]
     )
     assert "No interval where the runs have fewer than 5 distinct values" in (
         (tied / "out" / "report.html").read_text()

@@ -87,10 +87,10 @@ def test_a_notebook_shows_ranks_means_and_what_one_must_know_and_runs_no_script(
     assert "11 more rows" in html
     assert html.count("<tr>") == 51
     assert "<b>" not in html
-    html = replace(board, cautions=tuple("abcdefgh"))._repr_html_()
-    assert "<small>d</small>" in html
-    assert "<small>e</small>" not in html
-    assert "4 more notes" in html
+    html = replace(board, notes=tuple("abcdefgh"))._repr_html_()
+    assert "<small>e</small>" in html
+    assert "<small>f</small>" not in html
+    assert "3 more notes" in html
 
 
 def test_values_by_query_are_those_of_the_file_in_full_precision(root: Path, track: trecexam.Track) -> None:
@@ -139,7 +139,7 @@ def test_grades_are_a_frame_with_people_beside_the_grader(root: Path, track: tre
 
 
 def test_other_tables_are_data_frames_too(track: trecexam.Track) -> None:
-    table = track.differences(["nDCG@10"]).table()
+    table = track.compare(["nDCG@10"]).tables["differences"]
     frame = table.to_polars()
     assert frame.columns == list(table.header)
     assert frame.rows() == list(table.rows)

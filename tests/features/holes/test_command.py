@@ -129,7 +129,7 @@ def test_json_has_the_rows_and_the_whole_pool(graded: Path, capsys: pytest.Captu
     capsys.readouterr()
     assert run(["holes", str(graded), "--json"]) == 0
     value = json.loads(capsys.readouterr().out)
-    assert list(value["rows"][0]) == HEADER
+    assert list(value["holes"][0]) == list(value["runs"][0]) == HEADER
     (pool,) = value["pool"]
     assert pool["depth"] == 8
     assert pool["passages"] > pool["unjudged"] >= pool["unjudged_alone"] > 0

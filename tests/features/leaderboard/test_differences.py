@@ -1,4 +1,4 @@
-"""`leaderboard --groups`, `--baseline`, `--pairs`, `track.differences` and out/differences.tsv: as scipy."""
+"""`trecexam compare`, `track.compare` and out/differences.tsv: as scipy."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from scipy import stats
 from support import RECORDED, HashGrader, make_small_track, write_run
 
 import trecexam
+from trecexam.cli.compare import CORRECTIONS, TESTS
 from trecexam.cli.main import run
-from trecexam.cli.scores import CORRECTIONS, TESTS
 from trecexam.features.leaderboard.differences import Test, compare
 from trecexam.scores.paired_tests import Correction
 
@@ -69,9 +69,11 @@ def holm_by_hand(p: dict[tuple[str, str], float]) -> dict[tuple[str, str], float
     return adjusted
 
 
-def printed(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[list[str], list[Row]]:
+def printed(
+    capsys: pytest.CaptureFixture[str], *words: object, command: str = "compare"
+) -> tuple[list[str], list[Row]]:
     capsys.readouterr()
-    assert run(["leaderboard", *map(str, words)]) == 0
+    assert run([command, *map(str, words)]) == 0
     lines = capsys.readouterr().out.splitlines()
     return lines[0].split("\t"), list(csv.DictReader(lines, delimiter="\t"))
 
@@ -127,8 +129,8 @@ def test_two_runs_share_a_letter_if_they_do_not_differ_significantly(
     groups = {row["run"]: row["group"] for row in rows(track / "out" / "groups.tsv")}
     for (a, b), rejected in different.items():
         assert letters(groups[a]).isdisjoint(letters(groups[b])) == (rejected == "True")
-    plain_header, plain = printed(capsys, track)
-    header, shown = printed(capsys, track, "--groups")
+    plain_header, plain = printed(capsys, track, command="leaderboard")
+    header, shown = printed(capsys, track)
     assert header == ["run", "group", *plain_header[1:]]
     assert {row["run"]: row.pop("group") for row in shown} == groups
     assert shown == plain
@@ -140,7 +142,7 @@ def test_a_baseline_has_the_columns_and_values_of_pyterriers_experiment(
 ) -> None:
     measures = list(rows(track / "out" / "leaderboard.tsv")[0])[1::2][:2]
     words = [word for name in measures for word in ("-m", name)]
-    plain_header, plain = printed(capsys, track, *words)
+    plain_header, plain = printed(capsys, track, *words, command="leaderboard")
     header, shown = printed(capsys, track, *words, "--baseline", "run1", "--test", test)
     names = ("difference", "effect size", "+", "-", "p-value", "reject", "p-value corrected")
     assert header == [*plain_header, *(f"{measure} {name}" for measure in measures for name in names)]
@@ -181,7 +183,7 @@ def test_pairs_in_a_pipe_are_the_file_in_out_and_more_on_demand(
 ) -> None:
     measures = list(rows(track / "out" / "leaderboard.tsv")[0])[1::2]
     capsys.readouterr()
-    assert run(["leaderboard", str(track), "--pairs", "-m", measures[0]]) == 0
+    assert run(["compare", str(track), "--pairs", "-m", measures[0]]) == 0
     assert capsys.readouterr().out == (track / "out" / "differences.tsv").read_text()
     _, all_pairs = printed(capsys, track, "--pairs")
     assert [row["measure"] for row in all_pairs] == [name for name in measures for _ in range(15)]
@@ -196,30 +198,34 @@ def test_pairs_in_a_pipe_are_the_file_in_out_and_more_on_demand(
 def test_python_and_json_say_the_same(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with trecexam.open_track(track) as opened:
         board = opened.leaderboard(["P@3", "nDCG@5"])
-        all_pairs = opened.differences(["P@3", "nDCG@5"], alpha=0.2)
-        baseline = opened.differences(["P@3", "nDCG@5"], baseline="run0", correction="fdr_bh")
+        all_pairs = opened.compare(["P@3", "nDCG@5"], alpha=0.2)
+        baseline = opened.compare(["P@3", "nDCG@5"], baseline="run0", correction="fdr_bh")
     assert [of.measure for of in all_pairs.measures] == ["P@3", "nDCG@5"]
     assert all_pairs.measures[0].runs == tuple(row.run for row in board.rows)
     assert baseline.groups == {}
     capsys.readouterr()
-    assert run(["leaderboard", str(track), "-m", "P@3", "--groups", "--alpha", "0.2", "--json"]) == 0
+    assert run(["compare", str(track), "-m", "P@3", "--alpha", "0.2", "--json"]) == 0
     value = json.loads(capsys.readouterr().out)
-    assert {row["run"]: row["group"] for row in value["runs"]} == all_pairs.groups
-    assert value["differences"] == {
+    assert {row["run"]: row["group"] for row in value["leaderboard"]} == all_pairs.groups
+    assert {row["run"]: row["group"] for row in value["groups"]} == all_pairs.groups
+    assert {name: value[name] for name in ("baseline", "test", "permutations", "correction", "alpha")} == {
         "baseline": None, "test": "t", "permutations": None, "correction": "holm", "alpha": 0.2,
     }  # fmt: skip
+    assert value["notes"][0] == "two-sided paired t test over queries, Holm over all pairs of runs, at 0.2"
     words = ["-m", "P@3", "-m", "nDCG@5", "--baseline", "run0", "--correction", "fdr_bh", "--json"]
-    assert run(["leaderboard", str(track), *words]) == 0
-    by_run = {row["run"]: row["baseline"] for row in json.loads(capsys.readouterr().out)["runs"]}
-    assert by_run["run0"] == {"P@3": None, "nDCG@5": None}
-    of_measure = baseline.measures[1].of_baseline()
-    assert {name: of["nDCG@5"] for name, of in by_run.items() if name != "run0"} == of_measure
+    assert run(["compare", str(track), *words]) == 0
+    found = json.loads(capsys.readouterr().out)
+    by_run = {row["run"]: row for row in found["leaderboard"]}
+    assert by_run["run0"]["nDCG@5 p-value"] is None
+    for name, values in baseline.measures[1].of_baseline().items():
+        assert {column: by_run[name][f"nDCG@5 {column}"] for column in values} == values
+    assert len(found["differences"]) == 10
 
 
 def test_the_official_judgments_have_groups_too(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    _, shown = printed(capsys, track, "--official", "-m", "nDCG@5", "--groups")
+    _, shown = printed(capsys, track, "--official", "-m", "nDCG@5")
     with trecexam.open_track(track) as opened:
-        groups = opened.differences(["nDCG@5"], official=True).groups
+        groups = opened.compare(["nDCG@5"], official=True).groups
         assert {row["run"]: row["group"] for row in shown} == groups
 
 
@@ -228,9 +234,7 @@ def test_a_random_test_is_the_same_again_for_its_seed(tmp_path: Path) -> None:
     update(root)
     with trecexam.open_track(root) as opened:
         p = [
-            opened.differences(["nDCG@5"], test="randomisation", permutations=500, seed=seed)
-            .measures[0]
-            .tests.p
+            opened.compare(["nDCG@5"], test="randomisation", permutations=500, seed=seed).measures[0].tests.p
             for seed in (1, 1, 2)
         ]
     assert p[0].tolist() == p[1].tolist() != p[2].tolist()
@@ -245,7 +249,7 @@ def test_a_track_of_one_run_or_none_has_nothing_to_compare(
         (root / "runs" / f"run{number}.run").unlink()
     update(root)
     assert rows(root / "out" / "differences.tsv") == []
-    _, shown = printed(capsys, root, "--groups")
+    _, shown = printed(capsys, root)
     assert [row["group"] for row in shown] == ["a"] * runs
     _, compared = printed(capsys, root, "--baseline", "run0") if runs else ([], [])
     assert len(compared) == runs
@@ -258,7 +262,7 @@ def test_one_query_tells_no_runs_apart(tmp_path: Path) -> None:
     assert {row["group"] for row in rows(root / "out" / "groups.tsv")} == {"a"}
     assert {row["p"] for row in rows(root / "out" / "differences.tsv")} == {""}
     with trecexam.open_track(root) as opened:
-        assert not opened.differences(test="randomisation").measures[0].reject.any()
+        assert not opened.compare(test="randomisation").measures[0].reject.any()
 
 
 def test_a_run_with_a_value_that_is_none_is_last_and_differs_from_nobody() -> None:
@@ -289,7 +293,7 @@ def test_the_report_compares_with_the_baseline_that_the_settings_name(graded: Pa
     assert run(["watch", str(graded), "--once"]) == 0
     page = (graded / "out" / "report.html").read_text()
     with trecexam.open_track(graded) as opened:
-        compared = opened.differences(baseline="run1")
+        compared = opened.compare(baseline="run1")
     assert "Below the intervals the difference from <bdi>run1</bdi>" in page
     assert compared.words in page
     for of in compared.measures:
@@ -306,20 +310,14 @@ def test_the_report_compares_with_the_baseline_that_the_settings_name(graded: Pa
     ("words", "reason"),
     [
         (["--baseline", "nobody"], "there is no run 'nobody' to compare with; the runs are 'run0', 'run1'"),
-        (["--groups", "--baseline", "run0"], "--groups goes with neither --baseline nor --pairs"),
-        (
-            ["--groups", "--overall"],
-            "--groups, --baseline and --pairs go with neither --overall nor --compat",
-        ),
-        (["--test", "t"], "--test goes with --groups, --baseline or --pairs"),
-        (["--groups", "--alpha", "1"], "alpha 1.0 is not between 0 and 1"),
+        (["--alpha", "1"], "alpha 1.0 is not between 0 and 1"),
     ],
 )
 def test_what_cannot_be_compared_is_one_line(
     track: Path, capsys: pytest.CaptureFixture[str], words: list[str], reason: str
 ) -> None:
     capsys.readouterr()
-    assert run(["leaderboard", str(track), *words]) == 2
+    assert run(["compare", str(track), *words]) == 2
     assert reason in capsys.readouterr().err
 
 
@@ -331,8 +329,8 @@ def test_options_name_all_tests_and_corrections() -> None:
 def test_python_refuses_what_it_does_not_know(track: Path) -> None:
     with trecexam.open_track(track) as opened:
         with pytest.raises(ValueError, match="unknown test 'z'; there are t, randomisation"):
-            opened.differences(test="z")
+            opened.compare(test="z")
         with pytest.raises(ValueError, match="unknown correction 'x'"):
-            opened.differences(correction="x")
+            opened.compare(correction="x")
         with pytest.raises(ValueError, match="0 permutations"):
-            opened.differences(permutations=0)
+            opened.compare(permutations=0)

@@ -1,4 +1,4 @@
-"""`trecexam leaderboard --overall`: what all runs reach together, and the official ranks beside."""
+"""`trecexam overall`: what all runs reach together, and the official ranks beside."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import trecexam
 from trecexam.cli.main import run
 
 
-def table(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[list[str], dict[str, dict[str, str]]]:
+def table(
+    capsys: pytest.CaptureFixture[str], *words: object, command: str = "overall"
+) -> tuple[list[str], dict[str, dict[str, str]]]:
     """The header, and the row of each run."""
     capsys.readouterr()
-    assert run(["leaderboard", *map(str, words)]) == 0
+    assert run([command, *map(str, words)]) == 0
     header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     return header, {row[0]: dict(zip(header, row, strict=True)) for row in rows}
 
@@ -24,8 +26,8 @@ def test_the_row_has_the_cover_of_the_whole_pool_and_nothing_else(
 ) -> None:
     measures = ["nDCG@10", "Cover(rel=5)@2", "nCover(rel=5)@2", "Cover(rel=5,partial=2)"]
     words = [word for name in measures for word in ("-m", name)]
-    header, rows = table(capsys, graded, "--overall", *words)
-    plain_header, plain = table(capsys, graded, *words)
+    header, rows = table(capsys, graded, *words)
+    plain_header, plain = table(capsys, graded, *words, command="leaderboard")
     assert header == plain_header
     assert list(rows) == ["_overall_", *plain]
     assert {name: row for name, row in rows.items() if name != "_overall_"} == plain
@@ -46,27 +48,19 @@ def test_the_row_has_the_cover_of_the_whole_pool_and_nothing_else(
 
 def test_official_ranks_stand_beside(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (graded / "official_leaderboard.json").write_text('{"run2": 1, "run0": 2}')
-    words = (graded, "--overall", "-m", "Cover(rel=4)@5")
+    words = (graded, "-m", "Cover(rel=4)@5")
     header, rows = table(capsys, *words)
     assert header == ["run", "Cover(rel=4)@5", "Cover(rel=4)@5.stderr", "official_rank"]
     assert {name: row["official_rank"] for name, row in rows.items()} == {
         "_overall_": "", "run0": "2", "run1": "", "run2": "1",
     }  # fmt: skip
     capsys.readouterr()
-    assert run(["leaderboard", *map(str, words), "--json"]) == 0
+    assert run(["overall", *map(str, words), "--json"]) == 0
     value = json.loads(capsys.readouterr().out)
-    assert {row["run"]: row["official_rank"] for row in value["runs"]} == {"run0": 2, "run1": None, "run2": 1}
+    assert {
+        row["run"]: row["official_rank"] for row in value["leaderboard"] if row["run"] != "_overall_"
+    } == {"run0": 2, "run1": None, "run2": 1}
     assert list(value["overall"]) == ["Cover(rel=4)@5"]
     assert value["overall"]["Cover(rel=4)@5"]["mean"] == pytest.approx(
         float(rows["_overall_"][header[1]]), abs=1e-4
     )
-    # The ranks are of the table that asks for them.
-    assert "official_rank" not in table(capsys, graded)[0]
-
-
-@pytest.mark.parametrize("other", [["--official"], ["--compat", "workbench"]])
-def test_it_is_about_the_pool_of_grades(
-    graded: Path, capsys: pytest.CaptureFixture[str], other: list[str]
-) -> None:
-    assert run(["leaderboard", str(graded), "--overall", *other]) == 2
-    assert "--overall" in capsys.readouterr().err

@@ -284,7 +284,7 @@ def test_a_run_of_passages_has_no_support(tmp_path: Path) -> None:
             board = track.leaderboard()
             assert {row.run: row.scores[0].mean for row in board.rows}["bm25"] == 0
             assert any(
-                "1 of 3 runs: no generated responses, so 0 in SupportP" in line for line in board.cautions
+                "1 of 3 runs: no generated responses, so 0 in SupportP" in line for line in board.notes
             )
             assert {row[0] for row in track.support().table().rows} == {"good", "poor"}
 

@@ -157,25 +157,24 @@ def test_an_item_that_cannot_be_graded_is_said_once_and_the_rest_is_graded(
     assert len((root / "out" / "rejected.tsv").read_text().splitlines()) == 1
 
 
-def test_the_leaderboard_shows_what_the_workbenchs_reading_changes(
+def test_it_is_shown_what_the_workbenchs_reading_changes(
     track: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = track(decode="beam", max_new_tokens=4)
     assert run(["watch", str(root), "--once"]) == 0
     capsys.readouterr()
-    assert run(["leaderboard", str(root), "--compat", "workbench", "--json", "-m", "P(rel=4)@4"]) == 0
+    assert run(["verify", "readings", str(root), "--json", "-m", "P(rel=4)@4"]) == 0
     out, err = capsys.readouterr()
-    rows = json.loads(out)
+    rows = json.loads(out)["readings"]
     assert [set(row) for row in rows] == [{"run", "measure", "value", "workbench", "difference"}] * 3
     assert all(row["difference"] == pytest.approx(row["workbench"] - row["value"]) for row in rows)
     assert "ratings differ when read as 'workbench'" in err
-    assert run(["leaderboard", str(root), "--compat", "workbench", "--official"]) == 2
 
 
 def test_where_answers_are_chosen_nothing_is_left_to_read(
     track: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["leaderboard", str(track()), "--compat", "workbench"]) == 2
+    assert run(["verify", "readings", str(track())]) == 2
     assert "nothing is left to read" in capsys.readouterr().err
 
 

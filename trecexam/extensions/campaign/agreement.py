@@ -12,7 +12,6 @@ import numpy as np
 from converters.overrides import ADJUDICATED
 from trecexam.extensions.campaign.alpha import MIN_TOPICS, Alpha, alpha, cells_by_topic
 from trecexam.extensions.campaign.assessments import CellKey, opinions_of
-from trecexam.line.loaded_track import of_documents
 from trecexam.scores.kappa import Kappa, kappa, weighted_kappa
 from trecexam.tables.table import Table
 
@@ -131,7 +130,6 @@ class AssessorAgreement:
         }
 
 
-@of_documents
 def assessor_agreement(track: Assessment, *, seed: int = 0) -> AssessorAgreement:
     """How far people agree on the cells that at least two of them rated, whether that was planned or not.
 

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import aligned_option, json_option, track_argument, wide_option
-from trecexam.tables.fitted import Layout
+from trecexam.tables.table import Layout
 
 
 @click.command(epilog="Example: trecexam learn mytrack  and, before, trecexam learn mytrack --cross-validate")

@@ -12,8 +12,8 @@ from trecexam.extensions.learn.learned_board import LearnedBoard, learned_leader
 from trecexam.features.correlation.comparison import LeaderboardComparison
 from trecexam.features.correlation.paired_scores import (
     PairedScores,
+    comparison_notes,
     paired_scores,
-    remarks,
     without_interval,
 )
 from trecexam.line.loaded_track import of_documents
@@ -42,7 +42,7 @@ def compare_learned(
     encoder: str | Encoder | None = None,
     grades: bool = True,
     progress: Encoded | None = None,
-) -> LeaderboardComparison | None:
+) -> LeaderboardComparison:
     """Correlations of expected nDCG and AP, by learned labels, with official measures.
 
     The judgments that are there are learned from, and count as they are on both sides: this says what the
@@ -56,9 +56,6 @@ def compare_learned(
         official_measures, rbo_p: as of `Track.correlate`.
         source, encoder, grades, progress: as of `Track.learn`.
 
-    Returns:
-        None where there is nothing to compare.
-
     Raises:
         TrecexamError, ValueError: as `Track.learned_leaderboard` and `Track.correlate`.
     """
@@ -71,8 +68,6 @@ def compare_learned(
         np.moveaxis(board.scores.values, 0, -1),
     )
     comparisons = paired_scores(track, None, names_of(official_measures), values=values)
-    if not comparisons:
-        return None
     draws = QueryDraws() if board.enough else QueryDraws(0, 0)
     pairs = [
         (
@@ -88,7 +83,7 @@ def compare_learned(
         for scores in comparisons
     ]
     why_none = (*(() if board.enough else (board.summary(),)), *without_interval(comparisons))
-    compared = remarks(track, comparisons, (), official_measures)
+    compared = comparison_notes(track, comparisons, (), official_measures)
     lines = tuple(dict.fromkeys((*compared, *board.notes, *why_none)))
     return LeaderboardComparison(
         len(comparisons[0].query_ids), ("measure", "official_measure"), tuple(pairs), p, lines

@@ -295,8 +295,7 @@ def _view(
         holes=_hole_counts(gathered, len(track.runs), judgments, config.track.depth),
         judged=judged,
         kappa=None if agreed is None else _kappa(agreed),
-        # How graded labels are paired is about a table that the page has not.
-        comparison=None if agreed is None else agreed.notes[0][:2],
+        comparison=None if agreed is None else agreed.notes,
         items=_items(track, judgments),
         rejected=rejected_rows(track),
         notes=notes,

@@ -9,16 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
 from trecexam.features.agreement.arithmetic import Agreement, Thresholds, agreement, pair
-from trecexam.features.agreement.tables import agreement_json, agreement_table
-from trecexam.features.agreement.words import agreement_notes
+from trecexam.features.agreement.tables import agreement_table, crosstabs, thresholds_table
+from trecexam.features.agreement.words import (
+    agreement_notes,
+    counts_note,
+    figures_note,
+    interval_note,
+    left_out_note,
+    unpooled_note,
+)
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.official import Official, official_judgments
 from trecexam.line.relevance import relevance_thresholds
-from trecexam.scores.kappa import MIN_QUERIES
 from trecexam.scores.labels import labels
+from trecexam.tables.result import Result
 from trecexam.tables.table import Table
-from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
@@ -30,71 +36,58 @@ class NothingInCommonError(TrecexamError):
 
 
 @dataclass(frozen=True)
-class Agreements:
+class Agreements(Result):
     """The agreement of a track's labels with its official judgments, for each choice of thresholds.
+
+    People see the tables `graded`, `merged` and `binary` of each choice, labels by judgments. Programs are
+    given `agreement`, all of them in one. Its facts, `kappa` among them, are those of the first choice.
 
     Attributes:
         source: the official judgments' file or dataset.
-        warnings: what makes them other than people's judgments of all that they name. Negative labels are
-            left out.
         grader: what graded: the grader's name and model.
         n_queries: queries with passages that have both labels.
         n_both: passages that have both; only these count.
         n_label_only, n_judgment_only: passages of the bank's queries that have only the one.
-        n_unpooled: judged passages of the bank's queries that are graded with `[track] pool_judged` alone;
-            0 where that is set.
         left_out: people's ratings, which do not count here: `cells`, `passages`, and `who`.
         found: one for each choice, min_answers within min_rating.
-        notes: of each of these, what is compared with what, from where on it is relevant, and why.
+        notes: what was compared, from where on it is relevant and why, and what must be known of the figures.
     """
 
     source: str
-    warnings: tuple[str, ...]
     grader: str
     n_queries: int
     n_both: int
     n_label_only: int
     n_judgment_only: int
-    n_unpooled: int
     left_out: Mapping[str, Any]
     found: tuple[Agreement, ...]
-    notes: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+
+    def declare(self) -> dict[str, Table]:
+        """All tables in one, then by choice of thresholds the figures, then the tables that people see."""
+        return {
+            "agreement": agreement_table(self.found),
+            "thresholds": thresholds_table(self.found),
+            **crosstabs(self.found),
+        }
 
     @property
-    def unpooled_note(self) -> str | None:
-        """What tells published tables from these; None where all judged passages are pooled."""
-        if not self.n_unpooled:
-            return None
-        return (
-            f"without a label are {plural(self.n_unpooled, 'judged passage')} outside of the runs' first "
-            "ranks; published tables have them: `pool_judged = true` in [track] grades them too"
-        )
+    def shown(self) -> tuple[str, ...]:
+        """The names of the tables of labels by judgments."""
+        return tuple(crosstabs(self.found))
 
     @property
-    def interval_note(self) -> str | None:
-        """Why no kappa has an interval; None where there are queries enough."""
-        few = self.n_queries < MIN_QUERIES
-        return f"no intervals: they need passages of at least {MIN_QUERIES} queries" if few else None
-
-    def table(self) -> Table:
-        """A row for each cell and sum of each table."""
-        return agreement_table(self.found)
-
-    def as_json(self) -> dict[str, Any]:
-        """The tables with full precision, and what they are made from."""
+    def facts(self) -> dict[str, Any]:
+        """What was compared, and the figures of the first choice of thresholds."""
         return {
             "official": self.source,
-            "cautions": list(self.warnings),
             "grader": self.grader,
             "n_queries": self.n_queries,
             "n_both": self.n_both,
             "n_label_only": self.n_label_only,
             "n_judgment_only": self.n_judgment_only,
             "human_ratings_left_out": dict(self.left_out),
-            "agreements": [
-                agreement_json(agreed) | {"notes": list(notes)}
-                for agreed, notes in zip(self.found, self.notes, strict=True)
-            ],
+            **next(iter(thresholds_table(self.found[:1]).records())),
         }
 
 
@@ -133,7 +126,8 @@ def agreements(
         _refuse_beyond(choice, at.max_rating)
     levels = {label for q in ratings for label in judged.judged.get(q.query_id, {}).values()}
     name = _name(track.grader.identity)
-    compared, notes = [], []
+    compared = []
+    notes: list[str] = []
     for choice, at in choices:
         own = {q.query_id: labels(q, choice.rule, choice.min_rating, choice.min_answers) for q in ratings}
         pairs = pair(own, judged.judged)
@@ -145,22 +139,31 @@ def agreements(
         agreed = agreement(pairs, choice, at.max_rating, levels, same_scale=at.same_scale)
         compared.append(agreed)
         explicit = bool(min_ratings) or min_relevant is not None
-        notes.append(agreement_notes(agreed, at, name, judged.source, settings=None if explicit else scores))
+        settings = None if explicit else scores
+        notes += agreement_notes(agreed, at, name, judged.source, settings=settings)
+    left_out = track.override_summary()
+    # What qrels that are grades lack cannot be graded.
+    all_pooled = track.config.track.pool_judged or track.traits.known_passages is not None
+    lines = (
+        counts_note(pairs, judged.source),
+        # Of several choices the axes, and mostly the pairing, are the same.
+        *dict.fromkeys(notes),
+        *judged.warnings(),
+        *unpooled_note(0 if all_pooled else _n_unpooled(judged, ratings)),
+        *left_out_note(left_out),
+        *(line for agreed in compared for line in figures_note(agreed)),
+        *interval_note(pairs.n_queries),
+    )
     return Agreements(
         judged.source,
-        judged.warnings(),
         name,
         pairs.n_queries,
         len(pairs.query),
         pairs.n_label_only,
         pairs.n_judgment_only,
-        # What qrels that are grades lack cannot be graded.
-        0
-        if track.config.track.pool_judged or track.traits.known_passages is not None
-        else _n_unpooled(judged, ratings),
-        track.override_summary(),
+        left_out,
         tuple(compared),
-        tuple(notes),
+        lines,
     )
 
 

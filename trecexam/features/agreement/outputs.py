@@ -9,7 +9,6 @@ from trecexam.features.agreement.agreement import Agreements, agreements_if_any
 from trecexam.line.assessment import Assessment, Part
 from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.tables.section import FeatureReport, ReportPart
-from trecexam.tables.table import to_tsv
 from trecexam.tables.text import sentence
 
 _PARTS: tuple[Part, ...] = ("cells", "people", "official", "settings")
@@ -22,7 +21,7 @@ def own_agreement(track: Assessment) -> Agreements | None:
 
 def _agreement(track: Assessment) -> Mapping[str, bytes]:
     agreed = own_agreement(track)
-    return {} if agreed is None else {"agreement.tsv": to_tsv(agreed.table()).encode()}
+    return {} if agreed is None else {"agreement.tsv": agreed.to_tsv().encode()}
 
 
 def agreement_report(track: Assessment) -> FeatureReport:
@@ -34,26 +33,11 @@ def agreement_report(track: Assessment) -> FeatureReport:
         values: dict[str, object] = {"crosstabs": (), "why": why}
     else:
         tables = {table.name: table for table in agreements.found[0].tables}
-        values = {"crosstabs": (tables["graded"], tables["binary"]), "lines": tuple(_lines(agreements))}
+        values = {
+            "crosstabs": (tables["graded"], tables["binary"]),
+            "lines": tuple(map(sentence, agreements.notes)),
+        }
     return FeatureReport((ReportPart("official", Path(__file__).with_name("section.html"), values),))
-
-
-def _lines(agreements: Agreements) -> list[str]:
-    lines = [
-        f"{agreements.n_both:,} passages of {agreements.n_queries:,} queries have both a label of "
-        f"{agreements.grader} and a judgment in {agreements.source}; {agreements.n_label_only:,} have only a "
-        f"label, {agreements.n_judgment_only:,} only a judgment. People's ratings are left out.",
-        *map(sentence, agreements.notes[0]),
-    ]
-    kappa = next(table.kappa for table in agreements.found[0].tables if table.name == "binary")
-    if kappa.value == kappa.value:
-        ends = f" (95% interval {kappa.low:.2f} to {kappa.high:.2f}, queries kept together)"
-        without = " (no interval from so few queries or labels)"
-        known = kappa.low == kappa.low
-        lines.append(f"Cohen's kappa of the binary labels is {kappa.value:.2f}{ends if known else without}.")
-    if agreements.unpooled_note:
-        lines.append(sentence(agreements.unpooled_note))
-    return lines
 
 
 AGREEMENT = Feature((OutputFiles(("agreement.tsv",), _PARTS, _agreement),), agreement_report)

@@ -1,13 +1,12 @@
-"""Agreement of automatic labels with official judgments: one long table, crosstabs, JSON."""
+"""Agreement of automatic labels with official judgments: one long table, and labels by judgments."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from trecexam.tables.table import Table, Value, to_aligned
+from trecexam.tables.table import Layout, Table, Value
 
 if TYPE_CHECKING:
     from trecexam.features.agreement.arithmetic import Agreement, Crosstab
@@ -27,6 +26,8 @@ COLUMNS = (
     "kappa.linear",
     "kappa.quadratic",
 )
+#: Of the binary table.
+FIGURES = ("accuracy", "precision", "recall", "kappa", "kappa.low", "kappa.high")
 #: Stands for the sum over all labels or judgments.
 ALL = "all"
 
@@ -58,9 +59,30 @@ def agreement_table(agreements: Iterable[Agreement]) -> Table:
     return Table(COLUMNS, tuple(rows))
 
 
-def agreement_crosstabs(agreements: Iterable[Agreement]) -> str:
-    """The same for people: labels down, judgments across, each row with its kappa."""
-    return "\n".join(_sections(agreements))
+def thresholds_table(agreements: Iterable[Agreement]) -> Table:
+    """A row for each choice of thresholds, with the figures of its binary table."""
+    rows: list[tuple[Value, ...]] = [
+        (
+            *(t.min_rating, t.min_answers, t.min_relevant, t.rule, agreement.same_scale),
+            *(agreement.accuracy, agreement.precision, agreement.recall),
+            *_numbers(agreement.binary.kappa),
+        )
+        for agreement in agreements
+        for t in (agreement.thresholds,)
+    ]
+    return Table(("min_rating", "min_answers", "min_relevant", "rule", "same_scale", *FIGURES), tuple(rows))
+
+
+def crosstabs(agreements: Sequence[Agreement]) -> dict[str, Table]:
+    """The tables for people by name: labels down, judgments across, each row with its kappa."""
+    found = {}
+    for number, agreement in enumerate(agreements, 1):
+        t = agreement.thresholds
+        at = f"min_rating {t.min_rating}, min_answers {t.min_answers}, min_relevant {t.min_relevant}"
+        for table in agreement.tables:
+            name = table.name if len(agreements) == 1 else f"{table.name} {number}"
+            found[name] = replace(crosstab(table), caption="" if len(agreements) == 1 else at)
+    return found
 
 
 def crosstab(table: Crosstab) -> Table:
@@ -75,56 +97,7 @@ def crosstab(table: Crosstab) -> Table:
         rows.append((label, *counts, sum(counts), against, *_numbers(value)))
     sums = table.counts.sum(axis=0).tolist()
     rows.append((ALL, *sums, sum(sums), None, *_numbers(table.kappa)))
-    return Table(header, tuple(rows))
-
-
-def agreement_json(agreement: Agreement) -> dict[str, Any]:
-    """Everything of one choice of thresholds, with full precision."""
-    return {
-        **asdict(agreement.thresholds),
-        "same_scale": agreement.same_scale,
-        "accuracy": agreement.accuracy,
-        "precision": agreement.precision,
-        "recall": agreement.recall,
-        "tables": [_table_json(table) for table in agreement.tables],
-    }
-
-
-def _sections(agreements: Iterable[Agreement]) -> Iterator[str]:
-    for agreement in agreements:
-        t = agreement.thresholds
-        yield (
-            f"min_rating {t.min_rating}, min_answers {t.min_answers}, min_relevant {t.min_relevant}; "
-            f"binary: accuracy {_share(agreement.accuracy)}, precision {_share(agreement.precision)}, "
-            f"recall {_share(agreement.recall)}\n"
-        )
-        for table in agreement.tables:
-            yield to_aligned(crosstab(table))
-
-
-def _share(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.2f}"
-
-
-def _table_json(table: Crosstab) -> dict[str, Any]:
-    return {
-        "table": table.name,
-        "labels": table.labels,
-        "judgments": table.judgments,
-        "counts": table.counts.tolist(),
-        "pairs": [
-            {"label": label, "judgment": table.judgments[column], **_kappa_json(value)}
-            for label, column, value in zip(table.labels, table.paired, table.kappas, strict=True)
-            if column is not None
-        ],
-        **_kappa_json(table.kappa),
-        "kappa_linear": table.linear,
-        "kappa_quadratic": table.quadratic,
-    }
-
-
-def _kappa_json(value: Kappa) -> dict[str, float]:
-    return {"kappa": value.value, "kappa_low": value.low, "kappa_high": value.high}
+    return Table(header, tuple(rows), layout=Layout(header[:1]))
 
 
 def _numbers(value: Kappa | None) -> tuple[float | None, float | None, float | None]:

@@ -21,7 +21,6 @@ from trecexam.features.compare_graders.raters import (
 )
 from trecexam.features.compare_graders.tables import GraderRow, PairRow, grader_table, pair_table, shortened
 from trecexam.features.correlation.comparison import compare
-from trecexam.features.correlation.paired_scores import nothing_to_compare
 from trecexam.scores.labels import binary_labels, labels
 from trecexam.tables.table import Table
 
@@ -97,8 +96,8 @@ def compare_graders(
     ratings in place of a grader's are left out.
 
     Args:
-        graders: TOML files of which the [grader] counts, or graders. With these and `recorded` empty, the
-            track's own.
+        graders: names of graders of the track, TOML files of which the [grader] counts, or graders. Empty:
+            those of the track that ask the same of the same texts.
         recorded: recordings; of each (model, prompt) in one comes a grader.
         measures, official_measures: as in `Track.correlate`.
         min_ratings: those of them that are on a grader's scale; none for its whole scale.
@@ -120,10 +119,8 @@ def compare_graders(
             if not grader.track.counts.ok or not at:
                 continue
             comparison = compare(grader.track, measures, official_measures, min_ratings=at)
-            if comparison is None:
-                raise nothing_to_compare(grader.track)
             kappas, n_judged = _kappas(grader, at, min_relevant)
-            remarks.update(dict.fromkeys(comparison.remarks))
+            remarks.update(dict.fromkeys(comparison.notes))
             for (name, official, min_rating), correlation in comparison.pairs:
                 assert min_rating is None or isinstance(min_rating, int)
                 of_labels = None if min_rating is None else kappas.get(min_rating)
@@ -139,7 +136,7 @@ def compare_graders(
                         None if of_labels is None else of_labels[1],
                     )
                 )
-        return GraderComparison(tuple(rows), (*remarks, *_left_out(loader)))
+        return GraderComparison(tuple(rows), (*remarks, *_left_out(loader, compared)))
 
 
 def compare_grader_pairs(
@@ -183,7 +180,7 @@ def compare_grader_pairs(
                 if rated:
                     ratings = together([of_item for _, _, of_item in rated])
                     rows += _rows(first, second, "ratings", ratings, min_ratings)
-        return GraderPairs(tuple(rows), (*remarks, *_left_out(loader)))
+        return GraderPairs(tuple(rows), (*remarks, *_left_out(loader, compared)))
 
 
 def _kappas(
@@ -297,7 +294,11 @@ def _thresholds(
     return sorted(thresholds)
 
 
-def _left_out(loader: TrackLoader) -> Iterator[str]:
-    """People's ratings, which do not count."""
+def _left_out(loader: TrackLoader, compared: Sequence[ComparedGrader]) -> Iterator[str]:
+    """Graders of the track that are not compared, and people's ratings, which do not count."""
+    names = {each.name for each in compared}
+    others = [name for name in loader.folder.whole.graders if name not in names]
+    if others and names & loader.folder.whole.graders.keys():
+        yield f"not compared, as other things are asked, or nothing can be said: {', '.join(others)}"
     if loader.folder.overrides().exists():
         yield f"left out: people's ratings in place of a grader's ({loader.folder.overrides().name})"

@@ -8,18 +8,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from converters.errors import ConversionError
 from trecexam.config import CONFIG_NAME, GraderSection, ScoresSection, load_config
 from trecexam.errors import GraderError, TrackError, TrecexamError
 from trecexam.graders import Grader
 from trecexam.graders.recorded import RecordedGrader, recorded_sources
 from trecexam.line.grading import with_recorded_answers
 from trecexam.line.loader import TrackLoader
+from trecexam.line.track_graders import folder_of
 from trecexam.track import PROMPT_SUFFIXES, TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
 
-#: A file with a [grader] of its own, or a grader.
+#: The name of one of the track's graders, a file with a [grader] of its own, or a grader.
 GraderLike = str | Path | Grader
 
 
@@ -61,11 +63,15 @@ class ComparedGrader:
 
 
 class _Named(NamedTuple):
-    """A grader before it is made: its settings, or itself."""
+    """A grader before it is made: its settings, or itself.
+
+    `own` says that it is the one of this name in trecexam.toml.
+    """
 
     name: str
     settings: GraderSection
     grader: Grader | None = None
+    own: bool = False
 
 
 @contextmanager
@@ -77,8 +83,9 @@ def compared_graders(
     Args:
         loader: the track's own.
         graders: of a file its [grader] counts alone; `recorded` and `prompt` are files beside it.
-        recorded: recordings. Of each (model, prompt) in one comes a grader. Where neither these nor `graders`
-            are given, the track's own grader alone is meant.
+        recorded: recordings. Of each (model, prompt) in one comes a grader. Where no `graders` are given,
+            those of the track are meant that ask the same about the same texts as the loader's; of a track
+            with one grader, this one, where nothing is recorded.
 
     Raises:
         TrecexamError, ConversionError: a file or a grader cannot be used, or nobody graded anything.
@@ -88,8 +95,12 @@ def compared_graders(
     with ExitStack() as stack:
         compared: list[ComparedGrader] = []
         for named in _distinct(_named(loader, graders, recorded)):
-            own = stack.enter_context(_loader(loader, named))
-            track = own.load()
+            if named.own:
+                track = _of_track(loader, named.name, asked_for=bool(graders))
+                if track is None:
+                    continue
+            else:
+                track = stack.enter_context(_loader(loader, named)).load()
             track = replace(
                 track, sheets={q: replace(sheet, overrides=None) for q, sheet in track.sheets.items()}
             )
@@ -104,6 +115,19 @@ def compared_graders(
                 path=loader.folder.root,
             )
         yield tuple(compared)
+
+
+def _of_track(loader: TrackLoader, name: str, *, asked_for: bool) -> Assessment | None:
+    """What another grader of the track has; None where it was not asked for by name, and asks about other
+    things than the loader's, or cannot say anything.
+    """
+    try:
+        track = loader.sibling(name).load()
+    except (TrecexamError, ConversionError):
+        if asked_for or name == loader.name:
+            raise
+        return None
+    return track if asked_for or _same_cells(track, loader.load()) else None
 
 
 def _loader(of: TrackLoader, named: _Named) -> TrackLoader:
@@ -122,10 +146,15 @@ def _named(
     loader: TrackLoader, graders: Sequence[GraderLike], recorded: Sequence[str | Path]
 ) -> Iterator[_Named]:
     folder = loader.folder
-    if not graders and not recorded:
+    names = folder.whole.graders
+    if not graders and len(names) > 1:
+        yield from (_Named(name, folder_of(folder, name).config.grader, own=True) for name in names)
+    elif not graders and not recorded:
         yield _of_own(folder, loader)
     for given in graders:
-        if isinstance(given, str | Path):
+        if str(given) in names:
+            yield _Named(str(given), folder_of(folder, str(given)).config.grader, own=True)
+        elif isinstance(given, str | Path):
             path, settings = Path(given), _settings(Path(given))
             yield _Named(settings.name if path.name == CONFIG_NAME else path.stem, settings)
         else:
@@ -141,6 +170,12 @@ def _named(
             else:
                 of_source = settings.model_copy(update={"model": model, "prompt": prompt})
                 yield _Named(prompt or model, of_source)
+
+
+def _same_cells(track: Assessment, other: Assessment) -> bool:
+    """Whether both ask about the same items of the same texts."""
+    same = (of_query.doc_ids == other.pool[query].doc_ids for query, of_query in track.pool.items())
+    return track.bank.items == other.bank.items and all(same)
 
 
 def _of_own(folder: TrackFolder, loader: TrackLoader) -> _Named:

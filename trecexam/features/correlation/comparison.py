@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from trecexam.features.correlation.disagreements import outliers_table, swaps_table
+from trecexam.features.correlation.disagreements import outliers_table, pairs_table, swaps_table
 from trecexam.features.correlation.paired_scores import (
     PairedScores,
     common_queries,
+    comparison_notes,
+    nothing_to_compare,
     paired_scores,
-    remarks,
     without_interval,
 )
 from trecexam.features.correlation.tables import correlation_table
@@ -19,10 +20,12 @@ from trecexam.line.loaded_track import of_documents
 from trecexam.line.measure_names import names_of
 from trecexam.line.official import LEADERBOARD
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
+from trecexam.scores.leaderboard import NOBODY
 from trecexam.scores.rank_correlation.outliers import Outlier, find_outliers
 from trecexam.scores.rank_correlation.rbo import DEFAULT_P
 from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.scores.rank_correlation.swaps import SIGNIFICANCE, Swaps, find_swaps
+from trecexam.tables.result import Result
 from trecexam.tables.table import Table, Value
 
 if TYPE_CHECKING:
@@ -33,95 +36,79 @@ Key = tuple[Value, ...]
 
 
 @dataclass(frozen=True)
-class LeaderboardComparison:
-    """Correlations of every rubric measure with every official one.
+class LeaderboardComparison(Result):
+    """Correlations of every rubric measure with every official one, a row a pair.
 
     Attributes:
         n_queries: queries that both sides have; official values are over these.
         keys: the names of the parts of each pair's key.
         pairs: ((rubric measure, official measure[, min_rating][, query_id]), its correlation).
         rbo_p: the persistence of rank-biased overlap.
-        remarks: lines for people: what was compared, and what was not and why.
+        notes: what was compared, and what was not and why.
+        human_ratings: how many grades people gave, and who.
     """
 
     n_queries: int
     keys: tuple[str, ...]
     pairs: tuple[tuple[Key, Correlation], ...]
     rbo_p: float
-    remarks: tuple[str, ...]
+    notes: tuple[str, ...]
+    human_ratings: Mapping[str, Any] = field(default_factory=lambda: NOBODY)
 
-    def table(self) -> Table:
+    def declare(self) -> dict[str, Table]:
         """One row a pair."""
-        return correlation_table(self.pairs, self.keys)
+        return {"correlations": correlation_table(self.pairs, self.keys)}
 
-    def as_json(self) -> dict[str, Any]:
-        """The table with full precision, the number of queries, RBO's p and the remarks."""
-        return {
-            "n_queries": self.n_queries,
-            "rbo_p": self.rbo_p,
-            "remarks": list(self.remarks),
-            "correlations": self.table().records(),
-        }
+    @property
+    def facts(self) -> dict[str, Any]:
+        """How many queries, RBO's p, and how much of the grades people gave."""
+        human = dict(self.human_ratings)
+        return {"n_queries": self.n_queries, "rbo_p": self.rbo_p, "human_ratings": human}
 
 
 @dataclass(frozen=True)
-class SwappedPairs:
+class SwappedPairs(Result):
     """The pairs of runs in opposite orders, of every rubric measure with every official one.
 
     Attributes:
         keys: the names of the parts of each key.
         found: ((rubric measure, official measure[, min_rating]), its swaps).
-        remarks: lines for people: what was compared, and how many pairs are swapped.
+        notes: what was compared, and how many pairs are swapped.
     """
 
     keys: tuple[str, ...]
     found: tuple[tuple[Key, Swaps], ...]
-    remarks: tuple[str, ...]
+    notes: tuple[str, ...]
 
-    def table(self) -> Table:
-        """One row a swapped pair."""
-        return swaps_table([(key, swap) for key, swaps in self.found for swap in swaps.swaps], self.keys)
+    def declare(self) -> dict[str, Table]:
+        """`swaps`, one row a swapped pair; `pairs`, how many pairs of runs are of each kind."""
+        swaps = [(key, swap) for key, swaps in self.found for swap in swaps.swaps]
+        return {"swaps": swaps_table(swaps, self.keys), "pairs": pairs_table(self.found, self.keys)}
 
-    def as_json(self) -> dict[str, Any]:
-        """The table with full precision, and how many pairs of runs are of each kind."""
-        return {
-            "significance": SIGNIFICANCE,
-            "pairs": [
-                dict(zip(self.keys, key, strict=True))
-                | {
-                    "n_pairs": swaps.n_pairs,
-                    "n_swapped": len(swaps.swaps),
-                    "n_tied": swaps.n_tied,
-                    "disagreements": dict(swaps.disagreements),
-                    "agreements": dict(swaps.agreements),
-                }
-                for key, swaps in self.found
-            ],
-            "swaps": self.table().records(),
-        }
+    @property
+    def facts(self) -> dict[str, Any]:
+        """From which p value a difference is significant."""
+        return {"significance": SIGNIFICANCE}
 
 
 @dataclass(frozen=True)
-class Outliers:
+class Outliers(Result):
     """The runs furthest from the diagonal, of every rubric measure with every official one.
 
     Attributes:
         keys: the names of the parts of each key.
         found: ((rubric measure, official measure[, min_rating]), its runs, furthest first).
-        remarks: lines for people.
+        notes: what was compared.
     """
 
     keys: tuple[str, ...]
     found: tuple[tuple[Key, tuple[Outlier, ...]], ...]
-    remarks: tuple[str, ...]
+    notes: tuple[str, ...]
 
-    def table(self) -> Table:
+    def declare(self) -> dict[str, Table]:
         """One row a run."""
-        return outliers_table([(key, outlier) for key, runs in self.found for outlier in runs], self.keys)
-
-    def as_json(self) -> list[dict[str, Any]]:
-        """The table with full precision."""
-        return self.table().records()
+        rows = [(key, outlier) for key, runs in self.found for outlier in runs]
+        return {"outliers": outliers_table(rows, self.keys)}
 
 
 def compare(
@@ -132,7 +119,7 @@ def compare(
     min_ratings: Sequence[int] = (),
     per_query: bool = False,
     rbo_p: float | None = None,
-) -> LeaderboardComparison | None:
+) -> LeaderboardComparison:
     """Correlations of rubric with official measures, over the runs and queries that both sides have.
 
     Args:
@@ -143,10 +130,8 @@ def compare(
         per_query: each query by itself, without intervals; an official leaderboard has none.
         rbo_p: the persistence of rank-biased overlap, between 0 and 1; None for 0.9.
 
-    Returns:
-        None where there is nothing to compare.
-
     Raises:
+        NothingToCompareError: there is no official side, or no run or query that both sides have.
         TrecexamError: a min_rating is not on the grader's scale, or there is no official leaderboard and it
             is asked for.
         ValueError: a measure cannot be computed.
@@ -155,8 +140,8 @@ def compare(
     comparisons = paired_scores(track, names_of(measures), names_of(official_measures), min_ratings)
     if per_query:
         comparisons = tuple(scores for scores in comparisons if scores.official_measure != LEADERBOARD)
-    if not comparisons:
-        return None
+        if not comparisons:
+            raise nothing_to_compare(track)
     pairs: list[tuple[Key, Correlation]] = []
     draws = QueryDraws()
     for scores in comparisons:
@@ -169,9 +154,10 @@ def compare(
     keys = (*_keys(min_ratings), "query_id") if per_query else _keys(min_ratings)
     judged = track.official is not None
     n_queries = len(common_queries(track) if judged else track.bank.query_ids)
-    lines = remarks(track, comparisons, measures, official_measures)
+    lines = comparison_notes(track, comparisons, measures, official_measures)
     without = () if per_query else without_interval(comparisons)
-    return LeaderboardComparison(n_queries, keys, tuple(pairs), p, (*lines, *without))
+    human = track.override_summary()
+    return LeaderboardComparison(n_queries, keys, tuple(pairs), p, (*lines, *without), human)
 
 
 @of_documents
@@ -182,7 +168,7 @@ def swapped(
     *,
     min_ratings: Sequence[int] = (),
     most: int | None = None,
-) -> SwappedPairs | None:
+) -> SwappedPairs:
     """The pairs of runs that the official side orders otherwise, with tests.
 
     Args:
@@ -190,23 +176,18 @@ def swapped(
         min_ratings: as in `Track.correlate`.
         most: only the pairs of so many runs, the best by the official side; None for all.
 
-    Returns:
-        None where there is nothing to compare.
-
     Raises:
         TrecexamError, ValueError: as `Track.correlate`.
     """
     comparisons = paired_scores(
         track, names_of(measures), names_of(official_measures), min_ratings, first=True
     )
-    if not comparisons:
-        return None
     pairs = [
         (_key(scores, min_ratings), find_swaps(scores.runs, scores.rubric, scores.official, most))
         for scores in comparisons
     ]
     lines = (
-        *remarks(track, comparisons, measures, official_measures),
+        *comparison_notes(track, comparisons, measures, official_measures),
         *(_summary(key, swaps) for key, swaps in pairs),
     )
     return SwappedPairs(_keys(min_ratings), tuple(pairs), lines)
@@ -220,15 +201,12 @@ def outlying(
     *,
     min_ratings: Sequence[int] = (),
     most: int | None = None,
-) -> Outliers | None:
+) -> Outliers:
     """The runs furthest from the diagonal of both leaderboards, furthest first.
 
     Args:
         measures, official_measures, min_ratings: as in `Track.swaps`.
         most: so many runs of each pair of measures; None for all.
-
-    Returns:
-        None where there is nothing to compare.
 
     Raises:
         TrecexamError, ValueError: as `Track.correlate`.
@@ -236,15 +214,13 @@ def outlying(
     comparisons = paired_scores(
         track, names_of(measures), names_of(official_measures), min_ratings, first=True
     )
-    if not comparisons:
-        return None
     return Outliers(
         _keys(min_ratings),
         tuple(
             (_key(scores, min_ratings), find_outliers(scores.runs, scores.rubric, scores.official)[:most])
             for scores in comparisons
         ),
-        remarks(track, comparisons, measures, official_measures),
+        comparison_notes(track, comparisons, measures, official_measures),
     )
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
+from trecexam.features.correlation.tables import LAYOUT
+from trecexam.scores.rank_correlation.swaps import Verdict
 from trecexam.tables.table import Table, Value
 
 if TYPE_CHECKING:
     from trecexam.scores.rank_correlation.outliers import Outlier
-    from trecexam.scores.rank_correlation.swaps import Swap
+    from trecexam.scores.rank_correlation.swaps import Swap, Swaps
 
 #: The columns after those that say what is compared.
 SWAP_COLUMNS = (
@@ -45,6 +47,24 @@ def swaps_table(rows: Iterable[tuple[tuple[Value, ...], Swap]], keys: tuple[str,
             )
             for key, s in rows
         ),
+        layout=LAYOUT,
+    )
+
+
+def pairs_table(found: Iterable[tuple[tuple[Value, ...], Swaps]], keys: tuple[str, ...]) -> Table:
+    """One row a comparison: how many pairs of runs it has, and how many of them are of each kind."""
+    verdicts = get_args(Verdict)
+    header = ("n_pairs", "n_swapped", "n_tied", *(f"{each}.swapped" for each in verdicts))
+    return Table(
+        (*keys, *header, *(f"{each}.agreed" for each in verdicts)),
+        tuple(
+            (
+                *(*key, of.n_pairs, len(of.swaps), of.n_tied),
+                *(of.disagreements[each] for each in verdicts),
+                *(of.agreements[each] for each in verdicts),
+            )
+            for key, of in found
+        ),
     )
 
 
@@ -56,4 +76,5 @@ def outliers_table(rows: Iterable[tuple[tuple[Value, ...], Outlier]], keys: tupl
             (*key, o.run, o.rubric_rank, o.official_rank, o.difference, o.rubric_mean, o.official_mean)
             for key, o in rows
         ),
+        layout=LAYOUT,
     )

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from trecexam.features.correlation.comparison import (
     LeaderboardComparison,
     Outliers,
-    SwappedPairs,
     compare,
     outlying,
     swapped,
 )
-from trecexam.features.correlation.paired_scores import nothing_to_compare
+from trecexam.features.correlation.paired_scores import NothingToCompareError, nothing_to_compare
 from trecexam.features.correlation.plots import official_plots, scatter_of, thresholds_of
 from trecexam.line.assessment import EVERYTHING, Assessment
 from trecexam.line.diagnostics import NO_RUNS
@@ -24,9 +25,9 @@ from trecexam.scores.paired_tests import MOST_RUNS
 from trecexam.tables.excerpt import excerpt
 from trecexam.tables.plots.model import Plot
 from trecexam.tables.section import FeatureReport, ReportPart
-from trecexam.tables.table import to_json, to_tsv
 from trecexam.tables.text import sentence
 
+R = TypeVar("R")
 #: The measures that its plots may be asked of.
 _SIDES = ("measure", "official_measure")
 #: Rows that the page shows; the file has the rest.
@@ -50,41 +51,40 @@ _COLUMNS = {
 def own_comparison(track: Assessment) -> LeaderboardComparison | None:
     """The comparison by the track's own measures; None where there is nothing to compare."""
     # Otherwise rejected.tsv says why.
-    return track.derived(
-        "correlation", EVERYTHING, lambda: compare(track) if not_computable(track) is None else None
-    )
+    return track.derived("correlation", EVERYTHING, lambda: _if_any(track, compare))
 
 
 def own_outliers(track: Assessment) -> Outliers | None:
     """The outliers by the track's own measures; None where there is nothing to compare."""
-    return track.derived(
-        "outliers", EVERYTHING, lambda: outlying(track) if not_computable(track) is None else None
-    )
+    return track.derived("outliers", EVERYTHING, lambda: _if_any(track, outlying))
 
 
-def _own_swaps(track: Assessment) -> SwappedPairs | None:
-    return swapped(track, most=MOST_RUNS) if not_computable(track) is None else None
+def _if_any(track: Assessment, compared: Callable[[Assessment], R]) -> R | None:
+    """The result; None where there is nothing to compare, or a measure cannot be computed."""
+    try:
+        return compared(track) if not_computable(track) is None else None
+    except NothingToCompareError:
+        return None
 
 
 def _correlation(track: Assessment) -> Mapping[str, bytes]:
     compared = own_comparison(track)
     if compared is None:
         return {}
-    as_json = compared.as_json() | {"human_ratings": track.override_summary()}
     return {
-        "correlation.tsv": to_tsv(compared.table()).encode(),
-        "correlation.json": to_json(as_json).encode(),
+        "correlation.tsv": compared.to_tsv().encode(),
+        "correlation.json": compared.to_json().encode(),
     }
 
 
 def _swaps(track: Assessment) -> Mapping[str, bytes]:
-    swaps = _own_swaps(track)
-    return {} if swaps is None else {"swaps.tsv": to_tsv(swaps.table()).encode()}
+    swaps = _if_any(track, partial(swapped, most=MOST_RUNS))
+    return {} if swaps is None else {"swaps.tsv": swaps.to_tsv().encode()}
 
 
 def _outliers(track: Assessment) -> Mapping[str, bytes]:
     outliers = own_outliers(track)
-    return {} if outliers is None else {"outliers.tsv": to_tsv(outliers.table()).encode()}
+    return {} if outliers is None else {"outliers.tsv": outliers.to_tsv().encode()}
 
 
 def correlation_report(track: Assessment) -> FeatureReport:
@@ -96,8 +96,8 @@ def correlation_report(track: Assessment) -> FeatureReport:
         plots = tuple(official_plots(track, comparison, outliers).values())
         enough = any(correlation.n_runs >= TOPS[0] for _, correlation in comparison.pairs)
         columns = {name: shown for name, shown in _COLUMNS.items() if enough or name != "kendall@10"}
-        values["correlation"] = excerpt(comparison.table(), _ROWS, "correlation.tsv", columns)
-        values["remarks"] = tuple(map(sentence, comparison.remarks))
+        values["correlation"] = excerpt(comparison.table, _ROWS, "correlation.tsv", columns)
+        values["remarks"] = tuple(map(sentence, comparison.notes))
     elif track.runs:
         values["why"] = sentence(not_computable(track) or nothing_to_compare(track).reason)
     else:

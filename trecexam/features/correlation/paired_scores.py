@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from trecexam.errors import TrecexamError
 from trecexam.line.cautions import judgment_cautions, rating_cautions
 from trecexam.line.evaluation import official_values, rubric_values
-from trecexam.line.loaded_track import of_documents
 from trecexam.line.measures import left_out_runs
 from trecexam.line.official import LEADERBOARD, shown_error
 from trecexam.line.official import official_judgments as official_of
@@ -24,6 +23,10 @@ if TYPE_CHECKING:
     from trecexam.line.measure_names import MeasureLike
     from trecexam.line.track_inputs import TrackInputs
     from trecexam.scores.values import MeasureValues
+
+
+class NothingToCompareError(TrecexamError):
+    """A track lacks an official side, or has no run or query in common with it; it says which."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,10 +82,11 @@ def paired_scores(
             have.
 
     Returns:
-        By measure, then official measure, then min_rating, then those with the official leaderboard; none
-        where nothing can be compared.
+        By measure, then official measure, then min_rating, then those with the official leaderboard; at least
+        one.
 
     Raises:
+        NothingToCompareError: there is no official side, or no run or query that both sides have.
         TrecexamError: a min_rating is not on the grader's scale, or there is no official leaderboard and it
             is asked for.
         ValueError: a measure cannot be computed.
@@ -95,7 +99,7 @@ def paired_scores(
     over = track.bank.query_ids if values is None else values.query_ids
     queries = [query_id for query_id in queries if query_id in set(over)]
     if not track.runs or not (queries or ranked):
-        return ()
+        raise nothing_to_compare(track)
     if values is None:
         variants = _variants(track, measures, min_ratings, first=first)
     else:
@@ -110,6 +114,8 @@ def paired_scores(
         )
     if ranked and (LEADERBOARD in official_measures if official_measures else not (first and pairs)):
         pairs += _with_leaderboard(track, variants, ranked, over)
+    if not pairs:
+        raise nothing_to_compare(track)
     return tuple(pairs)
 
 
@@ -160,25 +166,25 @@ def common_queries(track: TrackInputs) -> list[str]:
     return [query_id for query_id in track.bank.query_ids if query_id in track.judged_queries]
 
 
-@of_documents
-def nothing_to_compare(track: Assessment) -> TrecexamError:
-    """Why `correlate`, `swaps` and `outliers` give None, and what to do."""
+def nothing_to_compare(track: Assessment) -> NothingToCompareError:
+    """Why nothing can be compared with an official side, and what to do."""
     folder = track.folder
     if not track.runs:
         reason = next(iter(left_out_runs(track)), "no runs to compare yet: drop some in here")
-        return TrecexamError(reason, path=folder.runs)
+        return NothingToCompareError(reason, path=folder.runs)
     if track.official is None and track.official_ranks is None:
-        refused = next(_refused(track), None)
-        return refused or TrecexamError(
+        for refused in _refused(track):
+            return NothingToCompareError(refused.reason, path=refused.path, line=refused.line)
+        return NothingToCompareError(
             "nothing to compare: it needs runs, and official judgments (qrels.txt) or an official "
             "leaderboard (official_leaderboard.json)",
             path=folder.root,
         )
     reason = next(_unmatched_judgments(track), "an official leaderboard has no values per query")
-    return TrecexamError(reason, path=folder.root)
+    return NothingToCompareError(reason, path=folder.root)
 
 
-def remarks(
+def comparison_notes(
     track: Assessment,
     pairs: Sequence[PairedScores],
     measures: Sequence[MeasureLike] | None = None,

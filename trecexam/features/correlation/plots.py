@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
 from trecexam.features.correlation.comparison import LeaderboardComparison, Outliers, compare, outlying
-from trecexam.features.correlation.paired_scores import PairedScores, nothing_to_compare, paired_scores
+from trecexam.features.correlation.paired_scores import PairedScores, paired_scores
 from trecexam.features.correlation.scatter_plot import scatter_plot
 from trecexam.features.correlation.thresholds_plot import ThresholdPoint, thresholds_plot
 from trecexam.line.output_files import PlotMeasures
@@ -50,8 +50,6 @@ def scatter_of(track: Assessment, asked: PlotMeasures) -> Plot:
     scores = _paired(track, asked)
     sides = [scores.measure], [scores.official_measure]
     compared, outliers = compare(track, *sides), outlying(track, *sides)
-    assert compared is not None
-    assert outliers is not None
     return _scatter(scores, outliers, _by_sides(compared))
 
 
@@ -72,10 +70,7 @@ def thresholds_of(track: Assessment, asked: PlotMeasures) -> Plot:
 
 def _paired(track: Assessment, asked: PlotMeasures) -> PairedScores:
     own, official = (None if name is None else [name] for name in asked)
-    pairs = paired_scores(track, own, official, first=True)
-    if not pairs:
-        raise nothing_to_compare(track)
-    return pairs[0]
+    return paired_scores(track, own, official, first=True)[0]
 
 
 def _by_sides(compared: LeaderboardComparison) -> dict[tuple[str, str], Correlation]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.features.correlation.paired_scores import nothing_to_compare
+from trecexam.features.correlation.tables import LAYOUT
 from trecexam.line.cautions import judgment_cautions, rating_cautions
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.loaded_track import of_documents
@@ -18,6 +19,7 @@ from trecexam.line.measure_names import names_of
 from trecexam.scores.rank_correlation.ranks import Floats, means
 from trecexam.scores.rank_correlation.tau import tau_b_columns
 from trecexam.scores.ties import TIE_DECIMALS
+from trecexam.tables.result import Result
 from trecexam.tables.table import Table, Value
 
 if TYPE_CHECKING:
@@ -60,29 +62,25 @@ class Representative:
 
 
 @dataclass(frozen=True)
-class RepresentativeQueries:
-    """The chosen queries of all measures.
+class RepresentativeQueries(Result):
+    """The chosen queries of all measures, a row a measure and query.
 
     Attributes:
         chosen: one a measure.
-        remarks: lines for people: how much of it is chance.
+        notes: how much of it is chance.
     """
 
     chosen: tuple[Representative, ...]
-    remarks: tuple[str, ...]
+    notes: tuple[str, ...]
 
-    def table(self) -> Table:
+    def declare(self) -> dict[str, Table]:
         """One row a measure and query."""
         rows: list[tuple[Value, ...]] = []
         for each in self.chosen:
             halves_of = (each.chosen_half, each.other_half, each.random_queries)
             columns = zip(each.query_ids, each.taus, *(half.tolist() for half in halves_of), strict=True)
             rows += [(each.measure, n, *row) for n, row in enumerate(columns, 1)]
-        return Table(HEADER, tuple(rows))
-
-    def as_json(self) -> list[dict[str, Any]]:
-        """The table with full precision."""
-        return self.table().records()
+        return {"queries": Table(HEADER, tuple(rows), layout=LAYOUT)}
 
 
 @of_documents

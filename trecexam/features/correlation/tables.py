@@ -6,12 +6,16 @@ from collections.abc import Iterable
 from dataclasses import astuple
 from typing import TYPE_CHECKING
 
-from trecexam.tables.table import Table, Value
+from trecexam.tables.table import Layout, Table, Value
 
 if TYPE_CHECKING:
     from trecexam.scores.correlation import Correlation
 
-
+#: What a row of these tables is about, and what a terminal shows before all else.
+LAYOUT = Layout(
+    keys=("measure", "official_measure", "min_rating", "n_queries", "query_id", "run_a", "run_b", "run"),
+    first=("kendall_tau", "spearman_rho", "tau_ap", "tau_ap_b", "rbo", "verdict", "kendall@10"),
+)
 #: The columns of every correlation table, after those that say what is compared: Correlation's attributes.
 CORRELATION_COLUMNS = (
     "n_runs",
@@ -45,4 +49,4 @@ CORRELATION_COLUMNS = (
 def correlation_table(pairs: Iterable[tuple[tuple[Value, ...], Correlation]], keys: tuple[str, ...]) -> Table:
     """One row a comparison: what is compared (`keys`), then the coefficients."""
     rows: Iterable[tuple[Value, ...]] = ((*key, *astuple(c)) for key, c in pairs)
-    return Table((*keys, *CORRELATION_COLUMNS), tuple(rows))
+    return Table((*keys, *CORRELATION_COLUMNS), tuple(rows), layout=LAYOUT)

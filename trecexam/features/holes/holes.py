@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from trecexam.errors import TrecexamError
 from trecexam.features.holes.arithmetic import Holes, PoolHoles, holes_of_runs, is_among, pool_holes, total
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.official import Official, official_judgments, read_official, shown_error
 from trecexam.line.pool import pool_with_ranks
-from trecexam.tables.table import Table
+from trecexam.tables.result import Result
+from trecexam.tables.table import Layout, Table
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
 
+By = Literal["query", "run"]
 #: What stands in the query_id column of a run's sums: trec_eval's word.
 ALL = "all"
 #: How many runs a line of talk names.
@@ -34,61 +36,63 @@ class HolesRow(NamedTuple):
 
 
 @dataclass(frozen=True)
-class HolesReport:
-    """What `trecexam holes` shows.
+class HolesReport(Result):
+    """Where the runs have holes: the table `holes` has each query, `runs` the sums, which people see.
 
     Attributes:
         rows: by run, then depth as asked for, then `all` and the bank's queries in order. Runs with most
             unjudged passages in the first depth (without judgments: ungraded ones) come first, ties by name.
         pools: one for each depth.
-        notes: what a reader must know to read the numbers, a line each.
+        notes: what a reader must know to read the numbers, and for each depth what is worth knowing.
+        by: the table that comes first, and that people see; None for `holes` first, and `runs` for people.
     """
 
     rows: tuple[HolesRow, ...]
     pools: tuple[PoolHoles, ...]
     notes: tuple[str, ...]
+    by: By | None = None
 
     def sums(self) -> tuple[HolesRow, ...]:
         """The `all` rows."""
         return tuple(row for row in self.rows if row.query_id == ALL)
 
-    def table(self, *, by_run: bool = False) -> Table:
-        """`run query_id depth retrieved unjudged ungraded Judged`; only the `all` rows with `by_run`."""
-        return Table(
-            ("run", "query_id", "depth", "retrieved", "unjudged", "ungraded", "Judged"),
-            tuple(
-                (
-                    row.run,
-                    row.query_id,
-                    row.depth,
-                    row.holes.retrieved,
-                    row.holes.unjudged,
-                    row.holes.ungraded,
-                    row.holes.judged,
-                )
-                for row in (self.sums() if by_run else self.rows)
-            ),
-        )
+    def declare(self) -> dict[str, Table]:
+        """`run query_id depth retrieved unjudged ungraded Judged`; in `runs` the `all` rows alone."""
+        sums = _table(self.sums(), ("query_id",), "sums over all queries")
+        tables = {"holes": _table(self.rows), "runs": sums}
+        return dict(reversed(tables.items())) if self.by == "run" else tables
 
-    def as_json(self, *, by_run: bool = False) -> dict[str, Any]:
-        """The table with full precision, the whole pool's holes, and the notes."""
-        return {
-            "pool": [asdict(pool) for pool in self.pools],
-            "notes": list(self.notes),
-            "rows": self.table(by_run=by_run).records(),
-        }
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The table that people see."""
+        return ("holes",) if self.by == "query" else ("runs",)
 
-    def summary_lines(self) -> tuple[str, ...]:
-        """The notes, then for each depth a line with what is worth knowing."""
-        lines = (
-            _pool_line(pool, [row for row in self.sums() if row.depth == pool.depth]) for pool in self.pools
-        )
-        return (*self.notes, *(lines if self.rows else ()))
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The holes of all runs together, at each depth."""
+        return {"pool": [asdict(pool) for pool in self.pools]}
+
+
+def _table(rows: Iterable[HolesRow], without: tuple[str, ...] = (), caption: str = "") -> Table:
+    return Table(
+        ("run", "query_id", "depth", "retrieved", "unjudged", "ungraded", "Judged"),
+        tuple(
+            (row.run, row.query_id, row.depth, of.retrieved, of.unjudged, of.ungraded, of.judged)
+            for row in rows
+            for of in (row.holes,)
+        ),
+        layout=Layout(("run", "query_id", "depth"), without=without),
+        caption=caption,
+    )
 
 
 @of_documents
 def holes_report(
-    track: Assessment, depths: Sequence[int] | None = None, *, qrels: Path | None = None
+    track: Assessment,
+    depths: Sequence[int] | None = None,
+    *,
+    qrels: Path | None = None,
+    by: By | None = None,
 ) -> HolesReport:
     """Passages in the runs' first ranks that have no official judgment, or no grade.
 
@@ -96,6 +100,7 @@ def holes_report(
         depths: how many first ranks count; None for the track's depth. Beyond that depth all passages are
             ungraded that no run has within it.
         qrels: official judgments in place of the track's.
+        by: "query" or "run": the table that comes first; None for "query", while people see "run".
 
     Raises:
         ConversionError: `qrels` cannot be read.
@@ -116,7 +121,9 @@ def holes_report(
         for depth in depths
         for query_id, ranking_holes in ((ALL, sums[name, depth]), *holes[name, depth].items())
     )
-    return HolesReport(rows, pools, notes)
+    report = HolesReport(rows, pools, notes, by)
+    lines = (_pool_line(pool, [row for row in report.sums() if row.depth == pool.depth]) for pool in pools)
+    return replace(report, notes=(*notes, *(lines if rows else ())))
 
 
 def _count_holes(

@@ -11,7 +11,6 @@ from trecexam.line.diagnostics import NO_RUNS
 from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.tables.excerpt import Excerpt, excerpt
 from trecexam.tables.section import FeatureReport, ReportPart
-from trecexam.tables.table import to_tsv
 from trecexam.tables.text import sentence
 
 #: Rows that the page shows; the file has the rest.
@@ -26,7 +25,7 @@ def own_holes(track: Assessment) -> HolesReport:
 
 
 def _holes(track: Assessment) -> Mapping[str, bytes]:
-    return {"holes.tsv": to_tsv(own_holes(track).table()).encode()}
+    return {"holes.tsv": own_holes(track).to_tsv().encode()}
 
 
 def holes_section(track: Assessment) -> FeatureReport:
@@ -34,7 +33,7 @@ def holes_section(track: Assessment) -> FeatureReport:
     holes = own_holes(track)
     values = {
         "holes": _by_run(holes) if holes.rows else None,
-        "lines": tuple(map(sentence, holes.summary_lines())),
+        "lines": tuple(map(sentence, holes.notes)),
         "why": NO_RUNS,
     }
     return FeatureReport((ReportPart("holes", Path(__file__).with_name("section.html"), values, "Holes"),))
@@ -43,7 +42,7 @@ def holes_section(track: Assessment) -> FeatureReport:
 def _by_run(holes: HolesReport) -> Excerpt:
     judged = any(row.holes.unjudged is not None for row in holes.sums())
     columns = ["run", "depth", "retrieved", *(["unjudged", "Judged"] if judged else []), "ungraded"]
-    return excerpt(holes.table(by_run=True), _ROWS, "holes.tsv", {name: name for name in columns})
+    return excerpt(holes.tables["runs"], _ROWS, "holes.tsv", {name: name for name in columns})
 
 
 HOLES = Feature((OutputFiles(("holes.tsv",), _PARTS, _holes),), holes_section)

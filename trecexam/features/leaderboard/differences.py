@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.letters import group_letters
-from trecexam.line.evaluation import official_values, rubric_values
+from trecexam.line.evaluation import leaderboard, official_values, rubric_values
 from trecexam.line.measure_names import names_of
 from trecexam.scores.paired_tests import (
     MOST_RUNS,
@@ -24,12 +24,15 @@ from trecexam.scores.paired_tests import (
     with_untested,
 )
 from trecexam.scores.ties import TIE_DECIMALS
+from trecexam.tables.result import Result
 from trecexam.tables.table import Table, Value
 from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
     from trecexam.line.measure_names import MeasureLike
+    from trecexam.scores.leaderboard import Leaderboard
+    from trecexam.scores.values import MeasureValues
 
 Test = Literal["t", "randomisation"]
 #: A difference is significant where its corrected p value is below this.
@@ -87,8 +90,11 @@ class MeasureDifferences:
 
 
 @dataclass(frozen=True)
-class Differences:
+class Differences(Result):
     """What tells runs apart.
+
+    The table `leaderboard` has what is known of each run; `differences` a row a comparison; `groups`, where
+    all pairs are compared, the letters of each run. Runs that share a letter do not differ significantly.
 
     Attributes:
         baseline: the run that all others are compared with; None where all pairs are.
@@ -96,6 +102,9 @@ class Differences:
         alpha: a corrected p value below it is significant.
         permutations: exchanges of the randomisation test, at most; None for the t test.
         measures: one or more; `groups` are by the first.
+        board: the leaderboard of the runs; None in out/.
+        pairs: whether `differences` comes first.
+        notes: how it was tested, then those of the leaderboard.
     """
 
     baseline: str | None
@@ -104,6 +113,9 @@ class Differences:
     alpha: float
     permutations: int | None
     measures: tuple[MeasureDifferences, ...]
+    board: Leaderboard | None = None
+    pairs: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def groups(self) -> Mapping[str, str]:
@@ -126,7 +138,27 @@ class Differences:
         part = "" if self.baseline or n_compared == n_runs else f"; the best {n_compared} of {n_runs:,} runs"
         return f"two-sided paired {name} over queries, {tail}, at {self.alpha:g}{part}"
 
-    def table(self) -> Table:
+    def declare(self) -> dict[str, Table]:
+        """The leaderboard with its groups or differences, the comparisons, and the groups."""
+        tables = {"differences": self._differences()}
+        if self.board is not None:
+            board = {"leaderboard": self._joined_to(self.board.table)}
+            tables = tables | board if self.pairs else board | tables
+        return tables if self.baseline else {**tables, "groups": self._groups()}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """How the means were made, and the differences tested."""
+        return {
+            **({} if self.board is None else self.board.facts),
+            "baseline": self.baseline,
+            "test": self.test,
+            "permutations": self.permutations,
+            "correction": self.correction,
+            "alpha": self.alpha,
+        }
+
+    def _differences(self) -> Table:
         """`run_a run_b measure difference effect_size t p p_corrected reject`, a row a comparison.
 
         Of all pairs run_a is the better one; of a baseline, it is run_b.
@@ -141,12 +173,12 @@ class Differences:
             )
         return Table(header, tuple(rows), small=("p", "p_corrected"))
 
-    def groups_table(self) -> Table:
+    def _groups(self) -> Table:
         """A row a measure and run, best first: `run measure group`."""
         rows = [(run, of.measure, group) for of in self.measures for run, group in of.groups.items()]
         return Table(("run", "measure", "group"), tuple(rows))
 
-    def joined_to(self, board: Table) -> Table:
+    def _joined_to(self, board: Table) -> Table:
         """The leaderboard's table with what is known of each run.
 
         Of all pairs that is `group`, after `run`; of a baseline, after all others, of each measure what
@@ -156,7 +188,8 @@ class Differences:
         """
         if self.baseline is None:
             rows = [(row[0], self.groups.get(str(row[0])), *row[1:]) for row in board.rows]
-            return Table((board.header[0], "group", *board.header[1:]), tuple(rows), small=board.small)
+            layout = replace(board.layout, keys=("run", "group"))
+            return Table((board.header[0], "group", *board.header[1:]), tuple(rows), layout=layout)
         header = [*board.header]
         columns: list[dict[str, Value]] = []
         for of in self.measures:
@@ -165,28 +198,8 @@ class Differences:
                 header.append(f"{of.measure} {name}")
                 columns.append({run: values[name] for run, values in by_run.items()})
         rows = [(*row, *(column.get(str(row[0])) for column in columns)) for row in board.rows]
-        return Table(tuple(header), tuple(rows), small=tuple(name for name in header if "p-value" in name))
-
-    def as_json(self, board: dict[str, Any]) -> dict[str, Any]:
-        """The JSON of the leaderboard with `differences`, how they were tested, and with `group` in each run,
-        or, by measure, `baseline`.
-        """
-        how = {
-            "baseline": self.baseline,
-            "test": self.test,
-            "permutations": self.permutations,
-            "correction": self.correction,
-            "alpha": self.alpha,
-        }
-        if self.baseline is None:
-            runs = [{**row, "group": self.groups.get(row["run"])} for row in board["runs"]]
-        else:
-            compared = {of.measure: of.of_baseline() for of in self.measures}
-            runs = [
-                {**row, "baseline": {name: by_run.get(row["run"]) for name, by_run in compared.items()}}
-                for row in board["runs"]
-            ]
-        return {**board, "differences": how, "runs": runs}
+        small = tuple(name for name in header if "p-value" in name)
+        return Table(tuple(header), tuple(rows), small=small, layout=board.layout)
 
 
 def differences(
@@ -200,7 +213,7 @@ def differences(
     official: bool = False,
     permutations: int | None = None,
     seed: int = 0,
-    most: int | None = None,
+    pairs: bool = False,
 ) -> Differences:
     """Which runs differ significantly, by a paired test over queries.
 
@@ -208,7 +221,7 @@ def differences(
     also where `[scores] average` is "answered". p values are corrected over the comparisons by one measure.
 
     Args:
-        measures: None for the track's own.
+        measures: None for the track's own, of which the first tells all pairs apart unless `pairs` is set.
         baseline: the run to compare all others with; None to compare all pairs, and for groups.
         test: "t", Student's, or "randomisation", Fisher's; `trecexam.scores.paired_tests` has the sources.
         correction: "holm", "bonferroni", "fdr_bh", "fdr_by" or "none", by the names of pt.Experiment.
@@ -216,8 +229,7 @@ def differences(
         official: on the official judgments instead of the grades.
         permutations: of the randomisation test; None for 10,000, or 50 a comparison where that is more.
         seed: of its random numbers.
-        most: compare all pairs of so many of the best runs alone; p values are still corrected over the
-            pairs of all runs, so they are at most too large.
+        pairs: put the table `differences` first, of all measures.
 
     Raises:
         TrecexamError: there is no such run; or as `Track.leaderboard`.
@@ -231,7 +243,25 @@ def differences(
     if permutations is not None and permutations < 1:
         raise ValueError(f"{permutations} permutations; there must be one at least")
     names = names_of(measures)
+    if names is None and baseline is None and not pairs:
+        names = list(track.config.official_measures() if official else track.measures)[:1]
     values = official_values(track, names) if official else rubric_values(track, names)
+    found = _differences(values, baseline, test, correction, alpha, permutations, seed)
+    board = leaderboard(track, measures, official=official)
+    return replace(found, board=board, pairs=pairs, notes=(found.words, *board.notes))
+
+
+def _differences(
+    values: MeasureValues,
+    baseline: str | None,
+    test: Test,
+    correction: Correction,
+    alpha: float,
+    permutations: int | None,
+    seed: int,
+    most: int | None = None,
+) -> Differences:
+    """Arguments as of `differences` and `compare`."""
     if baseline is not None and baseline not in values.runs:
         known = shorten_list(sorted(values.runs), 5, dots=True) or "none"
         raise TrecexamError(f"there is no run '{baseline}' to compare with; the runs are {known}")
@@ -249,12 +279,12 @@ def differences(
 
 def own_differences(track: Assessment) -> Differences:
     """All pairs of runs by the track's first measure; of more than `MOST_RUNS` runs, of the best of them."""
-    first = track.measures[:1]
-    return track.derived(
-        "differences",
-        ("cells", "people", "runs", "settings"),
-        lambda: differences(track, first, most=MOST_RUNS),
-    )
+
+    def compared() -> Differences:
+        values = rubric_values(track, track.measures[:1])
+        return _differences(values, None, "t", "holm", ALPHA, None, 0, MOST_RUNS)
+
+    return track.derived("differences", ("cells", "people", "runs", "settings"), compared)
 
 
 def compare(
@@ -274,7 +304,8 @@ def compare(
         names: of the runs; `baseline` is among them.
         matrix: of shape (runs, queries).
         permutations: of the randomisation test; None for the t test.
-        most: as in `differences`.
+        most: compare all pairs of so many of the best runs alone; p values are still corrected over the
+            pairs of all runs, so they are at most too large.
 
     Raises:
         ValueError: an unknown correction.

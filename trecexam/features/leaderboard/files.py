@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import converters
 from trecexam.errors import TrecexamError
+from trecexam.features.leaderboard.tables import per_query_table
 from trecexam.line.cautions import label_cautions
 from trecexam.line.measure_names import names_of
 from trecexam.line.run_names import name_runs
@@ -21,6 +22,8 @@ from trecexam.scores.evaluate import OfficialJudgments, measure
 from trecexam.scores.leaderboard import Leaderboard, leaderboard
 from trecexam.scores.measures import DIVERSITY
 from trecexam.scores.values import MeasureValues
+from trecexam.tables.result import Result
+from trecexam.tables.table import Table
 from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
@@ -28,25 +31,38 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class EvaluatedFiles:
-    """Runs on a qrels file.
+class EvaluatedFiles(Result):
+    """Runs on a qrels file: their means over all queries of the qrels, best first, and their values.
 
     Attributes:
-        board: their means over all queries of the qrels, best first.
-        values: their values, query by query.
-        files: run -> its file.
+        board: the means.
+        values: the values, query by query.
         rejected: why a run was not taken, a line each.
-        remarks: what else people ought to know, a line each.
+        notes: what was not taken, and what else one ought to know.
+        per_query: whether it is the values that are shown, not the means.
     """
 
     board: Leaderboard
     values: MeasureValues
-    files: Mapping[str, str]
-    rejected: tuple[str, ...]
-    remarks: tuple[str, ...]
+    rejected: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    per_query: bool = False
+
+    def declare(self) -> dict[str, Table]:
+        """The leaderboard, or a row a run, query and measure."""
+        if self.per_query:
+            return {"per_query": per_query_table(self.values, self.values.measures)}
+        return dict(self.board.tables)
+
+    def json_value(self) -> dict[str, Any]:
+        """The leaderboard's JSON, or the values."""
+        value = super().json_value() if self.per_query else self.board.json_value()
+        return value | {"notes": list(self.notes)}
 
 
-def evaluate_files(qrels: Path, runs: Sequence[Path], measures: Sequence[MeasureLike]) -> EvaluatedFiles:
+def evaluate_files(
+    qrels: Path, runs: Sequence[Path], measures: Sequence[MeasureLike], *, per_query: bool = False
+) -> EvaluatedFiles:
     """Run files on a qrels file.
 
     Where a passage is judged several times for a query, once for each item or subtopic, Cover, nCover and the
@@ -54,6 +70,7 @@ def evaluate_files(qrels: Path, runs: Sequence[Path], measures: Sequence[Measure
 
     Args:
         measures: at least one; the first orders the runs.
+        per_query: give the values of each query, in place of means.
 
     Raises:
         ConversionError: the qrels, or all runs, cannot be read.
@@ -86,9 +103,11 @@ def evaluate_files(qrels: Path, runs: Sequence[Path], measures: Sequence[Measure
         for path, run in by_path.items()
         if not answered[run_names[path]]
     )
-    remarks = (*unanswered, *label_cautions(rows, qrels, measures))
+    notes = (*rejected, *unanswered, *label_cautions(rows, qrels, measures))
     board = leaderboard(values, names, query_ids, answered)
-    return EvaluatedFiles(board, values, {run_names[path]: str(path) for path in by_path}, rejected, remarks)
+    files = {run_names[path]: str(path) for path in by_path}
+    board = replace(board, rows=tuple(replace(row, file=files[row.run]) for row in board.rows))
+    return EvaluatedFiles(board, values, rejected, notes, per_query)
 
 
 def _read(paths: Sequence[Path]) -> tuple[dict[Path, converters.Run], tuple[str, ...]]:

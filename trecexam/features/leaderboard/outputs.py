@@ -9,7 +9,7 @@ from pathlib import Path
 from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.differences import differences, own_differences
 from trecexam.features.leaderboard.plot import leaderboard_plot
-from trecexam.features.leaderboard.tables import leaderboard_json, leaderboard_table, per_query_table
+from trecexam.features.leaderboard.tables import per_query_table
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import NO_RUNS
 from trecexam.line.evaluation import leaderboard, own_leaderboard, rubric_values
@@ -17,7 +17,7 @@ from trecexam.line.output_files import Feature, FeaturePlot, OutputFiles, PlotMe
 from trecexam.scores.leaderboard import Score, interval
 from trecexam.tables.plots.model import Plot
 from trecexam.tables.section import FeatureReport, ReportPart
-from trecexam.tables.table import to_json, to_tsv
+from trecexam.tables.table import to_tsv
 
 #: Runs that the page lists.
 _RUNS = 200
@@ -25,12 +25,7 @@ _RUNS = 200
 
 def _leaderboard(track: Assessment) -> Mapping[str, bytes]:
     board = own_leaderboard(track)
-    shown = {name: track.folder.shown(path) for name, path in track.run_files.items()}
-    as_json = leaderboard_json(board, shown, track.override_summary())
-    return {
-        "leaderboard.tsv": to_tsv(leaderboard_table(board)).encode(),
-        "leaderboard.json": to_json(as_json).encode(),
-    }
+    return {"leaderboard.tsv": board.to_tsv().encode(), "leaderboard.json": board.to_json().encode()}
 
 
 def _per_query(track: Assessment) -> Mapping[str, bytes]:
@@ -44,8 +39,8 @@ def _per_query(track: Assessment) -> Mapping[str, bytes]:
 def _differences(track: Assessment) -> Mapping[str, bytes]:
     compared = own_differences(track)
     return {
-        "differences.tsv": to_tsv(compared.table()).encode(),
-        "groups.tsv": to_tsv(compared.groups_table()).encode(),
+        "differences.tsv": to_tsv(compared.tables["differences"]).encode(),
+        "groups.tsv": to_tsv(compared.tables["groups"]).encode(),
     }
 
 

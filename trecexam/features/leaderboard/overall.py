@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from trecexam.features.leaderboard.tables import leaderboard_table
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.measure_names import names_of
@@ -15,6 +14,7 @@ from trecexam.line.probable_ratings import needing, probable_ratings
 from trecexam.scores.evaluate import RubricJudgments
 from trecexam.scores.leaderboard import Leaderboard, Score, score
 from trecexam.scores.measures import COVER, measure
+from trecexam.tables.result import Result
 from trecexam.tables.table import Table, Value
 
 if TYPE_CHECKING:
@@ -27,37 +27,40 @@ OFFICIAL_RANK = "official_rank"
 
 
 @dataclass(frozen=True)
-class OverallLeaderboard:
-    """A leaderboard, and what stands beside it.
+class OverallLeaderboard(Result):
+    """A leaderboard, what all runs reach together, and the official ranks.
 
     Attributes:
         board: the runs.
         overall: Cover or nCover measure -> the score of all pooled passages together, whatever the cutoff.
         official_ranks: run -> its official rank; None where the track has no official leaderboard.
+        notes: those of the leaderboard.
     """
 
     board: Leaderboard
     overall: Mapping[str, Score]
     official_ranks: Mapping[str, float] | None
+    notes: tuple[str, ...] = ()
 
-    def table(self) -> Table:
+    def declare(self) -> dict[str, Table]:
         """The leaderboard's table with the row `_overall_` on top; `official_rank` is its last column."""
-        plain = leaderboard_table(self.board)
+        plain = self.board.table
         scores = [self.overall.get(name) for name in self.board.measures]
         means = [value for each in scores for value in ((each.mean, each.stderr) if each else (None, None))]
+        header = plain.header
         rows: list[tuple[Value, ...]] = [(OVERALL, *means), *plain.rows]
-        if self.official_ranks is None:
-            return Table(plain.header, tuple(rows))
-        ranks = self.official_ranks
-        return Table((*plain.header, OFFICIAL_RANK), tuple((*row, ranks.get(str(row[0]))) for row in rows))
-
-    def as_json(self, board: dict[str, Any]) -> dict[str, Any]:
-        """The JSON of the leaderboard with `overall`, and with `official_rank` in each run."""
-        overall = {name: {"mean": each.mean, "stderr": each.stderr} for name, each in self.overall.items()}
-        runs = board["runs"]
         if self.official_ranks is not None:
-            runs = [{**row, OFFICIAL_RANK: self.official_ranks.get(row["run"])} for row in runs]
-        return {**board, "overall": overall, "runs": runs}
+            ranks = self.official_ranks
+            header = (*header, OFFICIAL_RANK)
+            rows = [(*row, ranks.get(str(row[0]))) for row in rows]
+        layout = replace(plain.layout, keys=("run", OFFICIAL_RANK), ranks=(None, *plain.layout.ranks))
+        return {"leaderboard": Table(header, tuple(rows), layout=layout)}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """How means were made, and what all runs reach together."""
+        overall = {name: {"mean": each.mean, "stderr": each.stderr} for name, each in self.overall.items()}
+        return self.board.facts | {"overall": overall}
 
 
 @of_documents
@@ -92,4 +95,4 @@ def overall_leaderboard(
     overall = {str(each): score([values[q][str(whole[each])] for q in query_ids]) for each in covers}
     ranks = track.official_ranks
     shown = ranks and {run: int(rank) if rank == int(rank) else rank for run, rank in ranks.items()}
-    return OverallLeaderboard(board, overall, shown)
+    return OverallLeaderboard(board, overall, shown, board.notes)

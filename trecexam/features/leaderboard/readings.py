@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from converters.gold import KIND as GOLD
 from trecexam.errors import TrecexamError
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.loader import TrackLoader
 from trecexam.line.measure_names import names_of
+from trecexam.tables.result import Result
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
@@ -19,19 +20,31 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Difference:
+class Difference(Result):
     """Scores under two readings of the same answers.
 
     Attributes:
-        table: a row for each run and measure: the value as set, the value read the other way, and the
-            second less the first.
+        compat: the other reading.
+        values: (run, measure, value as set, value read the other way, the second less the first).
         cells: graded cells.
         differ: those whose rating is not the same.
+        notes: how many ratings differ.
     """
 
-    table: Table
+    compat: str
+    values: tuple[tuple[str, str, float, float, float], ...]
     cells: int
     differ: int
+    notes: tuple[str, ...] = ()
+
+    def declare(self) -> dict[str, Table]:
+        """A row for each run and measure."""
+        return {"readings": Table(("run", "measure", "value", self.compat, "difference"), self.values)}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """How many ratings differ."""
+        return {"cells": self.cells, "differ": self.differ}
 
 
 def difference(
@@ -50,12 +63,12 @@ def difference(
     if traits.read is None or GOLD in traits.item_kinds:
         raise TrecexamError(
             f"the `{track.grader.identity['grader']}` grader's answers can be read in one way only; "
-            "--compat is for language models"
+            "`verify readings` is for language models"
         )
     if traits.free_text is False:
         raise TrecexamError(
             'with `decode = "choices"` the model picks a permitted answer and nothing is left to read; '
-            '--compat is for `decode = "beam"`'
+            '`verify readings` is for `decode = "beam"`'
         )
     config = track.folder.config
     grader = config.grader.model_copy(update={"compat": compat})
@@ -74,4 +87,5 @@ def difference(
         for row in board.rows
         for place, (measure, score) in enumerate(zip(board.measures, row.scores, strict=True))
     )
-    return Difference(Table(("run", "measure", "value", compat, "difference"), rows), cells, differ)
+    note = f"{differ:,} of {cells:,} ratings differ when read as '{compat}'"
+    return Difference(compat, rows, cells, differ, (note,))

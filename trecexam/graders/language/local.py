@@ -17,6 +17,7 @@ from trecexam.graders.language.backend import Backend, Job
 from trecexam.graders.language.grader import LanguageGrader, chosen_decoding, chosen_prompts
 from trecexam.graders.language.tiles import Tile, all_of, in_order, n_rows, padded_length, plan_tiles, tiles
 from trecexam.graders.language.tokens import PromptTokens
+from trecexam.graders.shared_models import shared_models
 from trecexam.graders.threads import several_at_once
 from trecexam.graders.weights import model_folder
 
@@ -264,8 +265,14 @@ def local_grader(
     folder = model_folder(model, settings.revision, root, name, loading.HOW_TO_GET)
     first = passage_first if settings.passage_first is None else settings.passage_first
     prompts = chosen_prompts(settings, root, passage_first=first)
+    reproducible = settings.reproducible is not False
+    # Another prompt of the same model needs no other weights.
+    backend = shared_models().get(
+        (make, folder, settings.device, settings.dtype, reproducible),
+        lambda: make(folder, settings.device, settings.dtype, reproducible=reproducible),
+    )
     return LanguageGrader(
-        make(folder, settings.device, settings.dtype, reproducible=settings.reproducible is not False),
+        backend,
         prompts,
         chosen_decoding(settings, prompts),
         Path(model).name,

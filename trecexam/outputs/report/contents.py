@@ -103,7 +103,7 @@ def _cautions(track: Assessment, *, complete: bool) -> Iterator[str]:
             f"{counts.no_text:,} of {counts.passages:,} pooled passages have no text: they are not graded "
             "and count as not relevant."
         )
-    yield from map(sentence, own_leaderboard(track).cautions)
+    yield from map(sentence, own_leaderboard(track).notes)
 
 
 def _provenance(track: Assessment, facts: UpdateFacts) -> dict[str, Any]:

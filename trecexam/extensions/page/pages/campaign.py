@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from starlette.routing import Route
@@ -92,7 +93,13 @@ def agreement(request: Request) -> Response:
     live, view, address = live_of(request), view_of(request), Address.of(request)
     folder = open_folder(live.root)
     agreed = live.call(assessor_agreement)
-    cited = () if view.support is None else live.call(assessor_agreement, cited=True).disagreements
+    if view.support is not None:
+        cited = live.call(assessor_agreement, cited=True)
+        agreed = replace(
+            agreed,
+            rows=(*agreed.rows, *cited.rows),
+            disagreements=(*agreed.disagreements, *cited.disagreements),
+        )
     tables = {"agreement": agreed.table(), "disagreements": agreed.disagreement_table()}
     file = table_file(address, tables)
     if file is not None:
@@ -101,7 +108,7 @@ def agreement(request: Request) -> Response:
     shown = lines if address.get("which") == "all" else [line for line in lines if not line.is_decided]
     return render(
         request, "campaign_agreement.html", agreed=agreed, rows=listed(shown, address), n_all=len(lines),
-        elsewhere=_elsewhere(view, (*agreed.disagreements, *cited), {line.row[:4] for line in lines}),
+        elsewhere=_elsewhere(view, agreed.disagreements, {line.row[:4] for line in lines}),
         n_open=sum(not line.is_decided for line in lines), who=who_of(request),
     )  # fmt: skip
 

@@ -1,0 +1,57 @@
+"""Two graders of one track that ask the same local model have it loaded once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import make_small_track
+from tiny_models import save_t5
+
+import trecexam
+from trecexam.graders.language import loading
+
+SECTIONS = (
+    '[graders.rubric]\n[graders.direct]\nprompt = "Sun"\n[graders.other]\nprompt = "FagB"\ndevice = "cpu"\n'
+)
+
+
+def test_two_prompts_of_one_model_load_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = save_t5(tmp_path / "model")
+    root = make_small_track(
+        tmp_path / "track",
+        config=f'[track]\ndepth = 2\n[report]\nwrite = false\n[grader]\nname = "seq2seq"\nmodel = "{model}"\n'
+        f"{SECTIONS}",
+        queries=1,
+        items=1,
+    )
+    loaded: list[Any] = []
+    load = loading.load_model
+
+    def counted(*args: Any) -> Any:
+        loaded.append(args)
+        return load(*args)
+
+    monkeypatch.setattr(loading, "load_model", counted)
+    with trecexam.open_track(root) as track:
+        done = track.update()
+        assert done.complete, done.why
+        assert all(each.graded for each in done.graders.values())
+        # The third one's numbers are on another device, as far as its settings say.
+        assert len(loaded) == 2
+        assert track["rubric"].counts().ok + track["rubric"].counts().unparsed > 0
+
+
+def test_each_prompt_gets_the_answers_that_it_gets_alone(tmp_path: Path) -> None:
+    model = save_t5(tmp_path / "model")
+    shared = f'name = "seq2seq"\nmodel = "{model}"\n'
+    track_section = "[track]\ndepth = 2\n[report]\nwrite = false\n"
+    both = make_small_track(tmp_path / "both", config=f"{track_section}[grader]\n{shared}{SECTIONS}")
+    with trecexam.open_track(both) as track:
+        track.update()
+        for name, prompt in (("rubric", ""), ("direct", 'prompt = "Sun"\n')):
+            alone = make_small_track(tmp_path / name, config=f"{track_section}[grader]\n{shared}{prompt}")
+            with trecexam.open_track(alone) as only:
+                only.update()
+                assert list(only.grades()) == list(track[name].grades())

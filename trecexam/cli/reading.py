@@ -1,0 +1,64 @@
+"""What every command that answers a question shares: the forms of its answer, and how it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trecexam.cli import show
+from trecexam.tables.terminal import printable
+
+if TYPE_CHECKING:
+    from trecexam.tables.result import Result
+
+_OPTIONS = (
+    click.option("--json", "form", flag_value="json", default=None, help="JSON, with the notes."),
+    click.option("--latex", "form", flag_value="latex", help="LaTeX tables, with booktabs."),
+    click.option(
+        "--table", "form", flag_value="table", help="In a pipe what a terminal shows, without colour."
+    ),
+    click.option("--wide", is_flag=True, help="All columns and whole names, however narrow the terminal."),
+    click.option(
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="Write to this file; replaced as a whole.",
+    ),
+)
+
+
+def reading(function: Callable[..., Result]) -> Callable[..., int]:
+    """Gives a command that returns a `Result` --json, --latex, --table, --wide and -o, and shows the result.
+
+    A terminal is shown the tables for people; a pipe and a file are given the first table as TSV. Notes go to
+    stderr, and are in JSON and LaTeX, too. Of --json, --latex and --table the last one counts.
+    """
+
+    @wraps(function)
+    def command(form: str | None, wide: bool, output: Path | None, **options: Any) -> int:
+        result = function(**options)
+        answer(result, form, wide=wide, output=output)
+        return 1 if result.rejected else 0
+
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def answer(
+    result: Result, form: str | None = None, *, wide: bool = False, output: Path | None = None
+) -> None:
+    """Shows a result as these options say, and its notes."""
+    for note in result.notes:
+        click.echo(printable(note), err=True)
+    if form == "table" or (form is None and output is None and show.on_terminal()):
+        shown = show.table_lines(result.for_people(), wide=wide, styled=output is None)
+        text = "".join(f"{line}\n" for line in shown)
+    else:
+        text = {"json": result.to_json, "latex": result.to_latex}.get(form or "", result.to_tsv)()
+    show.write(text, output)

@@ -1,0 +1,138 @@
+"""How far several graders of a track order the runs alike, and how far each agrees with the official side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
+
+from trecexam.errors import TrecexamError
+from trecexam.features.correlation.comparison import Key, LeaderboardComparison, compare
+from trecexam.features.correlation.paired_scores import NothingToCompareError, nothing_to_compare
+from trecexam.line.evaluation import rubric_values
+from trecexam.line.loaded_track import LoadedTrack
+from trecexam.line.measure_names import names_of
+from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
+from trecexam.scores.rank_correlation.rbo import DEFAULT_P
+from trecexam.scores.rank_correlation.resampling import QueryDraws
+from trecexam.tables.text import plural
+
+if TYPE_CHECKING:
+    from trecexam.line.measure_names import MeasureLike
+    from trecexam.scores.values import MeasureValues
+
+#: What stands before a measure on the official judgments, where others have a grader's name.
+OFFICIAL = "official"
+
+
+class _Column(NamedTuple):
+    grader: str
+    measure: str
+    values: MeasureValues
+
+    @property
+    def name(self) -> str:
+        return f"{self.grader}:{self.measure}"
+
+
+def compare_all(
+    track: LoadedTrack,
+    measures: Sequence[MeasureLike] | None = None,
+    official_measures: Sequence[MeasureLike] | None = None,
+    *,
+    min_ratings: Sequence[int] = (),
+    per_query: bool = False,
+    rbo_p: float | None = None,
+) -> LeaderboardComparison:
+    """Correlations of each two columns of the joint leaderboard, over the runs and queries that both have.
+
+    Those of graders whose labels are of documents are also compared with the official side, whose measures
+    are called `official:MEASURE`.
+
+    Args:
+        measures: `NAME:MEASURE` each; None for the columns of the joint leaderboard.
+        official_measures, per_query, rbo_p: as in `compare`.
+        min_ratings: of one grader alone.
+
+    Raises:
+        NothingToCompareError: there are no two columns with runs and queries in common, and no official side.
+        TrecexamError, ValueError: as `compare`; or min_ratings are given.
+    """
+    if track.is_single:
+        return compare(
+            track.first,
+            measures,
+            official_measures,
+            min_ratings=min_ratings,
+            per_query=per_query,
+            rbo_p=rbo_p,
+        )
+    if min_ratings:
+        raise TrecexamError(
+            f"a min_rating is of one grader's scale: choose a grader ({', '.join(track.assessments)})"
+        )
+    columns = list(_columns(track, measures))
+    p, draws = DEFAULT_P if rbo_p is None else rbo_p, QueryDraws()
+    pairs: list[tuple[Key, Correlation]] = []
+    notes: dict[str, None] = {}
+    for one, other in combinations(columns, 2):
+        runs = [run for run in one.values.runs if run in set(other.values.runs)]
+        queries = [query for query in one.values.query_ids if query in set(other.values.query_ids)]
+        both = f"{one.grader} and {other.grader}"
+        if not runs or not queries:
+            notes[f"{both}: no {'queries' if runs else 'runs'} in common"] = None
+            continue
+        if one.grader != other.grader:
+            notes[f"{both}: over {plural(len(runs), 'run')} and {plural(len(queries), 'query')}"] = None
+        sides = [column.values.matrix(column.measure, runs, queries) for column in (one, other)]
+        key = one.name, other.name
+        if per_query:
+            each = per_query_correlations(*sides, rbo_p=p)
+            pairs += [((*key, query), value) for query, value in zip(queries, each, strict=True)]
+        else:
+            pairs.append((key, correlate(*sides, rbo_p=p, draws=draws)))
+    n_queries = 0
+    for name, comparison in _official(track, columns, official_measures, per_query=per_query, rbo_p=rbo_p):
+        n_queries = max(n_queries, comparison.n_queries)
+        notes |= dict.fromkeys(f"{name}: {line}" for line in comparison.notes)
+        pairs += [
+            ((f"{name}:{measure}", f"{OFFICIAL}:{official}", *rest), value)
+            for (measure, official, *rest), value in comparison.pairs
+        ]
+    keys = ("measure", "other_measure", "query_id") if per_query else ("measure", "other_measure")
+    if not pairs:
+        raise nothing_to_compare(track.of_documents)
+    return LeaderboardComparison(n_queries, keys, tuple(pairs), p, tuple(notes))
+
+
+def _columns(track: LoadedTrack, measures: Sequence[MeasureLike] | None) -> Iterator[_Column]:
+    """The columns that are compared, with their values."""
+    if measures is None:
+        named = [(name, each.columns) for name, each in track.assessments.items()]
+    else:
+        of_grader: dict[str, list[str]] = {}
+        for measure in names_of(measures) or ():
+            name, own = track.named(measure)
+            of_grader.setdefault(name, []).append(own)
+        named = [(name, tuple(own)) for name, own in of_grader.items()]
+    for name, columns in named:
+        values = rubric_values(track[name], columns)
+        yield from (_Column(name, measure, values) for measure in values.measures)
+
+
+def _official(
+    track: LoadedTrack,
+    columns: Sequence[_Column],
+    official_measures: Sequence[MeasureLike] | None,
+    *,
+    per_query: bool,
+    rbo_p: float | None,
+) -> Iterator[tuple[str, LeaderboardComparison]]:
+    """The columns of each grader whose labels are of documents, with the official side."""
+    for name in dict.fromkeys(column.grader for column in columns):
+        each = track[name]
+        if each.of_documents:
+            own = [column.measure for column in columns if column.grader == name]
+            with suppress(NothingToCompareError):
+                yield name, compare(each, own, official_measures, per_query=per_query, rbo_p=rbo_p)

@@ -1,0 +1,121 @@
+"""Tables with their notes as people read them: in a terminal, in a notebook, in a paper."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from trecexam.tables.fitted import cells_of, fitted
+from trecexam.tables.html import html_notes, html_table
+from trecexam.tables.table import Table
+from trecexam.tables.terminal import wrapped
+from trecexam.tables.text import plural, shorten_list
+
+#: Lines of a `repr`, and of these at most so many of notes.
+LINES, _NOTE_LINES = 40, 12
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "±": r"$\pm$",
+} | {char: f"\\{char}" for char in "&%$#_{}"}
+
+
+def as_text(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
+    """What a `repr` is: the tables as a terminal shows them, then the notes; at most `LINES` lines."""
+    width = max(40, shutil.get_terminal_size((100, 24)).columns)
+    below = _note_lines(notes, width)
+    left = LINES - len(below)
+    lines: list[str] = []
+    for number, table in enumerate(tables):
+        if left < 5 and number:
+            lines.append(f"... {plural(len(tables) - number, 'more table')}: .tables has them")
+            break
+        shown = list(_table_lines(table, width, left // (len(tables) - number) - 1))
+        lines += shown
+        left -= len(shown)
+    return "\n".join([*lines, *below])
+
+
+def _table_lines(table: Table, width: int, most: int) -> Iterator[str]:
+    """The caption, the heading, the first rows, and what is not here; about `most` lines."""
+    most = max(1, most - 4)
+    first = replace(
+        table,
+        rows=table.rows[:most],
+        layout=replace(table.layout, split=False, ranks=table.layout.ranks[:most]),
+    )
+    if table.caption:
+        yield from wrapped(table.caption, width, most=2)
+    shown = fitted(first, width)
+    yield from shown.tables[0]
+    more = len(table.rows) - most
+    if more > 0:
+        yield f"... {plural(more, 'more row')}"
+    left_out = [f"left out: {shorten_list(shown.left_out, 4, quote='')}"] if shown.left_out else []
+    has_all = [".to_pandas() has all"] if left_out or more > 0 else []
+    if last := "; ".join([*shown.legend, *left_out, *has_all]):
+        yield from wrapped(last, width, most=2)
+
+
+def _note_lines(notes: Sequence[str], width: int) -> list[str]:
+    lines: list[str] = []
+    for number, note in enumerate(notes):
+        of_note = [line if n == 0 else f"  {line}" for n, line in enumerate(wrapped(f"- {note}", width - 2))]
+        if len(lines) + len(of_note) >= _NOTE_LINES:
+            return [*lines, f"- {plural(len(notes) - number, 'more note')}: .notes has all"]
+        lines += of_note
+    return lines
+
+
+def as_html(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
+    """What a notebook shows: the tables' first rows, then the notes; everything escaped."""
+    parts = []
+    for table in tables:
+        shown = cells_of(table)
+        parts.append(html_table(shown.header, shown.numeric, shown.rows, table.caption, shown.legend))
+    return "".join([*parts, html_notes(notes)])
+
+
+def as_latex(tables: Iterable[Table], notes: Iterable[str] = ()) -> str:
+    """A `table` with booktabs for each table; notes are comments."""
+    lines = [r"% \usepackage{booktabs}", *(f"% {' '.join(note.split())}" for note in notes)]
+    return "\n".join([*lines, *map(_latex_table, tables)]) + "\n"
+
+
+def latex_text(text: str) -> str:
+    """A text as LaTeX prints it: special characters escaped, white space made single blanks."""
+    return "".join(_SPECIAL.get(char, char) for char in " ".join(text.split()))
+
+
+def _latex_table(table: Table) -> str:
+    shown = cells_of(table)
+    lines = [r"\begin{table}", r"\centering"]
+    caption = "; ".join(filter(None, [table.caption, *shown.legend]))
+    lines += [rf"\caption{{{latex_text(caption)}}}"] if caption else []
+    lines += [
+        rf"\begin{{tabular}}{{{''.join('r' if each else 'l' for each in shown.numeric)}}}",
+        r"\toprule",
+        _latex_row(map(latex_text, shown.header)),
+        r"\midrule",
+        *(
+            _latex_row(
+                # A hyphen before a number is a minus.
+                latex_text(text).replace("-", "$-$") if numeric else latex_text(text)
+                for text, numeric in zip(row, shown.numeric, strict=True)
+            )
+            for row in shown.rows
+        ),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines)
+
+
+def _latex_row(cells: Iterable[str]) -> str:
+    return " & ".join(cells) + r" \\"

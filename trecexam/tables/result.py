@@ -1,0 +1,151 @@
+"""The answer to a question about a track: tables by name, notes on how to read them, facts, plots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+from trecexam.errors import did_you_mean
+from trecexam.tables.frames import Framed
+from trecexam.tables.rendering import as_html, as_latex, as_text
+from trecexam.tables.table import Table, TableRow, to_json, to_tsv
+
+if TYPE_CHECKING:
+    from trecexam.tables.plots.model import Plot
+
+#: What people try -> what there is.
+_SPELLED = {
+    **dict.fromkeys(("to_df", "to_frame", "to_dataframe", "df", "frame"), "to_pandas() or .to_polars()"),
+    **dict.fromkeys(("as_json", "json", "to_dict", "records"), "to_json()"),
+    **dict.fromkeys(("to_csv", "to_string"), "to_tsv()"),
+    **dict.fromkeys(("latex", "to_tex"), "to_latex()"),
+    **dict.fromkeys(("cautions", "remarks", "warnings"), "notes"),
+}
+
+
+class Result(Framed):
+    """The answer to a question: tables by name, of which the first is the one; notes; facts; plots.
+
+    `result["nDCG@10"]` is a column of the first table and `result["my_run"]` a row; `for row in result` gives
+    its rows; `pandas.DataFrame(result)` and `polars.DataFrame(result)` take it. `print(result)` shows what a
+    terminal shows. Its notes say what one must know to read the numbers, wherever it is shown.
+
+    A kind of result is a frozen dataclass with a field `notes` and with
+
+    * `declare()`: its tables by name, the first first;
+    * `shown`: the names of those that people see; the first where it is not set;
+    * `facts`: what JSON has beside tables and notes, ready for JSON; its names work as attributes;
+    * `plots`: pictures of it;
+    * `rejected`: which of the inputs were not taken; a command that shows the result then ends with status 1.
+
+    Nothing else is needed: no kind of result prints or writes anything itself.
+    """
+
+    notes: tuple[str, ...]
+    rejected: tuple[str, ...] = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # `@dataclass` puts its own in, unless the class has one.
+        cls.__repr__ = Result.__repr__  # type: ignore[method-assign]
+
+    def declare(self) -> Mapping[str, Table]:
+        """The tables by name; the first is the one that programs are given."""
+        raise NotImplementedError
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The names of the tables that people see; () for the first."""
+        return ()
+
+    @property
+    def plots(self) -> tuple[Plot, ...]:
+        """Pictures of it."""
+        return ()
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What JSON has beside tables and notes."""
+        return {}
+
+    @cached_property
+    def tables(self) -> Mapping[str, Table]:
+        """The tables by name, the first first."""
+        return dict(self.declare())
+
+    @property
+    def table(self) -> Table:
+        """The first table."""
+        return next(iter(self.tables.values()))
+
+    def for_people(self) -> tuple[Table, ...]:
+        """The tables that people are shown."""
+        return tuple(self.tables[name] for name in self.shown) or (self.table,)
+
+    def noted(self, *notes: str) -> Self:
+        """The same result with more notes, in front of its own."""
+        return replace(self, notes=(*notes, *self.notes)) if notes else self  # type: ignore[type-var]
+
+    def columns(self) -> Mapping[str, Any]:
+        """Column name -> array, of the first table."""
+        return self.table.columns()
+
+    def json_value(self) -> dict[str, Any]:
+        """What `to_json` writes: the facts, the notes, and each table as a list of objects."""
+        tables = {name: table.records() for name, table in self.tables.items()}
+        return {**self.facts, "notes": list(self.notes), **tables}
+
+    def to_json(self) -> str:
+        """JSON of facts, notes and all tables; NaN is null."""
+        return to_json(self.json_value())
+
+    def to_tsv(self) -> str:
+        """The first table as TSV with a header line, as the file in out/ has it."""
+        return to_tsv(self.table)
+
+    def to_latex(self) -> str:
+        """The tables that people are shown in LaTeX, with booktabs; notes are comments."""
+        return as_latex(self.for_people(), self.notes)
+
+    def __repr__(self) -> str:
+        return as_text(self.for_people(), self.notes)
+
+    def _repr_html_(self) -> str:
+        return as_html(self.for_people(), self.notes)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.table[name]
+
+    def __iter__(self) -> Iterator[TableRow]:
+        return iter(self.table)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __bool__(self) -> bool:
+        # An answer without rows is an answer, too.
+        return True
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_") or name in ("facts", "tables", "notes"):
+                raise AttributeError(name)
+            facts = self.facts
+            if name in facts:
+                return facts[name]
+            raise AttributeError(f"{type(self).__name__} has no '{name}'; {self._works(name, facts)}")
+
+    def _works(self, name: str, facts: Mapping[str, Any]) -> str:
+        """What there is in place of an attribute that there is not."""
+        if name in _SPELLED:
+            return f"use .{_SPELLED[name]}"
+        if name in self.table.header:
+            return f"it is a column: result[{name!r}]"
+        if name in self.tables:
+            return f"it is a table: result.tables[{name!r}]"
+        known = [each for each in (*dir(type(self)), *vars(self), *facts) if not each.startswith("_")]
+        columns = ", ".join(self.table.header[:8])
+        return did_you_mean(name, known, f"its columns are result[COLUMN]: {columns}")
