@@ -67,6 +67,12 @@ def board_of(printed: pytest.CaptureFixture[str], *words: str) -> Board:
     return {row["run"]: row for row in rows}
 
 
+def measures_of(board: Board) -> tuple[str, ...]:
+    """All that the leaderboard has, in its order."""
+    _, *names = next(iter(board.values()))
+    return tuple(name for name in names if not name.endswith(".stderr"))
+
+
 def files_of(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
@@ -94,8 +100,7 @@ def test_three_commands_give_five_columns_which_are_those_of_four_tracks_with_on
         root = made(server, "--qrels", "qrels.txt")
         assert run(["watch", "mytrack", "--once"]) == 0
         board = board_of(capsys, "mytrack")
-        first = next(iter(board.values()))
-        assert tuple(name for name in first if not name.endswith(".stderr")) == ("run", *COLUMNS)
+        assert measures_of(board)[:5] == COLUMNS
         assert [*board][:2] == sorted(("other", "rag-demo"), key=lambda name: -float(board[name][COLUMNS[0]]))
         for name in ("dense", "random"):
             assert [bool(board[name][column]) for column in COLUMNS] == [False] * 3 + [True] * 2
@@ -250,7 +255,7 @@ def test_a_written_bank_is_the_users_to_edit(desk: Path, capsys: pytest.CaptureF
         said = capsys.readouterr().err
         n_nuggets = sum(map(len, nuggets_of(root).values()))
         assert f"nuggets: bank.nuggets.jsonl is written, {n_nuggets} items of 2 queries; edit it" in said
-        assert "rubric: bank.questions.jsonl is written, 4 items of 2 queries" in said
+        assert "rubric: bank.questions.jsonl is written, 8 items of 2 queries" in said
         bank, n_asked = root / "bank.nuggets.jsonl", len(server.bodies)
         kept = [line for line in bank.read_text().splitlines(keepends=True) if '"q01"' in line]
         reworded = json.loads(kept[0]) | {"nugget": "A pump carries heat indoors"}
@@ -340,10 +345,10 @@ def test_a_server_that_is_gone_ends_its_bank_and_others_go_on(
         assert [path.name for path in root.glob("bank.*")] == []
         board = board_of(capsys, "mytrack")
         assert float(board["rag-demo"]["support:SupportF1"]) > 0
-        assert "nuggets:Cover(rel=5,partial=3)@20" not in board["rag-demo"]
+        assert all(name.startswith(("support:", "umbrela:")) for name in measures_of(board))
         closed.script = answer_as_a_judge
         assert run(["watch", "mytrack", "--once"]) == 0
-    assert tuple(board_of(capsys, "mytrack")["rag-demo"])[1::2] == COLUMNS
+    assert measures_of(board_of(capsys, "mytrack"))[:5] == COLUMNS
 
 
 def test_a_query_without_passages_gets_no_nuggets_and_is_named(
@@ -398,7 +403,7 @@ def test_by_embedding_it_scores_what_embeddings_can_say_and_says_what_is_missing
     assert all(said.count(f"note: {name}: {reason}") == 1 for name, reason in lacking.items())
     board = board_of(capsys, "mytrack")
     assert [*board] == ["rag-demo"]
-    assert [*board["rag-demo"]] == ["run", "support:SupportF1", "support:SupportF1.stderr"]
+    assert measures_of(board) == ("support:SupportF1", "support:SupportP", "support:SupportR")
     statuses = json.loads(printed(capsys, "status", "mytrack", "--json"))["graders"]
     assert [name for name in NAMES if "unable" in statuses[name]] == [*lacking]
     # A bank that is put there is asked about at the next look, and is never written to.
@@ -411,7 +416,7 @@ def test_by_embedding_it_scores_what_embeddings_can_say_and_says_what_is_missing
     assert "note: nuggets: " not in said
     assert Path("mytrack/bank.nuggets.jsonl").read_bytes() == given
     board = board_of(capsys, "mytrack")
-    assert [*board["rag-demo"]][1::2] == [*COLUMNS[:3]]
+    assert measures_of(board)[:3] == COLUMNS[:3]
 
 
 def test_labels_of_relevance_that_there_are_stand_for_a_model(

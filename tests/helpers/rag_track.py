@@ -45,7 +45,11 @@ def answer_as_a_judge(exchange: Exchange) -> None:
     elif "vital or okay" in prompt:
         exchange.say(str(["vital", "okay", "okay", "vital"][: prompt.count("', '") + 1]))
     elif "concise insightful questions" in prompt:
-        exchange.say(json.dumps({"questions": [f"Which {part} matters here?" for part in ("cause", "cost")]}))
+        exchange.say(
+            json.dumps(
+                {"questions": [f"Which {part} matters here?" for part in ("cause", "cost", "risk", "year")]}
+            )
+        )
     elif "Nugget List: " in prompt:
         assign(exchange)
     elif "Statement: " in prompt:
