@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import shutil
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,9 +20,14 @@ from support import HashGrader, graded_track, make_small_track
 
 from trecexam.tables.plots.model import Drawing, Plot
 
-# A machine that has other work to do is slow, not wrong.
-hypothesis.settings.register_profile("trecexam", deadline=None, max_examples=50)
-hypothesis.settings.register_profile("thorough", deadline=None, max_examples=500)
+# A machine that has other work to do is slow, not wrong. `bash tests/run.sh --all` is thorough.
+for name, examples in (("trecexam", 20), ("thorough", 500)):
+    hypothesis.settings.register_profile(
+        name,
+        deadline=None,
+        max_examples=examples,
+        suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
+    )
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "trecexam"))
 
 #: What takes longest begins first, so that one process is not left alone with it at the end.
@@ -32,6 +39,8 @@ LONGEST = (
     "tests/features",
     "tests/graders",
 )
+#: What is killed at every step is tried by `bash tests/run.sh --all` alone.
+KILLS = re.compile(r"::test_\w*kill")
 #: These share one Ray cluster, and two of them on a machine are in each other's way.
 CLUSTER = ("tests/extensions/cluster/",)
 
@@ -51,6 +60,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: _turn(item.nodeid))
+    for item in items:
+        if KILLS.search(item.nodeid):
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_collection_finish() -> None:
@@ -62,6 +74,39 @@ def pytest_collection_finish() -> None:
 
 def _turn(nodeid: str) -> int:
     return next((turn for turn, place in enumerate(LONGEST) if nodeid.startswith(place)), len(LONGEST))
+
+
+#: Test -> its CPU seconds, with those of the processes that it waited for.
+SPENT: Counter[str] = Counter()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    outcome = yield
+    spent = sum(os.times()[:4])
+    # What pytest-xdist's processes report has it, too.
+    outcome.get_result().cpu = spent - item.session.__dict__.get("_spent", spent)  # type: ignore[attr-defined]
+    item.session.__dict__["_spent"] = spent
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    SPENT[report.nodeid] += getattr(report, "cpu", 0.0)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The CPU seconds of the costliest files; TRECEXAM_CPU_SECONDS names a file for those of all tests."""
+    files: Counter[str] = Counter()
+    for name, seconds in SPENT.items():
+        files[name.split("::", 1)[0]] += seconds
+    if len(files) > 20:
+        terminalreporter.section(
+            f"{sum(files.values()) / 60:.1f} CPU minutes; CPU seconds of the costliest files"
+        )
+        for name, seconds in files.most_common(30):
+            terminalreporter.write_line(f"{seconds:6.1f} {name}")
+    path = os.environ.get("TRECEXAM_CPU_SECONDS")
+    if path:
+        Path(path).write_text("".join(f"{seconds:.2f}\t{name}\n" for name, seconds in SPENT.most_common()))
 
 
 @pytest.fixture

@@ -1,54 +1,95 @@
 #!/usr/bin/env bash
 # Makes .venv where there is none, installs what the tests need (Chromium too, where it may), runs ruff, mypy and pytest.
 #
-#   bash tests/run.sh [PYTEST ARGUMENTS]       e.g. bash tests/run.sh tests/scores -k cover
+#   bash tests/run.sh                       what must hold at every commit
+#   bash tests/run.sh --all                 everything: browsers, Ray, executed pages, wheel, sdist, site, notebook, kills at
+#                                           every step, Hypothesis thorough, and once more without data from outside
+#   bash tests/run.sh PYTEST ARGUMENTS      e.g. bash tests/run.sh tests/scores -k cover
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 source "$root/examples/venv.sh"
 trecexam_venv offline,test
 cd "$root"
-# The page's tests drive a real browser; without one they say so and are skipped.
-if ! command -v chromium >/dev/null && command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
-  echo "installing chromium" >&2
-  { apt-get update && apt-get install --yes --no-install-recommends chromium fonts-dejavu-core fonts-noto-color-emoji; } \
-    >/dev/null || echo "chromium could not be installed" >&2
-fi
-# So does a real nginx; where a machine would start it as a service, that is left to its owner.
-if ! { command -v nginx || [ -x /usr/sbin/nginx ] || [ -d /run/systemd/system ]; } >/dev/null &&
-  command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
-  echo "installing nginx" >&2
-  { apt-get update && apt-get install --yes --no-install-recommends nginx-light; } >/dev/null || echo "nginx could not be installed" >&2
-fi
-.venv/bin/ruff check .
-.venv/bin/ruff format --check .
 # As in the whole run, where two processes of two threads each are in each other's way, many times over.
 export OMP_NUM_THREADS=1
-# A few tests run in this process, where they can be debugged, and alone, so that they can be timed.
-if [ $# != 0 ]; then
-  .venv/bin/mypy
-  exec .venv/bin/python -m pytest "$@"
-fi
-# mypy takes one core alone; what it has against us comes last, where it is seen.
-types=$(mktemp)
-.venv/bin/mypy >"$types" 2>&1 &
-mypy=$!
 # Each of some hundred processes would compile the program anew, and pytest all tests.
 unset PYTHONDONTWRITEBYTECODE
 status=0
+# An update of a track waits for the disk some forty times; where there is room, temporary files are in memory.
+if [ -z "${TMPDIR-}" ] && [ -w /dev/shm ] && [ "$(df --output=avail -k /dev/shm | tail -1)" -gt 4000000 ]; then
+  TMPDIR=$(mktemp -d /dev/shm/t.XXXX)
+  export TMPDIR
+  trap 'rm -rf "$TMPDIR"' EXIT
+fi
+
+# Says how long a step takes, and goes on where it fails.
+step() {
+  local began=$SECONDS title="$1"
+  shift
+  "$@" || status=$?
+  echo "$title: $((SECONDS - began)) s" >&2
+}
+
+style() {
+  .venv/bin/ruff check . && .venv/bin/ruff format --check .
+}
+
 # Three processes on two cores, for they wait for daemons, browsers and clusters.
-.venv/bin/python -m pytest --numprocesses 3 --dist loadscope --no-loadscope-reorder || status=$?
+pytest_by_files() {
+  .venv/bin/python -m pytest --numprocesses 3 --dist loadscope --no-loadscope-reorder --durations 25 --durations-min 2 "$@"
+}
+
 # Nobody who clones the repository has the data next to it: the tests that read it pass without, too.
-echo "tests that read data outside the repository, where there is none:" >&2
-alone=$(mktemp -d)
-mkdir "$alone/trecexam"
-git ls-files -z --cached --others --exclude-standard | tar --null --ignore-failed-read -cf - -T - | tar -xf - -C "$alone/trecexam"
-(
-  cd "$alone/trecexam"
-  grep -rlE --include='test_*.py' '^(from outside import|import outside)|\b(dl19|trec_eval): ' tests | PYTHONPATH=$PWD xargs \
-    "$root/.venv/bin/python" -m pytest --quiet --numprocesses 2 --dist loadscope --no-loadscope-reorder
-) || status=$?
-rm -rf "$alone"
-wait "$mypy" || { status=$? && cat "$types"; }
-rm "$types"
+without_outside() {
+  local alone result=0
+  alone=$(mktemp -d)
+  mkdir "$alone/trecexam"
+  git ls-files -z --cached --others --exclude-standard | tar --null --ignore-failed-read -cf - -T - | tar -xf - -C "$alone/trecexam"
+  (
+    cd "$alone/trecexam"
+    grep -rlE --include='test_*.py' '^(from outside import|import outside)|\b(dl19|trec_eval): ' tests | PYTHONPATH=$PWD xargs \
+      "$root/.venv/bin/python" -m pytest --quiet --numprocesses 2 --dist loadscope --no-loadscope-reorder
+  ) || result=$?
+  rm -rf "$alone"
+  return "$result"
+}
+
+# The page's tests drive a real browser, and a real nginx; without one they say so and are skipped.
+browser_and_nginx() {
+  command -v apt-get >/dev/null && [ "$(id -u)" = 0 ] || return 0
+  if ! command -v chromium >/dev/null; then
+    echo "installing chromium" >&2
+    { apt-get update && apt-get install --yes --no-install-recommends chromium fonts-dejavu-core fonts-noto-color-emoji; } \
+      >/dev/null || echo "chromium could not be installed" >&2
+  fi
+  # Where a machine would start it as a service, that is left to its owner.
+  if ! { command -v nginx || [ -x /usr/sbin/nginx ] || [ -d /run/systemd/system ]; } >/dev/null; then
+    echo "installing nginx" >&2
+    { apt-get update && apt-get install --yes --no-install-recommends nginx-light; } >/dev/null || echo "nginx could not be installed" >&2
+  fi
+}
+
+case "${1-}" in
+  "")
+    step ruff style
+    step mypy .venv/bin/mypy
+    step tests pytest_by_files -m "not slow and not browser and not ray and not benchmark and not gpu"
+    ;;
+  --all)
+    shift
+    browser_and_nginx
+    step ruff style
+    step mypy .venv/bin/mypy
+    HYPOTHESIS_PROFILE=thorough step tests pytest_by_files "$@"
+    step "tests that read data outside the repository, where there is none" without_outside
+    ;;
+  *)
+    # A few tests run in this process, where they can be debugged, and alone, so that they can be timed.
+    browser_and_nginx
+    style
+    .venv/bin/mypy
+    .venv/bin/python -m pytest "$@" || status=$?
+    ;;
+esac
 exit "$status"

@@ -10,22 +10,7 @@ from typing import TYPE_CHECKING, Any
 from trecexam.calls import named_as_called, on_folder, on_graded, on_loaded, on_loader, on_track
 from trecexam.chosen import chosen_grader, took
 from trecexam.errors import TrecexamError
-from trecexam.extensions.banks import editing
-from trecexam.extensions.banks.check import check_track
-from trecexam.extensions.banks.diff import bank_diff
-from trecexam.extensions.banks.generation.calls import estimate_bank, generate_bank
-from trecexam.extensions.campaign.agreement import assessor_agreement
-from trecexam.extensions.campaign.exporting import export_judgments, import_judgments
-from trecexam.extensions.campaign.planning import plan_judging
-from trecexam.extensions.campaign.progress import judging_progress
-from trecexam.extensions.erag.calls import erag, estimate_erag
-from trecexam.extensions.exams import calls as exams
-from trecexam.extensions.learn.correlation import compare_learned
-from trecexam.extensions.learn.learn import LearnedLabels, learn
-from trecexam.extensions.learn.learned_board import learned_leaderboard
-from trecexam.extensions.learn.validation import cross_validate
-from trecexam.extensions.ragval import calls as ragval
-from trecexam.extensions.ragval import judging
+from trecexam.extension import accessors, named, no_such
 from trecexam.features.adding.runs import add_run
 from trecexam.features.agreement.agreement import agreements
 from trecexam.features.compare_graders.compare import compare_grader_pairs, compare_graders
@@ -60,17 +45,17 @@ from trecexam.line.loaded_track import TrackLoaders, of_each
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import lost_grades, refuse_lost_grades
 from trecexam.line.missing_banks import estimate_missing_banks
-from trecexam.line.rejected import all_rejected
+from trecexam.line.rejected import all_rejected, all_rejected_of
 from trecexam.line.sheets import Counts
 from trecexam.line.status import joint_status, status_of
 from trecexam.outputs.outputs import Outputs
 from trecexam.outputs.plotting import plot
-from trecexam.outputs.update import update
 from trecexam.outputs.update_all import grade_all, update_all
 from trecexam.outputs.updates import Update
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
+    from trecexam.files.stamps import Rejected
     from trecexam.graders import Grader
     from trecexam.graders.sampling import MeasuredTime
 
@@ -169,6 +154,21 @@ class Track:
     def close(self) -> None:
         """Closes the store; also done at the end of a `with` block."""
         self._loaders.close()
+
+    def __getattr__(self, name: str) -> Any:
+        """What an extension adds by this name: `track.exam`, `track.bank`.
+
+        Raises:
+            AttributeError: none does; it names the nearest name that there is.
+        """
+        at = None if name.startswith("_") else accessors().get(name)
+        if at is None:
+            raise AttributeError(no_such(name, dir(self)))
+        made = self.__dict__[name] = named(at)(self)
+        return made
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *accessors()})
 
     # Runs, grading, and what there is.
 
@@ -303,14 +303,18 @@ class Track:
             return joint_status(self._loaders)
         return status_of(self._loader)
 
-    rejected = on_loaded(all_rejected)
+    def rejected(self) -> tuple[Rejected, ...]:
+        """What of the track's inputs was not taken, and what has no grade, with file, line and reason."""
+        if self._is_joint:
+            return all_rejected_of(self._loaders.load())
+        return all_rejected(self._loader.load())
+
     judged_outside_pool = on_folder(count_judged_outside)
 
     # Scores and exports.
 
     leaderboard = on_track(joint_leaderboard, leaderboard)
     overall_leaderboard = on_graded(overall_leaderboard)
-    learned_leaderboard = on_loaded(learned_leaderboard)
     compare = on_graded(differences)
     compare_readings = on_loaded(difference)
     qrels = on_loaded(exports.qrels)
@@ -330,7 +334,6 @@ class Track:
     # How far the grades agree with the official side.
 
     correlate = on_track(compare_all, correlate)
-    correlate_learned = on_loaded(compare_learned)
     swaps = on_graded(swapped)
     outliers = on_graded(outlying)
     representative = on_graded(representative)
@@ -346,19 +349,6 @@ class Track:
     simulate_runs = on_loaded(simulate_runs)
     simulate_removal = on_loaded(simulate_removal)
 
-    # What the unjudged passages would be judged, learned from the others.
-
-    learn = on_loaded(learn)
-    cross_validate = on_loaded(cross_validate)
-
-    def write_learned(self, learned: LearnedLabels) -> tuple[Path, ...]:
-        """Writes what `learn` gave to out/, and names it in the manifest; gives the files that changed.
-
-        Raises:
-            TrecexamError: a file cannot be written.
-        """
-        return Outputs(self.folder).write_learned(learned)
-
     # What the grader did, what people say to it, and what changed.
 
     verify_grading = on_loaded(verification.grading)
@@ -370,78 +360,12 @@ class Track:
     judgments_unused = on_loaded(verification.judgments_unused)
     judge_next = on_loaded(next_judgments)
     judge_next_cited = on_loaded(next_cited)
-    plan_judging = on_loaded(plan_judging)
-    judging_progress = on_loaded(judging_progress)
-    assessor_agreement = on_loaded(assessor_agreement)
-    export_judgments = on_loaded(export_judgments)
-    import_judgments = on_folder(import_judgments)
     override = on_loaded(overriding.override)
     human_ratings = on_loaded(overriding.human_table)
     human_refused = on_loaded(overriding.refused_overrides)
     history = on_folder(history)
     history_entry = on_folder(history_entry)
 
-    # The test bank: making and editing it, what to look at again, and what another one changes.
-
-    generate_bank = on_folder(generate_bank)
-    estimate_bank = on_folder(estimate_bank)
-    add_item = on_folder(editing.add_item)
-    edit_item = on_folder(editing.edit_item)
-    retire_item = on_folder(editing.retire_item)
-    item_edits = on_folder(editing.edits)
-    check_bank = on_folder(check_track)
-    bank_diff = on_loader(bank_diff)
-
-    # Exams: the bank as one that the runs take, and multiple-choice ones on the track's passages.
-
-    fit_exam = on_loaded(exams.fit_exam)
-    improve_exam = on_loaded(exams.improve_exam)
-    generate_exam = on_folder(exams.generate_exam)
-    estimate_exam = on_folder(exams.estimate_exam)
-    refill_exam = on_folder(exams.refill_exam)
-    estimate_refilling = on_folder(exams.estimate_refilling)
-
-    # What a downstream model makes of the runs' documents.
-
-    erag = on_folder(erag)
-    estimate_erag = on_folder(estimate_erag)
-
     # Whether what responses cite supports what they say.
 
     support = on_loaded(support)
-
-    # RAGVAL: questions from knowledge blocks, answers to them, and a judge of these.
-
-    write_questions = on_folder(ragval.write_questions)
-    estimate_questions = on_folder(ragval.estimate_questions)
-    answer_questions = on_folder(ragval.answer_questions)
-    estimate_answers = on_folder(ragval.estimate_answers)
-    estimate_judging = on_folder(ragval.estimate_judging)
-
-    def judge_answers(
-        self,
-        *,
-        model: dict[str, str] | None = None,
-        progress: Callable[[Progress], None] | None = None,
-        stop: Callable[[], bool] | None = None,
-    ) -> judging.Judging:
-        """Has the judge score the answers in the drop folder: what `ragval judge` does.
-
-        On a track whose grader is `ragval` this is `update`; on any other it writes out/ragval/ alone.
-
-        Args:
-            model: settings of [grader] (`model`, `base_url`, `key_env`) in place of the track's.
-
-        Raises:
-            LockedError: a daemon is running on this track.
-            TrecexamError, ConversionError: what stands in the way.
-        """
-        folder = judging.judging_folder(self.folder, model)
-        with TrackLock(self.folder.lock_path):
-            if folder is self.folder:
-                done = update(self._loader, progress, stop)
-                return judging.updated(self._loader, done.graded, complete=done.complete, why=done.why)
-            # One process writes the store at a time.
-            self._loaders.close()
-            with TrackLoader(folder) as loader:
-                return judging.judge(loader, progress, stop)

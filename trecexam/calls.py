@@ -34,6 +34,30 @@ class OpenTrack(Protocol):
     def _is_joint(self) -> bool: ...
 
 
+class Accessor:
+    """What an extension adds to a track by one name (`track.exam`): its calls, made as a track's own are."""
+
+    def __init__(self, track: Any) -> None:
+        """Args: track: the `trecexam.Track` that it is of."""
+        self.track = track
+        self.folder: TrackFolder = track.folder
+        self._loaders: TrackLoaders = track._loaders
+
+    @property
+    def _loader(self) -> TrackLoader:
+        loader: TrackLoader = self.track._loader
+        return loader
+
+    @property
+    def _of_documents(self) -> TrackLoader:
+        loader: TrackLoader = self.track._of_documents
+        return loader
+
+    @property
+    def _is_joint(self) -> bool:
+        return bool(self.track._is_joint)
+
+
 def on_loaded(function: Callable[Concatenate[Assessment, P], R]) -> Callable[Concatenate[OpenTrack, P], R]:
     """A method that loads the track as it is now and calls `function` of it.
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from converters.errors import ConversionError
+from trecexam.chosen import chosen_grader
 from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Rejected, Stamp, stamp
@@ -63,6 +64,7 @@ class Daemon:
         self.regrade = regrade
         self.look_ended = look_ended or (lambda reason: None)
         self.updates = 0
+        self._only = chosen_grader.get()
         self._stop = threading.Event()
         self._wake = Wake()
         self._loaders: TrackLoaders | None = None
@@ -171,6 +173,7 @@ class Daemon:
                     self.progress,
                     self._stop.is_set,
                     hold,
+                    only=self._only,
                     encoding=self.encoding,
                     doing=self._is_doing,
                     regrade=self.regrade,

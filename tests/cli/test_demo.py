@@ -75,7 +75,7 @@ def test_again_it_prints_the_same_and_changes_no_file(demo: Path, capsys: pytest
     assert run(["demo", str(demo)]) == 0
     printed = capsys.readouterr()
     assert contents(demo) == before
-    assert printed.out.startswith("run\tP(rel=4)@10\t")
+    assert printed.out.startswith("run\trubric:P(rel=4)@10\t")
     assert "dense-rerank\t0.500000\t" in printed.out
     assert f"all of it on one page: {demo / 'out' / 'report.html'}\n" in printed.err
     assert (demo / "out" / "report.html").is_file()

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from outside import outside
 
@@ -207,7 +207,6 @@ def banks(draw: st.DrawFn) -> bytes:
 
 
 @given(banks(), st.data())
-@settings(max_examples=120, deadline=None)
 def test_any_sequence_of_edits_leaves_what_it_says_and_all_other_lines_as_they_are(
     content: bytes, data: st.DataObject
 ) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import converters
@@ -89,7 +89,6 @@ def test_a_bad_line_of_a_bank_of_questions_still_stops(tmp_path: Path) -> None:
         list(read_bank(path))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(
         text, st.tuples(st.lists(text, min_size=1, max_size=4, unique=True), st.booleans()), min_size=1

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from outside import outside
 
@@ -19,8 +19,6 @@ from converters.bank import read_bank, read_bank_queries
 from converters.nuggets import assigned_answer
 from converters.records import Response, Sentence
 from trecexam.bank.model import Bank, item_digest
-
-quick = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def put(tmp_path: Path, *rows: Any) -> Path:
@@ -283,7 +281,6 @@ text = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20).filter(str
 importance = st.sampled_from(["vital", "okay", ""])
 
 
-@quick
 @given(st.dictionaries(st.tuples(text, text), importance, min_size=1, max_size=8))
 def test_the_importance_of_nuggets_goes_through_a_written_bank(
     tmp_path: Path, nuggets: dict[tuple[str, str], str]
@@ -324,7 +321,6 @@ row = st.fixed_dictionaries(
 )
 
 
-@quick
 @given(st.lists(row, min_size=1, max_size=3))
 def test_any_row_of_nuggets_gives_records_or_a_conversion_error(tmp_path: Path, rows: list[Any]) -> None:
     path = put(tmp_path, *rows)

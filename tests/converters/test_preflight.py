@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import pytrec_eval
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import converters
@@ -23,7 +23,6 @@ from converters.trec_eval_rules import atof, atol
 
 RUN = "q1 Q0 a 1 3 t\nq1 Q0 b 2 2 t\n"
 QRELS = "q1 0 a 1\nq1 0 b 0\n"
-quick = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def put(tmp_path: Path, content: str | bytes, name: str = "file") -> Path:
@@ -183,7 +182,6 @@ number_text = st.one_of(
 )
 
 
-@settings(max_examples=1000, deadline=None)
 @given(number_text)
 @example(b"0x")
 @example(b"0x1p999999")
@@ -223,7 +221,6 @@ close = st.one_of(
 )
 
 
-@quick
 @given(st.data(), docnos, st.sampled_from([9, 10]))
 def test_a_mended_run_scores_the_same(
     tmp_path: Path, data: st.DataObject, docs: list[str], version: int
@@ -306,7 +303,6 @@ def test_what_cannot_be_mended_is_refused(
         mended(mend, put(tmp_path, text))
 
 
-@quick
 @given(st.lists(st.tuples(st.sampled_from(["q1", "q2"]), docnos), min_size=1))
 def test_mended_qrels_score_the_same(tmp_path: Path, judged: list[tuple[str, list[str]]]) -> None:
     labels = {(topic, doc): n % 4 - 1 for n, (topic, docs) in enumerate(judged) for doc in docs}
@@ -331,7 +327,6 @@ messy = st.lists(st.tuples(st.lists(st.tuples(field, space), max_size=7), end), 
 )
 
 
-@settings(quick, max_examples=400)
 @given(st.one_of(messy, st.binary(max_size=60)), st.sampled_from([9, 10]))
 def test_any_bytes_give_findings_or_one_error_and_mend_for_good(
     tmp_path: Path, content: bytes, version: int
@@ -352,7 +347,6 @@ def test_any_bytes_give_findings_or_one_error_and_mend_for_good(
         assert mended(mend, again, **options) == fixed
 
 
-@quick
 @given(st.lists(st.tuples(docnos, st.floats(allow_nan=False, allow_infinity=False)), min_size=1))
 def test_a_run_that_our_writer_wrote_is_taken(tmp_path: Path, topics: list[tuple[list[str], float]]) -> None:
     rows = [(f"q{n}", doc, score + m) for n, (docs, score) in enumerate(topics) for m, doc in enumerate(docs)]

@@ -7,14 +7,13 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from outside import outside
 
 import converters
 from converters import ConversionError, Qrel
 
-quick = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 SIX = "14 Q0 s1 3 0.9 auto\n14 Q0 s2 1 0.55 auto\n14 Q0 s3 3 1 auto\n15 Q0 s1 0 1e-3 auto\n"
 
 
@@ -84,7 +83,6 @@ def test_short_runs_with_scores_below_1_are_still_runs(
     assert len(converters.read(path)) == 2 * len(ranks)
 
 
-@quick
 @given(st.data(), st.integers(1, 30), st.integers(1, 4), st.booleans())
 def test_no_run_with_ranks_is_taken_for_judgments(
     tmp_path: Path, data: st.DataObject, depth: int, queries: int, shuffled: bool
@@ -160,7 +158,6 @@ def test_diversity_judgments_keep_their_subtopics(tmp_path: Path) -> None:
 cells = st.sampled_from(["q", "Q0", "d1", "d2", "0", "1", "3", "0.5", "1e9", "nan", "-1", "é"])
 
 
-@quick
 @given(st.lists(st.lists(cells, max_size=7).map(" ".join), max_size=6).map("\n".join))
 def test_any_columns_give_judgments_or_a_conversion_error(tmp_path: Path, content: str) -> None:
     path = put(tmp_path, content)
@@ -183,7 +180,6 @@ some_plain = st.lists(plain, max_size=4).map("".join)
 lines = st.tuples(some_plain, st.tuples(judgment, ends).map("".join) | st.just(""), some_plain).map("".join)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines, st.booleans(), st.sampled_from([b"", b"\xef\xbb\xbf"]))
 @example("q1 0 d1 1000001\n", True, b"")
 @example("q1 0 d1 1\nq1 0 \0 1\n", True, b"")

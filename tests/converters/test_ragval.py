@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from converters import ConversionError
@@ -243,7 +243,6 @@ def rows_of_runs(draw: Callable[..., Any]) -> list[JudgedAnswer]:
     return found
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(rows_of_runs())
 def test_what_is_written_is_read_again(tmp_path: Path, rows: list[JudgedAnswer]) -> None:
     file = io.BytesIO()
@@ -254,7 +253,6 @@ def test_what_is_written_is_read_again(tmp_path: Path, rows: list[JudgedAnswer])
     assert len(errors) == (not rows)
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     st.lists(
         st.binary(max_size=30).map(lambda raw: raw.replace(b"\n", b"").replace(b"\0", b""))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import converters
@@ -114,11 +114,9 @@ def test_lines_without_rubrics_are_named(tmp_path: Path) -> None:
             list(converters.read(put(tmp_path, row), "bank"))
 
 
-quick = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 weights = st.floats(-1e9, 1e9).filter(bool) | st.integers(-10, 10).filter(bool)
 
 
-@quick
 @given(st.lists(st.tuples(st.text(min_size=1).filter(str.strip), weights), min_size=1, max_size=8))
 def test_all_criteria_come_back_two_of_the_same_text_too(
     tmp_path: Path, drawn: list[tuple[str, float]]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import converters
@@ -143,7 +143,6 @@ entries = st.lists(st.tuples(st.sampled_from(["q1", "02", "ü"]), token, score),
                    unique_by=lambda e: e[:2])  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
 @given(entries, st.sampled_from([" ", "\t"]), st.booleans())
 def test_the_fast_and_the_careful_way_agree(
     tmp_path_factory: pytest.TempPathFactory, found: list[tuple[str, str, float]], space: str, packed: bool
@@ -165,7 +164,6 @@ def test_the_fast_and_the_careful_way_agree(
         assert careful.ranking(query_id) == [d for q, d, _ in reversed(brute) if q == query_id]
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.text(max_size=20)), max_size=60))
 def test_duplicates_are_found_and_only_duplicates(pairs: list[tuple[str, str]]) -> None:
     run = [(q, d, float(n)) for n, (q, d) in enumerate(pairs)]

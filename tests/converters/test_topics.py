@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from outside import outside
 
@@ -18,8 +18,6 @@ import converters
 from converters import ConversionError, Query
 from converters.lines import read_whole
 from converters.topics import MAX_DEPTH, MAX_TOPIC
-
-quick = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 UNCLOSED = """
 <top>
@@ -307,7 +305,6 @@ other = ["Number: 1", "1", "x", " ", "\n", "\r", "é", "{", "[{", "}", "]", '"1"
 pieces = st.sampled_from([*tags, *xml, *other, "\\ud800"])
 
 
-@quick
 @given(st.lists(pieces, max_size=30).map("".join), st.sampled_from(["", "<top>", "<topics>", "[{", '{"1":']))
 def test_any_mark_up_gives_queries_or_a_conversion_error(tmp_path: Path, content: str, start: str) -> None:
     path = put(tmp_path, start + content)
@@ -323,7 +320,6 @@ xml_text = st.text(
 )
 
 
-@quick
 @given(st.dictionaries(xml_text.filter(str.strip), xml_text.filter(str.strip), min_size=1, max_size=5))
 def test_what_an_xml_writer_wrote_is_read(tmp_path: Path, texts: dict[str, str]) -> None:
     from xml.etree import ElementTree

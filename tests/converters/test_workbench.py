@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from outside import outside
 
@@ -31,8 +31,6 @@ from converters.pooled import (
     runs_of,
 )
 from converters.workbench import read_pool, write_pool
-
-quick = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture
@@ -330,7 +328,6 @@ def passages_of_a_pool(draw: st.DrawFn) -> PooledPassage:
 
 
 @pytest.mark.parametrize("name", ["pool.jsonl", "pool.jsonl.gz"])
-@quick
 @given(pool=st.lists(passages_of_a_pool(), min_size=1, max_size=4))
 def test_any_pool_comes_back(tmp_path: Path, name: str, pool: list[PooledPassage]) -> None:
     converters.write(pool, tmp_path / name, "workbench")
@@ -359,7 +356,6 @@ anything = st.recursive(
 )
 
 
-@settings(quick, max_examples=400)
 @given(data=st.data(), value=anything)
 def test_whatever_stands_in_a_place_a_pool_is_read_and_written_or_refused(
     tmp_path: Path, data: st.DataObject, value: Any

@@ -45,14 +45,15 @@ def demo(of: Recorder) -> None:
     of.made()
     for words in (
         ["status"],
-        ["leaderboard"],
-        ["leaderboard", "-m", "Cover(rel=3)@5", "-m", "SupportF1", "--overall"],
+        ["leaderboard", "--grader", "rubric"],
+        ["leaderboard", "--grader", "rubric", "-m", "Cover(rel=3)@5", "--overall"],
+        ["leaderboard", "--grader", "support"],
         ["leaderboard", "--groups"],
         ["leaderboard", "--pairs", "--test", "randomisation", "--permutations", "50"],
         ["leaderboard", "--baseline", "bm25"],
         ["leaderboard", "--official"],
-        ["correlate"],
-        ["correlate", "--thresholds"],
+        ["correlate", "--grader", "rubric"],
+        ["correlate", "--grader", "rubric", "--thresholds"],
         ["correlate", "--per-query", "-m", "nDCG@10"],
         ["correlate", "--swaps"],
         ["correlate", "--outliers", "3"],
@@ -73,7 +74,7 @@ def demo(of: Recorder) -> None:
         ["verify", "reproducible"],
         ["judge-next", "--top", "5"],
         ["judge-next", "--level", "cell", "--top", "5"],
-        ["judge-next", "--support", "--budget", "5"],
+        ["judge-next", "--grader", "support", "--budget", "5"],
         ["history"],
         ["bank", "check"],
         ["config"],
@@ -132,7 +133,9 @@ def _people(of: Recorder, track: Path, person: tuple[str, ...]) -> None:
     of.does("override", track, *cell, "--rating", str((first["rating"] or 0) ^ 1), *person)
     passage = ("--query", second["query_id"], "--doc", second["doc_id"])
     of.does("override", track, *passage, "--rating", "1", *person)
-    header, *lines = [line.split("\t") for line in (track / "out" / "support.tsv").read_text().splitlines()]
+    header, *lines = [
+        line.split("\t") for line in (track / "out" / "support" / "support.tsv").read_text().splitlines()
+    ]
     for at, label in ((0, "no"), (3, "partial")):
         row = dict(zip(header, lines[at], strict=True))
         sentence = (
@@ -140,7 +143,9 @@ def _people(of: Recorder, track: Path, person: tuple[str, ...]) -> None:
             row["query_id"],
             "--doc",
             row["doc_id"],
-            "--sentence",
+            "--grader",
+            "support",
+            "--item",
             f"{row['run']}:{row['sentence']}",
         )
         of.does("override", track, *sentence, "--rating", label, *person)
@@ -248,13 +253,16 @@ def embedding(of: Recorder) -> None:
     of.write(
         "qrels.txt", "".join(line for line in material.qrels(6).splitlines(True) if line[:2] in {"q1", "q2"})
     )
-    of.write("trecexam.toml", '[track]\ndepth = 5\n[grader]\nname = "embedding"\n[support]\n')
+    of.write(
+        "trecexam.toml",
+        '[track]\ndepth = 5\n[grader]\nname = "embedding"\n[graders.rubric]\n[graders.support]\n',
+    )
     of.does("watch", of.track, "--once")
     of.made()
     for words in (
         ["status"],
         ["leaderboard"],
-        ["leaderboard", "-m", "SupportF1"],
+        ["leaderboard", "-m", "support:SupportF1"],
         ["correlate"],
         ["agreement"],
         ["support"],
@@ -277,7 +285,7 @@ def rag(of: Recorder) -> None:
     of.jsonl("bank.nuggets.jsonl", *material.nuggets())
     of.write(
         "trecexam.toml",
-        '[track]\nunit = "response"\n' + _asked(url, prompt="NuggetAssign") + _asked(url, "support"),
+        _asked(url, "graders.nuggets") + _asked(url, "graders.support"),
     )
     main, umbrela, rubric = of.track, of.track / "umbrela", of.track / "rubric"
     model = ("--grader", "openai", "--model", "tiny", "--base-url", url)
@@ -304,14 +312,16 @@ def rag(of: Recorder) -> None:
     of.stored(umbrela)
     of.stored(rubric)
     of.says("leaderboard", rubric, "--compat", "workbench")
-    of.says("leaderboard", main, "-m", "all_score", "-m", "vital_score", "-m", "SupportF1")
+    of.says("leaderboard", main, "-m", "all_score", "-m", "vital_score", "-m", "support:SupportF1")
     of.says("correlate", umbrela, "--official-measure", "nDCG@10")
     of.says("agreement", umbrela)
     of.says("judge-next", umbrela, "--top", "5")
-    for words in ([], ["--by", "query"], ["--citations", "all", "--estimate"]):
+    for words in ([], ["--by", "query"]):
         of.says("support", main, *words)
-    of.says("judge-next", main, "--support", "--budget", "6")
-    header, *lines = [line.split("\t") for line in (main / "out" / "support.tsv").read_text().splitlines()]
+    of.says("judge-next", main, "--grader", "support", "--budget", "6")
+    header, *lines = [
+        line.split("\t") for line in (main / "out" / "support" / "support.tsv").read_text().splitlines()
+    ]
     rows = [dict(zip(header, line, strict=True)) for line in lines if line[3]]
     for row, label in zip(rows[::4], ("partial", "full", "no"), strict=False):
         place = (
@@ -319,7 +329,9 @@ def rag(of: Recorder) -> None:
             row["query_id"],
             "--doc",
             row["doc_id"],
-            "--sentence",
+            "--grader",
+            "support",
+            "--item",
             f"{row['run']}:{row['sentence']}",
         )
         of.does("override", main, *place, "--rating", label, "--who", "ann", "--why", "x")
@@ -604,7 +616,7 @@ def learn(of: Recorder) -> None:
     of.made()
     of.says("leaderboard", of.track, "--learned")
     of.says("correlate", of.track, "--learned", "--official-measure", "nDCG@10")
-    of.says("judge-next", of.track, "--by", "learned", "--per-query", "2")
+    of.says("learned-next", of.track, "--per-query", "2")
     of.says("learn", of.track, "--cross-validate", "--known", "0.5", "--repeats", "1", "--top", "5")
     of.does("fill", of.track, "--by", "learned", "--insist", "-o", of.root / "filled.qrels")
     of.made()

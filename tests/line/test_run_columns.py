@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import HashGrader, write_run
 
@@ -129,7 +129,6 @@ def test_a_mapped_run_says_all_that_the_run_says(
     ),
     st.integers(1, 6),
 )
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_run_is_the_same_from_its_columns_wherever_its_first_ranks_end(
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,

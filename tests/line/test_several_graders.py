@@ -214,3 +214,28 @@ def test_a_copied_track_reads_its_own_files(two: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(two, tmp_path / "copy"))
     with trecexam.open_track(copy) as track:
         assert track["other"].folder.runs == copy / "runs"
+
+
+def test_ratings_of_people_that_no_grader_takes_are_named(small_track: Path) -> None:
+    several(small_track, '\n[graders.a]\nkind = "rubric"\n[graders.b]\nkind = "rubric"\ndepth = 2\n')
+    (small_track / "overrides.tsv").write_text("whatever\n")
+    (small_track / "overrides.b.tsv").write_text("whatever\n")
+    given = {"a": HashGrader(), "b": HashGrader(version=2)}
+    with trecexam.open_track(small_track, graders=given) as track:
+        rows = {row.file: row.reason for row in track.rejected()}
+        assert "those of this track take overrides.a.tsv, overrides.b.tsv" in rows["overrides.tsv"]
+        assert rows["overrides.b.tsv"].startswith("b: ")
+        assert "overrides.tsv" not in {row.file for row in track["a"].rejected()}
+
+
+def test_graders_that_ask_the_same_ask_once_whoever_comes_first(small_track: Path) -> None:
+    several(small_track, '\n[graders.a]\nkind = "rubric"\ndepth = 4\n[graders.b]\nkind = "rubric"\n')
+    given = {"a": HashGrader(), "b": HashGrader()}
+    with trecexam.open_track(small_track, graders=given) as track:
+        assert track["b"].counts().missing == 144
+        graded = track["a"].grade().cells
+        assert graded
+        assert track["b"].counts().missing == 144 - graded
+        track["b"].grade()
+        assert len(given["a"].asked) + len(given["b"].asked) == 144
+        assert track["a"].counts().missing == track["b"].counts().missing == 0

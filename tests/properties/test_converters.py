@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import converters
 from converters import ConversionError, Item, Origin, Passage, Qrel, Query, RecordedGrade, Run
 
 FORMATS = sorted(known.name for known in converters.formats())
-quick = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 #: What may stand in a white-space separated file, and what may stand in a JSON one.
 word = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=8)
@@ -29,7 +28,6 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return tmp_path / str(request.param)
 
 
-@quick
 @given(st.data(), st.lists(st.tuples(word, word), min_size=1, max_size=30, unique=True))
 def test_a_run_comes_back(path: Path, data: st.DataObject, pairs: list[tuple[str, str]]) -> None:
     number = st.floats(allow_nan=False, allow_infinity=False)
@@ -44,7 +42,6 @@ def test_a_run_comes_back(path: Path, data: st.DataObject, pairs: list[tuple[str
 judgments = st.builds(Qrel, word, word, st.integers(-9, 99), st.just("0") | word)
 
 
-@quick
 @given(st.lists(judgments, min_size=1, max_size=30, unique_by=lambda r: (r.query_id, r.iteration, r.doc_id)))
 def test_qrels_come_back_sorted(path: Path, qrels: list[Qrel]) -> None:
     converters.write(qrels, path, "qrels")
@@ -53,14 +50,12 @@ def test_qrels_come_back_sorted(path: Path, qrels: list[Qrel]) -> None:
     assert [row.query_id for row in again] == sorted(row.query_id for row in qrels)
 
 
-@quick
 @given(st.lists(st.builds(Query, word, line), min_size=1, max_size=20, unique_by=lambda q: q.query_id))
 def test_queries_come_back(path: Path, queries: list[Query]) -> None:
     converters.write(queries, path, "queries")
     assert list(converters.read(path, "queries")) == queries
 
 
-@quick
 @given(st.lists(st.builds(Passage, an_id, text), min_size=1, max_size=20))
 def test_passages_come_back(path: Path, passages: list[Passage]) -> None:
     converters.write(passages, path, "passages")
@@ -84,7 +79,6 @@ items = st.builds(
 )
 
 
-@quick
 @given(st.lists(items, min_size=1, max_size=15, unique_by=lambda item: item.item_id))
 def test_a_bank_comes_back_grouped_by_query(path: Path, bank: list[Item]) -> None:
     converters.write(bank, path, "bank")
@@ -104,7 +98,6 @@ recorded = st.builds(
 )
 
 
-@quick
 @given(st.lists(recorded, min_size=1, max_size=15))
 def test_grades_come_back(path: Path, grades: list[RecordedGrade]) -> None:
     converters.write(grades, path, "grades")
@@ -149,7 +142,6 @@ junk = st.binary(max_size=300) | st.lists(pieces, max_size=60).map(b"".join)
 
 
 @pytest.mark.parametrize("name", [*FORMATS, None])
-@quick
 @given(content=junk, packed=st.sampled_from(["no", "gzip", "cut"]))
 def test_any_bytes_give_records_or_a_conversion_error(
     tmp_path: Path, name: str | None, content: bytes, packed: str
@@ -203,7 +195,6 @@ values: st.SearchStrategy[Any] = st.recursive(
 
 
 @pytest.mark.parametrize("name", [*FORMATS, None])
-@quick
 @given(rows=st.lists(values, min_size=1, max_size=4))
 def test_any_json_gives_records_or_a_conversion_error(
     tmp_path: Path, name: str | None, rows: list[Any]

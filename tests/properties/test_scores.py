@@ -134,7 +134,6 @@ def test_labels(q: QueryRatings, min_rating: int, min_answers: int) -> None:
 
 
 @given(query_ratings("q1"), query_ratings("q2"), st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=40)
 def test_order_of_queries_and_rows_makes_no_difference(
     q1: QueryRatings, q2: QueryRatings, rng: object
 ) -> None:
@@ -185,7 +184,6 @@ def test_tau_ap_bounds_and_order_of_runs(pairs: list[tuple[int, int]], data: st.
 
 
 @given(st.data(), st.integers(2, 6), st.integers(1, 8))
-@settings(deadline=None, max_examples=50)
 def test_correlation(data: st.DataObject, n_runs: int, n_queries: int) -> None:
     cell = st.integers(0, 4).map(float)
     matrix = st.lists(

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 import trecexam
-from trecexam.cli import show
-from trecexam.cli.options import json_option, measure_option, whole_track_argument
+from trecexam.cli.options import measure_option, whole_track_argument
+from trecexam.cli.reading import reading
 from trecexam.cli.scores import bad_measures
-from trecexam.files import atomic as files
-from trecexam.tables.table import to_json, to_tsv
 
 if TYPE_CHECKING:
-    from trecexam.features.compare_graders.compare import GraderComparison, GraderPairs
+    from trecexam.tables.result import Result
 
 
 @click.command(
@@ -64,14 +62,7 @@ if TYPE_CHECKING:
 )
 @click.option("--between", is_flag=True, help="Agreement of every two graders with each other instead.")
 @click.option("--items", "by_item", is_flag=True, help="The same item by item.")
-@json_option
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Instead of standard output, TSV or with --json JSON; replaced as a whole.",
-)
+@reading
 def compare_graders(
     track: Path,
     graders: tuple[Path, ...],
@@ -82,9 +73,7 @@ def compare_graders(
     min_relevant: int | None,
     between: bool,
     by_item: bool,
-    as_json: bool,
-    output: Path | None,
-) -> None:
+) -> Result:
     """Several graders or prompts on TRACK by thresholds, against the official leaderboard and judgments.
 
     Kendall's tau-b and Spearman's rho of each grader's leaderboard with the official one, for each measure
@@ -98,34 +87,18 @@ def compare_graders(
 
     Grades are read from TRACK's store or from recordings. None is made, and none is stored: `trecexam watch`
     with a grader's settings in trecexam.toml grades, and grades of others stay. How many are missing is said.
-    People's ratings are left out. A terminal is shown no intervals, models and prompts; -o and --json have
-    them.
+    People's ratings are left out.
     """
-    if between and by_item:
-        raise click.UsageError("--between and --items are two tables; ask for one")
-    if (between or by_item) and (measures or official_measures or min_relevant):
-        raise click.UsageError(
-            "--between and --items are about grades alone; they take no measures and no --min-relevant"
-        )
-    shown: GraderComparison | GraderPairs
     with trecexam.open_track(track) as opened, bad_measures():
         if between or by_item:
-            shown = opened.compare_grader_pairs(
+            return opened.compare_grader_pairs(
                 graders, recorded=recorded, min_ratings=min_ratings, by_item=by_item
             )
-        else:
-            shown = opened.compare_graders(
-                graders,
-                recorded=recorded,
-                measures=measures or None,
-                official_measures=official_measures or None,
-                min_ratings=min_ratings,
-                min_relevant=min_relevant,
-            )
-    for line in shown.remarks:
-        click.echo(line, err=True)
-    if output is None:
-        table = shown.short_table() if show.on_terminal() else shown.table()
-        show.table(table, as_json=as_json, json_value=shown.as_json())
-    else:
-        files.replace(output, (to_json(shown.as_json()) if as_json else to_tsv(shown.table())).encode())
+        return opened.compare_graders(
+            graders,
+            recorded=recorded,
+            measures=measures or None,
+            official_measures=official_measures or None,
+            min_ratings=min_ratings,
+            min_relevant=min_relevant,
+        )

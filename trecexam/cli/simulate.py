@@ -11,25 +11,14 @@ import click
 import trecexam
 from trecexam.cli import show
 from trecexam.cli.lazy import SuggestingGroup
-from trecexam.cli.options import (
-    aligned_option,
-    cuts_of,
-    json_option,
-    thresholds_option,
-    track_argument,
-    wide_option,
-)
-from trecexam.tables.table import Layout
+from trecexam.cli.options import cuts_of, thresholds_option, track_argument
+from trecexam.cli.reading import reading
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.scale_map import RuleName
+    from trecexam.tables.result import Result
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-#: What a row of each table is about, and what a terminal shows before all else.
-RUNS = Layout(("official_measure", "run"), ("rank.full", "rank.holes", "rank.fill", "tau.holes", "tau.fill"))
-SUMMARY = Layout(("official_measure", "judgments"))
-REMOVAL = Layout(("official_measure", "removed"), ("tau.holes", "tau.fill"))
 
 
 @click.group(cls=SuggestingGroup, epilog="Example: trecexam simulate runs mytrack --summary")
@@ -44,9 +33,6 @@ def simulate() -> None:
 def _options(command: F) -> F:
     """What both simulations share."""
     for option in (
-        json_option,
-        aligned_option,
-        wide_option,
         thresholds_option,
         click.option(
             "--map",
@@ -99,6 +85,7 @@ def _options(command: F) -> F:
     help="Lines of `run<TAB>team`: what a whole team alone has is left out at once.",
 )
 @click.option("--summary", is_flag=True, help="Only how far ranks shift, a row a measure and way.")
+@reading
 def runs(
     track: Path,
     qrels: Path | None,
@@ -106,13 +93,10 @@ def runs(
     how: RuleName | None,
     by: tuple[str, ...],
     thresholds: str | None,
-    wide: bool,
-    aligned: bool,
-    as_json: bool,
     depth: int | None,
     teams: Path | None,
     summary: bool,
-) -> None:
+) -> Result:
     """Leave one run out: TRACK's runs as if they had not been in the pool.
 
     For each run, the judgments of passages that no other run has are dropped, then filled with automatic
@@ -125,7 +109,7 @@ def runs(
         show.grading("encoding", "encoded", "passages") as encoding,
         show.grading("simulating", "simulated", "steps") as progress,
     ):
-        report = opened.simulate_runs(
+        return opened.simulate_runs(
             measures or None,
             rule=how,
             cuts=cuts,
@@ -133,18 +117,10 @@ def runs(
             depth=depth,
             teams=teams,
             by=by,
+            summary=summary,
             progress=show.steps(progress),
             encoding=show.steps(encoding),
         )
-    _say(report.summary_lines(), report.rule)
-    show.table(
-        report.summary() if summary else report.table(),
-        as_json=as_json,
-        json_value=report.as_json(),
-        layout=SUMMARY if summary else RUNS,
-        wide=wide,
-        aligned=aligned,
-    )
 
 
 @simulate.command(
@@ -156,8 +132,9 @@ def runs(
     "--repeats", type=click.IntRange(min=1), default=10, show_default=True, help="How often to draw."
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random numbers."
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed the random numbers."
 )
+@reading
 def removal(
     track: Path,
     qrels: Path | None,
@@ -165,12 +142,9 @@ def removal(
     how: RuleName | None,
     by: tuple[str, ...],
     thresholds: str | None,
-    wide: bool,
-    aligned: bool,
-    as_json: bool,
     repeats: int,
     seed: int,
-) -> None:
+) -> Result:
     """Remove 10, 20 ... 90% of TRACK's official judgments at random.
 
     For each share: Kendall's tau of the leaderboard with that on all judgments, with holes and with fill, as
@@ -183,7 +157,7 @@ def removal(
         show.grading("encoding", "encoded", "passages") as encoding,
         show.grading("simulating", "simulated", "steps") as progress,
     ):
-        report = opened.simulate_removal(
+        return opened.simulate_removal(
             measures or None,
             rule=how,
             cuts=cuts,
@@ -194,17 +168,3 @@ def removal(
             progress=show.steps(progress),
             encoding=show.steps(encoding),
         )
-    _say(report.notes, report.rule)
-    show.table(
-        report.table(),
-        as_json=as_json,
-        json_value=report.as_json(),
-        layout=REMOVAL,
-        wide=wide,
-        aligned=aligned,
-    )
-
-
-def _say(lines: tuple[str, ...], rule: str) -> None:
-    for line in (f"labels are mapped: {rule}", *lines):
-        click.echo(line, err=True)

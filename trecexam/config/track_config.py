@@ -107,9 +107,14 @@ class TrackConfig(Section):
             f"alpha_nDCG@{min(k, 20)}",
         ]
 
-    def official_measures(self) -> list[str]:
-        """The measures that the official judgments are evaluated with."""
+    def official_measures(self, threshold: int | None = None) -> list[str]:
+        """The measures that the official judgments are evaluated with.
+
+        Args:
+            threshold: from this judgment on a passage is relevant, in place of `min_relevant`.
+        """
         if self.scores.official_measures is not None:
             return list(dict.fromkeys(self.scores.official_measures))
-        rel = f"(rel={self.scores.min_relevant})" if "min_relevant" in self.scores.model_fields_set else ""
+        least = self.scores.min_relevant if threshold is None else threshold
+        rel = f"(rel={least})" if least > 1 or "min_relevant" in self.scores.model_fields_set else ""
         return ["nDCG@10", f"AP{rel}", f"P{rel}@{self.track.depth}"]

@@ -1,13 +1,14 @@
-"""Who has a language model write test banks: an extension does, and is found by name."""
+"""Who has a language model write test banks: an extension that declares a `bank_writer`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from trecexam.errors import TrackError
+from trecexam.extension import extensions, named
 from trecexam.graders.base import NOTHING_SPENT, Estimate, Spent
 from trecexam.track import TrackFolder
 
@@ -62,8 +63,17 @@ class BankWriter(Protocol):
 
 @cache
 def bank_writer() -> BankWriter:
-    """Who writes banks: the extension that can."""
-    writer: BankWriter = import_module("trecexam.extensions.banks.writing").WRITER
+    """The one that is installed.
+
+    Raises:
+        TrackError: none is.
+    """
+    at = next(
+        (extension.bank_writer for extension in extensions() if extension.bank_writer is not None), None
+    )
+    if at is None:
+        raise TrackError("`write_bank` is set, and no extension that is installed here writes test banks")
+    writer: BankWriter = named(at)
     return writer
 
 

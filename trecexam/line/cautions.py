@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from converters.records import Qrel
 from trecexam.config import TrackConfig
+from trecexam.line.relevance import official_measures, relevance_thresholds
 from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
 from trecexam.scores.pool_measures import depends_on_pool
 from trecexam.tables.text import plural
@@ -72,9 +73,15 @@ def judgment_cautions(track: Assessment, measures: Sequence[MeasureLike] | None 
         measures: as they were given; None for the track's own.
     """
     scores = track.config.scores
-    at_default = list(_at_default(track.config.official_measures() if measures is None else measures))
+    at_default = list(_at_default(official_measures(track) if measures is None else measures))
     if not at_default:
         return ()
+    at = relevance_thresholds(track)
+    if at.same_scale and at.min_relevant > 1:
+        what = (
+            f"judgments from 1 on; on this scale, labels' and judgments', the threshold is {at.min_relevant}"
+        )
+        return (_line(at_default, what, at.min_relevant),)
     if scores.min_relevant > 1:
         what = f"judgments from 1 on; this track's `min_relevant` is {scores.min_relevant}"
         return (_line(at_default, what, scores.min_relevant),)

@@ -27,6 +27,7 @@ from trecexam.line.measures import (
 from trecexam.line.official import official_judgments
 from trecexam.line.pooled_rows import PooledRows
 from trecexam.line.probable_ratings import needing, probable_ratings, without_probabilities
+from trecexam.line.relevance import official_measures
 from trecexam.line.value_cache import ValueCache
 from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
 from trecexam.scores.columns.judged import Judged
@@ -129,7 +130,7 @@ def official_values(
     official = official_judgments(track)
     judged_queries = sorted(official.labels)
     queries = [q for q in judged_queries if query_ids is None or q in query_ids]
-    names = track.config.official_measures() if measures is None else list(measures)
+    names = official_measures(track) if measures is None else list(measures)
     computed = [measure(name, official=True) for name in names]
     # Of subtopics ir_measures' own providers make what they make.
     columns = [each for each in computed if supported(each) and each.NAME not in DIVERSITY]

@@ -15,7 +15,7 @@ from trecexam.chosen import chosen_grader, took
 from trecexam.config import TrackConfig, takes_shared_budget
 from trecexam.files.stamps import stamp
 from trecexam.graders import Grader
-from trecexam.graders.base import NOTHING_SPENT, Estimate, Spent
+from trecexam.graders.base import NOTHING_SPENT, Estimate, Spent, identity_digest
 from trecexam.graders.traits import GraderTraits
 from trecexam.graders.writing.base import naming
 from trecexam.line.assessment import Assessment
@@ -69,6 +69,7 @@ class TrackLoader:
         self.shared = shared or SharedInputs(folder)
         self.track_grader = TrackGrader(folder, grader, self.shared.models)
         self._opened = self.shared.opened
+        self._seen_graded = 0
         self._sheets: Mapping[str, Sheet] = {}
         self._evaluated = EvaluatedMeasures()
         self._kept = DerivedValues()
@@ -193,6 +194,10 @@ class TrackLoader:
         self.renew()
         # Where it was closed meanwhile, what was loaded is forgotten.
         _ = self.store
+        if self._seen_graded != self._graded:
+            # Another section of trecexam.toml names the same grader, and it graded some of the cells.
+            self._forget_loaded()
+            self._seen_graded = self._graded
         if hold or depth or bank_files is not None or select_runs is not None:
             return self._load(hold, depth, bank_files, select_runs)
         state = self.inputs.state()
@@ -291,6 +296,12 @@ class TrackLoader:
             return cited_pool(self.folder, inputs, self.traits, texts)
         return track_pool(self.folder, inputs, self.traits, texts, depth, outside_runs=own)
 
+    @property
+    def _graded(self) -> int:
+        """How many cells the grader graded since the track was opened, by whichever loader."""
+        # With one loader nobody else grades.
+        return self.shared.graded[identity_digest(self.grader.identity)] if self.shared.several else 0
+
     def refreshed(self, track: Assessment) -> Assessment:
         """The same track with the grades that came since for cells without one, or with an error."""
         grades = StoredGrades(self.store, self.grader)
@@ -329,6 +340,8 @@ class TrackLoader:
         section = self.folder.section
         with naming(section):
             outcome = self.grading.run(track, progress, stop, only, places)
+        self.shared.graded[identity_digest(self.grader.identity)] += outcome.cells
+        self._seen_graded = self._graded
         if not self._budget_is_shared:
             outcome = outcome._replace(why=outcome.why.replace("[grader]", f"[{section}]"))
         return self.refreshed(track), outcome

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from trecexam.line.assessment import Assessment, Part
+from trecexam.tables.excerpt import excerpt
 from trecexam.tables.plots.model import Plot
-from trecexam.tables.section import ExtraFiles, FeatureReport
+from trecexam.tables.result import Result
+from trecexam.tables.section import ExtraFiles, FeatureReport, ReportPart
+from trecexam.track import TrackFolder
+
+#: How a section shows an answer, and how many rows of it.
+_HTML, _ROWS = Path(__file__).with_name("result.html"), 50
 
 
 @dataclass(frozen=True)
@@ -66,6 +73,18 @@ class FeaturePlot:
     of: tuple[str, ...] = ()
 
 
+class AfterUpdate(NamedTuple):
+    """What a feature did after an update.
+
+    Attributes:
+        written: the files that changed.
+        notes: what a reader must know, a line each.
+    """
+
+    written: tuple[Path, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class Feature:
     """What a feature has in out/, and its plots.
@@ -76,14 +95,41 @@ class Feature:
         plots: all that `trecexam plot` knows, by their names; those that `report` may give are among them.
         extra: files of items that have scores of their own.
         of_any_kind: it needs no labels of documents that runs rank, see `Kind.ranks`.
+        manifest: gives what it adds to the manifest; it may read files of out/.
+        updated: called after each update that is whole: what the feature does then, and says of it.
     """
 
     files: tuple[OutputFiles, ...] = ()
     report: Callable[[Assessment], FeatureReport] | None = None
     plots: Mapping[str, FeaturePlot] = field(default_factory=dict)
     extra: ExtraOutputs | None = None
+    manifest: Callable[[TrackFolder], Mapping[str, Any]] | None = None
+    updated: Callable[[Assessment], AfterUpdate] | None = None
     of_any_kind: bool = False
 
     def applies(self, track: Assessment) -> bool:
         """Whether a grader of this kind has any of it."""
         return self.of_any_kind or track.kind.ranks
+
+
+def feature_of_result(
+    name: str, title: str, make: Callable[[Assessment], Result], parts: tuple[Part, ...]
+) -> Feature:
+    """A feature that is one answer: out/NAME.tsv, and a section of the report and of the live page.
+
+    Args:
+        title: of the section.
+        make: gives the answer; its notes stand above the table.
+        parts: the parts of a track that the answer hangs on.
+    """
+    file = f"{name}.tsv"
+
+    def files(track: Assessment) -> Mapping[str, bytes]:
+        return {file: make(track).to_tsv().encode()}
+
+    def report(track: Assessment) -> FeatureReport:
+        result = make(track)
+        values = {"rows": excerpt(result.table, _ROWS, file), "notes": result.notes, "title": title}
+        return FeatureReport((ReportPart(name, _HTML, values, title),))
+
+    return Feature((OutputFiles((file,), parts, files),), report)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from converters.fields import taken_for_comments
 from trecexam.config import CONFIG_NAME
 from trecexam.files.stamps import Rejected
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import missing_rows
+from trecexam.line.loaded_track import LoadedTrack, each_once
+from trecexam.line.track_graders import folder_of, grader_names
 from trecexam.scores.evaluate import OfficialJudgments
+from trecexam.track import TrackFolder
 
 
 def rejected_rows(track: Assessment, ungraded: tuple[Rejected, ...] = ()) -> tuple[Rejected, ...]:
@@ -36,6 +39,36 @@ def rejected_rows(track: Assessment, ungraded: tuple[Rejected, ...] = ()) -> tup
 def all_rejected(track: Assessment) -> tuple[Rejected, ...]:
     """What of the track's inputs was not taken, and what has no grade, each with file, line and reason."""
     return rejected_rows(track, tuple(left_out(track)))
+
+
+def all_rejected_of(track: LoadedTrack) -> tuple[Rejected, ...]:
+    """The same of several graders, see `joint_rejected`."""
+    return joint_rejected(
+        track.folder, {name: all_rejected(each) for name, each in track.assessments.items()}
+    )
+
+
+def joint_rejected(folder: TrackFolder, rejected: Mapping[str, Sequence[Rejected]]) -> tuple[Rejected, ...]:
+    """What all of several graders did not take stands once, other rows begin with their names.
+
+    Args:
+        folder: of the track.
+        rejected: what each of them did not take.
+    """
+    rows = each_once(rejected, lambda name, row: row._replace(reason=f"{name}: {row.reason}"))
+    return (*rows, *_unread(folder))
+
+
+def _unread(folder: TrackFolder) -> Iterator[Rejected]:
+    """Files of people's ratings that no grader takes."""
+    if len(grader_names(folder)) < 2:
+        return
+    read = {folder_of(folder, name).overrides() for name in grader_names(folder)}
+    for path in sorted(folder.root.glob("overrides*.tsv")):
+        if path not in read:
+            names = ", ".join(sorted(each.name for each in read))
+            reason = f"no grader takes these ratings of people; those of this track take {names}"
+            yield Rejected(folder.shown(path), None, reason, "file")
 
 
 def not_computable(track: Assessment) -> str | None:

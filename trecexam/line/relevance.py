@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from trecexam.line.official import official_judgments
 
 if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
+    from trecexam.line.assessment import Assessment, Part
+
+
+_PARTS: tuple[Part, ...] = ("cells", "official", "settings")
 
 
 class RelevanceThresholds(NamedTuple):
@@ -25,6 +28,23 @@ class RelevanceThresholds(NamedTuple):
     max_rating: int
     max_judgment: int | None
     same_scale: bool
+
+
+def official_measures(track: Assessment) -> list[str]:
+    """The measures that the official judgments are evaluated with: the settings', else nDCG@10, AP and P.
+
+    AP and P count from the judgment on from which a passage is relevant: where labels and judgments are on
+    the same scale that is the threshold of both sides, see `relevance_thresholds`.
+    """
+    settings = track.config.scores
+    if track.official is None or settings.official_measures is not None:
+        return track.config.official_measures()
+
+    def threshold() -> int | None:
+        at = relevance_thresholds(track)
+        return at.min_relevant if at.same_scale else None
+
+    return track.config.official_measures(track.derived("threshold of judgments", _PARTS, threshold))
 
 
 def relevance_thresholds(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -25,6 +26,7 @@ class SharedInputs:
         columns: those of large runs.
         models: those that graders have in common.
         opened: another number whenever the store was closed since: what was loaded from it is stale.
+        graded: digest of a grader's identity -> how many cells it graded here: others may be the same one.
         several: whether there are several loaders. Where there is one, nothing is kept for others.
     """
 
@@ -32,6 +34,7 @@ class SharedInputs:
         self.files = FileCache()
         self.columns = RunColumns(folder.shared_state / "runs", write=False)
         self.models = SharedModels()
+        self.graded: Counter[bytes] = Counter()
         self.opened = 0
         self.several = several
         self._folder = folder

@@ -139,7 +139,9 @@ class StoredGrades:
                 keys.append(-1)
                 continue
             of_row = readers.setdefault(row, [])
-            key = beyond = beyond + 1 if of_row and self._read is not None else row
+            key = row
+            if of_row and self._read is not None:
+                key = beyond = beyond + 1
             of_row.append((key, item))
             keys.append(key)
         of_number = np.array(keys, np.int64)

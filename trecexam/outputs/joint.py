@@ -11,8 +11,8 @@ from trecexam.features.leaderboard.joint import joint_leaderboard
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_object, recall, remember
 from trecexam.files.stamps import Rejected, stamp
-from trecexam.line.loaded_track import LoadedTrack, TrackLoaders, each_once
-from trecexam.line.rejected import all_rejected
+from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
+from trecexam.line.rejected import all_rejected, joint_rejected
 from trecexam.line.track_graders import folder_of
 from trecexam.outputs.outputs import MANIFEST, PAGE, REJECTED, Outputs
 from trecexam.scores.leaderboard import Leaderboard
@@ -79,7 +79,7 @@ class JointOutputs:
             for name, each in track.assessments.items()
         }
         board = joint_leaderboard(track)
-        table = Table(Rejected._fields, tuple(tuple(row) for row in joint_rejected(of_each)))
+        table = Table(Rejected._fields, tuple(tuple(row) for row in joint_rejected(self.folder, of_each)))
         contents = {**_leaderboard(board), REJECTED: to_tsv(table).encode()}
         written = self._put(contents)
         hashes: dict[str, str] = {}
@@ -157,11 +157,6 @@ class JointOutputs:
 
 def _leaderboard(board: Leaderboard) -> dict[str, bytes]:
     return {"leaderboard.tsv": board.to_tsv().encode(), "leaderboard.json": board.to_json().encode()}
-
-
-def joint_rejected(rejected: Mapping[str, Sequence[Rejected]]) -> tuple[Rejected, ...]:
-    """What was not taken: what all graders say stands once, other rows begin with their names."""
-    return tuple(each_once(rejected, lambda name, row: row._replace(reason=f"{name}: {row.reason}")))
 
 
 def remove_gone(folder: TrackFolder, names: Sequence[str]) -> None:

@@ -14,8 +14,9 @@ from trecexam.line.grading import Graded, Progress
 from trecexam.line.loaded_track import LoadedTrack, TrackLoaders, each_once
 from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.missing_banks import write_missing_banks
+from trecexam.line.rejected import joint_rejected
 from trecexam.line.sheets import Counts
-from trecexam.outputs.joint import JointOutputs, joint_rejected, remove_gone
+from trecexam.outputs.joint import JointOutputs, remove_gone
 from trecexam.outputs.update import Updated, update, updated
 from trecexam.outputs.updates import Update
 
@@ -194,7 +195,7 @@ def _summed(
         graded=sum(each.graded for each in updates.values()),
         runs=max((each.runs for each in updates.values()), default=0),
         counts=counts,
-        rejected=joint_rejected({name: each.rejected for name, each in updates.items()}),
+        rejected=joint_rejected(loaders.folder, {name: each.rejected for name, each in updates.items()}),
         complete=not stopped and not failed and all(each.complete for each in updates.values()),
         written=tuple(dict.fromkeys((*written, *(out / name for name in files)))),
         why="; ".join(why),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trecexam.extensions.erag.end_to_end import query_correlation
@@ -45,7 +45,6 @@ def named(base: str, k: int | None) -> str:
     return base if k is None else f"{base}@{k}"
 
 
-@settings(max_examples=40, deadline=None)
 @given(rankings, binary, rankings, binary, cut)
 def test_labels_of_0_and_1_give_the_usual_measures(
     one: list[str], labels: dict[str, float], two: list[str], others: dict[str, float], k: int | None
@@ -58,7 +57,6 @@ def test_labels_of_0_and_1_give_the_usual_measures(
             assert found[query_id][named(base, k)] == pytest.approx(brute(base, k, ranking, its), abs=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
 @given(rankings, fractions, cut)
 def test_fractions_give_the_mean_the_maximum_and_the_gain(
     ranking: list[str], labels: dict[str, float], k: int | None

@@ -6,7 +6,7 @@ import statistics
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -169,7 +169,6 @@ def test_answers_to_unknown_questions_count_in_means_and_in_no_pair() -> None:
     assert {one.n for one in compare(systems)} == {1}
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from("xyz"), st.integers(0, 5), st.sampled_from([None, 1, 1.5, 3, 4.5, 5])),

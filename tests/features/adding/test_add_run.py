@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import HashGrader
 
@@ -116,7 +116,6 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@settings(max_examples=30)
 @given(scores=SCORES)
 def test_what_is_written_is_read_again_to_the_last_bit(
     empty: Path, scores: dict[str, dict[str, float]]

@@ -269,3 +269,30 @@ def test_a_min_relevant_that_nobody_gave_yet_stops_no_update(
     assert "every judgment is <4, so the binary kappa says nothing" in said
     row, said = agreement(capsys, root, "--min-relevant", "9")
     assert (row["min_rating"], row["min_relevant"]) == ("2", "9")
+
+
+@pytest.mark.parametrize(
+    ("best", "settings", "threshold"), [(3, "", 2), (4, "", 3), (3, "min_relevant = 3\n", 3)]
+)
+def test_official_measures_count_from_the_threshold_of_agreement(
+    tmp_path: Path, best: int, settings: str, threshold: int
+) -> None:
+    """Labels had P(rel=2) and judgments P, which counted from 1 on."""
+    labels, judgments = drawn(best, 3, (8, 2, 2, 2, 1)[: best + 1])
+    with trecexam.open_track(make_track(tmp_path, labels, judgments, settings)) as track:
+        assert track.agreement().found[0].thresholds.min_relevant == threshold
+        board = track.leaderboard(official=True)
+        assert board.measures == ("nDCG@10", f"AP(rel={threshold})", f"P(rel={threshold})@20")
+        assert not any("from 1 on" in note for note in board.notes)
+        run0 = board["run0"]
+        share = [
+            sum(judgments["q" + str(q), doc] >= threshold for doc in run0_docs(labels, f"q{q}")) / 20
+            for q in range(6)
+        ]
+        assert run0[f"P(rel={threshold})@20"] == pytest.approx(sum(share) / 6)
+        named = track.leaderboard(["P@20"], official=True).notes
+    assert any("P@20 counts judgments from 1 on; on this scale" in note for note in named)
+
+
+def run0_docs(labels: Labels, query: str) -> list[str]:
+    return sorted(d for r, d in labels if r == query)[:20]

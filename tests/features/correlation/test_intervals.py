@@ -16,7 +16,7 @@ from trecexam.features.correlation.paired_scores import PairedScores, without_in
 
 WHY = (
     "no interval where the runs have fewer than 5 distinct values on a side, as the coefficient can then "
-    "take only a few values: of 7 runs "
+    "take only a few values: of 7 runs, "
 )
 SIDES = ["-m", "P(rel=4)@8", "--official-measure", "nDCG@10"]
 
@@ -51,7 +51,7 @@ def test_few_distinct_values_have_no_interval_and_every_output_says_so(
     (row,) = csv.DictReader(out.splitlines(), delimiter="\t")
     assert row["kendall_tau"]
     assert {value for name, value in row.items() if name.endswith((".low", ".high"))} == {""}
-    why = f"{WHY}P(rel=4)@8 has 3, nDCG@10 (official) has 3"
+    why = f"{WHY}P(rel=4)@8 has 3 distinct values, nDCG@10 (official) 3"
     assert f"{why}\n" in err
     assert why in json.loads(talk(capsys, "correlate", str(tied), *SIDES, "--json")[0])["notes"]
     assert f"{WHY}P(rel=4)@8 has 3" in " ".join(
@@ -66,7 +66,7 @@ def test_thresholds_graders_and_queries_say_what_concerns_them(
     tied: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     err = talk(capsys, "correlate", str(tied), *SIDES, "--min-rating", "2")[1]
-    assert f"{WHY}P(rel=2)@8 at min_rating 2 has 2, nDCG@10 (official) has 3" in err
+    assert f"{WHY}P(rel=2)@8 at min_rating 2 has 2 distinct values, nDCG@10 (official) 3" in err
     assert WHY in talk(capsys, "compare-graders", str(tied), *SIDES, "--min-rating", "4")[1]
     # A query by itself has no interval anyway.
     assert "no interval" not in talk(capsys, "correlate", str(tied), *SIDES, "--per-query")[1]

@@ -115,13 +115,13 @@ def test_json_has_what_the_table_has_and_the_map_of_each_row(
         return json.loads(capsys.readouterr().out)
 
     runs = value("runs")
-    assert len(runs["rows"]) == 9
-    assert {row["map"] for row in runs["rows"]} == {"thresholds: below 4: 0, from 4: 1, from 5: 3"}
-    assert len(runs["summary"]) == 6
+    assert len(runs["runs"]) == 9
+    assert {row["map"] for row in runs["runs"]} == {"thresholds: below 4: 0, from 4: 1, from 5: 3"}
+    assert len(runs["shifts"]) == 6
     assert runs["depth"] == 8
     removal = value("removal")
-    assert (removal["repeats"], removal["seed"], len(removal["rows"])) == (10, 0, 27)
-    assert {row["unfitted"] for row in removal["rows"]} == {0}
+    assert (removal["repeats"], removal["seed"], len(removal["removal"])) == (10, 0, 27)
+    assert {row["unfitted"] for row in removal["removal"]} == {0}
 
 
 def test_python_gives_the_same(apart: Path, capsys: pytest.CaptureFixture[str]) -> None:

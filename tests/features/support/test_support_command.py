@@ -227,7 +227,7 @@ def test_other_commands_live_with_measures_of_support(
         with trecexam.open_track(root) as track:
             board = track.leaderboard()
             assert {"good", "poor"} == {row.run for row in board.rows}
-            assert len(list(track.differences().measures)) == 1
+            assert len(list(track.compare().measures)) == 1
             assert track.counts().missing == 0
             assert track.counts().cells == 5
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any, Literal
 
@@ -91,7 +92,9 @@ def test_scores_of_any_response_are_those_of_the_definition_on_its_json(
     row["answer"] = [{"text": text, "citations": cited} for text, cited in answer]
     labels = labels | {(len(answer), "a"): 1}
     root = tmp_path / "track"
-    (root / "runs").mkdir(parents=True, exist_ok=True)
+    # The labels of a file are stored: those of another response are no labels of this one.
+    shutil.rmtree(root, ignore_errors=True)
+    (root / "runs").mkdir(parents=True)
     (root / "runs" / "r.jsonl").write_text(json.dumps(row) + "\n")
     (root / "queries.tsv").write_text("q\ta question\nnot answered\tanother one\n")
     (root / "trecexam.toml").write_text(

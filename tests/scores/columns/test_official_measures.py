@@ -39,7 +39,6 @@ NAMES = (
 MEASURES = [measure(name) for name in NAMES]
 
 
-@settings(deadline=None, max_examples=150)
 @given(by_query=labels, by_run=scores)
 def test_every_value_is_the_one_of_ir_measures_to_the_last_bit(by_query: Labels, by_run: Scores) -> None:
     judged, run = judged_of(by_query), run_of(by_run)

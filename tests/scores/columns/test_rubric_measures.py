@@ -103,7 +103,6 @@ def test_cover_is_what_counting_item_by_item_gives(queries: list[QueryRatings], 
             )
 
 
-@settings(deadline=None, max_examples=30)
 @given(queries=rated_queries(weighed=True), by_run=scores)
 def test_cover_is_the_one_of_the_cover_provider(queries: list[QueryRatings], by_run: Scores) -> None:
     judged, run = Judged.from_ratings(queries), run_of(by_run)

@@ -17,6 +17,7 @@ from trecexam.extensions.exams.responses import LabelFiles, from_track, item_nam
 from trecexam.features.correlation.tables import correlation_table
 from trecexam.line.evaluation import official_values
 from trecexam.line.official import LEADERBOARD
+from trecexam.line.relevance import official_measures
 from trecexam.scores.correlation import correlate
 from trecexam.scores.evaluate import measure
 from trecexam.tables.table import Table
@@ -118,7 +119,7 @@ def _against_official(track: Assessment, fitted_exam: FittedExam) -> Iterator[tu
         both = [query_id for query_id in track.bank.query_ids if query_id in track.judged_queries]
         if both:
             values = official_values(track, None, set(both))
-            for name in (str(measure(text)) for text in track.config.official_measures()):
+            for name in (str(measure(text)) for text in official_measures(track)):
                 means = values.matrix(name, None, both).mean(axis=1)
                 sides[name] = dict(zip(values.runs, means.tolist(), strict=True))
     if track.official_ranks is not None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import pickle
+import re
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from markupsafe import Markup
 
 from trecexam.errors import TrecexamError
+from trecexam.extension import extensions, named
 from trecexam.extensions.page.support_queue import support_queue
 from trecexam.extensions.page.view import (
     HoleCounts,
@@ -37,7 +40,11 @@ from trecexam.line.official import Official, official_judgments
 from trecexam.line.rejected import rejected_rows
 from trecexam.line.relevance import relevance_thresholds
 from trecexam.line.sheets import MISSING, NOT_ASKED
+from trecexam.outputs.page.model import PagePart
+from trecexam.outputs.page.render import Section, rendered
 from trecexam.scores.labels import labels
+from trecexam.tables.plots.drawings import Drawings
+from trecexam.tables.section import FeatureReport, Picture
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -300,7 +307,24 @@ def _view(
         rejected=rejected_rows(track),
         notes=notes,
         input_notes=track.notes,
+        sections=tuple(_without_links(section) for section in rendered(_added(track))),
     )
+
+
+def _without_links(section: Section) -> Section:
+    """As it stands on the live page, which does not have the files of out/."""
+    plain = re.sub(r'<a href="[^"#]*">(.*?)</a>', r"\1", str(section.content))
+    return section._replace(content=Markup(plain))
+
+
+def _added(track: Assessment) -> Iterator[PagePart]:
+    """What extensions add to the report, as the report has it."""
+    folder = track.folder
+    for feature in (named(at) for extension in extensions() for at in extension.features):
+        added = FeatureReport(()) if feature.report is None else feature.report(track)
+        drawings = Drawings(folder.out, folder.state / "plots.json") if added.plots else None
+        pictures = {plot.name: Picture(plot, drawings.of(plot)) for plot in added.plots if drawings}
+        yield from (PagePart(part, pictures) for part in added.parts)
 
 
 def _t(n: int) -> float:

@@ -40,6 +40,7 @@ TABLE: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "/disagreements": (_LOOKING, _NOBODY),
     "/work": (_LOOKING, _NOBODY),
     "/holes": (_LOOKING, _NOBODY),
+    "/section/{section:name}": (_LOOKING, _NOBODY),
     "/rejected": (_LOOKING, _NOBODY),
     "/search": (_LOOKING, _NOBODY),
     "/state": (_LOOKING, _NOBODY),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from trecexam.extensions.page.grading import Regrader
     from trecexam.extensions.page.live import LiveTrack
     from trecexam.extensions.page.view import QueryView, View
+    from trecexam.outputs.page.render import Section
 
 #: The cookie of a message for the next page, and its most letters; browsers drop a cookie of more than 4,096.
 SAID, LONGEST = "trecexam-said", 3000
@@ -187,8 +188,12 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.globals.update(urls=urls, version=__version__, sizes=SIZES, strip=strip)
-    made.filters.update(number=number, count=count, cut=cut)
+    made.filters.update(number=number, count=count, cut=cut, section_link=_section_link)
     return made
+
+
+def _section_link(section: Section) -> tuple[str, str]:
+    return section.link, urls.section(section.name)
 
 
 def warm_up() -> None:

@@ -106,6 +106,11 @@ def holes(**more: Value) -> str:
     return _at("/holes", more)
 
 
+def section(name: str, **more: Value) -> str:
+    """What an extension adds to the report."""
+    return _at(f"/section/{segment(name)}", more)
+
+
 def rejected(**more: Value) -> str:
     """Inputs that were not taken."""
     return _at("/rejected", more)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from trecexam.outputs.page.render import Section
+
 
 @dataclass(frozen=True)
 class ViewSettings:
@@ -247,6 +249,7 @@ class View:
         support_counts: of a grader of support; None where nothing cited can be graded. `support` is what
             people can label of it.
         items: None likewise, else the items that discriminate worst first.
+        sections: what extensions add to the report.
     """
 
     version: int
@@ -277,6 +280,7 @@ class View:
     notes: tuple[str, ...]
     input_notes: tuple[str, ...]
     support_counts: Counts | None = None
+    sections: tuple[Section, ...] = ()
     support: PickledQueue | None = field(default=None, repr=False)
     _opened: dict[str, QueryView] = field(default_factory=dict, repr=False)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
 from trecexam.features.agreement.agreement import NothingInCommonError, agreements
@@ -19,9 +19,10 @@ from trecexam.features.compare_graders.raters import (
     ratings_of_both,
     together,
 )
-from trecexam.features.compare_graders.tables import GraderRow, PairRow, grader_table, pair_table, shortened
+from trecexam.features.compare_graders.tables import GraderRow, PairRow, grader_table, pair_table
 from trecexam.features.correlation.comparison import compare
 from trecexam.scores.labels import binary_labels, labels
+from trecexam.tables.result import Result
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
@@ -33,51 +34,37 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class GraderComparison:
-    """Every grader against the official side.
+class GraderComparison(Result):
+    """Every grader against the official side, a row a grader, measure, official measure and min_rating.
 
     Attributes:
         rows: by grader, measure, official measure and min_rating.
-        remarks: lines for people: what has no grade, and what was compared.
+        notes: what has no grade, and what was compared.
     """
 
     rows: tuple[GraderRow, ...]
-    remarks: tuple[str, ...]
+    notes: tuple[str, ...]
 
-    def table(self) -> Table:
+    def declare(self) -> dict[str, Table]:
         """One row a grader, measure, official measure and min_rating."""
-        return grader_table(self.rows)
-
-    def short_table(self) -> Table:
-        """The table for a terminal: without model, prompt and intervals."""
-        return shortened(self.table())
-
-    def as_json(self) -> dict[str, Any]:
-        """The table with full precision, and the remarks."""
-        return {"remarks": list(self.remarks), "graders": self.table().records()}
+        return {"graders": grader_table(self.rows)}
 
 
 @dataclass(frozen=True)
-class GraderPairs:
-    """How far any two graders agree with each other.
+class GraderPairs(Result):
+    """How far any two graders agree with each other, a row a pair, what is compared, and min_rating.
 
     Attributes:
         rows: by pair; over labels, over ratings of all items, then item by item where that was asked for.
-        remarks: lines for people: what has no grade, and what cannot be compared.
+        notes: what has no grade, and what cannot be compared.
     """
 
     rows: tuple[PairRow, ...]
-    remarks: tuple[str, ...]
+    notes: tuple[str, ...]
 
-    def table(self) -> Table:
+    def declare(self) -> dict[str, Table]:
         """One row a pair of graders, what is compared, and min_rating."""
-        return pair_table(self.rows)
-
-    short_table = table
-
-    def as_json(self) -> dict[str, Any]:
-        """The table with full precision, and the remarks."""
-        return {"remarks": list(self.remarks), "pairs": self.table().records()}
+        return {"pairs": pair_table(self.rows)}
 
 
 def compare_graders(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from trecexam.tables.table import Table, Value
+from trecexam.tables.table import Layout, Table, Value
 
 if TYPE_CHECKING:
     from trecexam.features.compare_graders.compared import ComparedGrader
@@ -37,17 +37,10 @@ GRADER_COLUMNS = (
     "min_relevant",
 )
 #: What of them a terminal shows.
-SHORT_COLUMNS = (
-    "grader",
-    "measure",
-    "official_measure",
-    "min_rating",
-    "n_runs",
-    "kendall_tau",
-    "spearman_rho",
-    "kappa",
-    "n_judged",
-    "min_relevant",
+_LAYOUT = Layout(
+    ("grader", "measure", "official_measure", "min_rating"),
+    ("kendall_tau", "kappa", "spearman_rho", "n_runs", "n_judged", "min_relevant"),
+    without=("model", "prompt"),
 )
 PAIR_COLUMNS = (
     "grader",
@@ -136,13 +129,7 @@ def grader_table(rows: Iterable[GraderRow]) -> Table:
                 row.min_relevant,
             )
         )
-    return Table(GRADER_COLUMNS, tuple(lines))
-
-
-def shortened(table: Table) -> Table:
-    """A table of graders without what makes it too wide for a terminal."""
-    places = [table.header.index(name) for name in SHORT_COLUMNS]
-    return Table(SHORT_COLUMNS, tuple(tuple(row[place] for place in places) for row in table.rows))
+    return Table(GRADER_COLUMNS, tuple(lines), layout=_LAYOUT)
 
 
 def pair_table(rows: Iterable[PairRow]) -> Table:

@@ -12,6 +12,7 @@ from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.measures import left_out_runs
 from trecexam.line.official import LEADERBOARD, shown_error
 from trecexam.line.official import official_judgments as official_of
+from trecexam.line.relevance import official_measures as official_measures_of
 from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, n_distinct, tops_without_interval
 from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
 from trecexam.scores.paired_tests import MOST_RUNS
@@ -105,7 +106,7 @@ def paired_scores(
     else:
         variants = [[_Variant(name, None, values)] for name in values.measures]
     given = None if official_measures is None else [n for n in official_measures if n != LEADERBOARD]
-    names = [str(measure(n)) for n in (track.config.official_measures() if given is None else given)]
+    names = [str(measure(n)) for n in (official_measures_of(track) if given is None else given)]
     pairs: list[PairedScores] = []
     if queries and names:
         official = official_values(track, given, set(queries))
@@ -228,7 +229,7 @@ def _thresholds(
     """Lines on measures that count from another label on than the track, but at a given min_rating."""
     rubric = {scores.measure for scores in pairs if scores.min_rating is None}
     judged = {scores.official_measure for scores in pairs}
-    official = track.config.official_measures() if official_measures is None else official_measures
+    official = official_measures_of(track) if official_measures is None else official_measures
     on_judgments = [name for name in official if name != LEADERBOARD]
     own = [
         name for name in (track.measures if measures is None else measures) if str(measure(name)) in rubric
@@ -256,10 +257,12 @@ def without_interval(pairs: Sequence[PairedScores]) -> tuple[str, ...]:
     lines = []
     if few:
         n_runs = max(len(scores.runs) for scores in pairs)
-        sides = shorten_list([f"{name} has {n}" for name, n in few.items()], 6, quote="")
+        distinct = [f"{name} {n}" for name, n in few.items()]
+        name, n = next(iter(few.items()))
+        sides = shorten_list([f"{name} has {n} distinct values", *distinct[1:]], 6, quote="")
         lines.append(
             f"no interval where the runs have fewer than {MIN_DISTINCT} distinct values on a side, as the "
-            f"coefficient can then take only a few values: of {plural(n_runs, 'run')} {sides}"
+            f"coefficient can then take only a few values: of {plural(n_runs, 'run')}, {sides}"
         )
     tops: dict[str, None] = {}
     for scores in pairs:

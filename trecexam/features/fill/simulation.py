@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +13,12 @@ from trecexam.features.fill.arithmetic.left_out import leave_out, shift
 from trecexam.features.fill.arithmetic.removal import remove
 from trecexam.features.fill.arithmetic.simulation import Simulation
 from trecexam.features.fill.scale_rule import stated
-from trecexam.features.fill.simulated_ways import Learner, other_ways
+from trecexam.features.fill.simulated_ways import other_ways
 from trecexam.features.fill.simulation_tables import HOW, RemovalReport, RunsReport
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.measure_names import names_of
 from trecexam.line.official import Official, official_judgments, read_official
+from trecexam.line.relevance import official_measures as own_official_measures
 from trecexam.scores.labels import labels
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ def simulate_runs(
     depth: int | None = None,
     teams: Path | None = None,
     by: Sequence[str] = (),
+    summary: bool = False,
     progress: Steps | None = None,
     encoding: Steps | None = None,
 ) -> RunsReport:
@@ -57,6 +60,7 @@ def simulate_runs(
         by: other ways to treat what was dropped: "learned" (anew in each step, from the judgments that
             remain), "label:N" (the label N for all), "label" (each label above 0 in turn), "condensed" (lists
             without what was dropped).
+        summary: put the table `shifts` first.
         progress: called with how many steps are done, and of how many.
         encoding: of "learned", called with how many passages are encoded, and of how many.
 
@@ -90,7 +94,9 @@ def simulate_runs(
         )
     notes += _unfitted(sum(row.unfitted is not None for row in first), len(first))
     notes += _unlearned(others, len(first))
-    return RunsReport(depth, rows, shifts, _in_words(simulation, named), notes, tuple(others))
+    words = _in_words(simulation, named)
+    report = RunsReport(depth, rows, shifts, words, notes, tuple(others), summary)
+    return replace(report, notes=(f"labels are mapped: {words}", *notes, *report.moved()))
 
 
 @of_documents
@@ -125,7 +131,9 @@ def simulate_removal(
     unfitted = sum(row.unfitted for row in rows if row.measure == simulation.measures[0])
     steps = sum(row.measure == simulation.measures[0] for row in rows) * repeats
     notes += (*_unfitted(unfitted, steps), *_unlearned(others, steps))
-    return RemovalReport(repeats, seed, rows, _in_words(simulation, named), notes, tuple(others))
+    words = _in_words(simulation, named)
+    notes = (f"labels are mapped: {words}", *notes)
+    return RemovalReport(repeats, seed, rows, words, notes, tuple(others))
 
 
 def _simulation(
@@ -144,7 +152,7 @@ def _simulation(
         name: {query_id: run.ranking(query_id) for query_id in judgments.labels if query_id in run}
         for name, run in track.runs.items()
     }
-    names = track.config.official_measures() if measures is None else list(measures)
+    names = own_official_measures(track) if measures is None else list(measures)
     try:
         simulation = Simulation(rankings, judgments.labels, automatic, names, rule, fillable, others)
     except ValueError as error:
@@ -219,7 +227,7 @@ def _unfitted(steps: int, of: int) -> tuple[str, ...]:
 
 
 def _unlearned(others: Mapping[str, Filler], of: int) -> tuple[str, ...]:
-    steps = sum(filler.n_unlearned for filler in others.values() if isinstance(filler, Learner))
+    steps = sum(getattr(filler, "n_unlearned", 0) for filler in others.values())
     if not steps:
         return ()
     return (

@@ -1,4 +1,4 @@
-"""What simulations show: tables, JSON, and a line or two of talk."""
+"""What simulations give: how far runs and leaderboards move, with holes and filled."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
-from trecexam.tables.table import Table
+from trecexam.tables.result import Result
+from trecexam.tables.table import Layout, Table
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.left_out import LeftOut, Shift
@@ -17,8 +18,8 @@ HOW = ("holes", "fill")
 
 
 @dataclass(frozen=True)
-class RunsReport:
-    """What `trecexam simulate runs` shows.
+class RunsReport(Result):
+    """What `trecexam simulate runs` shows: `runs`, a row a measure and run; `shifts`, a measure and way.
 
     Attributes:
         depth: ranks in which a passage is had by a run.
@@ -27,6 +28,7 @@ class RunsReport:
         rule: how automatic labels are mapped where nothing is dropped, in words.
         notes: what a reader must know to read the numbers, a line each.
         others: the other ways to treat what was dropped.
+        summary: whether `shifts` comes first.
     """
 
     depth: int
@@ -35,27 +37,40 @@ class RunsReport:
     rule: str
     notes: tuple[str, ...]
     others: tuple[str, ...] = ()
+    summary: bool = False
 
-    def table(self) -> Table:
-        """One row a measure and run."""
+    def declare(self) -> dict[str, Table]:
+        """How each run fares, and how far runs move."""
+        tables = {"runs": self._runs(), "shifts": self._shifts()}
+        return dict(reversed(tables.items())) if self.summary else tables
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The depth, and how labels were mapped."""
+        return {"depth": self.depth, "map": self.rule}
+
+    def _runs(self) -> Table:
         header = ("official_measure", "run", "left_out", "unique", "relevant", "filled")
+        first = ("rank.full", "rank.holes", "rank.fill", "tau.holes", "tau.fill")
         ways = (*HOW, *self.others)
         places = (f"{what}.{how}" for what in ("rank", "mean") for how in ("full", *ways))
         return Table(
-            (*header, *places, *(f"tau.{how}" for how in ways)),
+            (*header, *places, *(f"tau.{how}" for how in ways), "map", "unfitted"),
             tuple(
                 (
                     *(row.measure, row.run, row.left_out, row.unique, row.relevant, row.filled),
                     *(row.full.rank, *(row.by(way).rank for way in ways)),
                     *(row.full.mean, *(row.by(way).mean for way in ways)),
                     *(row.by(way).tau for way in ways),
+                    str(row.rule),
+                    row.unfitted,
                 )
                 for row in self.rows
             ),
+            layout=Layout(header[:2], first, without=("map", "unfitted")),
         )
 
-    def summary(self) -> Table:
-        """One row a measure, and holes, fill or another way."""
+    def _shifts(self) -> Table:
         header = ("mean_shift", "greatest_shift", "run", "difference", "tau", "least_tau")
         return Table(
             ("official_measure", "judgments", *header),
@@ -73,36 +88,22 @@ class RunsReport:
                 for measure, of_ways in self.shifts.items()
                 for name, shift in zip((*HOW, *self.others), of_ways, strict=True)
             ),
+            layout=Layout(("official_measure", "judgments")),
         )
 
-    def as_json(self) -> dict[str, Any]:
-        """Both tables with full precision, the rule of each row, and the notes."""
-        rows = [
-            {**row, "map": str(left_out.rule), "unfitted": left_out.unfitted}
-            for row, left_out in zip(self.table().records(), self.rows, strict=True)
-        ]
-        return {
-            "depth": self.depth,
-            "map": self.rule,
-            "notes": list(self.notes),
-            "summary": self.summary().records(),
-            "rows": rows,
-        }
-
-    def summary_lines(self) -> tuple[str, ...]:
-        """The notes, then for each measure a line with what came out."""
-        lines = (
+    def moved(self) -> tuple[str, ...]:
+        """For each measure a line with what came out."""
+        return tuple(
             f"{measure}: a run whose own judgments are missing moves by {_moved(holes)}; "
             f"filled, by {_moved(fill)}"
             + "".join(f"; {way}, by {_moved(other)}" for way, other in zip(self.others, others, strict=True))
-            for measure, (holes, fill, *others) in self.shifts.items()
+            for measure, (holes, fill, *others) in (self.shifts.items() if self.rows else ())
         )
-        return (*self.notes, *(lines if self.rows else ()))
 
 
 @dataclass(frozen=True)
-class RemovalReport:
-    """What `trecexam simulate removal` shows.
+class RemovalReport(Result):
+    """What `trecexam simulate removal` shows, a row a measure and step.
 
     Attributes:
         repeats: how often judgments were drawn.
@@ -120,7 +121,12 @@ class RemovalReport:
     notes: tuple[str, ...]
     others: tuple[str, ...] = ()
 
-    def table(self) -> Table:
+    @property
+    def facts(self) -> dict[str, Any]:
+        """How judgments were drawn, and how labels were mapped."""
+        return {"repeats": self.repeats, "seed": self.seed, "map": self.rule}
+
+    def declare(self) -> dict[str, Table]:
         """One row a measure and step."""
         header = [
             name
@@ -133,32 +139,22 @@ class RemovalReport:
                 f"difference.{how}",
             )
         ]
-        return Table(
-            ("official_measure", "removed", "n_removed", "filled", *header),
+        keys = ("official_measure", "removed")
+        table = Table(
+            (*keys, "n_removed", "filled", *header, "unfitted"),
             tuple(
                 (
                     *(row.measure, row.removed, row.n_removed, row.filled),
                     *astuple(row.holes),
                     *astuple(row.fill),
                     *(value for way in self.others for value in astuple(row.others[way])),
+                    row.unfitted,
                 )
                 for row in self.rows
             ),
+            layout=Layout(keys, ("tau.holes", "tau.fill"), without=("unfitted",)),
         )
-
-    def as_json(self) -> dict[str, Any]:
-        """The table with full precision, and the notes."""
-        rows = [
-            {**row, "unfitted": removed.unfitted}
-            for row, removed in zip(self.table().records(), self.rows, strict=True)
-        ]
-        return {
-            "repeats": self.repeats,
-            "seed": self.seed,
-            "map": self.rule,
-            "notes": list(self.notes),
-            "rows": rows,
-        }
+        return {"removal": table}
 
 
 def _moved(shift: Shift) -> str:

@@ -14,6 +14,7 @@ from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.letters import group_letters
 from trecexam.line.evaluation import leaderboard, official_values, rubric_values
 from trecexam.line.measure_names import names_of
+from trecexam.line.relevance import official_measures
 from trecexam.scores.paired_tests import (
     MOST_RUNS,
     Correction,
@@ -244,7 +245,7 @@ def differences(
         raise ValueError(f"{permutations} permutations; there must be one at least")
     names = names_of(measures)
     if names is None and baseline is None and not pairs:
-        names = list(track.config.official_measures() if official else track.measures)[:1]
+        names = list(official_measures(track) if official else track.measures)[:1]
     values = official_values(track, names) if official else rubric_values(track, names)
     found = _differences(values, baseline, test, correction, alpha, permutations, seed)
     board = leaderboard(track, measures, official=official)

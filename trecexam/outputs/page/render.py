@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 
 
-class _Section(NamedTuple):
+class Section(NamedTuple):
+    """A section of the page, as HTML; `link` is what a list of sections calls it."""
+
     name: str
     title: str
     link: str
@@ -30,25 +32,37 @@ def render(report: Report) -> bytes:
     """The page."""
     style = (HERE / "report.css").read_text(encoding="utf-8")
     text = _template(HERE / "report.html").render(
-        report=report, sections=tuple(_sections(report)), style=style
+        report=report, sections=tuple(rendered(report.parts)), style=style
     )
     # What slipped through as half a character is written as its escape.
     return text.encode("utf-8", "backslashreplace")
 
 
-def _sections(report: Report) -> Iterator[_Section]:
+def rendered(page_parts: Iterable[PagePart]) -> Iterator[Section]:
+    """The sections that these parts make."""
     from markupsafe import Markup
 
     sections: dict[str, list[PagePart]] = {}
-    for part in report.parts:
+    for part in page_parts:
         sections.setdefault(part.part.section, []).append(part)
-    for name, parts in sections.items():
+    for name in _in_order(sections):
+        parts = sections[name]
         # Its own templates, in which jinja2 escaped all values.
         content = Markup(
             "".join(_template(part.html).render(part.values, pictures=pictures) for part, pictures in parts)
         )
         first = parts[0].part
-        yield _Section(name, first.title, first.link or first.title, content)
+        yield Section(name, first.title, first.link or first.title, content)
+
+
+def _in_order(sections: Mapping[str, Sequence[PagePart]]) -> list[str]:
+    """As they come, but for those that are to stand after another one."""
+    order = [name for name, parts in sections.items() if parts[0].part.after not in sections]
+    for name, parts in sections.items():
+        if name not in order:
+            after = parts[0].part.after
+            order.insert(order.index(after) + 1 if after in order else len(order), name)
+    return order
 
 
 @cache

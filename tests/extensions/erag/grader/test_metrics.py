@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trecexam.errors import GraderError
@@ -82,7 +82,6 @@ def _kilt_f1(output: str, gold: str) -> float:
 texts = st.one_of(words, st.text(max_size=12), st.sampled_from(["", "  ", "AN.", "the", "a an", "?!", "a-n"]))
 
 
-@settings(max_examples=200, deadline=None)
 @given(texts, st.lists(texts, min_size=1, max_size=3))
 def test_em_and_f1_are_kilts_on_any_text(output: str, gold: list[str]) -> None:
     """Petroni et al., NAACL 2021: `kilt/eval_downstream.py`, maximum over the gold outputs."""
@@ -92,7 +91,6 @@ def test_em_and_f1_are_kilts_on_any_text(output: str, gold: list[str]) -> None:
     assert METRICS["f1"](output, tuple(gold)) == pytest.approx(f1, abs=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
 @given(words, st.lists(words.filter(str.strip), min_size=1, max_size=3))
 def test_rouge_l_is_what_its_definition_says(output: str, gold: list[str]) -> None:
     best_rouge = 0.0

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from exams import CHOICES, PASSAGE, question
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from outside import outside
 
@@ -284,7 +284,6 @@ def test_an_exam_of_nothing_has_no_baselines() -> None:
     assert description([], []) == {"questions": 0}
 
 
-@settings(max_examples=30)
 @given(st.lists(st.tuples(WORDS, st.lists(WORDS, min_size=4, max_size=4)), min_size=1, max_size=8))
 def test_each_filter_finds_the_same_alone_as_among_the_others(rows: list[tuple[str, list[str]]]) -> None:
     made = [question(n, stem, choices, documentation=PASSAGE) for n, (stem, choices) in enumerate(rows)]

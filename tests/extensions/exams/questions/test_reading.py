@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 from exams import CHOICES, STEM
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trecexam.extensions.exams.questions.reading import Read, read_question, shuffled
@@ -163,7 +163,6 @@ def test_what_is_written_is_what_is_read(texts: list[str], correct: int, mark: s
     assert read_question(told) == Read(STEM, choices, correct)
 
 
-@settings(max_examples=300)
 @given(st.text("ABCDabcd1234)(.: \n*?Answer is correct", max_size=300))
 @example("A)\nB)\nC)\nD)")
 @example("Question: ?\nA) a\nB) b\nC) c\nD) d\nAnswer: A")

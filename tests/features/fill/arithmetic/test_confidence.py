@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trecexam.features.fill.arithmetic.confidence import label_confidences
@@ -21,7 +21,6 @@ def query(ratings: list[list[int]]) -> QueryRatings:
     return QueryRatings("q", tuple(f"d{n}" for n in range(len(matrix))), matrix.shape[1], matrix)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.integers(-1, 5), min_size=1, max_size=4),
     st.integers(0, 2**32 - 1),

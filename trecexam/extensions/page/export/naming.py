@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 #: Pages that show, and ask nothing of anybody: their paths.
 _PAGES = re.compile(
-    r"/|/queries|/disagreements|/holes|/rejected|/campaign|/campaign/agreement"
+    r"/|/queries|/disagreements|/holes|/section/[^/]+|/rejected|/campaign|/campaign/agreement"
     r"|/run/[^/]+|/run/[^/]+/query/[^/]+|/query/[^/]+|/query/[^/]+/(?:passage|item)/[^/]+"
 )
 #: Fields of addresses that make another page; others only order or filter it.

@@ -17,6 +17,7 @@ MODULES = (
     "items",
     "disagreements",
     "holes",
+    "sections",
     "work",
     "search",
     "people",

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trecexam.extensions.exams.irt.estimation.likelihood import (
@@ -122,7 +122,6 @@ def test_the_gradient_of_what_is_minimised_has_priors_anchor_and_components(
     st.sampled_from([0.0, 1e-9, 0.25, 0.999]),
     st.sampled_from([0.0, 1.0]),
 )
-@settings(max_examples=200, deadline=None)
 def test_nothing_overflows_however_far_ability_is_from_difficulty(
     theta: float, a: float, b: float, c: float, response: float
 ) -> None:

@@ -1,0 +1,11 @@
+"""What this evaluator adds to trecexam. Nothing heavy is imported here: `trecexam --help` reads it."""
+
+from trecexam.extension import Command, Extension
+
+EXTENSION = Extension(
+    "overlap",
+    commands={"overlap": Command("trecexam_overlap.cli:overlap", "The items' words in runs.", "look closer")},
+    accessors={"overlap": "trecexam_overlap.feature:OverlapAccessor"},
+    features=("trecexam_overlap.feature:OVERLAP",),
+    graders={"overlap": "trecexam_overlap.grader:FACTORY"},
+)

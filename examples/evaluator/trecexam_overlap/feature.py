@@ -1,0 +1,36 @@
+"""What it says of a track: a `Result`, for Python, the command, out/, the report and the live page."""
+
+from dataclasses import dataclass
+
+from trecexam.calls import Accessor, on_loaded
+from trecexam.line.output_files import feature_of_result
+from trecexam.tables.result import Result
+from trecexam.tables.table import Table
+
+
+@dataclass(frozen=True)
+class Overlaps(Result):
+    rows: tuple
+    notes: tuple = ("Mean over queries and items of the best rating among a run's first passages, 0 to 5.",)
+
+    def declare(self):
+        return {"runs": Table(("run", "overlap"), self.rows)}
+
+
+def overlaps(track):
+    """Each run's mean best rating, best first."""
+    totals, n = dict.fromkeys(track.runs, 0.0), 0
+    for query in track.ratings():
+        n += query.ratings.shape[1]
+        for run, ranks in zip(track.runs, track.pool[query.query_id].ranks, strict=True):
+            best = query.ratings[ranks[ranks >= 0]].max(axis=0, initial=0)
+            totals[run] += float(best.sum())
+    means = ((run, total / max(n, 1)) for run, total in totals.items())
+    return Overlaps(tuple(sorted(means, key=lambda row: -row[1])))
+
+
+class OverlapAccessor(Accessor):
+    runs = on_loaded(overlaps)
+
+
+OVERLAP = feature_of_result("overlap", "Words of the items", overlaps, ("cells", "people", "runs"))

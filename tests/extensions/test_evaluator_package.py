@@ -1,0 +1,153 @@
+"""The evaluator of examples/evaluator, installed beside trecexam: it is in --help, out/, report and page."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+from support import ROOT, make_small_track
+
+import trecexam
+from trecexam.cli.main import commands
+from trecexam.errors import TrecexamError
+from trecexam.extension import Extension, extensions
+
+PAGE = """
+import sys
+from pathlib import Path
+from served import client_of
+
+with client_of(Path(sys.argv[1])) as client:
+    print(client.get("/").text)
+    print(client.get("/section/overlap").text)
+    assert client.get("/section/no-such").status_code == 404
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The python of an environment with this checkout, what it depends on, and the evaluator."""
+    folder = tmp_path_factory.mktemp("evaluator")
+    source = folder / "source"
+    shutil.copytree(ROOT / "examples" / "evaluator", source, ignore=shutil.ignore_patterns("__pycache__"))
+    venv.create(folder / "env", symlinks=True)
+    import click
+
+    (site,) = folder.glob("env/lib/python*/site-packages")
+    (site / "beside.pth").write_text(f"{ROOT}\n{Path(click.__file__).parents[1]}\n")
+    python = folder / "env" / "bin" / "python"
+    pip = [sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check", "install"]
+    called(*pip, "--no-deps", "--no-index", "--no-build-isolation", source)
+    return python
+
+
+def called(*words: str | Path) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests" / "helpers")}
+    done = subprocess.run(
+        [str(word) for word in words], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return done.stdout
+
+
+def words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.lower()))
+
+
+def overlaps(track: Path) -> dict[str, float]:
+    """Each run's mean over all items of the best rating among its first passages, from the files."""
+    passages = map(json.loads, (track / "passages.jsonl").read_text().splitlines())
+    texts = {row["docid"]: row["text"] for row in passages}
+    bank = list(map(json.loads, (track / "bank.questions.jsonl").read_text().splitlines()))
+    means = {}
+    for file in sorted((track / "runs").iterdir()):
+        best: list[int] = []
+        lines = [line.split() for line in file.read_text().splitlines()]
+        for query in bank:
+            found = sorted((-float(line[4]), line[2]) for line in lines if line[0] == query["query_id"])
+            first = [texts[doc_id] for _, doc_id in found[:20]]
+            for question in (each["question_text"] for each in query["questions"]):
+                shares = [len(words(question) & words(text)) / len(words(question)) for text in first]
+                best.append(max((round(5 * share) for share in shares), default=0))
+        means[lines[0][5]] = sum(best) / len(best)
+    return means
+
+
+@pytest.mark.slow
+def test_an_installed_evaluator_is_in_help_outputs_report_and_page(installed: Path, tmp_path: Path) -> None:
+    track = make_small_track(tmp_path / "track", config='[grader]\nname = "overlap"\n')
+    program = (installed, "-m", "trecexam")
+    assert re.search(r"\n  overlap +The items' words in runs\.", called(*program, "--help"))
+    assert "overlap\tyes\tthe share of an item's words" in called(*program, "graders")
+    called(*program, "watch", track, "--once")
+    rows = [line.split("\t") for line in (track / "out" / "overlap.tsv").read_text().splitlines()]
+    assert rows[0] == ["run", "overlap"]
+    assert {run: float(value) for run, value in rows[1:]} == pytest.approx(overlaps(track))
+    assert len(rows) == 4
+    manifest = json.loads((track / "out" / "manifest.json").read_text())
+    assert "overlap.tsv" in manifest["outputs"]
+    assert manifest["grader"] == {"grader": "overlap", "version": 1}
+    report = (track / "out" / "report.html").read_text()
+    assert "Words of the items</h2>" in report
+    assert "Mean over queries and items of the best rating" in report
+    said = json.loads(called(*program, "overlap", track, "--json"))
+    assert {row["run"]: row["overlap"] for row in said["runs"]} == pytest.approx(overlaps(track))
+    page = called(installed, "-c", PAGE, track)
+    assert '<a href="/section/overlap">Words of the items</a>' in page
+    assert "<h1>Words of the items</h1>" in page
+    assert all(run in page for run in overlaps(track))
+    in_python = "import sys, trecexam; print(len(trecexam.open_track(sys.argv[1]).overlap.runs().rows))"
+    assert called(installed, "-c", in_python, track) == "3\n"
+
+
+def test_without_it_nothing_of_it_is_there(small_track: Path) -> None:
+    assert "overlap" not in {name for extension in extensions() for name in extension.commands}
+    with trecexam.open_track(small_track) as track:
+        assert not hasattr(track, "overlap")
+        assert {"exam", "bank", "learn", "ragval", "erag", "judging"} <= set(dir(track))
+        with pytest.raises(AttributeError, match=r"a track has no 'exams'; did you mean 'exam'\?"):
+            _ = track.exams
+
+
+GOOD = 'from trecexam.extension import *\nEXTENSION = Extension("theirs", {})\n'
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("import no_such_module\n", "the extension 'theirs' (theirs_one:EXTENSION) cannot be loaded: No mod"),
+        ("EXTENSION = 3\n", "is no trecexam.extension.Extension"),
+        (GOOD.format('features=("theirs_one.FEATURE",)'), "names 'theirs_one.FEATURE': give \"module:name\""),
+        (GOOD.format('accessors={"bank": "a:B"}'), "'banks' and 'theirs' both have 'bank' in `accessors`"),
+        (GOOD.format('commands={"init": Command("a:b", "", "")}'), "has a command 'init', as trecexam has"),
+    ],
+)
+def test_an_extension_that_cannot_be_used_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, why: str
+) -> None:
+    (tmp_path / "theirs_one.py").write_text(code)
+    metadata = tmp_path / "theirs_one-1.dist-info"
+    metadata.mkdir()
+    points = "[console_scripts]\nx = y:z\n\n[trecexam.extensions]\ntheirs = theirs_one:EXTENSION\n"
+    (metadata / "entry_points.txt").write_text(points)
+    monkeypatch.syspath_prepend(tmp_path)
+    extensions.cache_clear()
+    try:
+        with pytest.raises(TrecexamError) as error:
+            commands()
+    finally:
+        extensions.cache_clear()
+        sys.modules.pop("theirs_one", None)
+    assert why in str(error.value)
+
+
+def test_a_place_is_a_module_and_a_name() -> None:
+    with pytest.raises(TrecexamError, match='give "module:name"'):
+        Extension("mine", features=("module.function",))
