@@ -255,7 +255,7 @@ def test_a_written_bank_is_the_users_to_edit(desk: Path, capsys: pytest.CaptureF
         said = capsys.readouterr().err
         n_nuggets = sum(map(len, nuggets_of(root).values()))
         assert f"nuggets: bank.nuggets.jsonl is written, {n_nuggets} items of 2 queries; edit it" in said
-        assert "rubric: bank.questions.jsonl is written, 8 items of 2 queries" in said
+        assert "rubric: bank.questions.jsonl is written, 10 items of 2 queries" in said
         bank, n_asked = root / "bank.nuggets.jsonl", len(server.bodies)
         kept = [line for line in bank.read_text().splitlines(keepends=True) if '"q01"' in line]
         reworded = json.loads(kept[0]) | {"nugget": "A pump carries heat indoors"}

@@ -47,7 +47,7 @@ def answer_as_a_judge(exchange: Exchange) -> None:
     elif "concise insightful questions" in prompt:
         exchange.say(
             json.dumps(
-                {"questions": [f"Which {part} matters here?" for part in ("cause", "cost", "risk", "year")]}
+                {"questions": [f"Which {part} matters here?" for part in ("cause", "cost", "risk", "price", "rule")]}
             )
         )
     elif "Nugget List: " in prompt:
