@@ -56,6 +56,7 @@ class Extension:
             `trecexam.line.cell_order`, or None.
         teacher: fills holes by what judgments teach: see `trecexam.features.fill.teaching.Teacher`.
         elsewhere: has graders' work done on other machines: see `trecexam.graders.elsewhere.Elsewhere`.
+        bank_writer: has test banks written that are missing: see `trecexam.line.bank_writer.BankWriter`.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Extension:
     promise: str | None = None
     teacher: str | None = None
     elsewhere: str | None = None
+    bank_writer: str | None = None
 
     def __post_init__(self) -> None:
         for place in (*(each.at for each in self.commands.values()), *self._places()):
@@ -82,7 +84,8 @@ class Extension:
         yield from self.settings.values()
         yield from self.kinds.values()
         yield from self.item_values.values()
-        yield from (place for place in (self.promise, self.teacher, self.elsewhere) if place is not None)
+        single = (self.promise, self.teacher, self.elsewhere, self.bank_writer)
+        yield from (place for place in single if place is not None)
 
 
 @cache

@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -29,6 +30,10 @@ _FIRST = {
     "grader": ("name",),
     "scores": ("min_rating", "measures", "min_relevant"),
 }
+#: Of several graders, `min_rating` and `measures` are each one's.
+_FIRST_OF_SEVERAL = _FIRST | {"grader": ("name", "budget"), "scores": ("min_relevant",)}
+#: Characters of a line of a comment.
+_WIDTH = 100
 _MAY_HOLD_A_KEY = frozenset({"base_url", "key_env", "extra"})
 
 
@@ -131,13 +136,18 @@ def _line_of(text: str, location: Sequence[str]) -> int | None:
 _SWITCHES = ("judging",)
 
 
-def render_config(values: Mapping[str, Mapping[str, Any]], *, full: bool = True) -> str:
+def render_config(
+    values: Mapping[str, Mapping[str, Any]], *, full: bool = True, comments: Mapping[str, str] | None = None
+) -> str:
     """A commented trecexam.toml: `values` are set, other settings stand there as comments.
 
     Args:
         values: section name -> setting name -> value.
         full: all settings, each with its description; else about twenty lines: what is set, and `_FIRST`.
+        comments: section name ("graders.NAME") -> what stands at its head.
     """
+    comments = comments or {}
+    first = _FIRST if not values.get("graders") else _FIRST_OF_SEVERAL
     lines = [
         "# Settings of a trecexam track. A setting behind # is not set: it shows the default, or an example",
         "# where the text says what happens when it is unset.",
@@ -146,14 +156,14 @@ def render_config(values: Mapping[str, Mapping[str, Any]], *, full: bool = True)
         lines.append("# There are more: `trecexam config TRACK` prints all, and what each does.")
     for section in config_class().model_fields:
         if section == "graders":
-            lines += _several(values.get(section, {}), full=full)
+            lines += _several(values.get(section, {}), comments, full=full)
             continue
         model, given = _section([section, ""]), values.get(section, {})
         shared = _as_in_grader(model) if full else []
-        keys = [key for key in model.model_fields if full or key in given or key in _FIRST.get(section, ())]
+        keys = [key for key in model.model_fields if full or key in given or key in first.get(section, ())]
         if keys:
             off = section in _SWITCHES and section not in values
-            lines += ["", f"# [{section}]" if off else f"[{section}]"]
+            lines += ["", f"# [{section}]" if off else f"[{section}]", *_comment(comments.get(section))]
         for key in keys:
             field = model.model_fields[key]
             # Of what `init` was given nobody has to be told what it is.
@@ -169,7 +179,13 @@ def render_config(values: Mapping[str, Mapping[str, Any]], *, full: bool = True)
     return "\n".join(lines) + "\n"
 
 
-def _several(graders: Mapping[str, Mapping[str, Any]], *, full: bool) -> Iterator[str]:
+def _comment(text: str | None) -> list[str]:
+    return [] if text is None else [f"# {line}" for line in wrap(text, _WIDTH)]
+
+
+def _several(
+    graders: Mapping[str, Mapping[str, Any]], comments: Mapping[str, str], *, full: bool
+) -> Iterator[str]:
     """The sections of several graders; in full what they may have beside [track], [grader], [scores]."""
     others = (GraderSection, ScoresSection, TrackSection)
     own = [key for key in NamedGrader.model_fields if key == "runs" or _is_own(key, others)]
@@ -187,6 +203,7 @@ def _several(graders: Mapping[str, Mapping[str, Any]], *, full: bool) -> Iterato
     for name, given in graders.items():
         yield ""
         yield f"[graders.{name}]"
+        yield from _comment(comments.get(f"graders.{name}"))
         yield from (f"{key} = {_toml(value)}" for key, value in given.items())
 
 

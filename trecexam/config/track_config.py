@@ -28,6 +28,8 @@ from trecexam.extension import extensions, named
 
 CONFIG_NAME = "trecexam.toml"
 S = TypeVar("S", bound=Section)
+#: Graders whose model can write, too.
+LANGUAGE_MODELS = ("openai", "causal", "seq2seq")
 
 
 class TrackConfig(Section):
@@ -62,6 +64,14 @@ class TrackConfig(Section):
                 section: S = getattr(self, name)
                 return section
         return kind()
+
+    @property
+    def has_writer(self) -> bool:
+        """Whether a language model is named that can write test banks: in [generator], or in [grader]."""
+        own, grader = self.generator, self.grader
+        if own.model is not None or own.base_url is not None or own.name is not None:
+            return True
+        return grader.name in LANGUAGE_MODELS or (grader.name == "ragval" and grader.model is not None)
 
     @property
     def has_judging(self) -> bool:
