@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.calls import named_as_called, on_folder, on_graded, on_loaded, on_loader, on_track
 from trecexam.chosen import chosen_grader, took
+from trecexam.errors import TrecexamError
 from trecexam.extension import accessors, named, no_such
 from trecexam.features.adding.runs import add_run
 from trecexam.features.agreement.agreement import agreements
@@ -24,24 +25,26 @@ from trecexam.features.fill import fill as filling
 from trecexam.features.fill.simulation import simulate_removal, simulate_runs
 from trecexam.features.history.history import history, history_entry
 from trecexam.features.holes.holes import holes_report
+from trecexam.features.judge_next.cited import next_cited
 from trecexam.features.judge_next.judge_next import next_judgments
-from trecexam.features.judge_next.support import next_support
 from trecexam.features.leaderboard.differences import differences
 from trecexam.features.leaderboard.joint import joint_leaderboard
 from trecexam.features.leaderboard.overall import overall_leaderboard
 from trecexam.features.leaderboard.readings import difference
 from trecexam.features.override import overriding
-from trecexam.features.support.support import estimate_support, support
+from trecexam.features.support.support import support
 from trecexam.features.verification import reproducing, verification
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.base import Estimate
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grading import Graded, Progress
-from trecexam.line.grading_time import measure_update_time
+from trecexam.line.grading_time import measure_time
 from trecexam.line.judged_pool import count_judged_outside
+from trecexam.line.kind import Kind
 from trecexam.line.loaded_track import TrackLoaders, of_each
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import lost_grades, refuse_lost_grades
+from trecexam.line.missing_banks import estimate_missing_banks
 from trecexam.line.rejected import all_rejected, all_rejected_of
 from trecexam.line.sheets import Counts
 from trecexam.line.status import joint_status, status_of
@@ -102,6 +105,11 @@ class Track:
         return Track(self._loaders, grader)
 
     @property
+    def kind(self) -> Kind:
+        """What its grader grades."""
+        return self._loader.kind
+
+    @property
     def _loader(self) -> TrackLoader:
         """That of the grader that is meant, else of the first."""
         if self._grader is not None:
@@ -114,7 +122,15 @@ class Track:
     def _of_documents(self) -> TrackLoader:
         """That of the grader that is meant, else of the first whose labels are of documents."""
         if self._grader is not None or len(self._loaders) == 1:
-            return self._loader
+            loader = self._loader
+            if not loader.kind.ranks:
+                others = [name for name in self.graders if self._loaders[name].kind.ranks]
+                raise TrecexamError(
+                    f"the grader {loader.name} labels no documents that runs rank"
+                    + (f": take --grader {', '.join(others)}" if others else ""),
+                    path=self.folder.config_path,
+                )
+            return loader
         loader = self._loaders[self._loaders.load().of_documents.name]
         took(loader.name, self.graders)
         return loader
@@ -232,8 +248,8 @@ class Track:
             return sum(loader.forget_errors() for loader in loaders)
 
     def estimate(self) -> Estimate:
-        """What `update` would have to grade: cells (with [support], citations too) and, where a server is
-        asked, calls, tokens and money. Asks nobody. Of several graders it is the sum of those that can go on.
+        """What `update` would have to grade: cells and, where a server is asked, calls, tokens and money.
+        Asks nobody. Of several graders it is the sum of those that can go on.
 
         Raises:
             TrecexamError, ConversionError: none can.
@@ -241,6 +257,14 @@ class Track:
         if not self._is_joint:
             return self._loader.estimate(self._loader.load())
         return reduce(Estimate.plus, of_each(self._loaders, lambda each: each.estimate(each.load())))
+
+    def estimate_banks(self) -> dict[str, Estimate]:
+        """What `update` would take to write the test banks that are missing, by grader; asks nobody.
+
+        Raises:
+            TrecexamError, ConversionError: what stands in the way.
+        """
+        return estimate_missing_banks(self._loaders, self.graders if self._is_joint else [self._loader.name])
 
     def estimate_time(self) -> MeasuredTime | None:
         """How long `update` would grade on this machine, by a small sample that is graded and not stored.
@@ -251,7 +275,7 @@ class Track:
         Raises:
             TrecexamError, ConversionError: the track cannot be read, or the grader cannot run here.
         """
-        return measure_update_time(self._loader)
+        return measure_time(self._loader)
 
     def run_files(self) -> Mapping[str, Path]:
         """Display name of each run -> its file."""
@@ -335,7 +359,7 @@ class Track:
     estimate_reproducible = on_loader(reproducing.estimate_reproducible)
     judgments_unused = on_loaded(verification.judgments_unused)
     judge_next = on_loaded(next_judgments)
-    judge_next_support = on_loaded(next_support)
+    judge_next_cited = on_loaded(next_cited)
     override = on_loaded(overriding.override)
     human_ratings = on_loaded(overriding.human_table)
     human_refused = on_loaded(overriding.refused_overrides)
@@ -344,5 +368,4 @@ class Track:
 
     # Whether what responses cite supports what they say.
 
-    support = on_loader(support)
-    estimate_support = on_loader(estimate_support)
+    support = on_loaded(support)

@@ -54,8 +54,10 @@ def make_demo_track(root: Path | str, *, grade: bool = False) -> list[Path]:
         if grade:
             text = config.read_text(encoding="utf-8")
             text = text.replace(RECORDED, GRADED_HERE).replace(RECORDED_SUPPORT, GRADED_HERE)
-            if f"[grader]\n{GRADED_HERE}" not in text:
-                raise TrackError("names a grader of your own; set `name` in [grader] there", path=config)
+            if f"[graders.rubric]\n{GRADED_HERE}" not in text:
+                raise TrackError(
+                    "names a grader of your own; set its `name` in [graders.rubric]", path=config
+                )
             config.write_text(text, encoding="utf-8")
     except OSError as error:
         raise TrackError(f"cannot be written: {error.strerror}", path=error.filename or root) from None

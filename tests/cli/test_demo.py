@@ -41,7 +41,7 @@ def test_its_leaderboard_is_the_one_in_the_readme(demo: Path, capsys: pytest.Cap
 def test_its_nugget_scores_and_support_are_those_in_the_readme(
     demo: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    names = ("all_score@10", "vital_score@10", "SupportF1")
+    names = ("all_score@10", "vital_score@10", "support:SupportF1")
     words = [word for name in names for word in ("-m", name)]
     assert run(["leaderboard", str(demo), "--table", *words]) == 0
     table = "\n".join(line.rstrip() for line in capsys.readouterr().out.splitlines())
@@ -50,22 +50,24 @@ def test_its_nugget_scores_and_support_are_those_in_the_readme(
 
 def test_its_responses_have_a_label_for_each_citation_and_the_report_shows_them(demo: Path) -> None:
     recorded = (demo / "support.tsv").read_text()
-    assert (demo / "out" / "support.tsv").read_text() == recorded
+    assert (demo / "out" / "support" / "support.tsv").read_text() == recorded
     weights = {"full_support": 1, "partial_support": 0.5, "no_support": 0}
     rows = [line.split("\t") for line in recorded.splitlines()[1:]]
     of_query: dict[str, list[float]] = {}
     for row in rows:
         of_query.setdefault(row[1], []).append(weights[row[4]])
     mean = sum(sum(each) / len(each) for each in of_query.values()) / len(of_query)
-    header, *lines = (demo / "out" / "leaderboard.tsv").read_text().splitlines()
-    board = {
-        line.split("\t")[0]: dict(zip(header.split("\t"), line.split("\t"), strict=True)) for line in lines
-    }
-    assert float(board["rag-demo"]["SupportP"]) == pytest.approx(mean, abs=1e-6)
-    assert float(board["rag-demo"]["Cover(rel=5,partial=3,weights='vital')@10"]) > 0
-    page = (demo / "out" / "report.html").read_text()
-    assert "Support by cited passages" in page
-    assert "vital_score@10" in page
+    boards = {}
+    for name in ("rubric", "support"):
+        header, *lines = (demo / "out" / name / "leaderboard.tsv").read_text().splitlines()
+        boards[name] = {
+            line.split("\t")[0]: dict(zip(header.split("\t"), line.split("\t"), strict=True))
+            for line in lines
+        }
+    assert float(boards["support"]["rag-demo"]["SupportP"]) == pytest.approx(mean, abs=1e-6)
+    assert float(boards["rubric"]["rag-demo"]["Cover(rel=5,partial=3,weights='vital')@10"]) > 0
+    assert "Support by cited passages" in (demo / "out" / "support" / "report.html").read_text()
+    assert "vital_score@10" in (demo / "out" / "report.html").read_text()
 
 
 def test_again_it_prints_the_same_and_changes_no_file(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,7 +75,7 @@ def test_again_it_prints_the_same_and_changes_no_file(demo: Path, capsys: pytest
     assert run(["demo", str(demo)]) == 0
     printed = capsys.readouterr()
     assert contents(demo) == before
-    assert printed.out.startswith("run\tP(rel=4)@10\t")
+    assert printed.out.startswith("run\trubric:P(rel=4)@10\t")
     assert "dense-rerank\t0.500000\t" in printed.out
     assert f"all of it on one page: {demo / 'out' / 'report.html'}\n" in printed.err
     assert (demo / "out" / "report.html").is_file()

@@ -214,8 +214,8 @@ def test_support_says_how_long_a_model_here_would_take_and_stores_nothing(
     root = make_cited_track(tmp_path / "cited", "http://127.0.0.1:9")
     words = {"name": "causal", "model": str(model), "device": "cpu", "dtype": "float32"}
     lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in words.items())
-    (root / "trecexam.toml").write_text(f"[support]\n{lines}")
-    assert run(["support", str(root), "--estimate"]) == 0
+    (root / "trecexam.toml").write_text(f"[graders.support]\n{lines}")
+    assert run(["watch", str(root), "--estimate"]) == 0
     printed = capsys.readouterr()
     assert printed.out.splitlines()[1].split("\t")[0] == "4"
     (said,) = TIMED.finditer(printed.err)

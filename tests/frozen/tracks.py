@@ -37,6 +37,18 @@ def _asked(url: str, section: str = "grader", **words: object) -> str:
     return toml(section, name="openai", model="tiny", base_url=url, price_in=1.0, price_out=2.0, **words)
 
 
+def lay_out_rag(of: Recorder) -> None:
+    """Queries, passages, people's judgments, three systems' responses, a run, and a bank of nuggets."""
+    of.write("queries.tsv", "".join(f"{q}\t{said}\n" for q, said in material.QUERIES.items()))
+    of.jsonl("passages.jsonl", *material.passages())
+    of.write("people.qrels", material.qrels())
+    for run in ("full", "brief", "silent"):
+        of.jsonl(f"runs/{run}.jsonl", *material.responses(run))
+    for name, lines in material.runs(names="a").items():
+        of.write(f"runs/{name}.run", lines)
+    of.jsonl("bank.nuggets.jsonl", *material.nuggets())
+
+
 @track
 def demo(of: Recorder) -> None:
     """The demo; people's ratings of cells, passages and sentences; settings that go and come back."""
@@ -45,14 +57,15 @@ def demo(of: Recorder) -> None:
     of.made()
     for words in (
         ["status"],
-        ["leaderboard"],
-        ["leaderboard", "-m", "Cover(rel=3)@5", "-m", "SupportF1", "--overall"],
+        ["leaderboard", "--grader", "rubric"],
+        ["leaderboard", "--grader", "rubric", "-m", "Cover(rel=3)@5", "--overall"],
+        ["leaderboard", "--grader", "support"],
         ["leaderboard", "--groups"],
         ["leaderboard", "--pairs", "--test", "randomisation", "--permutations", "50"],
         ["leaderboard", "--baseline", "bm25"],
         ["leaderboard", "--official"],
-        ["correlate"],
-        ["correlate", "--thresholds"],
+        ["correlate", "--grader", "rubric"],
+        ["correlate", "--grader", "rubric", "--thresholds"],
         ["correlate", "--per-query", "-m", "nDCG@10"],
         ["correlate", "--swaps"],
         ["correlate", "--outliers", "3"],
@@ -73,7 +86,7 @@ def demo(of: Recorder) -> None:
         ["verify", "reproducible"],
         ["judge-next", "--top", "5"],
         ["judge-next", "--level", "cell", "--top", "5"],
-        ["judge-next", "--support", "--budget", "5"],
+        ["judge-next", "--grader", "support", "--budget", "5"],
         ["history"],
         ["bank", "check"],
         ["config"],
@@ -132,7 +145,9 @@ def _people(of: Recorder, track: Path, person: tuple[str, ...]) -> None:
     of.does("override", track, *cell, "--rating", str((first["rating"] or 0) ^ 1), *person)
     passage = ("--query", second["query_id"], "--doc", second["doc_id"])
     of.does("override", track, *passage, "--rating", "1", *person)
-    header, *lines = [line.split("\t") for line in (track / "out" / "support.tsv").read_text().splitlines()]
+    header, *lines = [
+        line.split("\t") for line in (track / "out" / "support" / "support.tsv").read_text().splitlines()
+    ]
     for at, label in ((0, "no"), (3, "partial")):
         row = dict(zip(header, lines[at], strict=True))
         sentence = (
@@ -140,7 +155,9 @@ def _people(of: Recorder, track: Path, person: tuple[str, ...]) -> None:
             row["query_id"],
             "--doc",
             row["doc_id"],
-            "--sentence",
+            "--grader",
+            "support",
+            "--item",
             f"{row['run']}:{row['sentence']}",
         )
         of.does("override", track, *sentence, "--rating", label, *person)
@@ -248,13 +265,16 @@ def embedding(of: Recorder) -> None:
     of.write(
         "qrels.txt", "".join(line for line in material.qrels(6).splitlines(True) if line[:2] in {"q1", "q2"})
     )
-    of.write("trecexam.toml", '[track]\ndepth = 5\n[grader]\nname = "embedding"\n[support]\n')
+    of.write(
+        "trecexam.toml",
+        '[track]\ndepth = 5\n[grader]\nname = "embedding"\n[graders.rubric]\n[graders.support]\n',
+    )
     of.does("watch", of.track, "--once")
     of.made()
     for words in (
         ["status"],
         ["leaderboard"],
-        ["leaderboard", "-m", "SupportF1"],
+        ["leaderboard", "-m", "support:SupportF1"],
         ["correlate"],
         ["agreement"],
         ["support"],
@@ -267,17 +287,10 @@ def embedding(of: Recorder) -> None:
 def rag(of: Recorder) -> None:
     """A RAG track as it is today, three folders: nuggets of whole responses and support, UMBRELA, rubric."""
     url = of.server(material.answering)
-    of.write("queries.tsv", "".join(f"{q}\t{said}\n" for q, said in material.QUERIES.items()))
-    of.jsonl("passages.jsonl", *material.passages())
-    of.write("people.qrels", material.qrels())
-    for run in ("full", "brief", "silent"):
-        of.jsonl(f"runs/{run}.jsonl", *material.responses(run))
-    for name, lines in material.runs(names="a").items():
-        of.write(f"runs/{name}.run", lines)
-    of.jsonl("bank.nuggets.jsonl", *material.nuggets())
+    lay_out_rag(of)
     of.write(
         "trecexam.toml",
-        '[track]\nunit = "response"\n' + _asked(url, prompt="NuggetAssign") + _asked(url, "support"),
+        _asked(url, "graders.nuggets") + _asked(url, "graders.support"),
     )
     main, umbrela, rubric = of.track, of.track / "umbrela", of.track / "rubric"
     model = ("--grader", "openai", "--model", "tiny", "--base-url", url)
@@ -304,14 +317,16 @@ def rag(of: Recorder) -> None:
     of.stored(umbrela)
     of.stored(rubric)
     of.says("leaderboard", rubric, "--compat", "workbench")
-    of.says("leaderboard", main, "-m", "all_score", "-m", "vital_score", "-m", "SupportF1")
+    of.says("leaderboard", main, "-m", "all_score", "-m", "vital_score", "-m", "support:SupportF1")
     of.says("correlate", umbrela, "--official-measure", "nDCG@10")
     of.says("agreement", umbrela)
     of.says("judge-next", umbrela, "--top", "5")
-    for words in ([], ["--by", "query"], ["--citations", "all", "--estimate"]):
+    for words in ([], ["--by", "query"]):
         of.says("support", main, *words)
-    of.says("judge-next", main, "--support", "--budget", "6")
-    header, *lines = [line.split("\t") for line in (main / "out" / "support.tsv").read_text().splitlines()]
+    of.says("judge-next", main, "--grader", "support", "--budget", "6")
+    header, *lines = [
+        line.split("\t") for line in (main / "out" / "support" / "support.tsv").read_text().splitlines()
+    ]
     rows = [dict(zip(header, line, strict=True)) for line in lines if line[3]]
     for row, label in zip(rows[::4], ("partial", "full", "no"), strict=False):
         place = (
@@ -319,7 +334,9 @@ def rag(of: Recorder) -> None:
             row["query_id"],
             "--doc",
             row["doc_id"],
-            "--sentence",
+            "--grader",
+            "support",
+            "--item",
             f"{row['run']}:{row['sentence']}",
         )
         of.does("override", main, *place, "--rating", label, "--who", "ann", "--why", "x")

@@ -13,10 +13,16 @@ import pytest
 from converters.errors import ConversionError
 from converters.records import Item
 from converters.segment import segments
-from trecexam.config import SupportSection
+from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders import Cell
-from trecexam.graders.support import SUPPORT_CUTS, WINDOW, SupportEmbedding, create_support
+from trecexam.graders import Cell, create
+from trecexam.graders.support import (
+    SUPPORT_CUTS,
+    WINDOW,
+    SupportEmbedding,
+    create_embedding,
+    create_recorded,
+)
 from trecexam.graders.traits import traits_of
 
 WORDS = ["heat", "pump", "cold", "sea", "salt", "bee"]
@@ -86,12 +92,12 @@ def test_a_passage_that_many_sentences_cite_is_embedded_once_and_batches_are_sma
 
 def test_settings_make_the_offline_grader_where_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trecexam.graders.support.embedding_folder", lambda *_: Path("model"))
-    grader = create_support(SupportSection(), Path())
+    grader = create_embedding(GraderSection(), Path())
     assert isinstance(grader, SupportEmbedding)
     assert grader.cut_points == SUPPORT_CUTS == (0.56, 0.74)
     traits = traits_of(grader)
     assert (traits.item_kinds, traits.scale.max_rating) == ({"statement"}, 2)
-    other = create_support(SupportSection(cut_points=[0.1, 0.2]), Path())
+    other = create_embedding(GraderSection(cut_points=[0.1, 0.2]), Path())
     assert isinstance(other, SupportEmbedding)
     assert other.cut_points == (0.1, 0.2)
 
@@ -103,8 +109,8 @@ def test_a_local_model_picks_one_of_the_permitted_answers(tmp_path: Path) -> Non
     save_t5(tmp_path / "t5")
     # The tiny tokenizer makes too many tokens of the published one.
     (tmp_path / "short.toml").write_text("template = '{statement}: {citation}'\nparser = 'support'\n")
-    settings = SupportSection(name="seq2seq", model=str(tmp_path / "t5"), device="cpu", prompt="short.toml")
-    grader = create_support(settings, tmp_path)
+    settings = GraderSection(name="seq2seq", model=str(tmp_path / "t5"), device="cpu", prompt="short.toml")
+    grader = create(settings, tmp_path)
     asked = [cell("Pumps move heat. " * n, "Pumps move heat.") for n in range(1, 5)]
     answers = [answer for batch in grader.grade(asked) for _, answer in batch]
     assert len(answers) == 4
@@ -118,7 +124,7 @@ HEADER = "run\tquery_id\tsentence\tdoc_id\tlabel\n"
 def test_recorded_labels_are_found_by_sentence_and_passage_and_others_stay_ungraded(tmp_path: Path) -> None:
     file = tmp_path / "labels.tsv"
     file.write_text(f"{HEADER}a/b\tq\t2\td\tpartial_support\nx\tq\t1\t\tuncited\na/b\tq\t2\td\tno_support\n")
-    grader = create_support(SupportSection(name="recorded", recorded="labels.tsv"), tmp_path)
+    grader = create_recorded(GraderSection(name="recorded", recorded="labels.tsv"), tmp_path)
     cells = [
         Cell("q", "", doc_id, "text", Item("q", item_id, "A sentence.", "statement"))
         for item_id, doc_id in (("a/b/q/2", "d"), ("a/b/q/2", "e"), ("a/b/q/1", "d"))
@@ -128,7 +134,7 @@ def test_recorded_labels_are_found_by_sentence_and_passage_and_others_stay_ungra
     ]
     before = grader.identity
     file.write_text(f"{HEADER}x\tq\t1\td\tno_support\n")
-    assert create_support(SupportSection(name="recorded", recorded="labels.tsv"), tmp_path).identity != before
+    assert create_recorded(GraderSection(name="recorded", recorded="labels.tsv"), tmp_path).identity != before
 
 
 @pytest.mark.parametrize(
@@ -150,6 +156,6 @@ def test_a_recording_that_cannot_be_used_is_one_line(
 
 
 def grade_recorded(root: Path, **settings: Any) -> None:
-    grader = create_support(SupportSection(name="recorded", **settings), root)
+    grader = create_recorded(GraderSection(name="recorded", **settings), root)
     assert grader.identity
     list(grader.grade([cell("text", "A sentence.")]))

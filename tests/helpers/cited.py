@@ -61,9 +61,13 @@ POOR = (
 
 
 def make_cited_track(
-    root: Path, url: str = "http://127.0.0.1:9/v1", *, more: str = "", **settings: Any
+    root: Path, url: str = "http://127.0.0.1:9/v1", *, more: str = "", rubric: bool = False, **settings: Any
 ) -> Path:
-    """Two runs of responses; settings go into [support], `more` after it. The bank's grades are recorded."""
+    """Two runs of responses; settings go into [graders.support], `more` after it.
+
+    Args:
+        rubric: there is a first grader, too, whose grades of the bank are recorded.
+    """
     root.mkdir(parents=True, exist_ok=True)
     (root / "queries.tsv").write_text("q1\tpumps\nq2\tsea\n")
     (root / "passages.jsonl").write_text(
@@ -87,7 +91,6 @@ def make_cited_track(
     write_responses(root / "runs" / "poor.jsonl", *POOR)
     words = {"name": "openai", "model": "tiny", "base_url": url, **settings}
     lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in words.items())
-    (root / "trecexam.toml").write_text(
-        f'[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n[support]\n{lines}{more}'
-    )
+    first = '[graders.rubric]\nname = "recorded"\nrecorded = "grades.jsonl"\n' if rubric else ""
+    (root / "trecexam.toml").write_text(f"{first}[graders.support]\n{lines}{more}")
     return root

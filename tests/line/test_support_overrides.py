@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from converters.records import HumanRating, Item
-from trecexam.line.overrides import COUNTS, NOT_CITED, REFUSED, REPLACED, WITHDRAWN
-from trecexam.line.support_overrides import resolve_support
+from trecexam.bank.model import Bank
+from trecexam.line.overrides import COUNTS, REFUSED, REPLACED, WITHDRAWN, resolve
 
 QUERIES, SENTENCES, DOCS = ("q1", "q2"), ("statement:a", "statement:b"), ("d1", "d2", "d3")
 #: d1 and d2 say the same; d3 has no text here.
@@ -22,8 +22,21 @@ ROWS = st.builds(
 def test_the_last_label_of_a_citation_counts_wherever_its_text_is_cited(
     rows: list[HumanRating], cited: frozenset[tuple[str, str, str]]
 ) -> None:
-    citing = [(Item(q, item, item, "statement"), [doc]) for q, doc, item in sorted(cited)]
-    decided = resolve_support(list(enumerate(rows, 2)), "overrides.tsv", citing, TEXTS)
+    items: dict[str, dict[str, Item]] = {q: {} for q in QUERIES}
+    pool: dict[str, dict[str, None]] = {q: {} for q in QUERIES}
+    for q, doc, item in sorted(cited):
+        items[q][item], pool[q][doc] = Item(q, item, item, "statement"), None
+    bank = Bank({q: tuple(of_query.values()) for q, of_query in items.items()}, {})
+    decided = resolve(
+        list(enumerate(rows, 2)),
+        "overrides.tsv",
+        bank,
+        {q: tuple(docs) for q, docs in pool.items()},
+        TEXTS,
+        2,
+        cited=cited,
+        absent="not cited",
+    )
 
     def group(row: HumanRating) -> tuple[str, str, str]:
         return row.query_id, TEXTS.get(row.doc_id, row.doc_id), row.item_id
@@ -41,7 +54,7 @@ def test_the_last_label_of_a_citation_counts_wherever_its_text_is_cited(
     for line, row, state in decided.decisions:
         later = [other for other in rows[line - 1 :] if other in taken and group(other) == group(row)]
         if row[:3] not in cited:
-            assert state == NOT_CITED
+            assert state == "not cited"
         elif row.rating == 3:
             assert state == REFUSED
         else:

@@ -12,7 +12,10 @@ from trecexam.cli.watch import watch
 
 MEASURES = ("P(rel=4)@10", "Cover(rel=4)@10", "nDCG@10")
 #: Of generated responses above all: nuggets, and support by what is cited.
-OF_RESPONSES = ("all_score@10", "vital_score@10", "weighted_score@10", "SupportP", "SupportR", "SupportF1")
+OF_RESPONSES = (
+    *("all_score@10", "vital_score@10", "weighted_score@10"),
+    *("support:SupportP", "support:SupportR", "support:SupportF1"),
+)
 
 
 @click.command(epilog="Example: trecexam demo mydemo")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command(
     epilog="Example: trecexam judge-next mytrack -m nDCG@10 --top 50; "
-    "trecexam judge-next mytrack --support --budget 50"
+    "trecexam judge-next mytrack --grader support --budget 50"
 )
 @track_argument
 @click.option(
@@ -38,12 +38,7 @@ if TYPE_CHECKING:
 @click.option("--top", type=click.IntRange(min=1), metavar="N", help="Rows  [default: 20]")
 @click.option("--query", "queries", multiple=True, metavar="QUERY_ID", help="Only these; may be repeated.")
 @click.option("--include-judged", is_flag=True, help="Passages with official judgments too.")
-@click.option("--budget", type=click.IntRange(min=1), metavar="N", help="Of --support: rows.")
-@click.option(
-    "--support",
-    is_flag=True,
-    help="Sentences of responses with a passage that they cite, in place of pooled passages; --budget rows.",
-)
+@click.option("--budget", type=click.IntRange(min=1), metavar="N", help="Rows, of a grader of support.")
 @json_option
 def judge_next(
     track: Path,
@@ -54,7 +49,6 @@ def judge_next(
     queries: tuple[str, ...],
     include_judged: bool,
     budget: int | None,
-    support: bool,
     as_json: bool,
 ) -> None:
     """Passages or cells of TRACK whose judgment by a person would change the ranking most, best first.
@@ -67,18 +61,20 @@ def judge_next(
     would move apart or together, on average over all pairs. p_change: the chance that the person says
     something else than stands there now.
 
-    With --support: does the passage support the sentence? First what the grader has no label of, then what
-    several runs share and what it is unsure of, a sentence of each response and query before the next.
+    Of a grader of support: does the passage support the sentence? First what the grader has no label of, then
+    what several runs share and what it is unsure of, a sentence of each response and query before the next.
     p_change is the chance that a person says another label, expected_change by how much of a citation.
     """
-    if support:
+    with trecexam.open_track(track) as opened:
+        ranks = opened.kind.ranks
+    if not ranks:
         others = (level, measure, by, include_judged or None)
         if any(option is not None for option in others):
-            raise click.UsageError("--support goes with --query, --budget and --top alone")
-        _support(track, queries, budget, top, as_json=as_json)
+            raise click.UsageError("what this grader labels goes with --query, --budget and --top alone")
+        _cited(track, queries, budget, top, as_json=as_json)
         return
     if budget is not None:
-        raise click.UsageError("--budget is of --support; `trecexam learned-next` plans with one")
+        raise click.UsageError("--budget is of a grader of support; `trecexam learned-next` plans with one")
     top = top or 20
     with trecexam.open_track(track) as opened, _Bar() as progress:
         judgments = opened.judge_next(
@@ -94,12 +90,12 @@ def judge_next(
     show.table(judgments.table(top), as_json=as_json, json_value=judgments.as_json(top) if as_json else None)
 
 
-def _support(
+def _cited(
     track: Path, queries: tuple[str, ...], budget: int | None, top: int | None, *, as_json: bool
 ) -> None:
     with trecexam.open_track(track) as opened:
-        plan = opened.judge_next_support(query_ids=queries, budget=budget)
-        root = opened.folder.root
+        plan = opened.judge_next_cited(query_ids=queries, budget=budget)
+        root, grader = opened.folder.root, opened.folder.grader
     top = top or (20 if budget is None else None)
     shown = f"; the first {top}" if top is not None and len(plan.rows) > top else ""
     for line in (
@@ -111,10 +107,11 @@ def _support(
         click.echo(line, err=True)
     if plan.rows:
         query_id, doc_id, item_id = plan.rows[0].pair.key
-        where = shlex.join([str(root), "--query", query_id, "--doc", doc_id, "--sentence", item_id])
+        where = shlex.join([str(root), "--query", query_id, "--doc", doc_id, "--item", item_id])
         click.echo(
             f"to label: trecexam serve {shlex.quote(str(root))}, or "
-            f"trecexam override {where} --rating full|partial|no --who NAME --why TEXT",
+            f"trecexam override {where}{f' --grader {grader}' if grader else ''} --rating full|partial|no "
+            "--who NAME --why TEXT",
             err=True,
         )
     show.table(plan.table(top), as_json=as_json, json_value=plan.as_json(top) if as_json else None)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
 import trecexam
-from converters.support_labels import LABELS, WORDS
 from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
 from trecexam.files.track_lock import holder
@@ -18,23 +17,22 @@ from trecexam.tables.terminal import printable
 COUNTING = {"latest": "the last", "majority": "the majority", "adjudicated": "what was adjudicated"}
 
 
-def _label(rating: int | None) -> str:
-    return "withdrawn" if rating is None else LABELS[rating]
+def _rating(given: str, words: Sequence[str]) -> int:
+    """A rating, or the word for it, as a whole or up to the first "_"."""
+    # Imports numpy, which --help must not wait for.
+    from trecexam.scores.ratings import MAX_RATING
 
-
-class _Label(int):
-    """A rating that was given as a label of support."""
-
-
-class _Rating(click.IntRange):
-    """A rating 0..5, or a label of support by its name."""
-
-    def __init__(self) -> None:
-        super().__init__(0, 5)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        known = WORDS.get(str(value).strip().lower())
-        return super().convert(value, param, ctx) if known is None else _Label(known)
+    word = given.strip().lower()
+    known = {
+        **{each.partition("_")[0]: n for n, each in enumerate(words)},
+        **{each: n for n, each in enumerate(words)},
+    }
+    if word in known:
+        return known[word]
+    if word.isascii() and word.isdigit() and int(word) <= MAX_RATING:
+        return int(word)
+    more = f", or {', '.join(words)}" if words else ""
+    raise click.BadParameter(f"'{given}' is no rating: give 0..{MAX_RATING}{more}", param_hint="--rating")
 
 
 @click.command(
@@ -48,20 +46,13 @@ class _Rating(click.IntRange):
     "--item",
     metavar="ITEM",
     default="",
-    help="An item's id, or its index in the bank from 1. Without: the passage as a whole.",
-)
-@click.option(
-    "--sentence",
-    metavar="RUN:N",
-    default="",
-    help="In place of an item: the Nth sentence of a run's response, which cites the passage, as in "
-    "support.tsv; or its id. It counts wherever the query has this sentence with this citation.",
+    help="An item's id, or its index in the bank from 1. Of support: RUN:N, the Nth sentence of a run's "
+    "response, which cites the passage. Without: the passage as a whole.",
 )
 @click.option(
     "--rating",
-    type=_Rating(),
     metavar="N",
-    help="On the grader's scale, 0..5. Of a sentence: full (2), partial (1) or no (0).",
+    help="On the grader's scale, 0..5. Of support: full (2), partial (1) or no (0).",
 )
 @click.option("--withdraw", is_flag=True, help="Take back what was said: the grader's rating counts again.")
 @click.option("--who", envvar="TRECEXAM_WHO", show_envvar=True, metavar="NAME", help="Who says so.")
@@ -73,8 +64,7 @@ def override(
     query_id: str | None,
     doc_id: str | None,
     item: str,
-    sentence: str,
-    rating: int | None,
+    rating: str | None,
     withdraw: bool,
     who: str | None,
     why: str | None,
@@ -82,8 +72,6 @@ def override(
     as_json: bool,
 ) -> int:
     """Put a person's rating in place of the grader's, for a cell or a passage of TRACK.
-
-    With --sentence it is a label: does the passage support the sentence of a response that cites it?
 
     It is a line in TRACK/overrides.tsv, which may also be edited by hand. Of several the last counts; the
     grader's rating and all earlier ones are kept. `trecexam watch` brings it into the scores.
@@ -102,10 +90,6 @@ def override(
     ]
     if (rating is None) != withdraw:
         missing.append("--rating or --withdraw, one of the two")
-    if isinstance(rating, _Label) and not (sentence or item.startswith("statement:")):
-        raise click.UsageError("full, partial and no are labels of a --sentence; give --rating a number")
-    if item and sentence:
-        raise click.UsageError("--item or --sentence, not both")
     if missing:
         raise click.UsageError(f"give {', '.join(missing)}; or --list")
     assert query_id
@@ -113,15 +97,19 @@ def override(
     assert who
     assert why
     with trecexam.open_track(track) as opened:
-        done = opened.override(query_id, doc_id, rating, item=item, sentence=sentence, who=who, why=why)
+        value = None if rating is None else _rating(rating, opened.kind.words)
+        done = opened.override(query_id, doc_id, value, item=item, who=who, why=why)
         root, lock = opened.folder.root, opened.folder.lock_path
         scale, rule = opened.folder.config.judging.scale, opened.folder.config.judging.rule
     # Item ids come from the bank, and the other person's words from a shared file.
     what = printable(f"{query_id} {doc_id}" + (f" {done.row.item_id}" if done.row.item_id else ""))
-    shown = _label if done.of_sentence else str
-    machine = (
-        f"no {'label' if done.of_sentence else 'rating'}" if done.machine is None else shown(done.machine)
-    )
+
+    def shown(rating: int | None) -> str:
+        if rating is None:
+            return "withdrawn"
+        return done.words[rating] if done.words else str(rating)
+
+    machine = "no rating" if done.machine is None else shown(done.machine)
     if not done.written:
         click.echo(f"{what}: {who} said so already", err=True)
         return 0

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from trecexam.files import atomic
 from trecexam.tables.fitted import fitted
 from trecexam.tables.table import Layout, Table, to_aligned, to_json, to_tsv
 from trecexam.tables.terminal import printable, wrapped
-from trecexam.tables.text import plural, shorten_list
+from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -156,14 +156,10 @@ def human(track: Track | Assessment) -> None:
     if summary["who"]:
         click.echo(
             f"a person's rating stands in place of the grader's in {summary['cells']:,} cells and for "
-            f"{summary['passages']:,} passages as a whole{_cited(summary)} "
+            f"{summary['passages']:,} passages as a whole "
             f"({', '.join(map(printable, summary['who']))})",
             err=True,
         )
-
-
-def _cited(summary: Mapping[str, Any]) -> str:
-    return f", and for {plural(summary['support'], 'citation')}" if "support" in summary else ""
 
 
 def missing(counts: Counts, root: Path) -> None:
@@ -203,10 +199,10 @@ def grading(
             bars.append(
                 click.progressbar(
                     length=progress.cells,
-                    label=doing,
+                    label=f"{doing} ({progress.grader})" if progress.grader else doing,
                     file=sys.stderr,
                     show_pos=True,
-                    item_show_func=lambda _: what,
+                    item_show_func=lambda _: progress.what or what,
                 )
             )
             bars[-1].__enter__()
@@ -244,5 +240,6 @@ class _Lines:
 
     def __call__(self, progress: Progress) -> None:
         if time.monotonic() >= self._next:
-            log(f"{self._done} {progress.graded:,} of {progress.cells:,} {self._what}")
+            by = f" ({progress.grader})" if progress.grader else ""
+            log(f"{self._done} {progress.graded:,} of {progress.cells:,} {progress.what or self._what}{by}")
             self._next = time.monotonic() + LOG_EVERY

@@ -276,14 +276,9 @@ def readings(track: Path, measures: tuple[str, ...]) -> Result:
     metavar="N",
     help="How many graded cells, drawn by a hash: the same ones every time.",
 )
-@click.option(
-    "--support",
-    is_flag=True,
-    help="Of what responses cite, by the grader of [support], in place of the pool.",
-)
 @click.option("--yes", is_flag=True, help="Ask a grader that costs; without it, a terminal is asked first.")
 @json_option
-def reproducible(track: Path, sample: int, support: bool, yes: bool, as_json: bool) -> int:
+def reproducible(track: Path, sample: int, yes: bool, as_json: bool) -> int:
     """Does a cell get the same answer again, whatever is graded with it?
 
     Grades a sample of the graded cells with the track's grader, each alone and all of them in company, and
@@ -296,14 +291,12 @@ def reproducible(track: Path, sample: int, support: bool, yes: bool, as_json: bo
     chosen = _shape(as_json=as_json)
     stopped: list[bool] = []
     with trecexam.open_track(track) as opened:
-        _agree_to_cost(opened, sample, support=support, yes=yes)
+        _agree_to_cost(opened, sample, yes=yes)
         with (
             show.grading(done="graded again", what="cells") as progress,
             signals(lambda: stopped.append(True)) as caught,
         ):
-            done = opened.verify_reproducible(
-                sample=sample, support=support, progress=progress, stop=lambda: bool(stopped)
-            )
+            done = opened.verify_reproducible(sample=sample, progress=progress, stop=lambda: bool(stopped))
     for note in done.notes:
         click.echo(f"note: {note}", err=True)
     if done.why:
@@ -318,9 +311,9 @@ def reproducible(track: Path, sample: int, support: bool, yes: bool, as_json: bo
     return exit_status(caught, 0 if done.same else 1)
 
 
-def _agree_to_cost(track: Track, sample: int, *, support: bool, yes: bool) -> None:
+def _agree_to_cost(track: Track, sample: int, *, yes: bool) -> None:
     """Says what asking a grader that costs takes; goes on where somebody agrees."""
-    estimated = track.estimate_reproducible(sample=sample, support=support)
+    estimated = track.estimate_reproducible(sample=sample)
     if estimated.tokens_in is None:
         return
     calls = estimated.cells if estimated.calls is None else estimated.calls

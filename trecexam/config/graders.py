@@ -1,10 +1,10 @@
-"""Settings of who grades: [grader], and [support] for what responses cite."""
+"""Settings of who grades: [grader]."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, ValidationInfo, field_validator, model_serializer
 
 from trecexam.config.language_models import LanguageModelSection, without_usual
 
@@ -74,7 +74,13 @@ class GraderSection(LanguageModelSection):
     cut_points: list[float] | None = Field(
         None,
         examples=[[0.52, 0.56, 0.59, 0.63, 0.74]],
-        description="embedding: the five cosines from which the rating is 1, 2, 3, 4, 5. Unset: fitted.",
+        description="embedding: the five cosines from which the rating is 1, 2, 3, 4, 5; of support the two "
+        "from which it is partial, and full. Unset: fitted.",
+    )
+    citations: Literal["first", "all"] = Field(
+        "first",
+        description='support: passages that are looked at of those that a sentence cites, the "first", as in '
+        'TREC RAG 2024, or "all".',
     )
     soft_cuts: list[float] | None = Field(
         None,
@@ -115,72 +121,16 @@ class GraderSection(LanguageModelSection):
 
     @model_serializer(mode="wrap")
     def _without_what_is_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return without_usual(serialize(self), {"soft_cuts": None, "soft_width": None, "reproducible": None})
+        return without_usual(
+            serialize(self),
+            {"soft_cuts": None, "soft_width": None, "reproducible": None, "citations": "first"},
+        )
 
     @field_validator("cut_points", "soft_cuts")
     @classmethod
-    def _five_rising(cls, value: list[float] | None) -> list[float] | None:
-        if value is not None and (len(value) != 5 or sorted(value) != value):
-            raise ValueError("give five cosines in rising order, for the ratings 1, 2, 3, 4, 5")
+    def _rising(cls, value: list[float] | None, info: ValidationInfo) -> list[float] | None:
+        lengths = (5,) if info.field_name == "soft_cuts" else (5, 2)
+        if value is not None and (len(value) not in lengths or sorted(value) != value):
+            of_support = "" if info.field_name == "soft_cuts" else "; for support two, for partial and full"
+            raise ValueError(f"give five cosines in rising order, for the ratings 1, 2, 3, 4, 5{of_support}")
         return value
-
-
-class SupportSection(LanguageModelSection):
-    """Who says whether cited passages support the sentences that cite them; see `trecexam support`."""
-
-    name: str = Field("embedding", description="embedding, openai, causal, seq2seq or recorded.")
-    model: str | None = Field(
-        None,
-        examples=["gpt-4o"],
-        description="As in [grader]. embedding: a sentence-transformers model (unset: the extra 'offline').",
-    )
-    prompt: str | None = Field(
-        None,
-        examples=["support.toml"],
-        description="A file here with {statement} and {citation}. Unset: that of TREC RAG 2024.",
-    )
-    recorded: str | None = Field(
-        None,
-        examples=["support.tsv"],
-        description="recorded: labels that exist already, a file as out/support.tsv.",
-    )
-    citations: Literal["first", "all"] = Field(
-        "first",
-        description='Passages that are looked at of those that a sentence cites: the "first", as in TREC RAG '
-        '2024, or "all".',
-    )
-    decode: Literal["choices", "beam"] | None = Field(
-        None, examples=["beam"], description="seq2seq, causal: as in [grader]."
-    )
-    max_length: int | None = Field(
-        None, ge=16, examples=[512], description="seq2seq, causal: as in [grader]."
-    )
-    max_new_tokens: int = Field(64, ge=1, description="Tokens that an answer may have.")
-    structured: Literal["json_schema", "choice", "none"] | None = Field(
-        None, examples=["json_schema"], description="openai: as in [grader]."
-    )
-    max_characters: int = Field(20_000, ge=1, description="openai: characters of a cited passage.")
-    batch_size: int = Field(
-        64, ge=1, description="embedding: texts embedded at once, where reproducible = false."
-    )
-    reproducible: bool = Field(
-        True, description="embedding, seq2seq, causal: as in [grader]; false is a little faster."
-    )
-    cut_points: list[float] | None = Field(
-        None,
-        examples=[[0.56, 0.74]],
-        description="embedding: the cosines from which support is partial, and full.",
-    )
-
-    @field_validator("cut_points")
-    @classmethod
-    def _two_rising(cls, value: list[float] | None) -> list[float] | None:
-        if value is not None and (len(value) != 2 or sorted(value) != value):
-            raise ValueError("give two cosines in rising order, for partial and full support")
-        return value
-
-    def as_grader(self) -> GraderSection:
-        """The same as settings of [grader], but for what only this section has."""
-        own = {key: getattr(self, key) for key in self.model_fields_set & GraderSection.model_fields.keys()}
-        own.pop("cut_points", None)
-        return GraderSection.model_validate({"max_new_tokens": self.max_new_tokens, **own})

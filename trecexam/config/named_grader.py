@@ -39,11 +39,6 @@ class NamedGrader(GraderSection, ScoresSection):
         examples=["nuggetizer"],
         description="`watch` has a language model write the bank in this way, where there is none.",
     )
-    citations: Literal["first", "all"] = Field(
-        "first",
-        description='support: passages that are looked at of those that a sentence cites, the "first", as in '
-        'TREC RAG 2024, or "all".',
-    )
     bank: list[str] | None = _as_in_track("bank")
     qrels: str | None = _as_in_track("qrels")
     official_leaderboard: str | None = _as_in_track("official_leaderboard")

@@ -22,7 +22,7 @@ RESERVED = {"plots": "out/plots/ is taken", "history": "out/history/ is taken", 
 #: What is of one grader alone: in a section that all of them share nobody could tell whose it is.
 _OF_ONE = {
     "track": ("unit", "pool"),
-    "grader": ("prompt", "recorded", "metric", "cut_points", "soft_cuts"),
+    "grader": ("prompt", "recorded", "metric", "cut_points", "soft_cuts", "citations"),
     "scores": ("min_rating", "label", "measures"),
 }
 #: What a model costs and which of its versions it is go with the model.

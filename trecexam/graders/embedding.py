@@ -339,7 +339,12 @@ def _missing() -> str:
 
 
 def create_embedding(settings: GraderSection, root: Path) -> EmbeddingGrader:
-    """An embedding grader from its settings; the model is not loaded yet."""
+    """An embedding grader from its settings; the model is not loaded yet.
+
+    Raises:
+        GraderError: there are no weights, or not as many cut points as there are ratings above 0.
+    """
+    refuse_other_cuts(settings, 5)
     folder = embedding_folder(settings.model, settings.revision, root)
     return EmbeddingGrader(
         folder,
@@ -352,6 +357,17 @@ def create_embedding(settings: GraderSection, root: Path) -> EmbeddingGrader:
         reproducible=settings.reproducible is not False,
         vectors_path=vectors_path(root),
     )
+
+
+def refuse_other_cuts(settings: GraderSection, n: int) -> None:
+    """Refuses cut points that are not so many.
+
+    Raises:
+        GraderError: they are more, or fewer.
+    """
+    given = len(settings.cut_points or ())
+    if given not in (0, n):
+        raise GraderError(f"`cut_points` in [grader] are {given}: give {n} cosines in rising order")
 
 
 def dtype_of(settings: LanguageModelSection) -> str:

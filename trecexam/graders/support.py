@@ -7,7 +7,7 @@ what a passage is about, and neither a negation nor a wrong number; it was fitte
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
@@ -17,15 +17,19 @@ from converters.errors import ConversionError
 from converters.lines import open_input
 from converters.segment import segments
 from converters.support_labels import LABELS, read_support_labels
-from trecexam.config import RaySection, SupportSection
-from trecexam.errors import GraderError, did_you_mean
+from trecexam.config import GraderSection
+from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Grader, Scale
-from trecexam.graders.creation import create
 from trecexam.graders.cut_points import CUT_POINTS
-from trecexam.graders.embedding import READ_AHEAD, EmbeddingGrader, by_passages, dtype_of, vectors_path
-from trecexam.graders.traits import traits_of
+from trecexam.graders.embedding import (
+    READ_AHEAD,
+    EmbeddingGrader,
+    by_passages,
+    dtype_of,
+    refuse_other_cuts,
+    vectors_path,
+)
 from trecexam.graders.weights import OFFLINE_MODEL, embedding_folder
-from trecexam.graders.writing.base import naming
 
 #: The kind of items that are sentences of responses.
 STATEMENT = "statement"
@@ -38,7 +42,6 @@ WINDOW = 64
 SUPPORT_CUTS = (CUT_POINTS[1], CUT_POINTS[4])
 #: Sentences that are embedded at once: what was graded is stored after each batch.
 MOST_CELLS = 512
-_GRADERS = ("embedding", "recorded", "openai", "causal", "seq2seq")
 
 
 class SupportEmbedding(EmbeddingGrader):
@@ -75,7 +78,10 @@ class SupportEmbedding(EmbeddingGrader):
 
 
 class SupportRecorded:
-    """Gives the labels of a file, as out/support.tsv, by run, query, sentence and passage, and no others."""
+    """Gives the labels of a file, as out/support.tsv, by run, query, sentence and passage, and no others.
+
+    It needs no texts: a passage without one is known by its id.
+    """
 
     item_kinds = frozenset({STATEMENT})
     scale = Scale(2, 1)
@@ -91,6 +97,14 @@ class SupportRecorded:
         except OSError as error:
             raise GraderError(f"cannot be read: {error.strerror}", path=self.path) from None
         return {"grader": "recorded-support", "sha256": digest}
+
+    @cached_property
+    def known_passages(self) -> Mapping[str, Collection[str]]:
+        """query_id -> the passages that it has labels of."""
+        known: dict[str, set[str]] = {}
+        for name, doc_id in self._ratings:
+            known.setdefault(name.rpartition("/")[0].rpartition("/")[2], set()).add(doc_id)
+        return known
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         rating_of = self._ratings
@@ -113,39 +127,31 @@ class SupportRecorded:
         return ratings
 
 
-def create_support(settings: SupportSection, root: Path, ray: RaySection | None = None) -> Grader:
-    """The grader that [support] names.
+def create_embedding(settings: GraderSection, root: Path) -> Grader:
+    """The grader `embedding` of support.
 
     Raises:
-        GraderError: no such grader, it cannot run here, or its prompt asks about other things.
+        GraderError: there are no weights, or not two cut points.
     """
-    if settings.name not in _GRADERS:
-        hint = did_you_mean(settings.name, _GRADERS, f"known here: {', '.join(_GRADERS)}")
-        raise GraderError(f"`name` in [support] is '{settings.name}', which grades no support; {hint}")
-    if settings.name == "recorded":
-        if settings.recorded is None:
-            raise GraderError("`recorded` in [support] needs `recorded`, the file of labels")
-        return SupportRecorded(root / settings.recorded)
-    if settings.name == "embedding" and settings.prompt is not None:
-        raise GraderError("`prompt` in [support] is not for `embedding`, which asks no model")
-    with naming("support"):
-        if settings.name == "embedding":
-            return SupportEmbedding(
-                embedding_folder(settings.model, settings.revision, root),
-                settings.cut_points or SUPPORT_CUTS,
-                settings.device,
-                settings.batch_size,
-                model=settings.model or OFFLINE_MODEL,
-                dtype=dtype_of(settings),
-                reproducible=settings.reproducible,
-                vectors_path=vectors_path(root),
-            )
-        own = settings.as_grader().model_copy(update={"prompt": settings.prompt or PROMPT})
-        grader = create(own, root, ray)
-    traits = traits_of(grader)
-    if traits.item_kinds != {STATEMENT} or traits.scale.max_rating != Scale(2).max_rating:
-        raise GraderError(
-            "the prompt of [support] asks about {statement} and {citation}, with max_rating = 2: "
-            "2 is full support, 1 partial, 0 none"
-        )
-    return grader
+    refuse_other_cuts(settings, len(SUPPORT_CUTS))
+    return SupportEmbedding(
+        embedding_folder(settings.model, settings.revision, root),
+        settings.cut_points or SUPPORT_CUTS,
+        settings.device,
+        settings.batch_size,
+        model=settings.model or OFFLINE_MODEL,
+        dtype=dtype_of(settings),
+        reproducible=settings.reproducible is not False,
+        vectors_path=vectors_path(root),
+    )
+
+
+def create_recorded(settings: GraderSection, root: Path) -> Grader:
+    """The grader `recorded` of support.
+
+    Raises:
+        GraderError: no file is named.
+    """
+    if settings.recorded is None:
+        raise GraderError("`recorded` in [grader] needs `recorded`, the file of labels, as out/support.tsv")
+    return SupportRecorded(root / settings.recorded)

@@ -21,7 +21,6 @@ from trecexam.line.pool import PooledQuery
 from trecexam.line.sheets import Counts, Sheet, count_cells
 from trecexam.line.sources import written_by
 from trecexam.line.stored_grades import StoredGrades
-from trecexam.line.support import SupportCells
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.line.value_cache import EvaluatedMeasures
 from trecexam.line.versions import versions
@@ -61,9 +60,8 @@ class Assessment(TrackInputs):
         grades: what the grader wrote, as it is stored.
         evaluated: values of measures, kept from one loaded track to the next.
         kept: other values, see `derived`.
-        support: sentences of responses and what they cite; None where the settings have no [support].
-        left_out_runs: the number of ranked runs in the drop folder that are neither graded nor ranked, since
-            the setting `unit` has whole responses alone.
+        left_out_runs: the number of runs in the drop folder that are neither graded nor ranked, since the
+            setting `unit` has whole responses alone, or `runs` of one of several graders others.
     """
 
     name: str
@@ -82,7 +80,6 @@ class Assessment(TrackInputs):
     grades: StoredGrades
     evaluated: EvaluatedMeasures
     kept: DerivedValues
-    support: SupportCells | None = None
     left_out_runs: int = 0
 
     @cached_property
@@ -100,7 +97,6 @@ class Assessment(TrackInputs):
             "cells": _digest(
                 [
                     *(sheet.digest.hex() for sheet in self.sheets.values()),
-                    *([] if self.support is None else [self.support.digest]),
                     self.pooled_of_runs_alone,
                 ]
             ),
@@ -200,6 +196,12 @@ class Assessment(TrackInputs):
         Args:
             human: False for the grader's alone, without what people said in their place.
         """
+        if self.asked.citing is not None:
+            # A matrix of these is mostly empty, and all of them are too much to keep.
+            return tuple(
+                self.sheets[q].ratings(self.config.scores.unparsed, human=human)
+                for q in (self.bank.query_ids if query_ids is None else query_ids)
+            )
         of_query = self._ratings if human else self._machine_ratings
         return tuple(of_query[q] for q in (self.bank.query_ids if query_ids is None else query_ids))
 
@@ -220,15 +222,11 @@ class Assessment(TrackInputs):
         return self.grades.rows(self.sheets, self.overrides.ratings, query_ids)
 
     def override_summary(self) -> dict[str, Any]:
-        """How many cells, passages, and citations of responses ("support") people rated, and who did."""
-        rows = (*self.overrides.ratings.values(), *self.overrides.support.values())
-        who = sorted({row.who for row in rows})
-        of_support = self.support.counts["by_people"] if self.support and self.support.human else 0
+        """How many cells, and passages as a whole, people rated, and who did."""
         return {
             "cells": self.counts.human_cells,
             "passages": self.counts.human_passages,
-            **({"support": of_support} if of_support else {}),
-            "who": who,
+            "who": sorted({row.who for row in self.overrides.ratings.values()}),
         }
 
 

@@ -39,7 +39,10 @@ class MissingRow(NamedTuple):
         sheet, text = self.sheet, self.sheet.texts[self.row]
         assert text is not None
         query_text = track.query_texts.get(sheet.query_id, "")
-        return Cell(sheet.query_id, query_text, sheet.doc_ids[self.row], text, sheet.items[column])
+        doc_id, item = sheet.doc_ids[self.row], sheet.items[column]
+        if track.asked.recorded_as is not None:
+            item = item._replace(item_id=track.asked.recorded_as(sheet.query_id, item.item_id, doc_id))
+        return Cell(sheet.query_id, query_text, doc_id, text, item)
 
 
 def missing_rows(
@@ -91,6 +94,9 @@ def missing_rows(
 def is_useful(track: Assessment) -> bool:
     """Whether the most useful cells are graded first, and outputs are written along the way."""
     order = track.config.cells.order
+    if not track.kind.ranks:
+        # Nothing says that a passage without a rank is more useful than another.
+        return False
     return track.traits.cells_share is not None if order is None else order == "useful"
 
 

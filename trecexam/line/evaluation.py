@@ -14,6 +14,7 @@ from converters.run import Run
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.line.assessment import Assessment
 from trecexam.line.cautions import judgment_cautions, pool_cautions, rating_cautions
+from trecexam.line.cited import cited_values
 from trecexam.line.measure_names import names_of
 from trecexam.line.measures import (
     above_scale,
@@ -58,8 +59,12 @@ def rubric_values(
     at = scores.min_rating if min_rating is None else min_rating
     names = track.measures if measures is None else list(measures)
     check_importance(names, track.bank, track.bank_files)
-    all_measures = [measure(name) for name in names]
-    computed = [each for each in all_measures if each.NAME not in SUPPORT]
+    computed = [measure(name) for name in names]
+    _check_kind(track, computed)
+    own = measures is None and min_rating is None
+    cache = track.evaluated.own("rubric") if own else track.evaluated.other(tuple(names), min_rating)
+    if track.asked.citing is not None:
+        return _cited_values(track, cache, computed)
     columns = [each for each in computed if supported(each)]
     others = [each for each in computed if not supported(each)]
     probable = needing(track, computed)
@@ -73,28 +78,40 @@ def rubric_values(
             rest = slow.evaluator(others, query_ids)
         return _prepared(computed, columns, judged, rest)
 
-    own = measures is None and min_rating is None
-    cache = track.evaluated.own("rubric") if own else track.evaluated.other(tuple(names), min_rating)
-    values = _values(track, cache, computed, track.sheets, prepare)
-    return values if computed == all_measures else _with_support(track, values, _printed(all_measures))
+    return _values(track, cache, computed, track.sheets, prepare)
 
 
-def _with_support(track: Assessment, values: MeasureValues, names: Sequence[str]) -> MeasureValues:
-    """The values of these measures, those of support among them.
+def _check_kind(track: Assessment, measures: Sequence[Measure]) -> None:
+    """Refuses measures that are of another kind of grader.
 
     Raises:
-        TrecexamError: no support is graded here.
+        TrecexamError: what has them.
     """
-    if track.support is None:
+    cites = track.asked.citing is not None
+    wrong = next((str(each) for each in measures if (each.NAME in SUPPORT) != cites), None)
+    if wrong is not None and cites:
         raise TrecexamError(
-            f"{next(name for name in names if name in SUPPORT)} needs a section [support] in trecexam.toml, "
-            "which may be empty",
+            f"{wrong} is of labels of documents, and the grader {track.name} labels what sentences cite: its "
+            f"measures are {', '.join(SUPPORT)}",
             path=track.folder.config_path,
         )
-    of_support = track.support.values(values.runs, values.query_ids)
-    both = [of_support if name in SUPPORT else values for name in names]
-    matrices = [each.matrix(name) for each, name in zip(both, names, strict=True)]
-    return replace(values, measures=tuple(names), array=np.stack(matrices, axis=2))
+    if wrong is not None:
+        raise TrecexamError(
+            f"{wrong} is of what responses cite, and the grader {track.name} does not look at that: put a "
+            "section [graders.support] into trecexam.toml, and take --grader support",
+            path=track.folder.config_path,
+        )
+
+
+def _cited_values(track: Assessment, cache: ValueCache, measures: Sequence[Measure]) -> MeasureValues:
+    names = _printed(measures)
+    places = [SUPPORT.index(name) for name in names]
+
+    def evaluate(query_ids: Sequence[str], runs: Sequence[Run]) -> Iterator[NDArray[np.float64]]:
+        values = cited_values(track, [run.name for run in runs], query_ids)
+        yield from values[:, :, places]
+
+    return cache.values(track.runs, track.run_contents, names, track.sheets, tuple, evaluate)
 
 
 def official_values(

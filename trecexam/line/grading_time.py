@@ -16,9 +16,6 @@ from trecexam.line.assessment import Assessment
 from trecexam.line.grading import missing_cells
 from trecexam.line.loader import TrackLoader
 
-#: The graders of [support] that run a model in this process.
-_GRADE_HERE = ("embedding", "seq2seq", "causal")
-
 
 def measure_time(loader: TrackLoader, track: Assessment | None = None) -> MeasuredTime | None:
     """Grades up to 85 passages as they come, and extrapolates; None where that could cost or runs elsewhere.
@@ -35,22 +32,6 @@ def measure_time(loader: TrackLoader, track: Assessment | None = None) -> Measur
     if not _runs_here(loader):
         return None
     return _measured_grading(loader.grader, missing_cells(track), track.counts.missing)
-
-
-def measure_update_time(loader: TrackLoader) -> MeasuredTime | None:
-    """As `measure_time`, with what is graded by [support]."""
-    track = loader.load()
-    time = measure_time(loader, track)
-    missing = [] if track.support is None else list(track.support.missing())
-    of_support = measure_support_time(loader, missing) if missing else None
-    return time.plus(of_support) if time and of_support else time or of_support
-
-
-def measure_support_time(loader: TrackLoader, missing: Sequence[Cell]) -> MeasuredTime | None:
-    """As `measure_time`, of citations without a label and the grader of [support]."""
-    if loader.config.support.name not in _GRADE_HERE or loader.config.ray.address is not None:
-        return None
-    return _measured_grading(loader.support_grader, missing, len(missing))
 
 
 def _measured_grading(grader: Grader, missing: Iterable[Cell], total: int) -> MeasuredTime | None:

@@ -28,6 +28,7 @@ from trecexam.line.input_files import (
     sha256_of,
 )
 from trecexam.line.judged_answers import JUDGED
+from trecexam.line.kind import Asked, ItemSources, Kind
 from trecexam.line.shared_inputs import SharedInputs
 from trecexam.line.sources import sources_beside
 from trecexam.line.track_inputs import Reading, TrackInputs
@@ -48,16 +49,20 @@ class InputReader:
         with_query: bool = False,
         known: Collection[str] | None = None,
         shared: SharedInputs | None = None,
+        kind: Kind | None = None,
     ) -> None:
         """Inputs of a track whose grader asks about items of these kinds; see `trecexam.bank.asked`.
 
         Args:
+            kind: what is graded; it says what is asked about where that does not stand in the bank.
             shared: what others read of the same track.
         """
         self.folder = folder
         self.kinds = kinds
         self.with_query = with_query
         self.known = known
+        self._items = None if kind is None else kind.items
+        self._queries = None if kind is None else kind.queries
         self._shared = shared or SharedInputs(folder)
         self._files = self._shared.files
         whole_answers = frozenset(kinds) >= JUDGED
@@ -111,7 +116,10 @@ class InputReader:
         known = None if self.known is None else (folder.recorded(), frozenset(self.known))
         settings = folder.config.track.model_dump_json(exclude={"depth", "pool_judged", "min_text"})
         return (
-            (frozenset(self.kinds), self.with_query, known, folder.recorded() is None, settings),
+            (
+                *(frozenset(self.kinds), self.with_query, known, folder.recorded() is None, settings),
+                self._items and folder.config.grader.citations,
+            ),
             tuple((path, stamp(path), path in hold and self._dropped.stamp_of(path)) for path in paths),
         )
 
@@ -166,11 +174,18 @@ class InputReader:
         official = self._optional(self.folder.qrels(), "qrels", read_qrels_file, rejected)
         if self.folder.config.track.dataset is not None:
             texts, official = self._dataset(texts, official, rejected)
-        bank = self._asked(whole, texts, files, rejected)
+        if self._queries is None:
+            bank = self._asked(whole, texts, files, rejected)
+        else:
+            bank = Bank(dict.fromkeys(self._known_queries(whole, texts), ()), whole.retired)
         ranks = self._optional(self.folder.official_leaderboard(), "ranks", read_ranks_file, rejected)
         dropped = self._dropped.read(bank, texts, hold, rejected)
+        asked_about = Asked(bank)
+        if self._items is not None:
+            sources = ItemSources(whole, texts, dropped.responses, self.folder.config)
+            asked_about = self._items(sources)
         return TrackInputs(
-            bank,
+            asked_about.bank,
             tuple(files),
             texts,
             dropped.runs,
@@ -188,7 +203,22 @@ class InputReader:
             tuple(sorted(rejected, key=_row_key)),
             dropped.notes,
             Reading(),
+            asked_about,
         )
+
+    def _known_queries(self, bank: Bank, texts: Mapping[str, str]) -> tuple[str, ...]:
+        """The queries that means are over, where the items are not those of the bank.
+
+        Raises:
+            TrackError: there are none.
+        """
+        assert self._queries is not None
+        query_ids = self._queries(bank, texts)
+        if not query_ids:
+            raise TrackError(
+                "no queries: put queries.tsv here, `query_id<TAB>text` lines", path=self.folder.root
+            )
+        return query_ids
 
     def whole_bank(self, files: Sequence[Path]) -> Bank:
         """All items of these files, those of kinds that the grader does not ask about too.
@@ -260,7 +290,7 @@ class InputReader:
 
     @property
     def _bankless(self) -> bool:
-        return QUERY in self.kinds
+        return QUERY in self.kinds or self._queries is not None
 
     @property
     def whole_answers(self) -> bool:
@@ -335,6 +365,8 @@ class InputReader:
                 "them",
                 path=self.folder.root,
             )
+        if self.folder.write_bank is not None:
+            raise self.folder.no_bank_yet()
         raise TrackError(
             f"this prompt asks about {' and '.join(f'{kind}s' for kind in sorted(self.kinds))}, and the bank "
             "has none; see `prompt` in [grader]",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,14 +37,27 @@ class Asked(NamedTuple):
 
     Attributes:
         bank: these; a query may have none.
-        citing: (query_id, item_id) -> the doc_ids that an item is asked of; None: each is asked of every
+        citing: query_id -> of each of its items the doc_ids that it is asked of; None: each is asked of every
             pooled text of its query.
-        recorded_as: item_id -> the name by which recordings know it, where that is another one.
+        recorded_as: (query_id, item_id, doc_id) -> the name by which recordings know the item of a cell;
+            None: its id.
     """
 
     bank: Bank
-    citing: Mapping[tuple[str, str], tuple[str, ...]] | None = None
-    recorded_as: Mapping[str, str] = {}
+    citing: Mapping[str, tuple[tuple[str, ...], ...]] | None = None
+    recorded_as: Callable[[str, str, str], str] | None = None
+
+    def cited_by(self, query_ids: Collection[str]) -> frozenset[tuple[str, str, str]] | None:
+        """(query_id, doc_id, item_id) of the cells of these queries; None where every text has every item."""
+        if self.citing is None:
+            return None
+        return frozenset(
+            (query_id, doc_id, item.item_id)
+            for query_id in query_ids
+            if query_id in self.citing
+            for item, doc_ids in zip(self.bank.items[query_id], self.citing[query_id], strict=True)
+            for doc_id in doc_ids
+        )
 
 
 class MeasureFacts(NamedTuple):
@@ -79,9 +92,9 @@ class Kind:
         words: what people call the ratings 0, 1, 2 ...; () where they say the number.
         cell_noun: what one of its cells is called, and several.
         ranks: labels are of documents that runs rank, so that official judgments can be set against them.
-        needs_texts: a track without passages cannot be graded; else what is cited has no text then.
         absent: what becomes of a person's rating of a cell that is not there.
-        item_named: (sources, query_id, a name that people know an item by) -> its item_id, where it has one.
+        item_named: (sources, query_id, a name that people know an item by) -> the item; raises TrecexamError
+            with what is wrong with the name. None: ids and indexes are all names there are.
     """
 
     name: str
@@ -95,6 +108,5 @@ class Kind:
     words: tuple[str, ...] = ()
     cell_noun: tuple[str, str] = ("cell", "cells")
     ranks: bool = True
-    needs_texts: bool = True
     absent: str = "not pooled"
-    item_named: Callable[[ItemSources, str, str], Item | None] | None = None
+    item_named: Callable[[ItemSources, str, str], Item] | None = None

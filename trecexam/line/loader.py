@@ -11,13 +11,11 @@ from typing import Literal
 
 import pyarrow as pa
 
-from converters.records import HumanRating
 from trecexam.chosen import chosen_grader, took
 from trecexam.config import TrackConfig, takes_shared_budget
 from trecexam.files.stamps import stamp
 from trecexam.graders import Grader
-from trecexam.graders.base import Estimate, identity_digest
-from trecexam.graders.support import create_support
+from trecexam.graders.base import NOTHING_SPENT, Estimate, Spent, identity_digest
 from trecexam.graders.traits import GraderTraits
 from trecexam.graders.writing.base import naming
 from trecexam.line.assessment import Assessment
@@ -34,12 +32,10 @@ from trecexam.line.steady_inputs import steady_inputs
 from trecexam.line.store import GradeStore
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.stored_sheets import sheets_of, with_new_grades
-from trecexam.line.support import SupportCells, load_support, statements_of, with_codes
-from trecexam.line.support_overrides import is_of_statement, resolve_support
 from trecexam.line.track_grader import TrackGrader
 from trecexam.line.track_graders import ONLY, folder_of, grader_names, kind_of, open_folder
 from trecexam.line.track_inputs import TrackInputs
-from trecexam.line.track_pool import TrackPool, track_pool
+from trecexam.line.track_pool import TrackPool, cited_pool, track_pool
 from trecexam.line.value_cache import EvaluatedMeasures
 from trecexam.track import TrackFolder
 
@@ -52,7 +48,6 @@ class TrackLoader:
         folder: TrackFolder,
         grader: Grader | None = None,
         *,
-        support_grader: Grader | None = None,
         shared: SharedInputs | None = None,
     ) -> None:
         """A loader of this track, as one of its graders sees it.
@@ -60,13 +55,13 @@ class TrackLoader:
         Args:
             folder: where the track has several graders and none is meant, the first is.
             grader: in place of the one that its settings name.
-            support_grader: in place of the one that [support] names.
             shared: what other loaders of the same folder read: it is not read again.
         """
         self.folder = folder = folder_of(folder)
-        self._support_grader = support_grader
         #: Gives the other graders whose budget is the same one.
         self.sharing_budget: Callable[[], Iterable[Grader]] = tuple
+        #: Gives what writing test banks took of that budget.
+        self.spent_on_banks: Callable[[], Spent] = lambda: NOTHING_SPENT
         #: Gives the loader of another grader of the track.
         self.sibling: Callable[[str], TrackLoader] = self._sibling
         #: Who made it closes it.
@@ -152,6 +147,7 @@ class TrackLoader:
             with_query=traits.needs_query_text,
             known=traits.known_passages,
             shared=self.shared,
+            kind=self.kind,
         )
 
     @property
@@ -235,23 +231,14 @@ class TrackLoader:
         pa.default_memory_pool().release_unused()
         judging, known = self.config.judging, (inputs.bank, pool.doc_ids, pool.keys)
         shown, best = self.folder.shown(self.folder.overrides()), self.traits.scale.max_rating
-        support = self._support(inputs) if select_runs is None else None
-        others: list[tuple[int, HumanRating]] = []
-        of_support: list[tuple[int, HumanRating]] = []
-        for row in inputs.human:
-            (of_support if is_of_statement(row[1], inputs.bank) else others).append(row)
-        overrides = resolve(others, shown, *known, best, judging.rule)
-        if of_support:
-            statements, texts = ((), {}) if support is None else (support.statements, support.texts)
-            citing = ((statement.item, statement.doc_ids) for statement in statements)
-            overrides = overrides.with_support(
-                resolve_support(of_support, shown, citing, texts, judging.rule)
-            )
-            support = None if support is None else replace(support, human=overrides.support)
+        cited = inputs.asked.cited_by({row.query_id for _, row in inputs.human})
+        overrides = resolve(
+            inputs.human, shown, *known, best, judging.rule, cited=cited, absent=self.kind.absent
+        )
         shown = self.folder.shown(self.folder.judgments())
         judgments = resolve(inputs.judged, shown, *known, judging.best or 0, judging.rule, own_scale=True)
         grades = StoredGrades(self.store, self.grader, self.track_grader.kept_codes)
-        self._sheets = sheets_of(self._sheets, grades, inputs.bank, pool, overrides)
+        self._sheets = sheets_of(self._sheets, grades, inputs.asked, pool, overrides)
         return Assessment(
             **{field.name: getattr(inputs, field.name) for field in fields(TrackInputs)},
             name=self.name,
@@ -276,7 +263,6 @@ class TrackLoader:
             grades=grades,
             evaluated=self._evaluated,
             kept=self._kept,
-            support=support,
             left_out_runs=left_out_runs,
         )
 
@@ -306,25 +292,9 @@ class TrackLoader:
 
     def _new_pool(self, inputs: TrackInputs, depth: int, *, own: bool = True) -> TrackPool:
         texts = self.shared.texts(self.folder)
+        if inputs.asked.citing is not None:
+            return cited_pool(self.folder, inputs, self.traits, texts)
         return track_pool(self.folder, inputs, self.traits, texts, depth, outside_runs=own)
-
-    @cached_property
-    def support_grader(self) -> Grader:
-        """Who says whether cited passages support what cites them."""
-        config = self.folder.config
-        return self._support_grader or create_support(config.support, self.folder.root, config.ray)
-
-    def _support(self, inputs: TrackInputs) -> SupportCells | None:
-        if not self.config.grades_support:
-            return None
-        citations = self.config.support.citations
-        statements = statements_of(inputs.responses, citations)
-        return load_support(
-            statements,
-            citations,
-            self.shared.texts(self.folder),
-            StoredGrades(self.store, self.support_grader),
-        )
 
     @property
     def _graded(self) -> int:
@@ -347,7 +317,13 @@ class TrackLoader:
     @cached_property
     def grading(self) -> Grading:
         """The grader at work."""
-        return Grading(self.grader, lambda: self.store, self.folder.paces_path, lambda: self.sharing_budget())
+        return Grading(
+            self.grader,
+            lambda: self.store,
+            self.folder.paces_path,
+            lambda: self.sharing_budget(),
+            lambda: self.spent_on_banks(),
+        )
 
     def grade(
         self,
@@ -370,34 +346,9 @@ class TrackLoader:
             outcome = outcome._replace(why=outcome.why.replace("[grader]", f"[{section}]"))
         return self.refreshed(track), outcome
 
-    @cached_property
-    def support_grading(self) -> Grading:
-        """The grader of support at work."""
-        return Grading(self.support_grader, lambda: self.store, self.folder.paces_path)
-
     def estimate(self, track: Assessment) -> Estimate:
-        """What `grade` and `grade_support` would take together; asks nobody."""
-        estimate = self.grading.estimate(track)
-        if track.support is None:
-            return estimate
-        missing = list(track.support.missing())
-        return estimate.plus(self.support_grading.estimate_cells(missing, len(missing)))
-
-    def grade_support(
-        self,
-        track: Assessment,
-        progress: Callable[[Progress], None] | None = None,
-        stop: Callable[[], bool] | None = None,
-    ) -> tuple[Assessment, Graded]:
-        """As `grade`, of responses' sentences with what they cite, where the settings have [support]."""
-        if track.support is None:
-            return track, Graded(0)
-        missing = list(track.support.missing())
-        with naming("support"):
-            outcome = self.support_grading.run_cells(missing, len(missing), progress, stop)
-        outcome = outcome._replace(why=outcome.why.replace("[grader]", "[support]"))
-        support = with_codes(track.support, StoredGrades(self.store, self.support_grader))
-        return self._followed(track, replace(track, support=support)), outcome
+        """What `grade` would take; asks nobody."""
+        return self.grading.estimate(track)
 
     def keep_codes(self, track: Assessment) -> None:
         """Keeps the codes of a loaded track for the next process, where its store is open to write."""
@@ -409,9 +360,8 @@ class TrackLoader:
     def forget_errors(self) -> int:
         """Drops the grader's answers with the status "error"; how many. The track must be loaded again."""
         self._forget_loaded()
-        graders = [self.grader, *([self.support_grader] if self.config.grades_support else [])]
-        ids = [StoredGrades(self.store, grader).grader_id for grader in graders]
-        return sum(self.store.forget(grader_id, "error") for grader_id in ids if grader_id is not None)
+        grader_id = StoredGrades(self.store, self.grader).grader_id
+        return 0 if grader_id is None else self.store.forget(grader_id, "error")
 
 
 @contextmanager

@@ -32,7 +32,7 @@ def refuse_lost_grades(loader: TrackLoader) -> None:
 
 
 def lost_grades(loader: TrackLoader) -> int:
-    """How many cells graders that cost had graded, of support too, of which the store has no grade any more.
+    """How many cells graders that cost had graded, of which the store has no grade any more.
 
     Of an empty store that is by what is in `out/`, of others by how many it had after the last update.
     """
@@ -51,18 +51,14 @@ def stored_grades(loader: TrackLoader) -> dict[str, int]:
 
 
 def _metered(loader: TrackLoader) -> list[Grader]:
-    """The track's graders that cost: who grades the pool, and who grades support."""
-    graders = [loader.grader, *([loader.support_grader] if loader.config.grades_support else [])]
-    return [grader for grader in graders if traits_of(grader).meter is not None]
+    """The grader, where it costs."""
+    return [loader.grader] if traits_of(loader.grader).meter is not None else []
 
 
 def _counted(folder: TrackFolder, identity: Mapping[str, Any]) -> int:
-    """How many cells of the grader with this identity, of support too, had a grade in `out/`."""
+    """How many cells of the grader with this identity had a grade in `out/`."""
     manifest = read_object(folder.manifest_path)
     try:
-        support = manifest.get("support")
-        if support is not None and identity_json(support["grader"]) == identity_json(identity):
-            return int(support["graded"])
         counts = manifest["counts"]
         graded = sum(counts[status] for status in ("ok", "unparsed", "refused", "error"))
         return graded if identity_json(manifest["grader"]) == identity_json(identity) else 0

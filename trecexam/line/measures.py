@@ -86,13 +86,23 @@ def without_vital(names: Iterable[str], bank: Bank) -> tuple[str, ...]:
 
 
 def left_out_runs(track: Assessment) -> tuple[str, ...]:
-    """A line on ranked runs that are left out, and the setting that brings them back."""
+    """A line on runs that are left out, and the setting that brings them back."""
     if not track.left_out_runs:
         return ()
+    if track.folder.grader is not None and track.folder.whole.graders[track.name].runs:
+        # One of several graders looks at some of the runs alone.
+        which = track.folder.whole.graders[track.name].runs
+        runs, are = plural(track.left_out_runs, "run"), "is" if track.left_out_runs == 1 else "are"
+        return (
+            f'{runs} {are} left out, neither graded nor ranked: `runs` = "{which}" in [graders.{track.name}]',
+        )
+    if not track.kind.ranks:
+        return (f"{plural(track.left_out_runs, 'ranked run')} left out: they cite nothing",)
+    section = "track" if track.folder.grader is None else track.folder.section
     runs, are = plural(track.left_out_runs, "ranked run"), "is" if track.left_out_runs == 1 else "are"
     back = "the run" if track.left_out_runs == 1 else "the runs"
     return (
-        f'{runs} {are} left out, neither graded nor ranked: with `unit = "response"` in [track] only '
+        f'{runs} {are} left out, neither graded nor ranked: with `unit = "response"` in [{section}] only '
         f'responses are; `unit = "passage"` brings {back} back',
     )
 
@@ -106,7 +116,8 @@ def own_cautions(track: Assessment) -> tuple[str, ...]:
     """What one must know to read a leaderboard by the track's own measures, a line each."""
     generated = track.generated.intersection(track.runs)
     ranked_by = measure(track.measures[0])
-    suited = track.config.scores.measures is not None or ranked_by.NAME in COVER | DIVERSITY
+    named = track.config.scores.measures is not None
+    suited = named or not track.kind.ranks or ranked_by.NAME in COVER | DIVERSITY
     few: tuple[str, ...] = ()
     if not suited and 0 < len(generated) < len(track.runs):
         cover = next(name for name in track.measures if measure(name).NAME in COVER)

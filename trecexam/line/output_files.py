@@ -94,6 +94,7 @@ class Feature:
         report: gives what it adds to the report of a loaded track; None for nothing.
         plots: all that `trecexam plot` knows, by their names; those that `report` may give are among them.
         extra: files of items that have scores of their own.
+        of_any_kind: it needs no labels of documents that runs rank, see `Kind.ranks`.
         manifest: gives what it adds to the manifest; it may read files of out/.
         updated: called after each update that is whole: what the feature does then, and says of it.
     """
@@ -104,6 +105,11 @@ class Feature:
     extra: ExtraOutputs | None = None
     manifest: Callable[[TrackFolder], Mapping[str, Any]] | None = None
     updated: Callable[[Assessment], AfterUpdate] | None = None
+    of_any_kind: bool = False
+
+    def applies(self, track: Assessment) -> bool:
+        """Whether a grader of this kind has any of it."""
+        return self.of_any_kind or track.kind.ranks
 
 
 def feature_of_result(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from trecexam.config.judging import Rule
 from trecexam.files.stamps import Rejected
 
 COUNTS, REPLACED, WITHDRAWN, NOT_POOLED, REFUSED = "counts", "replaced", "withdrawn", "not pooled", "refused"
-RETIRED, NOT_CITED = "retired", "not cited"
+RETIRED = "retired"
 CANNOT_JUDGE, OVERRULED, UNDECIDED = "cannot judge", "overruled", "not adjudicated"
 
 
@@ -61,24 +61,12 @@ class Overrides:
             same text too.
         decisions: every line that could be read, in the file's order.
         rejected: the lines that were refused, with reasons.
-        support: likewise, the labels that count of sentences with passages that they cite.
     """
 
     queries: Mapping[str, QueryOverrides] = field(default_factory=dict)
     ratings: Mapping[tuple[str, str, str], HumanRating] = field(default_factory=dict)
     decisions: tuple[Decision, ...] = ()
     rejected: tuple[Rejected, ...] = ()
-    support: Mapping[tuple[str, str, str], HumanRating] = field(default_factory=dict)
-
-    def with_support(self, support: Overrides) -> Overrides:
-        """These, and people's labels of sentences with what they cite."""
-        return Overrides(
-            self.queries,
-            self.ratings,
-            tuple(sorted((*self.decisions, *support.decisions), key=lambda decision: decision.line)),
-            (*self.rejected, *support.rejected),
-            support.ratings,
-        )
 
 
 def resolve(
@@ -91,6 +79,8 @@ def resolve(
     rule: Rule = "latest",
     *,
     own_scale: bool = False,
+    cited: Collection[tuple[str, str, str]] | None = None,
+    absent: str = NOT_POOLED,
 ) -> Overrides:
     """Decides which ratings count.
 
@@ -110,12 +100,18 @@ def resolve(
         rule: see [judging].
         own_scale: they are judgments of whole passages on the scale of [judging], and `max_rating` is its
             best.
+        cited: (query_id, doc_id, item_id) of all cells, where items are asked of some passages; a line on
+            another one waits.
+        absent: the state of such a line.
     """
     decisions: dict[int, Decision] = {}
     rejected: list[Rejected] = []
     #: Of each cell, the last line of each person, and apart from it her last one that decides between people.
     voices: dict[tuple[str, str | None, str, str], dict[tuple[str, bool], int]] = {}
     for line, row in rows:
+        if cited is not None and row[:3] not in cited:
+            decisions[line] = Decision(line, row, absent)
+            continue
         reason = _refused(row, bank, texts, max_rating, own_scale=own_scale)
         if reason:
             rejected.append(Rejected(file, line, reason, "line"))
@@ -154,6 +150,8 @@ def resolve(
         row = decision.row
         if decision.state == COUNTS and row.rating is not None:
             for doc_id in _alike(row.doc_id, pool[row.query_id], texts):
+                if cited is not None and (row.query_id, doc_id, row.item_id) not in cited:
+                    continue
                 ratings[row.query_id, doc_id, row.item_id] = row
                 if row.item_id:
                     cells.setdefault(row.query_id, {})[doc_id, row.item_id] = row.rating

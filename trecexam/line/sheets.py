@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,8 +33,8 @@ _INSTEAD = {"zero": 0, "seed": 1, "skip": MISSING}
 class SheetShape(NamedTuple):
     """Which cells a query has, without their grades; attributes as those of `Sheet`."""
 
-    texts: Sequence[str | None]
-    items: Sequence[Item]
+    texts: tuple[str | None, ...]
+    items: tuple[Item, ...]
     cells: NDArray[np.int64] | None = None
 
     @property
@@ -125,6 +125,12 @@ class Sheet:
         place = int(np.searchsorted(self.cells, key))
         return place if place < len(self.cells) and self.cells[place] == key else None
 
+    def place_of(self, doc_id: str, item_id: str) -> int:
+        """Where in `flat` the cell of a passage and an item is; they are one."""
+        place = self.place(self.row_of[doc_id], self.column_of[item_id])
+        assert place is not None
+        return place
+
     def matrix(self) -> NDArray[np.int8]:
         """The codes of shape (len(doc_ids), len(items)), NOT_ASKED where there is no cell.
 
@@ -153,6 +159,11 @@ class Sheet:
     def row_of(self) -> Mapping[str, int]:
         """doc_id -> its row."""
         return {doc_id: row for row, doc_id in enumerate(self.doc_ids)}
+
+    @cached_property
+    def column_of(self) -> Mapping[str, int]:
+        """item_id -> its column."""
+        return {item.item_id: column for column, item in enumerate(self.items)}
 
     @cached_property
     def digest(self) -> bytes:
@@ -207,9 +218,8 @@ class Sheet:
         )
         if self.overrides is None or not human:
             return machine
-        columns = {item.item_id: column for column, item in enumerate(self.items)}
         for (doc_id, item_id), rating in self.overrides.cells.items():
-            ratings[self.row_of[doc_id], columns[item_id]] = rating
+            ratings[self.row_of[doc_id], self.column_of[item_id]] = rating
         return replace(machine, human=self.overrides.passages)
 
 

@@ -42,7 +42,6 @@ def status_of(loader: TrackLoader) -> dict[str, Any]:
         **(loader.grading.usage() or {"total": {}})["total"],
         "stored_grades": loader.store.count(),
         **({"mixed_environments": made_on.summary()} if made_on.mixed else {}),
-        **({} if track.support is None else {"support": dict(track.support.counts)}),
         "rated_by": ", ".join(track.override_summary()["who"]) or None,
         **(
             {"rule": track.config.judging.rule, "judgments": len(track.judgments.ratings)}

@@ -2,38 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from trecexam.bank import Bank
+import numpy as np
+
+from trecexam.line.kind import Asked
 from trecexam.line.overrides import Overrides
 from trecexam.line.sheets import ERROR, MISSING, Sheet, SheetShape
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.track_pool import TrackPool
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 #: query_id -> its cells.
 Sheets = Mapping[str, Sheet]
 
 
 def sheets_of(
-    before: Sheets, grades: StoredGrades, bank: Bank, pool: TrackPool, overrides: Overrides
+    before: Sheets, grades: StoredGrades, asked: Asked, pool: TrackPool, overrides: Overrides
 ) -> Sheets:
     """The cells of every query; only where passages, texts or items changed grades are looked up."""
     sheets: dict[str, Sheet] = {}
-    new: dict[str, tuple[tuple[str, ...], tuple[str | None, ...]]] = {}
+    new: dict[str, SheetShape] = {}
     for query_id, doc_ids in pool.doc_ids.items():
-        keys = tuple(map(pool.gradable.get, doc_ids))
+        keys, items = tuple(map(pool.gradable.get, doc_ids)), asked.bank.items[query_id]
+        cells = None if asked.citing is None else _cells(doc_ids, asked.citing[query_id])
         known, human = before.get(query_id), overrides.queries.get(query_id)
-        if known and (known.doc_ids, known.texts, known.items) == (doc_ids, keys, bank.items[query_id]):
+        same = known is not None and (known.doc_ids, known.texts, known.items) == (doc_ids, keys, items)
+        if known is not None and same and _equal(known.cells, cells):
             sheets[query_id] = known if known.overrides == human else replace(known, overrides=human)
         else:
-            new[query_id] = doc_ids, keys
-    found = grades.codes([SheetShape(keys, bank.items[query_id]) for query_id, (_, keys) in new.items()])
-    for (query_id, (doc_ids, keys)), codes in zip(new.items(), found, strict=True):
+            new[query_id] = SheetShape(keys, items, cells)
+    found = grades.codes(list(new.values()))
+    for (query_id, shape), codes in zip(new.items(), found, strict=True):
+        human = overrides.queries.get(query_id)
         sheets[query_id] = Sheet(
-            query_id, doc_ids, keys, bank.items[query_id], codes, overrides.queries.get(query_id)
+            query_id, pool.queries[query_id].doc_ids, shape.texts, shape.items, codes, human, shape.cells
         )
     return {query_id: sheets[query_id] for query_id in pool.queries}
+
+
+def _equal(some: NDArray[np.int64] | None, others: NDArray[np.int64] | None) -> bool:
+    return some is others or (some is not None and others is not None and np.array_equal(some, others))
+
+
+def _cells(doc_ids: Sequence[str], citing: Sequence[Sequence[str]]) -> NDArray[np.int64]:
+    """The keys of the cells of items that are asked of these passages, see `Sheet`."""
+    row_of = {doc_id: row for row, doc_id in enumerate(doc_ids)}
+    keys = [row_of[doc] * len(citing) + column for column, docs in enumerate(citing) for doc in docs]
+    return np.array(sorted(keys), np.int64)
 
 
 def with_new_grades(sheets: Sheets, grades: StoredGrades) -> Sheets:

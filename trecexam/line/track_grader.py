@@ -19,6 +19,7 @@ from trecexam.graders.traits import GraderTraits, traits_of
 from trecexam.graders.writing.base import naming
 from trecexam.line.input_files import sha256_of
 from trecexam.line.kept_codes import KeptCodes
+from trecexam.line.track_graders import declared_kind
 from trecexam.track import TrackFolder
 from trecexam.version import __version__
 
@@ -74,7 +75,13 @@ class TrackGrader:
         _ = self._prompt_digest
         folder = self._folder
         with naming(folder.section), sharing(self._models):
-            return self._given or create(config.grader, folder.root, config.ray, trust_code=folder.trust_code)
+            if self._given is not None:
+                return self._given
+            kind = declared_kind(folder)
+            make = None if kind is None else kind.graders.get(config.grader.name)
+            if make is not None:
+                return make(config.grader, folder.root)
+            return create(config.grader, folder.root, config.ray, trust_code=folder.trust_code)
 
     @property
     def traits(self) -> GraderTraits:

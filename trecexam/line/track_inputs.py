@@ -14,6 +14,7 @@ from converters.run import Run
 from trecexam.bank import Bank
 from trecexam.files.stamps import Rejected
 from trecexam.line.dropped_runs import RunContent
+from trecexam.line.kind import Asked
 
 
 class Reading:
@@ -41,6 +42,7 @@ class TrackInputs:
         notes: what is odd of inputs that were taken, a line each: queries of runs that the bank does not
             have, a run that is there twice.
         reading: the same object in all inputs of a track that differ in people's lines alone.
+        asked: what is asked about: the bank, and of which texts.
     """
 
     bank: Bank
@@ -61,6 +63,7 @@ class TrackInputs:
     rejected: tuple[Rejected, ...]
     notes: tuple[str, ...]
     reading: Reading
+    asked: Asked
 
     def of_runs(self, which: Literal["all", "responses", "ranked"]) -> TrackInputs:
         """The same with generated responses alone, or with ranked runs alone."""

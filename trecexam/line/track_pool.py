@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
+import numpy as np
+
 from trecexam.files.stamps import Rejected
 from trecexam.graders.traits import GraderTraits
 from trecexam.line.diagnostics import without_text
@@ -81,6 +83,29 @@ def track_pool(
         rejected,
         (*no_text, *judged_without_text(folder, outside, added)),
     )
+
+
+def cited_pool(folder: TrackFolder, inputs: TrackInputs, traits: GraderTraits, texts_of: Texts) -> TrackPool:
+    """The pool where items are asked of what they cite: no run has it at any rank.
+
+    A grader that knows passages by ids needs no text of those that have none.
+
+    Raises:
+        ConversionError: the passages cannot be read.
+    """
+    assert inputs.asked.citing is not None
+    nowhere = np.full((len(inputs.runs), 0), -1, np.int32)
+    queries = {
+        query_id: PooledQuery(tuple(sorted({doc for docs in citing for doc in docs})), nowhere)
+        for query_id, citing in inputs.asked.citing.items()
+    }
+    cited = {doc_id for of_query in queries.values() for doc_id in of_query.doc_ids}
+    has_texts = folder.passages() is not None or folder.config.track.dataset is not None
+    known, rejected = texts_of.of(cited) if cited and has_texts else ({}, ())
+    texts = {doc_id: text for doc_id in sorted(cited & known.keys()) if (text := known[doc_id]).strip()}
+    by_id = {doc_id for of_query in (traits.known_passages or {}).values() for doc_id in of_query}
+    keys = {**{doc_id: doc_id for doc_id in sorted(cited & by_id)}, **texts}
+    return TrackPool(queries, texts, keys, keys, rejected, ())
 
 
 def _outside(

@@ -25,7 +25,7 @@ from trecexam.track import OF_ALL, TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
-    from trecexam.line.support import SupportCells
+    from trecexam.line.output_files import Feature
 
 REJECTED = "rejected.tsv"
 MANIFEST = "manifest.json"
@@ -99,7 +99,7 @@ class Outputs:
         # Before anything is replaced: a history that cannot be written leaves the outputs as they were.
         noted = self.history.note(track) if complete else None
         earlier, made, written = self._made_earlier(), dict[str, _Made](), list[Path]()
-        groups = [group for feature in features() for group in feature.files]
+        groups = [group for feature in _of_kind(track) for group in feature.files]
         for group in sorted(groups, key=lambda group: not group.first):
             key = group.names[0]
             if stop() and not group.first:
@@ -124,7 +124,8 @@ class Outputs:
             page = self.write_page(track, rejected, complete=complete)
             written += page.files
             hashes |= page.hashes
-        for name in (name for group in groups for name in group.names if name not in hashes):
+        names = (name for feature in features() for group in feature.files for name in group.names)
+        for name in (name for name in names if name not in hashes):
             files.remove(self.folder.output(name))
         for folder in reversed(folders[1:]):
             with contextlib.suppress(OSError):
@@ -286,7 +287,7 @@ class Outputs:
         yield from extra.files.items()
         if track.config.report.write:
             facts = UpdateFacts(_rejected(rejected), complete, _versions(), joint or extra.section)
-            yield from report_files(track, features(), facts)
+            yield from report_files(track, _of_kind(track), facts)
 
     def _manifest(
         self,
@@ -297,7 +298,6 @@ class Outputs:
         *,
         complete: bool,
     ) -> dict[str, Any]:
-        support = track.support
         return {
             "complete": complete,
             "grader": dict(track.grader.identity),
@@ -313,7 +313,6 @@ class Outputs:
                 **asdict(track.counts),
             },
             **({} if usage is None else {"usage": usage}),
-            **({} if support is None else {"support": _support(support)}),
             "unparsed_policy": track.config.scores.unparsed,
             "inputs": track.digests,
             "outputs": hashes,
@@ -322,13 +321,13 @@ class Outputs:
         }
 
 
+def _of_kind(track: Assessment) -> list[Feature]:
+    """Every feature that a grader of this kind has."""
+    return [feature for feature in features() if feature.applies(track)]
+
+
 def _rejected(rows: Sequence[Rejected]) -> Table:
     return Table(Rejected._fields, tuple(tuple(row) for row in rows))
-
-
-def _support(support: SupportCells) -> dict[str, Any]:
-    grades = support.grades
-    return {"grader": grades.identity, **grades.environments().as_json(), **support.counts}
 
 
 def _extra_folders() -> tuple[str, ...]:

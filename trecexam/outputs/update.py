@@ -121,11 +121,6 @@ def updated(
     places = _promising(track, stop, encoding)
     along = _AlongTheWay(loader, outputs, track, progress, written)
     track, outcome = loader.grade(track, along.progress, stop, places=places)
-    if outcome.complete and track.support is not None:
-        track, of_support = loader.grade_support(track, progress, stop)
-        outcome = of_support._replace(
-            cells=outcome.cells + of_support.cells, cut=outcome.cut + of_support.cut
-        )
     ungraded = tuple(left_out(track)) if outcome.complete else ()
     rejected = rejected_rows(track, ungraded)
     # Behind it is numpy's BLAS, whose threads take more time to wait for one another than to multiply.
@@ -140,7 +135,11 @@ def updated(
     outcome = outcome._replace(complete=outcome.complete and done.complete)
     doing("what is kept for the next update")
     loader.keep_codes(track)
-    after = [each.updated(track) for each in features() if each.updated] if outcome.complete else []
+    after = (
+        [each.updated(track) for each in features() if each.updated and each.applies(track)]
+        if outcome.complete
+        else []
+    )
     if any(each.written for each in after):
         outputs.renew_manifest()
         outputs.renew_page(track, rejected)
@@ -266,6 +265,5 @@ def _fingerprint(loader: TrackLoader, hold: Collection[Path]) -> str:
         # A file that is being written changes at every look; what counts of it does not.
         fingerprint(loader.inputs.counting(hold)),
         identity_json(loader.grader.identity),
-        *([identity_json(loader.support_grader.identity)] if loader.config.grades_support else []),
     ]
     return hashlib.sha256(json.dumps(state).encode()).hexdigest()

@@ -1,6 +1,6 @@
 """The names of the measures of support, as `ir_measures.parse_measure` reads them once this is imported.
 
-They have no provider, since no qrels have what they are of: `trecexam.line.support` computes them.
+They have no provider, since no qrels have what they are of: `trecexam.line.cited` computes them.
 """
 
 from __future__ import annotations

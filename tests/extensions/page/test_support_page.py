@@ -46,7 +46,7 @@ class Aloud:
 @pytest.fixture(scope="module")
 def cited_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with serving(judging_aloud) as server:
-        root = make_cited_track(tmp_path_factory.mktemp("cited") / "track", server.url)
+        root = make_cited_track(tmp_path_factory.mktemp("cited") / "track", server.url, rubric=True)
         first = (("Both move heat.", [0]), ("Pumps cost <i>time</i>.", [1]), ("Why?", []))
         for name, *of_queries in (
             ("sysalpha", first, (("The sea is salt.", [2]), ("Gone.", [3]))),
@@ -62,6 +62,7 @@ def cited_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (root / "runs" / f"{name}.jsonl").unlink()
         with trecexam.open_track(root) as track:
             track.update()
+            track["support"].update()
         return root
 
 
@@ -106,7 +107,7 @@ def link(page: str, name: str) -> str:
 
 
 def overrides(track: Path) -> list[dict[str, str]]:
-    with (track / "overrides.tsv").open(newline="") as file:
+    with (track / "overrides.support.tsv").open(newline="") as file:
         return list(csv.DictReader(file, delimiter="\t"))
 
 
@@ -178,7 +179,7 @@ def test_a_label_counts_goes_on_and_then_shows_what_the_grader_said(client: Test
     assert "Ann</bdi> says no_support" in page
     assert f'<p>partial_support <q dir="auto">{ANSWER}partial_support</q></p>' in page
     live = client.app.state.live  # type: ignore[attr-defined]
-    assert live.wait_for(lambda one: one.view.support_counts["by_people"] == 1)
+    assert live.wait_for(lambda one: one.view.support_counts.human_cells == 1)
     board = client.get("/").text
     assert "4 sentences with" not in board
     assert (
@@ -272,14 +273,14 @@ def test_odd_forms_are_answered_and_write_nothing(
     form = fields(client.get(first(client)).text)
     answer = client.post("/support", data={"who": "Ann", "why": "w", **form, "rating": "1", **change})
     assert (answer.status_code, text in answer.text) == (status, True)
-    assert not (track / "overrides.tsv").exists()
+    assert not (track / "overrides.support.tsv").exists()
 
 
 def test_a_form_of_another_site_is_refused(client: TestClient, track: Path) -> None:
     form = fields(client.get(first(client)).text)
     data = {"who": "Ann", "why": "w", **form, "rating": "1"}
     assert client.post("/support", data=data, headers={"origin": "http://evil.example"}).status_code == 403
-    assert not (track / "overrides.tsv").exists()
+    assert not (track / "overrides.support.tsv").exists()
 
 
 def test_a_track_without_support_has_no_link_and_no_page(
@@ -295,11 +296,11 @@ def test_a_track_without_support_has_no_link_and_no_page(
 def test_a_label_by_hand_in_overrides_tsv_counts_at_once(client: TestClient, track: Path) -> None:
     one = first(client)
     label(client, one, "2")
-    content = (track / "overrides.tsv").read_text()
+    content = (track / "overrides.support.tsv").read_text()
     client.cookies.clear()
-    (track / "overrides.tsv").unlink()
+    (track / "overrides.support.tsv").unlink()
     assert first(client) == one
-    (track / "overrides.tsv").write_text(content)
+    (track / "overrides.support.tsv").write_text(content)
     assert first(client) != one
 
 
@@ -327,7 +328,7 @@ def test_a_label_makes_no_other_queue(client: TestClient) -> None:
     label(client, first(client), "1")
     assert live.reload()
     assert live.wait_for(lambda one: one.view.version > before)
-    assert live.view.support_counts["by_people"] == 1
+    assert live.view.support_counts.human_cells == 1
     assert live.view.support is queue
 
 
@@ -340,7 +341,7 @@ def test_labels_of_sentences_on_which_people_differ_stand_on_the_campaign_s_page
     assert sentence.item.text not in client.get("/campaign/agreement").text
     with trecexam.open_track(track) as loaded:
         for who, rating in (("ada", 2), ("bob", 0)):
-            loaded.override(query_id, doc_id, rating, sentence=item_id, who=who, why="read")
+            loaded["support"].override(query_id, doc_id, rating, item=item_id, who=who, why="read")
     live.reload()
     page = unescape(client.get("/campaign/agreement").text)
     assert "0 of 0 wait" in page

@@ -1,4 +1,4 @@
-"""`judge-next --support`: which sentences with cited passages a person should look at."""
+"""`judge-next` of a grader of support: which sentences with cited passages a person should look at."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def root(planned_once: Path, tmp_path: Path) -> Path:
 
 def sentences(root: Path, **options: object) -> list[str]:
     with trecexam.open_track(root) as track:
-        rows = track.judge_next_support(**options).rows  # type: ignore[arg-type]
+        rows = track.judge_next_cited(**options).rows  # type: ignore[arg-type]
     return [row.pair.item.text for row in rows]
 
 
@@ -84,7 +84,7 @@ def test_what_has_no_label_goes_first_then_what_runs_share_spread_over_responses
 
 def test_what_the_grader_is_unsure_of_goes_before_what_it_is_sure_of(root: Path) -> None:
     with trecexam.open_track(root) as track:
-        before = track.judge_next_support(query_ids=["q1"]).rows
+        before = track.judge_next_cited(query_ids=["q1"]).rows
     labelled = [row.pair for row in before if row.pair.machine >= 0 and row.runs == 1]
     chances = {
         pair.key: tuple(0.98 if rating == pair.machine else 0.01 for rating in range(3)) for pair in labelled
@@ -105,7 +105,7 @@ def test_what_the_grader_is_unsure_of_goes_before_what_it_is_sure_of(root: Path)
             assert done.rowcount == 1
     store.close()
     with trecexam.open_track(root) as track:
-        rows = {row.pair.key: row for row in track.judge_next_support().rows}
+        rows = {row.pair.key: row for row in track.judge_next_cited().rows}
     of_good = [key for key, row in rows.items() if row.pair.item.text in {"Freeze 0", "Heat 0"}]
     assert of_good[0] == unsure.key
     row = rows[unsure.key]
@@ -120,7 +120,7 @@ def test_what_the_grader_is_unsure_of_goes_before_what_it_is_sure_of(root: Path)
 def test_the_command_says_what_to_type_and_leaves_out_what_people_labelled(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["judge-next", str(root), "--support"]) == 0
+    assert run(["judge-next", str(root)]) == 0
     shown = capsys.readouterr()
     header, first, *_ = shown.out.splitlines()
     assert header.split("\t") == [
@@ -132,11 +132,11 @@ def test_the_command_says_what_to_type_and_leaves_out_what_people_labelled(
     assert "1 whose passages have no text are left out" in shown.err
     assert not {"good", "poor"} & set(shown.out.replace("\t", "\n").splitlines())
     item_id = first.split("\t")[3]
-    assert f"--sentence {item_id} --rating full|partial|no" in shown.err
+    assert f"--item {item_id} --grader support --rating full|partial|no" in shown.err
     where = ["--query", "q1", "--doc", "q1-cost", "--item", item_id]
     assert run(["override", str(root), *where, "--rating", "no", "--who", "ann", "--why", "w"]) == 0
     capsys.readouterr()
-    assert run(["judge-next", str(root), "--support", "--budget", "3", "--json"]) == 0
+    assert run(["judge-next", str(root), "--budget", "3", "--json"]) == 0
     plan = json.loads(capsys.readouterr().out)
     assert (plan["judged"], plan["candidates"], plan["ungraded"], plan["planned"]) == (1, 6, 0, 3)
     assert plan["judgments"][0]["sentence"] == "Pumps 0"
@@ -150,14 +150,10 @@ def test_the_command_says_what_to_type_and_leaves_out_what_people_labelled(
 def test_options_of_other_lists_are_refused(
     root: Path, option: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["judge-next", str(root), "--support", *option]) == 2
-    assert "--support goes with --query, --budget and --top alone" in capsys.readouterr().err
+    assert run(["judge-next", str(root), *option]) == 2
+    assert "what this grader labels goes with --query, --budget and --top alone" in capsys.readouterr().err
 
 
-def test_a_track_without_support_and_unknown_queries_are_said(root: Path, tmp_path: Path) -> None:
+def test_an_unknown_query_is_said(root: Path) -> None:
     with trecexam.open_track(root) as track, pytest.raises(TrecexamError, match="no response to query 'q7'"):
-        track.judge_next_support(query_ids=["q7"])
-    settings = (root / "trecexam.toml").read_text()
-    (root / "trecexam.toml").write_text(settings.partition("[support]")[0])
-    with trecexam.open_track(root) as track, pytest.raises(TrecexamError, match=r"section \[support\]"):
-        track.judge_next_support()
+        track.judge_next_cited(query_ids=["q7"])

@@ -30,6 +30,12 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file, delimiter="\t"))
 
 
+def graded_now(root: Path) -> int:
+    """What `watch --once` says of the track, then what `support` shows of it."""
+    status = run(["watch", str(root), "--once"])
+    return run(["support", str(root)]) or status
+
+
 def labels(root: Path) -> list[tuple[str, ...]]:
     return [tuple(row.values()) for row in rows(root / "out" / "support.tsv")]
 
@@ -61,9 +67,11 @@ def test_sentences_are_graded_once_with_the_first_passage_that_they_cite(
 ) -> None:
     with serving(judging) as server:
         root = make_cited_track(tmp_path / "track", server.url)
-        assert run(["support", str(root), "--estimate"]) == 0
+        assert run(["watch", str(root), "--estimate"]) == 0
         assert capsys.readouterr().out.splitlines()[1].startswith("4\t")
         assert not server.bodies
+        assert run(["watch", str(root), "--once"]) == 0
+        capsys.readouterr()
         assert run(["support", str(root)]) == 0
         shown = capsys.readouterr()
         assert len(server.bodies) == 4
@@ -100,14 +108,13 @@ def test_sentences_are_graded_once_with_the_first_passage_that_they_cite(
         assert float(poor["SupportF1"]) == 0
         assert "1 citation of passages without a text, first 'lost'" in shown.err
         assert "1 citation out of range" in shown.err
-        assert "4 citations graded now, 7 sentences" in shown.err
         # A second time asks nobody; a changed response asks about its new sentence alone.
-        assert run(["support", str(root)]) == 0
+        assert graded_now(root) == 0
         assert len(server.bodies) == 4
         changed = json.loads(json.dumps(GOOD[0]))
         changed["answer"][1]["text"] = "Pumps cost money."
         write_responses(root / "runs" / "good.jsonl", changed, GOOD[1])
-        assert run(["support", str(root)]) == 0
+        assert graded_now(root) == 0
         assert len(server.bodies) == 5
         assert labels(root)[1] == ("good", "q1", "2", "q1-cost", "full_support")
 
@@ -117,7 +124,7 @@ def test_scores_are_those_of_the_labels_by_sums_written_out(
 ) -> None:
     with serving(judging) as server:
         root = make_cited_track(tmp_path / "track", server.url, citations="all")
-        assert run(["support", str(root)]) == 0
+        assert graded_now(root) == 0
         table = rows(root / "out" / "support.tsv")
         assert ("good", "q1", "1", "q1-cost", "partial_support") in labels(root)
         for row in rows(root / "out" / "support_runs.tsv"):
@@ -143,17 +150,18 @@ def test_scores_are_those_of_the_labels_by_sums_written_out(
             assert values == pytest.approx(naive(table, row["run"], (row["query_id"],)), abs=1e-6)
         assert (lines[2]["out_of_range"], lines[2]["words"]) == ("1", "4.000000")
         before = len(server.bodies)
-        assert run(["support", str(root), "--citations", "first", "-o", str(tmp_path / "first")]) == 0
+        path = root / "trecexam.toml"
+        path.write_text(path.read_text().replace('citations = "all"', ""))
+        assert graded_now(root) == 0
         assert len(server.bodies) == before
-        assert len(rows(tmp_path / "first" / "support.tsv")) == len(table) - 1
+        assert len(rows(root / "out" / "support.tsv")) == len(table) - 1
 
 
 def test_updates_grade_support_and_leaderboard_and_report_show_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(judging) as server:
-        measures = '[scores]\nmeasures = ["SupportF1", "Cover(rel=4)@20", "SupportP"]\n'
-        root = make_cited_track(tmp_path / "track", server.url, more=measures)
+        root = make_cited_track(tmp_path / "track", server.url, measures=["SupportF1", "SupportP"])
         assert run(["watch", str(root), "--once"]) == 0
         assert len(server.bodies) == 4
         assert run(["watch", str(root), "--once"]) == 0
@@ -173,18 +181,15 @@ def test_updates_grade_support_and_leaderboard_and_report_show_it(
     assert capsys.readouterr().out.splitlines()[0] == "run\tSupportR\tSupportR.stderr"
     # What is written is what the command makes.
     before = (root / "out" / "support_runs.tsv").read_bytes()
-    assert run(["support", str(root)]) == 0
-    assert (root / "out" / "support_runs.tsv").read_bytes() == before
+    assert run(["support", str(root), "-o", str(tmp_path / "again")]) == 0
+    assert (tmp_path / "again" / "support_runs.tsv").read_bytes() == before
 
 
 def test_a_track_needs_no_bank_for_support_alone(tmp_path: Path) -> None:
     with serving(judging) as server:
         root = make_cited_track(tmp_path / "track", server.url)
         (root / "bank.nuggets.jsonl").unlink()
-        (root / "trecexam.toml").write_text(
-            f'[support]\nname = "openai"\nmodel = "tiny"\nbase_url = "{server.url}"\n'
-        )
-        assert run(["support", str(root)]) == 0
+        assert graded_now(root) == 0
     (good, poor) = rows(root / "out" / "support_runs.tsv")
     assert (good["run"], float(good["SupportP"]), poor["responses"]) == ("good", 0.875, "1")
 
@@ -193,7 +198,7 @@ def test_other_commands_live_with_measures_of_support(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(judging) as server:
-        root = make_cited_track(tmp_path / "track", server.url, more='[scores]\nmeasures = ["SupportP"]\n')
+        root = make_cited_track(tmp_path / "track", server.url, measures=["SupportP"])
         assert run(["watch", str(root), "--once"]) == 0
         worse = json.loads(json.dumps(GOOD).replace("move heat", "sing songs").replace("salt", "blue"))
         write_responses(root / "runs" / "good.jsonl", *worse)
@@ -202,27 +207,62 @@ def test_other_commands_live_with_measures_of_support(
         assert [float(row["SupportP"]) for row in board] == [0.5, 0]
         assert (root / "out" / "history" / "000002.json").exists()
         capsys.readouterr()
-        for command in (["judge-next", str(root)], ["judge-next", str(root), "-m", "SupportR"]):
+        for command in (["judge-next", str(root)], ["judge-next", str(root), "--top", "1"]):
+            assert run(command) == 0
+        for command in (
+            ["judge-next", str(root), "-m", "SupportR"],
+            ["judge-next", str(root), "--by", "swaps"],
+        ):
             assert run(command) == 2
-            assert (
-                "is of what responses cite, and no judgment of a passage changes it"
-                in capsys.readouterr().err
-            )
-        assert run(["compare", str(root), "--pairs"]) == 0
+            assert "goes with --query, --budget and --top alone" in capsys.readouterr().err
         assert run(["leaderboard", str(root), "--official"]) == 2
+        capsys.readouterr()
+        assert run(["leaderboard", str(root), "-m", "nDCG@10"]) == 2
+        assert "is of labels of documents, and the grader support labels what" in capsys.readouterr().err
+        assert run(["verify", "grading", str(root)]) == 0
+        shown = capsys.readouterr().out
+        # A sentence is asked of what it cites: with other passages it is no cell.
+        assert "missing" not in shown
+        assert len(shown.splitlines()) == 1 + 5
+        with trecexam.open_track(root) as track:
+            board = track.leaderboard()
+            assert {"good", "poor"} == {row.run for row in board.rows}
+            assert len(list(track.compare().measures)) == 1
+            assert track.counts().missing == 0
+            assert track.counts().cells == 5
+
+
+def test_support_is_one_of_several_graders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(judging) as server:
+        root = make_cited_track(tmp_path / "track", server.url, rubric=True)
+        assert run(["watch", str(root), "--once"]) == 0
+        assert len(server.bodies) == 4
+        capsys.readouterr()
+        assert run(["support", str(root)]) == 0
+        shown = capsys.readouterr().out
+        assert shown == (root / "out" / "support" / "support_runs.tsv").read_text()
+        with trecexam.open_track(root) as track:
+            assert track.graders == ("rubric", "support")
+            assert track["support"].leaderboard().measures == ("SupportP", "SupportR", "SupportF1")
+            assert "Cover(rel=4)@20" in track["rubric"].leaderboard().measures
+            with pytest.raises(TrecexamError, match=r"SupportP is of what responses cite.*--grader support"):
+                track["rubric"].leaderboard(["SupportP"])
 
 
 def test_without_the_section_the_measures_are_refused_in_a_line(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["leaderboard", str(graded), "-m", "SupportP"]) == 2
-    assert "SupportP needs a section [support] in trecexam.toml" in capsys.readouterr().err
-    assert run(["support", str(graded), "--labels", str(graded / "queries.tsv")]) == 2
-    assert "no column `run`" in capsys.readouterr().err
-
-
-def test_a_track_without_responses_says_so(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "put a section [graders.support] into trecexam.toml" in capsys.readouterr().err
     assert run(["support", str(graded)]) == 2
+    assert "put a section [graders.support] into trecexam.toml" in capsys.readouterr().err
+
+
+def test_a_track_without_responses_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = make_cited_track(tmp_path / "track")
+    for path in (root / "runs").iterdir():
+        path.unlink()
+    assert run(["support", str(root)]) == 2
     assert "no generated responses to queries of the track" in capsys.readouterr().err
 
 
@@ -232,7 +272,16 @@ def test_a_run_of_passages_has_no_support(tmp_path: Path) -> None:
         (root / "runs" / "bm25.run").write_text("q1 Q0 q1-heat 1 2.0 bm25\n")
         with trecexam.open_track(root) as track:
             track.update()
-            board = track.leaderboard(["SupportP"])
+            assert {row.run for row in track.leaderboard().rows} == {"good", "poor"}
+            assert {row[0] for row in track.support().table().rows} == {"good", "poor"}
+        # The one grader of a track that says so by its prompt alone looks at all runs.
+        config = root / "trecexam.toml"
+        config.write_text(
+            config.read_text().replace("[graders.support]", '[grader]\nprompt = "TRECRAG2024Support"')
+        )
+        with trecexam.open_track(root) as track:
+            track.update()
+            board = track.leaderboard()
             assert {row.run: row.scores[0].mean for row in board.rows}["bm25"] == 0
             assert any(
                 "1 of 3 runs: no generated responses, so 0 in SupportP" in line for line in board.notes
@@ -243,7 +292,7 @@ def test_a_run_of_passages_has_no_support(tmp_path: Path) -> None:
 def test_two_sources_of_labels_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(judging) as server:
         root = make_cited_track(tmp_path / "track", server.url)
-        assert run(["support", str(root)]) == 0
+        assert graded_now(root) == 0
         people = tmp_path / "people.tsv"
         text = (root / "out" / "support.tsv").read_text()
         people.write_text(text.replace("partial_support", "full_support") + "other\tq1\t1\tx\tno_support\n")
@@ -268,16 +317,18 @@ def test_two_sources_of_labels_are_compared(tmp_path: Path, capsys: pytest.Captu
         assert (agreement.kappa.value, agreement.ours_only, agreement.theirs_only) == (1, 0, 0)
 
 
-def test_lines_that_hold_no_label_are_named_and_the_rest_counts(
+def test_lines_that_hold_no_label_are_named_and_the_rest_is_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    root = make_cited_track(tmp_path / "track")
+    with serving(judging) as server:
+        root = make_cited_track(tmp_path / "track", server.url)
+        assert run(["watch", str(root), "--once"]) == 0
     file = tmp_path / "labels.tsv"
     file.write_text(
         "run\tquery_id\tsentence\tdoc_id\tlabel\ngood\tq1\t1\tq1-heat\tfull_support\ngood\tq1\n"
         "good\tq1\tone\tq1-heat\tfull_support\ngood\tq1\t1\tq1-heat\tno_support\ngood\tq1\t2\tq1-cost\tmaybe\n"
     )
-    assert run(["support", str(root), "--labels", str(file)]) == 1
+    assert run(["support", str(root), "--against", str(file)]) == 1
     shown = capsys.readouterr().err
     for reason in (
         "labels.tsv:3: 2 columns",
@@ -286,9 +337,13 @@ def test_lines_that_hold_no_label_are_named_and_the_rest_counts(
     ):
         assert reason in shown
     assert "labels.tsv:6: 'maybe' is no label" in shown
+    assert "1 citation with both labels" in shown
     file.write_text("run\tquery_id\tsentence\tdoc_id\tlabel\nx\tq1\t1\tq1-heat\tfull_support\n")
-    assert run(["support", str(root), "--labels", str(file)]) == 2
-    assert "none of the file's labels is of a citation here" in capsys.readouterr().err
+    assert run(["support", str(root), "--against", str(file)]) == 0
+    assert "no citation has both labels" in capsys.readouterr().err
+    file.write_text("q\n")
+    assert run(["support", str(root), "--against", str(file)]) == 2
+    assert "no column `run`" in capsys.readouterr().err
 
 
 def test_truncated_responses_lose_what_comes_after(
@@ -299,11 +354,15 @@ def test_truncated_responses_lose_what_comes_after(
         long = response("long", "q1", ("word " * 399, [0]), ("Pumps move heat.", [0]), references=["q1-heat"])
         write_responses(root / "runs" / "long.jsonl", long)
         whole, cut = tmp_path / "whole", tmp_path / "cut"
+        assert run(["watch", str(root), "--once"]) == 0
         assert run(["support", str(root), "-o", str(whole)]) == 0
         assert (
             "long: 1 response over a limit of the track ('q1'): 'q1' has 402 words" in capsys.readouterr().err
         )
-        assert run(["support", str(root), "--truncate", "400", "-o", str(cut)]) == 0
+        config = root / "trecexam.toml"
+        config.write_text("[track]\ntruncate = 400\n" + config.read_text())
+        assert run(["watch", str(root), "--once"]) == 0
+        assert run(["support", str(root), "-o", str(cut)]) == 0
         assert "responses are cut after 400 words" in capsys.readouterr().err
         table = {path: {row["run"]: row for row in rows(path / "support_runs.tsv")} for path in (whole, cut)}
         assert [float(table[path]["long"]["words"]) for path in (whole, cut)] == [402, 400]
@@ -314,25 +373,10 @@ def test_truncated_responses_lose_what_comes_after(
 
 
 def test_the_setting_truncate_holds_for_grades_too(tmp_path: Path) -> None:
-    root = make_cited_track(tmp_path / "track", more="[track]\ntruncate = 3\n")
+    root = make_cited_track(tmp_path / "track", more="[track]\ntruncate = 3\n", rubric=True)
     with trecexam.open_track(root) as track:
         texts = {passage.doc_id: passage.text for passage in track.pool()}
     assert texts["good/q1/1"] == "Pumps move heat."
-
-
-def test_a_budget_stops_and_the_next_call_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with serving(judging) as server:
-        root = make_cited_track(tmp_path / "track", server.url, concurrency=1, budget_tokens=900)
-        assert run(["support", str(root)]) == 1
-        shown = capsys.readouterr().err
-        assert "ended early" in shown
-        assert "not graded yet; they count as no support" in shown
-        first = len(server.bodies)
-        assert 0 < first < 4
-        config = root / "trecexam.toml"
-        config.write_text(config.read_text().replace("budget_tokens = 900", ""))
-        assert run(["support", str(root)]) == 0
-        assert len(server.bodies) == 4
 
 
 def test_an_update_that_a_budget_stops_is_not_complete_and_the_next_goes_on(
@@ -344,6 +388,8 @@ def test_an_update_that_a_budget_stops_is_not_complete_and_the_next_goes_on(
         assert "budget_tokens" in capsys.readouterr().err
         assert not json.loads((root / "out" / "manifest.json").read_text())["complete"]
         assert "not_graded" in {label[-1] for label in labels(root)}
+        assert run(["support", str(root)]) == 0
+        assert "not graded yet; they count as no support" in capsys.readouterr().err
         config = root / "trecexam.toml"
         config.write_text(config.read_text().replace("budget_tokens = 900", ""))
         assert run(["watch", str(root), "--once"]) == 0
@@ -356,7 +402,7 @@ def test_answers_without_a_label_count_as_no_support(
 ) -> None:
     with serving(lambda exchange: exchange.say("I am not sure.")) as server:
         root = make_cited_track(tmp_path / "track", server.url)
-        assert run(["support", str(root)]) == 0
+        assert graded_now(root) == 0
         assert "4 citations whose answers say no label" in capsys.readouterr().err
         assert {label[-1] for label in labels(root)} == {"unparsed", "uncited", "no_text", "out_of_range"}
 
@@ -364,20 +410,18 @@ def test_answers_without_a_label_count_as_no_support(
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"name": "erag"}, "grades no support"),
-        ({"prompt": "UMBRELA"}, "asks about {statement} and {citation}"),
-        ({"model": None, "base_url": None}, "in [support] of trecexam.toml"),
-        ({"name": "embedding", "cut_points": [0.5]}, "give two cosines in rising order"),
+        ({"prompt": "UMBRELA"}, "is of the kind support, which asks about statement"),
+        ({"name": "embedding", "cut_points": [0.5]}, "in rising order"),
+        ({"name": "embedding", "cut_points": [0.1, 0.2, 0.3, 0.4, 0.5]}, "give 2 cosines in rising order"),
+        ({"name": "recorded"}, "needs `recorded`, the file of labels"),
         ({"citation": "all"}, "did you mean `citations`?"),
     ],
 )
 def test_settings_that_cannot_grade_support_are_refused(
     tmp_path: Path, settings: dict[str, Any], reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    root = make_cited_track(tmp_path / "track", **{key: value for key, value in settings.items() if value})
-    if None in settings.values():
-        (root / "trecexam.toml").write_text('[support]\nname = "openai"\n')
-    assert run(["support", str(root)]) == 2
+    root = make_cited_track(tmp_path / "track", **settings)
+    assert run(["watch", str(root), "--once"]) == 2
     assert reason in capsys.readouterr().err
 
 
@@ -389,6 +433,7 @@ def test_a_prompt_of_the_users_own_grades_support(tmp_path: Path) -> None:
             'parser = "support"\n'
         )
         with trecexam.open_track(root) as track:
+            track.update()
             done = track.support()
         assert {row[-1] for row in done.labels().rows if row[3] in PASSAGES} == {"full_support"}
         assert any(text.startswith("Does The sea is salt. say") for text in asked(server))
@@ -400,15 +445,8 @@ def test_all_301_responses_of_a_system_are_scored_by_stored_labels(tmp_path: Pat
     root = tmp_path / "track"
     (root / "runs").mkdir(parents=True)
     (root / "runs" / "gpt4o.jsonl.gz").write_bytes(source.read_bytes())
-    (root / "passages.jsonl").write_text('{"docid": "d", "text": "None of those that are cited."}\n')
-    (root / "bank.nuggets.jsonl").write_text(
-        "".join(
-            json.dumps({"query_id": q, "nuggets": [{"nugget_id": f"{q}/1", "nugget_text": "a fact"}]}) + "\n"
-            for q in (row["topic_id"] for row in given)
-        )
-    )
-    (root / "grades.jsonl").write_text("")
-    (root / "trecexam.toml").write_text("[support]\n")
+    (root / "queries.tsv").write_text("".join(f"{row['topic_id']}\ta question\n" for row in given))
+    (root / "trecexam.toml").write_text('[graders.support]\nname = "recorded"\nrecorded = "labels.tsv"\n')
     run_ = given[0]["run_id"]
     names = ("no_support", "partial_support", "full_support")
     lines, expected, uncited, words = ["run\tquery_id\tsentence\tdoc_id\tlabel"], [], 0, 0
@@ -425,9 +463,10 @@ def test_all_301_responses_of_a_system_are_scored_by_stored_labels(tmp_path: Pat
                 weights[-1] = rating / 2
                 cited.append(rating / 2)
         expected.append((sum(cited) / len(cited) if cited else 0, sum(weights) / len(weights)))
-    (tmp_path / "labels.tsv").write_text("\n".join(lines) + "\n")
+    (root / "labels.tsv").write_text("\n".join(lines) + "\n")
     with trecexam.open_track(root) as track:
-        done = track.support(labels=tmp_path / "labels.tsv")
+        track.update()
+        done = track.support()
     (row,) = done.table().records()
     assert row["responses"] == len(given) == 301
     assert (row["SupportP"], row["SupportR"]) == pytest.approx(
@@ -442,7 +481,7 @@ def test_all_301_responses_of_a_system_are_scored_by_stored_labels(tmp_path: Pat
 def test_nothing_of_support_is_in_a_track_without_the_section(graded: Path) -> None:
     with trecexam.open_track(graded) as track:
         track.update()
-        with pytest.raises(TrecexamError, match="no generated responses"):
+        with pytest.raises(TrecexamError, match="does not look at what responses cite"):
             track.support()
     config = json.loads((graded / "out" / "manifest.json").read_text())["config"]
     assert "support" not in config

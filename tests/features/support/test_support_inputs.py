@@ -37,6 +37,8 @@ def test_a_run_that_is_not_taken_is_named_with_its_line(
         write_responses(root / "runs" / "bad.jsonl", bad)
         other = response("good", "q9", ("Why?", []), references=["q1-heat"])
         write_responses(root / "runs" / "good.jsonl", *GOOD, other)
+        assert run(["watch", str(root), "--once"]) == 1
+        capsys.readouterr()
         assert run(["support", str(root)]) == 1
         shown = capsys.readouterr()
         assert "not taken: runs/bad.jsonl:1: a citation is neither a place nor an id: 0.5" in shown.err
@@ -44,33 +46,50 @@ def test_a_run_that_is_not_taken_is_named_with_its_line(
         assert [line.split("\t")[0] for line in shown.out.splitlines()] == ["run", "good", "poor"]
 
 
-def test_labels_of_a_file_need_no_grader(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    root = make_cited_track(tmp_path / "track", name="seq2seq", model="no/such", more="")
-    file = tmp_path / "labels.tsv"
-    file.write_text("run\tquery_id\tsentence\tdoc_id\tlabel\ngood\tq2\t1\tq2-sea\tfull_support\n")
-    for setting in ("", "[support]\nname = 'openai'\n"):
-        if setting:
-            (root / "trecexam.toml").write_text(
-                f'[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n{setting}'
-            )
-        assert run(["support", str(root), "--labels", str(file), "--by", "query", "--json"]) == 0
-        shown = capsys.readouterr()
-        assert "citations without a label in the file; they count as no support" in shown.err
-        assert "not graded yet" not in shown.err
-        rows = json.loads(shown.out)
-        assert {(row["run"], row["query_id"]): row["SupportP"] for row in rows} == {
-            ("good", "q1"): 0,
-            ("good", "q2"): 1,
-            ("poor", "q1"): 0,
-        }
+def test_recorded_labels_need_no_model_and_no_texts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_cited_track(tmp_path / "track", name="recorded", recorded="labels.tsv")
+    (root / "labels.tsv").write_text(
+        "run\tquery_id\tsentence\tdoc_id\tlabel\ngood\tq2\t1\tq2-sea\tfull_support\n"
+        "poor\tq1\t2\tlost\tpartial_support\n"
+    )
+    (root / "passages.jsonl").unlink()
+    assert run(["watch", str(root), "--once"]) == 0
+    capsys.readouterr()
+    assert run(["support", str(root), "--by", "query", "--json"]) == 0
+    shown = capsys.readouterr()
+    assert "3 citations of passages without a text" in shown.err
+    rows = json.loads(shown.out)
+    assert {(row["run"], row["query_id"]): row["SupportP"] for row in rows} == {
+        ("good", "q1"): 0,
+        ("good", "q2"): 1,
+        ("poor", "q1"): 1 / 2 / 3,
+    }
+
+
+def test_a_sentence_of_two_runs_is_recorded_for_what_each_of_them_cites(tmp_path: Path) -> None:
+    root = make_cited_track(tmp_path / "track", name="recorded", recorded="labels.tsv")
+    for run_, cited in (("one", 0), ("two", 1)):
+        given = response(run_, "q1", ("Pumps do.", [cited]), references=["q1-heat", "q1-cost"])
+        write_responses(root / "runs" / f"{run_}.jsonl", given)
+    (root / "labels.tsv").write_text(
+        "run\tquery_id\tsentence\tdoc_id\tlabel\none\tq1\t1\tq1-heat\tfull_support\n"
+        "two\tq1\t1\tq1-cost\tpartial_support\n"
+    )
+    # Of what the file does not know nothing is graded.
+    assert run(["watch", str(root), "--once"]) == 1
+    known = {row[:4]: row[4] for row in labels(root / "out" / "support.tsv")}
+    assert known["one", "q1", "1", "q1-heat"] == "full_support"
+    assert known["two", "q1", "1", "q1-cost"] == "partial_support"
 
 
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"key_env": "NO_SUCH_KEY"}, "another `key_env` in [support]"),
-        ({"name": "embedding", "model": "no/such"}, "or set `model` in [support]"),
-        ({"budget_tokens": 1}, "`budget_tokens` = 1 in [support] is reached"),
+        ({"key_env": "NO_SUCH_KEY"}, "another `key_env` in [graders.support]"),
+        ({"name": "embedding", "model": "no/such"}, "or set `model` in [graders.support]"),
+        ({"budget_tokens": 1}, "`budget_tokens` = 1 in [graders.support] is reached"),
     ],
 )
 def test_what_stands_in_the_way_names_the_section_that_it_is_in(
@@ -78,7 +97,7 @@ def test_what_stands_in_the_way_names_the_section_that_it_is_in(
 ) -> None:
     with serving(judging) as server:
         root = make_cited_track(tmp_path / "track", server.url, **settings)
-        assert run(["support", str(root)]) in {1, 2}
+        assert run(["watch", str(root), "--once"]) in {1, 2}
         shown = capsys.readouterr().err
         assert reason in shown
         assert "[grader]" not in shown
@@ -92,6 +111,8 @@ def test_an_empty_answer_leaves_out_that_query_alone(
         empty, blank = GOOD[0] | {"answer": []}, POOR[0] | {"answer": [{"text": " \n", "citations": [0]}]}
         write_responses(root / "runs" / "good.jsonl", empty, GOOD[1])
         write_responses(root / "runs" / "poor.jsonl", blank)
+        assert run(["watch", str(root), "--once"]) == 1
+        capsys.readouterr()
         assert run(["support", str(root)]) == 1
         shown = capsys.readouterr()
     assert "not taken: runs/good.jsonl:1: the response to query 'q1' has no text" in shown.err
@@ -103,7 +124,7 @@ def test_an_empty_answer_leaves_out_that_query_alone(
 
 def test_odd_citations_are_counted_as_what_they_are(tmp_path: Path) -> None:
     with serving(judging) as server:
-        root = make_cited_track(tmp_path / "track", server.url)
+        root = make_cited_track(tmp_path / "track", server.url, citations="all")
         references = ["q1-heat", "q1-cost"]
         odd = response(
             "odd",
@@ -117,7 +138,8 @@ def test_odd_citations_are_counted_as_what_they_are(tmp_path: Path) -> None:
         )
         write_responses(root / "runs" / "odd.jsonl", odd)
         with trecexam.open_track(root) as track:
-            done = track.support(citations="all", output=tmp_path / "out")
+            track.update()
+            done = track.support(output=tmp_path / "out")
     mine = [row for row in labels(tmp_path / "out" / "support.tsv") if row[0] == "odd"]
     assert mine == [
         ("odd", "q1", "1", "q1-heat", "full_support"),
@@ -146,7 +168,7 @@ def test_killed_in_the_middle_it_asks_what_was_under_way_again_and_nothing_else(
             write_responses(
                 root / "runs" / f"{name}.jsonl", response(name, "q1", *sentences, references=["q1-heat"])
             )
-        command = ["support", str(root)]
+        command = ["watch", str(root), "--once"]
         child = start_forked(trecexam_command, command, folder=tmp_path, output=tmp_path / "printed")
         end = time.monotonic() + 60
         while len(server.bodies) < 30:
@@ -170,10 +192,12 @@ def test_killed_in_the_middle_it_asks_what_was_under_way_again_and_nothing_else(
 def test_where_all_labels_are_alike_kappa_is_said_not_to_be_defined(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    root = make_cited_track(tmp_path / "track")
-    file = tmp_path / "labels.tsv"
+    root = make_cited_track(tmp_path / "track", name="recorded", recorded="labels.tsv")
+    file = root / "labels.tsv"
     file.write_text("run\tquery_id\tsentence\tdoc_id\tlabel\ngood\tq2\t1\tq2-sea\tfull_support\n")
-    assert run(["support", str(root), "--labels", str(file), "--against", str(file)]) == 0
+    assert run(["watch", str(root), "--once"]) == 1
+    capsys.readouterr()
+    assert run(["support", str(root), "--against", str(file)]) == 0
     shown = capsys.readouterr().err
     assert "1 citation with both labels, 100% with the same" in shown
     assert "Cohen's kappa is not defined: all labels are the same" in shown

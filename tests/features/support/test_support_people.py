@@ -21,7 +21,7 @@ from cited import judging
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.errors import StoreError, TrecexamError
+from trecexam.errors import StoreError
 
 #: Says just what `good` says of salt, and twice what `poor` says of cats.
 SHARED = (
@@ -36,11 +36,8 @@ ANN = ["--who", "ann", "--why", "read it"]
 @pytest.fixture(scope="module")
 def labelled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with serving(judging) as server:
-        more = '[scores]\nmeasures = ["SupportP"]\n'
-        root = make_cited_track(tmp_path_factory.mktemp("people") / "track", server.url, more=more)
+        root = make_cited_track(tmp_path_factory.mktemp("people") / "track", server.url)
         write_responses(root / "runs" / "shared.jsonl", *SHARED)
-        grades = (root / "grades.jsonl").read_text()
-        (root / "grades.jsonl").write_text(grades + grades.replace("good/", "shared/"))
         with trecexam.open_track(root) as track:
             track.update()
         yield root
@@ -57,7 +54,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 def give(root: Path, query: str, doc: str, sentence: str, *more: str) -> int:
-    return run(["override", str(root), "--query", query, "--doc", doc, "--sentence", sentence, *more])
+    return run(["override", str(root), "--query", query, "--doc", doc, "--item", sentence, *more])
 
 
 def labels(root: Path) -> dict[tuple[str, str, str, str], tuple[str, str]]:
@@ -87,18 +84,18 @@ def test_a_persons_label_counts_in_all_responses_with_that_sentence_and_citation
     assert after["good"] == before["good"]
     assert after["poor"][0] - before["poor"][0] == pytest.approx(1 / 3 / 2)
     assert after["shared"][:2] == pytest.approx([before["shared"][0] + 0.5 / 2] * 2)
-    (line,) = rows(root / "overrides.tsv")
+    (line,) = rows(root / "overrides.support.tsv")
     assert line["item_id"].startswith("statement:")
     assert "poor" not in "".join(line.values())
 
 
 @pytest.mark.parametrize(
     ("words", "label"),
-    [("full", 2), ("partial", 1), ("no", 0), ("none", 0), ("No_Support", 0), ("2", 2), ("1", 1), ("0", 0)],
+    [("full", 2), ("partial", 1), ("no", 0), ("No_Support", 0), ("2", 2), ("1", 1), ("0", 0)],
 )
 def test_a_label_is_given_as_a_word_or_as_its_code(root: Path, words: str, label: int) -> None:
     assert give(root, "q2", "q2-sea", "good:1", "--rating", words, *ANN) == 0
-    assert [row["rating"] for row in rows(root / "overrides.tsv")] == [str(label)]
+    assert [row["rating"] for row in rows(root / "overrides.support.tsv")] == [str(label)]
 
 
 @pytest.mark.parametrize(
@@ -117,8 +114,8 @@ def test_a_label_is_given_as_a_word_or_as_its_code(root: Path, words: str, label
         ("q1", "q1-heat", "poor:x", "1", "name it by RUN:N, as in support.tsv"),
         ("q1", "q1-heat", "pooor:1", "1", "did you mean 'poor'?"),
         ("q9", "q1-heat", "poor:1", "1", "no response to query 'q9'"),
-        ("q1", "q1-heat", "statement:0123456789abcdef", "1", "judge-next --support"),
-        ("q1", "q1-heat", "poor:1", "most", "is not a valid integer range"),
+        ("q1", "q1-heat", "statement:0123456789abcdef", "1", "judge-next"),
+        ("q1", "q1-heat", "poor:1", "most", "'most' is no rating: give 0..5, or no_support"),
     ],
 )
 def test_what_is_no_label_is_refused_in_a_line(
@@ -132,16 +129,16 @@ def test_what_is_no_label_is_refused_in_a_line(
 ) -> None:
     assert give(root, query, doc, sentence, "--rating", rating, *ANN) == 2
     assert text in capsys.readouterr().err
-    assert not (root / "overrides.tsv").exists()
+    assert not (root / "overrides.support.tsv").exists()
 
 
-def test_words_are_for_sentences_and_a_track_without_the_section_says_so(
+def test_words_are_for_support_and_it_rates_no_passage_as_a_whole(
     root: Path, graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["override", str(root), "--query", "q1", "--doc", "good/q1/1", "--rating", "full", *ANN]) == 2
-    assert "labels of a --sentence" in capsys.readouterr().err
+    assert run(["override", str(root), "--query", "q1", "--doc", "q1-heat", "--rating", "full", *ANN]) == 2
+    assert "rates no passage as a whole: name the citation by `item`" in capsys.readouterr().err
     assert give(graded, "q1", "d", "x:1", "--rating", "full", *ANN) == 2
-    assert "section [support] in trecexam.toml" in capsys.readouterr().err
+    assert "'full' is no rating: give 0..5" in capsys.readouterr().err
 
 
 def test_the_provenance_shows_in_every_output_and_a_withdrawal_brings_all_back(
@@ -152,32 +149,30 @@ def test_the_provenance_shows_in_every_output_and_a_withdrawal_brings_all_back(
         return {name: (root / "out" / name).read_bytes() for name in names}
 
     before = outputs()
-    assert json.loads((root / "out" / "manifest.json").read_text())["support"]["by_people"] == 0
+    counts = json.loads((root / "out" / "manifest.json").read_text())["counts"]
+    assert (counts["cells"], counts["ok"], counts["no_text_cells"], counts["human_cells"]) == (6, 5, 1, 0)
     assert give(root, "q1", "q1-cost", "good:2", "--rating", "no", *ANN) == 0
     assert run(["watch", str(root), "--once"]) == 0
     (line,) = (row for row in rows(root / "out" / "support.tsv") if row["who"])
     assert (line["run"], line["sentence"], line["label"], line["who"]) == ("good", "2", "no_support", "ann")
     (human,) = rows(root / "out" / "human.tsv")
     assert (human["rating"], human["machine"], human["who"], human["state"]) == ("0", "1", "ann", "counts")
-    manifest = json.loads((root / "out" / "manifest.json").read_text())
-    assert {name: manifest["support"][name] for name in ("cells", "graded", "by_people", "no_text")} == {
-        "cells": 6, "graded": 5, "by_people": 1, "no_text": 1,
-    }  # fmt: skip
+    counts = json.loads((root / "out" / "manifest.json").read_text())["counts"]
+    assert (counts["cells"], counts["ok"], counts["no_text_cells"], counts["human_cells"]) == (6, 5, 1, 1)
     page = (root / "out" / "report.html").read_text()
     assert "1 label of people in place of the grader" in page
     capsys.readouterr()
     assert run(["leaderboard", str(root)]) == 0
-    assert "and for 1 citation (ann)" in capsys.readouterr().err
+    assert "in 1 cells and for 0 passages as a whole (ann)" in capsys.readouterr().err
     assert run(["override", str(root), "--list"]) == 0
     assert "\tann\tread it\t" in capsys.readouterr().out
     assert run(["status", str(root), "--json"]) == 0
     status = json.loads(capsys.readouterr().out)
-    assert status["support"] == {"cells": 6, "graded": 5, "by_people": 1, "no_text": 1}
+    assert (status["cells"], status["ok"], status["human_cells"], status["no_text_cells"]) == (6, 5, 1, 1)
     assert status["rated_by"] == "ann"
     with trecexam.open_track(root) as track:
-        # It is no rating of a pooled passage.
-        assert track.override_summary() == {"cells": 0, "passages": 0, "support": 1, "who": ["ann"]}
-        assert "overrides.tsv added" in str(track.history())
+        assert track.override_summary() == {"cells": 1, "passages": 0, "who": ["ann"]}
+        assert "overrides.support.tsv added" in str(track.history())
     assert give(root, "q1", "q1-cost", "good:2", "--withdraw", *ANN) == 0
     assert "back to the grader's partial_support" in capsys.readouterr().err
     assert run(["watch", str(root), "--once"]) == 0
@@ -206,10 +201,6 @@ def test_a_label_waits_while_no_response_has_its_sentence_and_is_refused_for_ano
     for name, content in kept.items():
         (root / "runs" / name).write_bytes(content)
     assert state() == ("counts", [])
-    settings = (root / "trecexam.toml").read_text()
-    (root / "trecexam.toml").write_text(settings.partition("[support]")[0])
-    assert state() == ("not cited", [])
-    (root / "trecexam.toml").write_text(settings)
     passages = {**PASSAGES, "q2-sea": "The sea is dry."}
     (root / "passages.jsonl").write_text(
         "".join(json.dumps({"docid": doc_id, "text": text}) + "\n" for doc_id, text in passages.items())
@@ -218,19 +209,26 @@ def test_a_label_waits_while_no_response_has_its_sentence_and_is_refused_for_ano
     assert "another text of this passage" in reason
 
 
-def test_labels_that_are_written_are_read_again_with_the_same_scores(root: Path, tmp_path: Path) -> None:
+def test_labels_that_are_written_are_recorded_with_the_same_scores(root: Path, tmp_path: Path) -> None:
     give(root, "q1", "q1-heat", "poor:1", "--rating", "full", *ANN)
     give(root, "q1", "q1-cost", "good:2", "--rating", "no", *ANN)
+    give(root, "q1", "lost", "poor:2", "--rating", "partial", *ANN)
     assert run(["support", str(root), "-o", str(tmp_path / "out")]) == 0
     with trecexam.open_track(root) as track:
-        ours, read = track.support(), track.support(labels=tmp_path / "out" / "support.tsv")
+        ours = track.support()
         agreement = track.support(against=tmp_path / "out" / "support.tsv").agreement
-    assert read.board.rows == ours.board.rows
     assert agreement is not None
     assert agreement.kappa.value == 1
     # A copy of overrides.tsv in another folder of the same track says the same.
     other = Path(shutil.copytree(root, tmp_path / "other"))
     assert labels(other) == labels(root)
+    # A passage needs no text for a label that is recorded.
+    (other / "overrides.support.tsv").unlink()
+    (other / "labels.tsv").write_bytes((tmp_path / "out" / "support.tsv").read_bytes())
+    (other / "trecexam.toml").write_text('[graders.support]\nname = "recorded"\nrecorded = "labels.tsv"\n')
+    with trecexam.open_track(other) as track:
+        track.update()
+        assert track.support().board.rows == ours.board.rows
 
 
 def test_the_grader_is_compared_with_people(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -250,8 +248,6 @@ def test_the_grader_is_compared_with_people(root: Path, capsys: pytest.CaptureFi
     ]
     assert "2 citations with both labels, 50% with the same" in shown.err
     assert "3 have only a label of the grader, 1 only one of people" in shown.err
-    with trecexam.open_track(root) as track, pytest.raises(TrecexamError, match="people"):
-        track.support(labels=root / "out" / "support.tsv", against="people")
 
 
 @pytest.mark.parametrize("lose", ["store", "folder"])
@@ -269,10 +265,6 @@ def test_labels_that_were_paid_for_are_not_paid_for_again_unasked(
         assert track.lost_grades() == 5
         with pytest.raises(StoreError):
             track.update()
-    for command in (["support", str(root)], ["support", str(root), "--citations", "all"]):
-        capsys.readouterr()
-        assert run(command) == 2
-        assert "cells that were graded once would be graded again" in capsys.readouterr().err
     assert not (root / ".trecexam" / "grades.sqlite").exists()
 
 
@@ -282,9 +274,9 @@ def test_an_older_store_without_the_labels_is_said_too(
     with closing(sqlite3.connect(root / ".trecexam" / "grades.sqlite")) as store:
         identities = dict(store.execute("SELECT id, identity FROM grader"))
         (grader,) = (row for row, identity in identities.items() if "TRECRAG2024Support" in identity)
-        store.execute("DELETE FROM grade WHERE grader_id = ?", (grader,))
+        lost = store.execute("DELETE FROM grade WHERE grader_id = ? AND item_id > 1", (grader,)).rowcount
         store.commit()
     (root / "trecexam.toml").touch()
     assert run(["watch", str(root), "--once"]) == 2
     said = capsys.readouterr().err
-    assert "the store is an older one, and the 5 cells that were graded once would be graded again" in said
+    assert f"the store is an older one, and the {lost} cells that were graded once would be graded" in said

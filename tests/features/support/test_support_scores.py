@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,12 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from converters.rag_responses import read_responses
-from trecexam.features.support.comparison import with_labels
-from trecexam.features.support.tables import labels_table
-from trecexam.line.support import SupportCells, statements_of
+import trecexam
+from trecexam.features.support.tables import SupportTables
+from trecexam.line.cited import cited_values
+from trecexam.line.loader import TrackLoader
 from trecexam.scores.measures import measure
 from trecexam.scores.support import support_scores
+from trecexam.track import TrackFolder
 
 WEIGHTS = st.sampled_from([0.0, 0.5, 1.0])
 
@@ -73,7 +75,7 @@ ANSWERS = st.lists(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
 @given(
     ANSWERS,
     st.dictionaries(
@@ -88,15 +90,28 @@ def test_scores_of_any_response_are_those_of_the_definition_on_its_json(
     answer = [*answer, ("Last.", [0])]
     row = {"run_id": "r", "topic_id": "q", "references": REFERENCES}
     row["answer"] = [{"text": text, "citations": cited} for text, cited in answer]
-    (tmp_path / "r.jsonl").write_text(json.dumps(row) + "\n")
-    statements = statements_of({"r": list(read_responses(tmp_path / "r.jsonl"))}, citations)
-    cells = with_labels(
-        SupportCells(statements, (), {}, citations, grades=None),  # type: ignore[arg-type]
-        {("r", "q", place, doc_id): rating for (place, doc_id), rating in labels.items()}
-        | {("r", "q", len(answer), "a"): 1},
-    )
     labels = labels | {(len(answer), "a"): 1}
+    root = tmp_path / "track"
+    # The labels of a file are stored: those of another response are no labels of this one.
+    shutil.rmtree(root, ignore_errors=True)
+    (root / "runs").mkdir(parents=True)
+    (root / "runs" / "r.jsonl").write_text(json.dumps(row) + "\n")
+    (root / "queries.tsv").write_text("q\ta question\nnot answered\tanother one\n")
+    (root / "trecexam.toml").write_text(
+        f'[graders.support]\nname = "recorded"\nrecorded = "labels.tsv"\ncitations = "{citations}"\n'
+    )
+    names = ("no_support", "partial_support", "full_support")
+    lines = (f"r\tq\t{place}\t{doc}\t{names[rating]}\n" for (place, doc), rating in labels.items())
+    (root / "labels.tsv").write_text("run\tquery_id\tsentence\tdoc_id\tlabel\n" + "".join(lines))
+    with trecexam.open_track(root) as opened:
+        opened.grade()
+    with TrackLoader(TrackFolder.open(root)) as loader:
+        track = loader.load()
+        values = cited_values(track, ["r"], ["q", "not answered"])
+        table = SupportTables(track).labels()
 
+    #: A sentence that stands there twice has one label of a passage: that where it cites it first.
+    label_of: dict[tuple[str, str], int] = {}
     cited_weights, sentence_weights, uncited = [], [], 0
     for place, (text, cited) in enumerate(answer, 1):
         if not text.strip():
@@ -106,7 +121,9 @@ def test_scores_of_any_response_are_those_of_the_definition_on_its_json(
         ]
         outside = len([c for c in cited if not isinstance(c, str) and not 0 <= c < 3])
         looked_at = sorted(set(in_range), key=in_range.index)
-        weights = [labels.get((place, doc_id), 0) / 2 for doc_id in looked_at] + [0.0] * outside
+        for doc_id in looked_at[:1] if citations == "first" else looked_at:
+            label_of.setdefault((text.strip(), doc_id), labels.get((place, doc_id), 0))
+        weights = [label_of.get((text.strip(), doc_id), 0) / 2 for doc_id in looked_at] + [0.0] * outside
         weights = weights[:1] if citations == "first" else weights
         cited_weights += weights
         sentence_weights.append(max([0.0, *weights]))
@@ -114,8 +131,6 @@ def test_scores_of_any_response_are_those_of_the_definition_on_its_json(
     precision = sum(cited_weights) / len(cited_weights)
     recall = sum(sentence_weights) / len(sentence_weights)
     both = precision + recall
-    values = cells.values(["r"], ["q", "not answered"]).array
     assert values[0, 0] == pytest.approx([precision, recall, 2 * precision * recall / both if both else 0])
     assert not values[0, 1].any()
-    table = labels_table(cells)
     assert sum(row[4] == "uncited" for row in table.rows) == uncited

@@ -62,7 +62,7 @@ def test_a_grader_that_looks_at_each_cell_alone_gives_the_same_and_nothing_is_st
     assert [(row.comparison, row.cells, row.differing, row.share) for row in done.differences] == [
         (name, 5, 0, 0.0) for name in ("stored-alone", "stored-company", "alone-company")
     ]
-    assert counts[-1] == (10, 10)
+    assert counts[-1][:2] == (10, 10)
     # Each alone, then all of them with three others each.
     again = grader.asked[asked:]
     assert len(again) == 5 + 20
@@ -241,10 +241,10 @@ def test_labels_of_what_responses_cite_are_asked_for_again_of_the_grader_of_supp
 
     with serving(sometimes) as server:
         root = make_cited_track(tmp_path / "track", server.url)
-        command = ["verify", "reproducible", str(root), "--support"]
+        command = ["verify", "reproducible", str(root)]
         assert run(command) == 2
-        assert f"nothing is graded yet: `trecexam support {root}` grades" in capsys.readouterr().err
-        assert run(["support", str(root)]) == 0
+        assert f"nothing is graded yet: `trecexam watch {root} --once` grades" in capsys.readouterr().err
+        assert run(["watch", str(root), "--once"]) == 0
         before, asked = content(root), len(server.bodies)
         capsys.readouterr()
         assert run(command) == 2
@@ -262,17 +262,14 @@ def test_labels_of_what_responses_cite_are_asked_for_again_of_the_grader_of_supp
     assert content(root) == before
 
 
-def test_without_a_grader_of_support_the_line_says_what_is_lacking(
+def test_there_is_nothing_to_verify_of_recorded_labels(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    root = make_small_track(tmp_path / "track")
-    assert run(["verify", "reproducible", str(root), "--support"]) == 2
-    assert "nothing cited is graded without a section [support] in trecexam.toml" in capsys.readouterr().err
     cited = make_cited_track(tmp_path / "cited", name="recorded", recorded="labels.tsv")
     header = "run\tquery_id\tsentence\tdoc_id\tlabel\n"
     (cited / "labels.tsv").write_text(f"{header}good\tq1\t1\tq1-heat\tfull_support\n")
-    assert run(["verify", "reproducible", str(cited), "--support"]) == 2
-    assert "the labels of `recorded` are read from a file" in capsys.readouterr().err
+    assert run(["verify", "reproducible", str(cited)]) == 2
+    assert "the grades of `recorded` are read from a file" in capsys.readouterr().err
 
 
 def test_labels_of_an_embedder_are_the_same_alone_and_in_company(
@@ -284,11 +281,8 @@ def test_labels_of_an_embedder_are_the_same_alone_and_in_company(
     if offline_folder() is None:
         pytest.skip("the extra `offline` is not installed")
     root = make_cited_track(tmp_path / "track")
-    (root / "trecexam.toml").write_text(
-        '[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n'
-        '[support]\nname = "embedding"\ndevice = "cpu"\n'
-    )
-    assert run(["support", str(root)]) == 0
+    (root / "trecexam.toml").write_text('[graders.support]\nname = "embedding"\ndevice = "cpu"\n')
+    assert run(["watch", str(root), "--once"]) == 0
     capsys.readouterr()
-    assert run(["verify", "reproducible", str(root), "--support", "--sample", "3"]) == 0
+    assert run(["verify", "reproducible", str(root), "--sample", "3"]) == 0
     assert "3 of 4 graded citations looked at: the same answers again" in capsys.readouterr().err

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from assigning import nuggets_in
-from cited import GOOD, make_cited_track, write_responses
 from cited import judging as judging_support
+from cited import make_cited_track, write_responses
 from erag_track import answer as answer_from_document
 from erag_track import erag_track
 from ragval import answer, judging, make_track, write_lines
@@ -122,51 +122,15 @@ def test_lists_that_are_never_read_take_as_many_calls_as_the_estimate_has_at_mos
         assert calls_made(root, server) == found["calls_at_most"] > found["calls"]
 
 
-@pytest.mark.parametrize("citations", ["first", "all"])
-@pytest.mark.parametrize("prompt", ["NuggetAssign", "NuggetExtractionPrompt"])
-def test_the_estimate_of_watch_counts_the_calls_for_support_too(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], citations: str, prompt: str
-) -> None:
-    def script(exchange: Exchange) -> None:
-        if "Statement:" in exchange.prompt:
-            judging_support(exchange)
-        elif prompt in LISTS:
-            supported(exchange)
-        else:
-            exchange.say()
-
-    prices = {"price_in": 1.0, "price_out": 2.0}
-    with serving(script) as server:
-        root = track(tmp_path / "track", server.url, prompt=prompt, **prices)
-        alone = estimated(root, capsys)
-        texts = [{"docid": doc_id, "text": f"{doc_id} is so."} for doc_id in ("q1-heat", "q1-cost", "q2-sea")]
-        with (root / "passages.jsonl").open("a") as file:
-            file.write("".join(json.dumps(row) + "\n" for row in texts))
-        write_responses(root / "runs" / "good.jsonl", *GOOD)
-        without = estimated(root, capsys)
-        words = {"name": "openai", "model": "small", "base_url": server.url, "citations": citations, **prices}
-        with (root / "trecexam.toml").open("a") as config:
-            config.write("[support]\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in words.items()))
-        found = estimated(root, capsys)
-        of_support = estimated(root, capsys, "support", str(root))
-        assert alone["cells"] < without["cells"] < found["cells"]
-        for column in ("calls", "calls_at_most", "tokens_in", "tokens_out", "tokens_out_at_most"):
-            assert found[column] == without[column] + of_support[column], column
-        for column in ("cost", "cost_at_most"):
-            assert found[column] == pytest.approx(without[column] + of_support[column])
-        assert found["cells"] == without["cells"] + of_support["citations"]
-        assert calls_made(root, server) == found["calls"]
-
-
-def test_support_alone_is_estimated_where_the_other_grades_are_recorded(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("citations", "calls"), [("first", 4), ("all", 5)])
+def test_the_estimate_of_support_counts_each_citation_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], citations: str, calls: int
 ) -> None:
     with serving(judging_support) as server:
-        root = make_cited_track(tmp_path / "track", server.url)
+        root = make_cited_track(tmp_path / "track", server.url, citations=citations)
         found = estimated(root, capsys)
-        of_support = estimated(root, capsys, "support", str(root))
-        assert found["calls"] == of_support["calls"] == 4
-        assert calls_made(root, server) == 4
+        assert (found["cells"], found["calls"]) == (calls, calls)
+        assert calls_made(root, server) == calls
 
 
 def test_the_estimate_counts_the_calls_of_graders_that_read_free_text(

@@ -7,7 +7,6 @@ from scripted_server import KEY, serving
 from support import make_small_track
 
 from trecexam.cli.main import run
-from trecexam.config import load_config
 
 
 def test_init_makes_a_track_that_asks_a_server(tmp_path: Path) -> None:
@@ -46,19 +45,3 @@ def test_init_refuses_what_cannot_be_asked_and_repeats_no_key(
     assert message in err
     assert KEY not in err
     assert not (tmp_path / "new").exists()
-
-
-def test_support_is_asked_of_the_same_model_and_responses_are_graded_as_one(tmp_path: Path) -> None:
-    given = ["--grader", "openai", "--model", "m", "--base-url", "http://localhost:8/v1", "--key-env", "KEY"]
-    assert run(["init", str(tmp_path), *given, "--support", "--unit", "response", "--pool", "both"]) == 0
-    config = load_config(tmp_path / "trecexam.toml")
-    assert config.grades_support
-    same = (config.support.name, config.support.model, config.support.base_url, config.support.key_env)
-    assert same == ("openai", "m", "http://localhost:8/v1", "KEY")
-    assert (config.track.unit, config.track.pool) == ("response", "both")
-
-
-def test_support_without_a_language_model_is_by_embeddings(tmp_path: Path) -> None:
-    assert run(["init", str(tmp_path), "--support"]) == 0
-    config = load_config(tmp_path / "trecexam.toml")
-    assert (config.grades_support, config.support.name, config.track.unit) == (True, "embedding", "passage")

@@ -12,8 +12,6 @@ import numpy as np
 from converters.overrides import ADJUDICATED
 from trecexam.extensions.campaign.alpha import MIN_TOPICS, Alpha, alpha, cells_by_topic
 from trecexam.extensions.campaign.assessments import CellKey, opinions_of
-from trecexam.line.loaded_track import of_documents
-from trecexam.line.support import PREFIX
 from trecexam.scores.kappa import Kappa, kappa, weighted_kappa
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table
@@ -131,7 +129,6 @@ class AssessorAgreement(Result):
         return Table(header, tuple(rows))
 
 
-@of_documents
 def assessor_agreement(track: Assessment, *, seed: int = 0) -> AssessorAgreement:
     """How far people agree on the cells that at least two of them rated, whether that was planned or not.
 
@@ -145,11 +142,11 @@ def assessor_agreement(track: Assessment, *, seed: int = 0) -> AssessorAgreement
     for name, own in opinions_of(track).items():
         for key, row in own.items():
             if row.rating is not None:
-                of_item: Level = "citation" if key.item_id.startswith(PREFIX) else "item"
+                of_item: Level = "item" if track.asked.citing is None else "citation"
                 levels[of_item if key.item_id else "passage"].setdefault(key, {})[name] = row.rating
     rows: list[AgreementRow] = []
     disagreements: list[Disagreement] = []
-    counting = {**track.overrides.ratings, **track.overrides.support, **track.judgments.ratings}
+    counting = {**track.overrides.ratings, **track.judgments.ratings}
     for level, cells in levels.items():
         shared = {key: ratings for key, ratings in cells.items() if len(ratings) > 1}
         if not shared:

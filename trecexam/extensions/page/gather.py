@@ -77,7 +77,7 @@ class Gatherer:
 
     def __init__(self) -> None:
         self._kept: dict[str, _GatheredQuery] = {}
-        self._support: Hashable = None
+        self._support: object = None
 
     def gather(self, track: Assessment) -> tuple[View, dict[str, Part]]:
         """The view of a track that was loaded just now, without parts; and the parts that are new.
@@ -104,14 +104,18 @@ class Gatherer:
         return view, new
 
     def new_support(self, track: Assessment) -> bytes | None:
-        """What people can label of what responses cite, pickled; None where it is as it was, or nothing."""
+        """What people can label of what responses cite, pickled; None where it is as it was."""
         # Without people's labels, which the page reads for itself: none of them makes another queue.
-        cells, passages = track.support and replace(track.support, human={}), track.folder.passages()
-        token = cells and (cells.digest, passages and stamp(passages))
+        passages = track.folder.passages()
+        token = (
+            [replace(sheet, overrides=None).digest for sheet in track.sheets.values()],
+            tuple(track.run_contents.items()),
+            passages and stamp(passages),
+        )
         if token == self._support:
             return None
         self._support = token
-        return None if cells is None else pickle.dumps(support_queue(cells), protocol=5)
+        return pickle.dumps(support_queue(track), protocol=5)
 
     def _common(self, track: Assessment) -> Hashable:
         """Changes when all queries have to be looked at again."""
@@ -303,7 +307,6 @@ def _view(
         rejected=rejected_rows(track),
         notes=notes,
         input_notes=track.notes,
-        support_counts=None if track.support is None or not track.support.pairs else track.support.counts,
         sections=tuple(_without_links(section) for section in rendered(_added(track))),
     )
 
@@ -318,7 +321,9 @@ def _added(track: Assessment) -> Iterator[PagePart]:
     """What extensions add to the report, as the report has it."""
     folder = track.folder
     for feature in (named(at) for extension in extensions() for at in extension.features):
-        added = FeatureReport(()) if feature.report is None else feature.report(track)
+        added = FeatureReport(())
+        if feature.report is not None and feature.applies(track):
+            added = feature.report(track)
         drawings = Drawings(folder.out, folder.state / "plots.json") if added.plots else None
         pictures = {plot.name: Picture(plot, drawings.of(plot)) for plot in added.plots if drawings}
         yield from (PagePart(part, pictures) for part in added.parts)

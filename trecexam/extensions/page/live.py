@@ -134,8 +134,8 @@ class LiveTrack:
             self._wanted = self._wanted or threading.Event()
             return self._wanted
 
-    def call(self, function: Callable[..., T], *args: Any) -> T:
-        """`function(track, *args)` in the reader, with the track as it was read last.
+    def call(self, function: Callable[..., T], *args: Any, cited: bool = False) -> T:
+        """`function(track, *args)` in the reader, with the track as it was read last; see `Call`.
 
         It is done after what the reader has in hand, so it may take as long as reading the track. What goes
         there and comes back is pickled; the function must be importable, and must not change the track.
@@ -148,7 +148,7 @@ class LiveTrack:
         self._waiting[number] = answer
         try:
             with self._lock:
-                self._link.send(Call(number, function, args))
+                self._link.send(Call(number, function, args, cited))
             returned = answer.get(timeout=PATIENCE)
         except queue.Empty:
             raise TrecexamError("the track is being read; try again in a minute", path=self.root) from None

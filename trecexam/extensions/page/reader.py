@@ -10,6 +10,7 @@ import pickle
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,7 +23,8 @@ from trecexam.files.stamps import Stamp, stamp
 from trecexam.files.track_lock import holder
 from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
-from trecexam.line.track_graders import open_folder
+from trecexam.line.track_graders import declared_kind, folder_of, grader_names, open_folder
+from trecexam.track import TrackFolder
 from trecexam.watching.settle import Settler
 
 #: Seconds between two looks at the folder.
@@ -34,11 +36,16 @@ RETRY = 5.0
 
 
 class Call(NamedTuple):
-    """To the reader: call this with the loaded track and these arguments."""
+    """To the reader: call this with the loaded track and these arguments.
+
+    Args:
+        cited: with the track as its grader of what responses cite sees it, where another one is shown.
+    """
 
     number: int
     function: Callable[..., Any]
     args: tuple[Any, ...]
+    cited: bool = False
 
 
 class NewPart(NamedTuple):
@@ -103,7 +110,10 @@ class Reader:
         self._root = root
         self._say = say
         self._loader: TrackLoader | None = None
+        #: Of the first grader that looks at what responses cite, where another one is shown.
+        self._cited: TrackLoader | None = None
         self._track: Assessment | None = None
+        self._cited_track: Assessment | None = None
         self._settings: object = None
         self._settler = Settler(0)
         self._seen: object = None
@@ -118,8 +128,9 @@ class Reader:
 
     def close(self) -> None:
         """Closes the store."""
-        if self._loader is not None:
-            self._loader.close()
+        for loader in (self._cited, self._loader):
+            if loader is not None:
+                loader.close()
 
     def look(self, *, now: bool = False) -> None:
         """Says what is new since the last look.
@@ -142,9 +153,10 @@ class Reader:
     def call(self, asked: Call) -> None:
         """Calls a function with the track as it was read last."""
         try:
-            if self._track is None:
+            track = self._cited_track if asked.cited else self._track
+            if track is None:
                 raise TrecexamError(self._trouble or "the track is not read yet")
-            value, failed = asked.function(self._track, *asked.args), False
+            value, failed = asked.function(track, *asked.args), False
         except Exception as error:
             if not isinstance(error, TrecexamError | ConversionError):
                 traceback.print_exc()
@@ -159,6 +171,8 @@ class Reader:
         loader = self._opened()
         # Both before anything is read: what is written meanwhile is a change still to come.
         stamps = loader.inputs.stamps()
+        if self._cited is not None:
+            stamps |= self._cited.inputs.stamps()
         changes = self._store_changes(loader)
         self._tell_work(loader)
         runs, first = loader.folder.runs, self._view is None
@@ -182,9 +196,13 @@ class Reader:
         self._track = track
         for query_id, part in new.items():
             self._say(NewPart(query_id, part))
-        support = self._gatherer.new_support(track)
-        if support is not None:
-            self._say(NewSupport(support))
+        if self._cited is not None:
+            cited = self._cited_track = self._cited.refreshed(self._cited.load(tuple(waiting)))
+            support = self._gatherer.new_support(cited)
+            if support is not None:
+                self._say(NewSupport(support))
+            if cited.counts.cells:
+                self._view = replace(self._view, support_counts=cited.counts)
         seconds = time.monotonic() - began
         self._rest_until = time.monotonic() + REST * seconds
         self._stored = loader.store.count()
@@ -205,10 +223,21 @@ class Reader:
         if self._loader is None or settings != self._settings:
             self.close()
             self._loader, self._settings = TrackLoader(folder), settings
-            self._track = None
+            self._cited = self._loader_of_cited(folder)
+            self._track = self._cited_track = None
             self._settler = Settler(folder.config.watch.settle)
             self._seen = self._store = None
         return self._loader
+
+    def _loader_of_cited(self, folder: TrackFolder) -> TrackLoader | None:
+        """That of the first grader that looks at what responses cite; None where there is none."""
+        assert self._loader is not None
+        for name in grader_names(folder):
+            of_grader = folder_of(TrackFolder.open(self._root), name)
+            kind = declared_kind(of_grader)
+            if kind is not None and not kind.ranks:
+                return TrackLoader(of_grader, shared=self._loader.shared)
+        return None
 
     def _store_changes(self, loader: TrackLoader) -> object:
         """Another value whenever the store is another file, or was written into."""

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from trecexam.features.judge_next.support import labels_to_make
+from trecexam.features.judge_next.cited import cited_pairs, labels_to_make
+from trecexam.features.override.overriding import QueryToRate
 from trecexam.graders.base import identity_digest
+from trecexam.line.cited import responses_by_query
+from trecexam.line.kinds.support import statements_of
 
 if TYPE_CHECKING:
     from converters.records import Item
-    from trecexam.line.support import SupportCells, SupportPair
+    from trecexam.features.judge_next.cited import CitedPair
+    from trecexam.line.assessment import Assessment
 
 
 class CitedSentence(NamedTuple):
@@ -40,16 +44,20 @@ class SupportQueue:
     """What people can label.
 
     Attributes:
+        grader: its name in the track.
         sentences: in the order in which to label them, whoever labelled any.
         citing: (query_id, item_id) -> the sentence, and all that responses to the query cite for it.
         texts: doc_id -> text.
-        grader_digest: the digest of the identity of the grader of support.
+        grader_digest: the digest of the identity of the grader.
+        max_rating: the best label.
     """
 
+    grader: str
     sentences: tuple[CitedSentence, ...]
     citing: Mapping[tuple[str, str], tuple[Item, tuple[str, ...]]]
     texts: Mapping[str, str]
     grader_digest: bytes
+    max_rating: int
 
     @cached_property
     def by_name(self) -> Mapping[str, CitedSentence]:
@@ -60,6 +68,12 @@ class SupportQueue:
     def by_key(self) -> Mapping[tuple[str, str, str], CitedSentence]:
         """The sentences by their keys."""
         return {sentence.key: sentence for sentence in self.sentences}
+
+    def to_rate(self, sentence: CitedSentence) -> QueryToRate:
+        """The sentence as it is to a person who labels it."""
+        item, doc_ids = self.citing[sentence.item.query_id, sentence.item.item_id]
+        texts = {doc_id: self.texts.get(doc_id) for doc_id in doc_ids}
+        return QueryToRate(item.query_id, (item,), (), texts, 0, self.max_rating)
 
 
 class PickledQueue:
@@ -76,30 +90,40 @@ class PickledQueue:
         return opened
 
 
-def support_queue(cells: SupportCells) -> SupportQueue:
-    """The queue of these cells; those whose passages have no text cannot be read, and are left out.
-
-    Args:
-        cells: without people's labels.
-    """
-    planned = [row.pair for row in labels_to_make(cells, cells.pairs)]
-    citing: dict[tuple[str, str], tuple[Item, tuple[str, ...]]] = {}
-    for statement in cells.statements:
-        key = statement.query_id, statement.item.item_id
-        earlier = citing.get(key, (statement.item, ()))[1]
-        citing[key] = statement.item, tuple(dict.fromkeys((*earlier, *statement.doc_ids)))
+def support_queue(track: Assessment) -> SupportQueue:
+    """What people can label of what responses cite; passages without a text cannot be read."""
+    assert track.asked.citing is not None
+    planned = [row.pair for row in labels_to_make(track, list(cited_pairs(track)))]
+    citing = {
+        (query_id, item.item_id): (item, doc_ids)
+        for query_id, of_query in track.asked.citing.items()
+        for item, doc_ids in zip(track.bank.items[query_id], of_query, strict=True)
+    }
+    around = dict(_around(track))
     return SupportQueue(
-        tuple(_sentence(cells, pair) for pair in planned),
+        track.name,
+        tuple(
+            _sentence(pair, *around[pair.item.query_id, pair.item.text, pair.responses[0]])
+            for pair in planned
+        ),
         citing,
-        dict(cells.texts),
-        identity_digest(cells.grades.identity),
+        dict(track.texts),
+        identity_digest(track.grader.identity),
+        track.traits.scale.max_rating,
     )
 
 
-def _sentence(cells: SupportCells, pair: SupportPair) -> CitedSentence:
-    place = pair.places[0]
-    shown = cells.statements[place]
-    of_response = cells.responses[shown.run, shown.query_id]
-    around = [cells.statements[near].text if near in of_response else "" for near in (place - 1, place + 1)]
+def _around(track: Assessment) -> Iterator[tuple[tuple[str, str, tuple[str, str]], tuple[str, str]]]:
+    """(query_id, a sentence, (run, query_id) of a response) -> the sentences around it there."""
+    citations = track.config.grader.citations
+    for query_id, given in responses_by_query(track, track.responses, track.bank.query_ids):
+        for run, response in given:
+            texts = ["", *(each.text for each in statements_of(run, response, citations)), ""]
+            # Of a sentence that stands there twice, the first.
+            for place in range(len(texts) - 2, 0, -1):
+                yield (query_id, texts[place], (run, query_id)), (texts[place - 1], texts[place + 1])
+
+
+def _sentence(pair: CitedPair, before: str, after: str) -> CitedSentence:
     name = hashlib.sha256("\0".join(pair.key).encode(errors="surrogatepass")).hexdigest()[:20]
-    return CitedSentence(name, pair.key, pair.item, pair.machine, *around)
+    return CitedSentence(name, pair.key, pair.item, pair.machine, before, after)

@@ -246,7 +246,7 @@ class View:
             has both labels.
         judged: None where official judgments and pool have nothing in common; `notes` say why.
         input_notes: what is odd of inputs that were taken, a line each.
-        support_counts: see `SupportCells.counts`; None where nothing cited can be graded. `support` is what
+        support_counts: of a grader of support; None where nothing cited can be graded. `support` is what
             people can label of it.
         items: None likewise, else the items that discriminate worst first.
         sections: what extensions add to the report.
@@ -279,7 +279,7 @@ class View:
     rejected: tuple[Rejected, ...]
     notes: tuple[str, ...]
     input_notes: tuple[str, ...]
-    support_counts: Mapping[str, int] | None = None
+    support_counts: Counts | None = None
     sections: tuple[Section, ...] = ()
     support: PickledQueue | None = field(default=None, repr=False)
     _opened: dict[str, QueryView] = field(default_factory=dict, repr=False)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from trecexam.errors import TrecexamError
 from trecexam.features.judge_next.arithmetic.next_judgments import By, Suggestion, ranked
 from trecexam.features.judge_next.search import Level, QuerySuggestions, Search
 from trecexam.features.judge_next.shown import beginning
@@ -150,6 +151,8 @@ def next_judgments(
         TrecexamError: fewer than two runs, nothing graded, a measure that cannot be computed or that does
             not see what would be judged, an unknown query.
     """
+    if track.asked.citing is not None:
+        raise TrecexamError(f"what the grader {track.name} labels is not of documents: see judge_next_cited")
     name = None if measure is None else str(measure)
     search = Search(track, name, level, include_judged=include_judged)
     by_query: list[QuerySuggestions] = []

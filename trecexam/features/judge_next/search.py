@@ -104,12 +104,11 @@ def _scoring(track: Assessment, name: str | None, level: Level | None) -> Scorin
     """How runs are ranked: by this measure, or by the track's first that a judgment of this level changes."""
     scores = track.config.scores
     try:
-        own = [each for each in track.measures if measure(each).NAME not in SUPPORT]
-        names = tuple(own) if name is None else (name,)
-        if not names or measure(names[0]).NAME in SUPPORT:
+        names = track.measures if name is None else (name,)
+        if measure(names[0]).NAME in SUPPORT:
             raise TrecexamError(
-                f"{name or track.measures[0]} is of what responses cite, and no judgment of a passage "
-                "changes it: take a measure on grades, or judge-next --support"
+                f"{names[0]} is of what responses cite, and no judgment of a passage changes it: take a "
+                "measure on grades, or --grader support"
             )
         if level == "passage":
             on_labels = (each for each in names if measure(each).NAME not in COVER | DIVERSITY)

@@ -89,4 +89,5 @@ LEADERBOARD = Feature(
     ),
     leaderboard_report,
     {"leaderboard": FeaturePlot("the runs' means with 95% intervals, best on top", _plot, ("measure",))},
+    of_any_kind=True,
 )

@@ -17,8 +17,8 @@ from trecexam.bank.model import Bank, passage_digest
 from trecexam.errors import RatingConflictError, TrecexamError, did_you_mean
 from trecexam.features.override.added_lines import add_lines
 from trecexam.features.override.opinions import earlier_opinion, lines_of_writer, without_circumstances
-from trecexam.features.override.statements import cited_by
 from trecexam.files.exclusive_lock import exclusive_lock
+from trecexam.line.kind import ItemSources
 from trecexam.line.overrides import (
     COUNTS,
     REPLACED,
@@ -28,11 +28,10 @@ from trecexam.line.overrides import (
     takes_back,
 )
 from trecexam.line.rejected import rejected_rows
-from trecexam.line.support import PREFIX
-from trecexam.line.support_overrides import BEST
 from trecexam.line.typed_text import MAX_NOTE, MAX_WHO, MAX_WHY, refuse_controls, typed
 from trecexam.scores.labels import labels
 from trecexam.tables.table import Table
+from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
     from trecexam.files.stamps import Rejected
@@ -55,6 +54,7 @@ class Overridden:
         before: the human rating that counted until now, None where there was none.
         written: False where the same person said just that before.
         after: the human rating that counts now, None where there is none.
+        words: what people call the ratings 0, 1 ...; () where they say the number.
     """
 
     row: HumanRating
@@ -62,11 +62,7 @@ class Overridden:
     before: HumanRating | None
     written: bool
     after: HumanRating | None
-
-    @property
-    def of_sentence(self) -> bool:
-        """Whether it is a label of a sentence of a response with a passage that it cites."""
-        return self.row.item_id.startswith(PREFIX)
+    words: tuple[str, ...] = ()
 
 
 class Taken(NamedTuple):
@@ -113,7 +109,6 @@ def override(
     rating: int | None,
     *,
     item: str = "",
-    sentence: str = "",
     who: str,
     why: str,
     seen: str | None = None,
@@ -125,34 +120,65 @@ def override(
 
     Args:
         rating: 0..5; None takes back what this person said last, and what she said before counts again,
-            if she did; one who said nothing takes back what others said. Of a sentence: 2 full support, 1
-            partial, 0 none.
-        item: an item's id or its index from 1; "" for the passage as a whole.
-        sentence: in place of an item, a sentence of a response that cites the passage: RUN:N, as in
-            support.tsv, or its id. It counts for all responses to the query with this sentence and citation.
+            if she did; one who said nothing takes back what others said. Of support: 2 full, 1 partial, 0
+            none.
+        item: an item's id or its index from 1; "" for the passage as a whole. Of support RUN:N, the Nth
+            sentence of a run's response, as in support.tsv, or its id: the rating counts for all responses to
+            the query with this sentence and citation.
         who, why: part of every rating.
         seen: `trecexam.features.override.overriding.seen_token` of the rating that counted when the
             person looked; None to add this one in any case.
 
     Raises:
         RatingConflictError: another rating counts by now than the one that was seen; nothing was written.
-        TrecexamError: the query, passage, item or sentence is not in the track, or the rating not on the
-            scale; a name or a reason is missing, too long (200 and 500 characters), or has a control
-            character.
+        TrecexamError: the query, passage or item is not in the track, or the rating not on the scale; a
+            name or a reason is missing, too long (200 and 500 characters), or has a control character.
     """
-    if sentence or item.startswith(PREFIX):
-        statement, cited = cited_by(track, query_id, sentence or item, doc_id)
-        query, item = cited_to_rate(statement, cited), statement.item_id
-    else:
+    if track.asked.citing is None:
         query = _to_rate(track, query_id)
+    else:
+        query = _cited_to_rate(track, query_id, item, doc_id)
+        item = query.items[0].item_id
     taken = take(track.folder, query, doc_id, item, rating, who, why, seen)
     machine = _machine(track, {query_id}).get(taken.row[:3])
-    return Overridden(taken.row, machine, taken.before, taken.written, taken.after)
+    return Overridden(taken.row, machine, taken.before, taken.written, taken.after, track.kind.words)
 
 
-def cited_to_rate(statement: Item, texts: Mapping[str, str | None]) -> QueryToRate:
-    """A sentence as it is to a person who labels it with the passages that it cites, and their texts."""
-    return QueryToRate(statement.query_id, (statement,), (), texts, 0, BEST)
+def _cited_to_rate(track: Assessment, query_id: str, name: str, doc_id: str) -> QueryToRate:
+    """An item as it is to a person who rates it with the passages that it is asked of.
+
+    Raises:
+        TrecexamError: there is no such item, or it is not asked of this passage.
+    """
+    if not name:
+        noun = track.kind.cell_noun[0]
+        raise TrecexamError(f"the grader {track.name} rates no passage as a whole: name the {noun} by `item`")
+    known = track.sheets[query_id].column_of if query_id in track.sheets else {}
+    if name in known:
+        item = track.bank.items[query_id][known[name]]
+    else:
+        assert track.kind.item_named is not None
+        sources = ItemSources(track.bank, track.query_texts, track.responses, track.config)
+        item = track.kind.item_named(sources, query_id, name)
+    query = rated_with_cited(track, item)
+    if doc_id not in query.texts:
+        looked_at = (
+            f"those looked at are {shorten_list(query.texts)}" if query.texts else "nothing is looked at"
+        )
+        raise TrecexamError(
+            f"'{doc_id}' is not cited by this sentence, or not looked at: {looked_at}", path=track.folder.root
+        )
+    return query
+
+
+def rated_with_cited(track: Assessment, item: Item) -> QueryToRate:
+    """An item as it is to a person who rates it, with the passages that it is asked of alone."""
+    assert track.asked.citing is not None
+    sheet = track.sheets[item.query_id]
+    column = sheet.column_of.get(item.item_id)
+    cited = () if column is None else track.asked.citing[item.query_id][column]
+    texts = {doc_id: sheet.text_of(doc_id) for doc_id in cited}
+    return QueryToRate(item.query_id, (item,), (), texts, 0, track.traits.scale.max_rating)
 
 
 def _to_rate(track: Assessment, query_id: str) -> QueryToRate:
@@ -309,7 +335,7 @@ def human_table(track: Assessment) -> Table:
     machine = _machine(track, {decision.row.query_id for decision in track.overrides.decisions})
     alike: dict[HumanRating, list[HumanRating]] = {}
     for people in (track.overrides, track.judgments):
-        for (_, doc_id, _), row in (*people.ratings.items(), *people.support.items()):
+        for (_, doc_id, _), row in people.ratings.items():
             if doc_id != row.doc_id:
                 alike.setdefault(row, []).append(row._replace(doc_id=doc_id))
     judging = track.config.has_judging
@@ -374,12 +400,19 @@ def _checked(
 
 
 def _machine(track: Assessment, query_ids: set[str]) -> dict[tuple[str, str, str], int]:
-    """(query_id, doc_id, item_id or "") -> the grader's rating, or its label of the passage.
-
-    Sentences of responses with what they cite are there, too.
-    """
+    """(query_id, doc_id, item_id or "") -> the grader's rating, or its label of the passage."""
     bank, scores = track.bank, track.config.scores
     machine: dict[tuple[str, str, str], int] = {}
+    if track.asked.citing is not None:
+        for query_id in query_ids & bank.items.keys():
+            sheet = track.sheets[query_id]
+            rated = sheet.flat() >= 0
+            places = zip(*sheet.where(rated), sheet.flat()[rated].tolist(), strict=True)
+            machine.update(
+                ((query_id, sheet.doc_ids[row], sheet.items[column].item_id), code)
+                for row, column, code in places
+            )
+        return machine
     for query in track.ratings(sorted(query_ids & bank.items.keys()), human=False):
         by_label = labels(query, scores.label, scores.min_rating, scores.min_answers)
         machine.update(((query.query_id, doc_id, ""), label) for doc_id, label in by_label.items())
@@ -387,9 +420,4 @@ def _machine(track: Assessment, query_ids: set[str]) -> dict[tuple[str, str, str
             for item, rating in zip(bank.items[query.query_id], ratings, strict=True):
                 if rating >= 0:
                     machine[query.query_id, doc_id, item.item_id] = rating
-    if track.support is not None:
-        for statement, codes in zip(track.support.statements, track.support.machine, strict=True):
-            if statement.query_id in query_ids:
-                keys = ((statement.query_id, doc, statement.item.item_id) for doc in statement.doc_ids)
-                machine.update((key, code) for key, code in zip(keys, codes, strict=True) if code >= 0)
     return machine

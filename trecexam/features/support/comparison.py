@@ -1,4 +1,4 @@
-"""Labels of support from a file, in place of the grader's or beside them; people's beside its."""
+"""Labels of support of a file, or of people, beside the grader's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,13 @@ from converters.errors import ConversionError
 from converters.support_labels import LABELS, read_support_labels
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Rejected
-from trecexam.line.sheets import MISSING
-from trecexam.line.support import SupportCells
+from trecexam.line.cited import cited_statements, responses_by_query
 from trecexam.scores.kappa import Kappa, kappa, weighted_kappa
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural
+
+if TYPE_CHECKING:
+    from trecexam.line.assessment import Assessment
 
 #: (run, query_id, place of the sentence, doc_id).
 Pair = tuple[str, str, int, str]
@@ -90,42 +92,38 @@ def read_labels(path: Path, shown: str) -> tuple[dict[Pair, int], tuple[Rejected
     return ratings, tuple(Rejected(shown, error.line, error.reason, error.lost) for error in errors)
 
 
-def with_labels(cells: SupportCells, ratings: Mapping[Pair, int]) -> SupportCells:
-    """The same cells with these labels in place of stored ones, whether their passages have texts or not.
-
-    Raises:
-        TrecexamError: none of them is of a citation that is looked at.
-    """
-    codes = tuple(
-        tuple(ratings.get((*_key(cells, place), doc_id), MISSING) for doc_id in statement.doc_ids)
-        for place, statement in enumerate(cells.statements)
-    )
-    if all(code == MISSING for of_statement in codes for code in of_statement):
-        raise TrecexamError("none of the file's labels is of a citation here: compare runs and query ids")
-    return replace(cells, machine=codes, human={})
-
-
-def compare_labels(cells: SupportCells, ratings: Mapping[Pair, int]) -> SupportAgreement:
-    """The labels of the cells by those of a file."""
-    ours = {
-        (*_key(cells, place), doc_id): code
-        for place, statement in enumerate(cells.statements)
-        for doc_id, code in zip(statement.doc_ids, cells.codes[place], strict=True)
-        if code >= 0
-    }
+def compare_labels(track: Assessment, ratings: Mapping[Pair, int]) -> SupportAgreement:
+    """The labels of a track by those of a file."""
+    cited, ours = cited_statements(track), dict[Pair, int]()
+    for _, given in responses_by_query(track, track.responses, track.bank.query_ids):
+        for run, response in given:
+            for statement, codes, *_ in cited(run, response):
+                key = run, statement.query_id, statement.place
+                labels = zip(statement.doc_ids, codes, strict=True)
+                ours.update(((*key, doc_id), code) for doc_id, code in labels if code >= 0)
     return _compared(ours, ratings, lambda pair: pair[1])
 
 
-def compare_people(cells: SupportCells) -> SupportAgreement:
+def compare_people(track: Assessment) -> SupportAgreement:
     """The grader's labels by people's, of each sentence with a passage once, whichever responses have both.
 
     Raises:
         TrecexamError: no person labelled any.
     """
-    if not cells.human:
-        raise TrecexamError("no person labelled a citation; `trecexam override --sentence` and `serve` do")
-    ours = {pair.key: pair.machine for pair in cells.pairs if pair.machine >= 0}
-    people = {pair.key: pair.code for pair in cells.pairs if pair.key in cells.human}
+    if not track.overrides.ratings:
+        raise TrecexamError("no person labelled a citation; `trecexam override` and `serve` do")
+    ours: dict[tuple[str, str, str], int] = {}
+    people: dict[tuple[str, str, str], int] = {}
+    for query_id, sheet in track.sheets.items():
+        rows, columns = sheet.where(sheet.flat() >= 0)
+        cells = zip(rows.tolist(), columns.tolist(), sheet.flat()[sheet.flat() >= 0].tolist(), strict=True)
+        # Passages with the same text are one.
+        ours.update(
+            ((query_id, sheet.texts[row] or "", sheet.items[column].item_id), code)
+            for row, column, code in cells
+        )
+        for (doc_id, item_id), rating in (sheet.overrides.cells if sheet.overrides else {}).items():
+            people[query_id, sheet.text_of(doc_id) or f"\0{doc_id}", item_id] = rating
     compared = _compared(ours, people, lambda key: key[0])
     return replace(compared, ours="of the grader", theirs="people")
 
@@ -144,8 +142,3 @@ def _compared(
     return SupportAgreement(
         counts, agreed, weighted_kappa(counts.sum(axis=0), 1), len(ours) - len(both), len(ratings) - len(both)
     )
-
-
-def _key(cells: SupportCells, place: int) -> tuple[str, str, int]:
-    statement = cells.statements[place]
-    return statement.run, statement.query_id, statement.place

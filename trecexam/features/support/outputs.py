@@ -1,4 +1,4 @@
-"""support.tsv, support_runs.tsv and the section of the report, where the settings have [support]."""
+"""support.tsv, support_runs.tsv and the section of the report, of a grader of support."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trecexam.tables.text import sentence
 
 #: Runs that the page shows; the file has the rest.
 _ROWS = 15
-_PARTS: tuple[Part, ...] = ("cells", "runs", "settings")
+_PARTS: tuple[Part, ...] = ("cells", "people", "runs", "settings")
 _SHOWN = (
     "run",
     "responses",
@@ -29,8 +29,8 @@ _SHOWN = (
 
 
 def own_support(track: Assessment) -> SupportReport | None:
-    """The support of the track's responses; None where there are none, or no [support]."""
-    return SupportReport(track, track.support) if track.support is not None and track.responses else None
+    """The support of the track's responses; None where there are none, or of another kind of grader."""
+    return SupportReport(track) if track.asked.citing is not None and track.responses else None
 
 
 def _files(track: Assessment) -> Mapping[str, bytes]:
@@ -52,4 +52,6 @@ def support_section(track: Assessment) -> FeatureReport:
     return FeatureReport((ReportPart("support", html, values, "Support by cited passages"),))
 
 
-SUPPORT_FEATURE = Feature((OutputFiles((LABELS_FILE, RUNS_FILE), _PARTS, _files),), support_section)
+SUPPORT_FEATURE = Feature(
+    (OutputFiles((LABELS_FILE, RUNS_FILE), _PARTS, _files),), support_section, of_any_kind=True
+)

@@ -1,17 +1,29 @@
-"""Support as tables: a row for each citation that was looked at, and one for each run."""
+"""Support as tables: a row for each citation that was looked at, and one for each run or response."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 from converters.records import Response
 from converters.support_labels import LABELS
+from trecexam.line.cited import (
+    NO_TEXT,
+    CitedStatement,
+    cited_statements,
+    count_codes,
+    responses_by_query,
+)
+from trecexam.line.evaluation import leaderboard
 from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
-from trecexam.line.support import NO_TEXT, Statement, SupportCells, count_codes
-from trecexam.scores.leaderboard import Leaderboard
-from trecexam.scores.support import SUPPORT, support_scores
+from trecexam.scores.support import SUPPORT, SupportScores, support_scores
 from trecexam.tables.table import Table, Value
 from trecexam.tables.text import plural, shorten_list
+
+if TYPE_CHECKING:
+    from trecexam.line.assessment import Assessment
+    from trecexam.scores.leaderboard import Leaderboard
 
 #: Why there is no label.
 WHY = {
@@ -21,6 +33,141 @@ WHY = {
     REFUSED: "refused",
     ERROR: "error",
 }
+#: What stands behind the measures, see `SupportTables.runs`.
+_COUNTED = (
+    "uncited", "out_of_range", "no_text", "no_label", "words", "sentences", "citations", "over_limit"
+)  # fmt: skip
+
+
+class _Counted(NamedTuple):
+    """A response: its scores, and counts over its sentences."""
+
+    scores: SupportScores
+    sentences: int
+    uncited: int
+    out_of_range: int
+    citations: int
+    no_text: int
+    ungraded: int
+    unread: int
+    words: int
+    over: int
+
+
+class SupportTables:
+    """What a grader of support says of the responses of a track."""
+
+    def __init__(self, track: Assessment) -> None:
+        self.track = track
+
+    def labels(self) -> Table:
+        """`run query_id sentence doc_id label`: each citation that was looked at, and sentences without one.
+
+        A citation out of range has no doc_id and the label `out_of_range`, a sentence without one `uncited`.
+        The column `who` is there where people labelled anything.
+        """
+        rows: dict[tuple[str, str], list[tuple[Value, ...]]] = {}
+        for run, response, statements in self._statements():
+            rows[run, response.query_id] = [row for each in statements for row in _rows(each)]
+        header = ("run", "query_id", "sentence", "doc_id", "label", "who")
+        table = tuple(row for key in self._keys for row in rows.get(key, ()))
+        # Without people it is the table that it was before they could label.
+        by_people = bool(self.track.overrides.ratings)
+        return Table(header, table) if by_people else Table(header[:-1], tuple(row[:-1] for row in table))
+
+    @cached_property
+    def board(self) -> Leaderboard:
+        """The runs of responses by the measures of `SUPPORT`, over all queries."""
+        return leaderboard(
+            self.track, SUPPORT, runs=[run for run in self.track.runs if run in self._responses]
+        )
+
+    def runs(self) -> Table:
+        """A row for each run of responses, best weighted precision first.
+
+        Columns: `responses`; the measures with their standard errors; `uncited`, the share of sentences
+        without any citation; how many citations are `out_of_range`, and of those looked at have `no_text` or
+        no label for another reason (`no_label`); means a response of `words` and `sentences`, and of
+        `citations` a sentence; `over_limit`, responses over a limit of their track.
+        """
+        board = self.board
+        measures = [column for name in board.measures for column in (name, f"{name}.stderr")]
+        rows = tuple(
+            (
+                row.run,
+                len(self._responses[row.run]),
+                *(value for score in row.scores for value in (score.mean, score.stderr)),
+                *_columns([self._counted[row.run, each.query_id] for each in self._responses[row.run]]),
+            )
+            for row in board.rows
+        )
+        return Table(("run", "responses", *measures, *_COUNTED), rows)
+
+    def queries(self) -> Table:
+        """A row for each response, by run and query, with the columns of `runs` but for standard errors."""
+        rows = tuple(
+            (*key, *counted.scores, *_columns([counted])) for key, counted in sorted(self._counted.items())
+        )
+        return Table(("run", "query_id", *SUPPORT, *_COUNTED), rows)
+
+    def notes(self) -> Iterator[str]:
+        """What one must know of the scores, a line each."""
+        track, words = self.track, self.track.config.track.truncate
+        if words is not None:
+            yield f"responses are cut after {plural(words, 'word')}"
+        for run, given in self._responses.items():
+            over = [response for response in given if response.over]
+            if over:
+                some = shorten_list([response.query_id for response in over], 3)
+                first = f"'{over[0].query_id}' has {over[0].over}"
+                yield f"{run}: {plural(len(over), 'response')} over a limit of the track ({some}): {first}"
+        why = {
+            "no_text": "of passages without a text, first '{}': add them to the track's passages",
+            "ungraded": "not graded yet",
+            "unread": "whose answers say no label, were refused or failed",
+        }
+        for name, text in why.items():
+            n = sum(getattr(counted, name) for counted in self._counted.values())
+            if n:
+                some = text.format(self._without_text()) if name == "no_text" else text
+                yield f"{plural(n, 'citation')} {some}; they count as no support"
+        if track.overrides.ratings:
+            summary = track.override_summary()
+            who = shorten_list(summary["who"], 3)
+            yield f"{plural(summary['cells'], 'label')} of people in place of the grader's ({who})"
+        outside = sum(counted.out_of_range for counted in self._counted.values())
+        if outside:
+            yield f"{plural(outside, 'citation')} out of range: they name no reference of their response"
+
+    @property
+    def _responses(self) -> Mapping[str, tuple[Response, ...]]:
+        return self.track.responses
+
+    @property
+    def _keys(self) -> Iterator[tuple[str, str]]:
+        """(run, query_id) of the responses, by run, in each file's order."""
+        return ((run, each.query_id) for run, of_run in self._responses.items() for each in of_run)
+
+    def _statements(self) -> Iterator[tuple[str, Response, list[CitedStatement]]]:
+        """Each response with its sentences, query by query."""
+        cited = cited_statements(self.track)
+        for _, given in responses_by_query(self.track, self._responses, self.track.bank.query_ids):
+            for run, response in given:
+                yield run, response, cited(run, response)
+
+    @cached_property
+    def _counted(self) -> Mapping[tuple[str, str], _Counted]:
+        counted = {(run, each.query_id): _count(each, cited) for run, each, cited in self._statements()}
+        return {key: counted[key] for key in self._keys}
+
+    def _without_text(self) -> str:
+        """The first cited passage that has no text."""
+        for _, _, statements in self._statements():
+            for each in statements:
+                for doc_id, code in zip(each.statement.doc_ids, each.codes, strict=True):
+                    if code == NO_TEXT:
+                        return doc_id
+        return ""
 
 
 def label_of(code: int) -> str:
@@ -28,127 +175,49 @@ def label_of(code: int) -> str:
     return LABELS[code] if code >= 0 else WHY[code]
 
 
-def labels_table(cells: SupportCells) -> Table:
-    """`run query_id sentence doc_id label`: each citation that was looked at, and sentences that have none.
-
-    A citation out of range has no doc_id and the label `out_of_range`, a sentence without one `uncited`. The
-    column `who` is there where people labelled anything.
-    """
-    rows = tuple(row for place, each in enumerate(cells.statements) for row in _rows(cells, place, each))
-    header = ("run", "query_id", "sentence", "doc_id", "label", "who")
-    # Without people it is the table that it was before they could label.
-    return Table(header, rows) if cells.human else Table(header[:-1], tuple(row[:-1] for row in rows))
-
-
-def _rows(cells: SupportCells, place: int, statement: Statement) -> Iterator[tuple[Value, ...]]:
+def _rows(cited: CitedStatement) -> Iterator[tuple[Value, ...]]:
+    statement = cited.statement
     key = statement.run, statement.query_id, statement.place
-    codes = cells.codes[place]
-    for doc_id, code, human in zip(statement.doc_ids, codes, cells.human_rows(place), strict=True):
+    for doc_id, code, human in zip(statement.doc_ids, cited.codes, cited.human, strict=True):
         yield *key, doc_id, label_of(code), human.who if human else ""
-    yield from [(*key, "", "out_of_range", "")] * (len(cells.weights(place)) - len(codes))
-    if not codes and not statement.out_of_range:
+    yield from [(*key, "", "out_of_range", "")] * (len(cited.weights) - len(cited.codes))
+    if not cited.codes and not statement.out_of_range:
         yield *key, "", "uncited", ""
 
 
-#: What stands behind the measures, see `runs_table`.
-_COUNTED = (
-    "uncited", "out_of_range", "no_text", "no_label", "words", "sentences", "citations", "over_limit"
-)  # fmt: skip
-
-
-def runs_table(cells: SupportCells, board: Leaderboard, responses: Mapping[str, Sequence[Response]]) -> Table:
-    """A row for each run of responses, best weighted precision first.
-
-    Columns: `responses`; the measures with their standard errors; `uncited`, the share of sentences without
-    any citation; how many citations are `out_of_range`, and of those looked at have `no_text` or no label
-    for another reason (`no_label`); means a response of `words` and `sentences`, and of `citations` a
-    sentence; `over_limit`, responses over a limit of their track.
-    """
-    measures = [column for name in board.measures for column in (name, f"{name}.stderr")]
-    of_run: dict[str, list[int]] = {run: [] for run in responses}
-    for place, statement in enumerate(cells.statements):
-        of_run[statement.run].append(place)
-    rows = tuple(
-        (
-            row.run,
-            len(responses[row.run]),
-            *(value for score in row.scores for value in (score.mean, score.stderr)),
-            *_counted(cells, of_run[row.run], responses[row.run]),
-        )
-        for row in board.rows
-    )
-    return Table(("run", "responses", *measures, *_COUNTED), rows)
-
-
-def queries_table(cells: SupportCells, responses: Mapping[str, Sequence[Response]]) -> Table:
-    """A row for each response, by run and query, with the columns of `runs_table` but for standard errors."""
-    rows: list[tuple[Value, ...]] = []
-    for run in sorted(responses):
-        for response in sorted(responses[run], key=lambda each: each.query_id):
-            places = cells.responses.get((run, response.query_id), ())
-            scores = support_scores([cells.weights(place) for place in places])
-            rows.append((run, response.query_id, *scores, *_counted(cells, places, [response])))
-    return Table(("run", "query_id", *SUPPORT, *_COUNTED), tuple(rows))
-
-
-def _counted(cells: SupportCells, places: Sequence[int], responses: Sequence[Response]) -> tuple[Value, ...]:
-    """The columns `_COUNTED` of these responses, whose statements are at these places."""
-    statements = [cells.statements[place] for place in places]
-    counts = count_codes([code for place in places for code in cells.codes[place]])
-    return (
-        _mean(sum(not (each.citations or each.out_of_range) for each in statements), len(statements)),
+def _count(response: Response, cited: Sequence[CitedStatement]) -> _Counted:
+    statements = [each.statement for each in cited]
+    codes = count_codes([code for each in cited for code in each.codes])
+    return _Counted(
+        support_scores([each.weights for each in cited]),
+        len(statements),
+        sum(not (each.citations or each.out_of_range) for each in statements),
         sum(each.out_of_range for each in statements),
-        counts["no_text"],
-        counts["ungraded"] + counts["unread"],
-        _mean(sum(response.n_words for response in responses), len(responses)),
-        _mean(len(statements), len(responses)),
-        _mean(sum(each.citations for each in statements), len(statements)),
-        sum(bool(response.over) for response in responses),
+        sum(each.citations for each in statements),
+        codes["no_text"],
+        codes["ungraded"],
+        codes["unread"],
+        response.n_words,
+        int(bool(response.over)),
     )
 
 
-def remarks(
-    cells: SupportCells,
-    responses: Mapping[str, Sequence[Response]],
-    words: int | None,
-    *,
-    from_file: bool = False,
-) -> Iterator[str]:
-    """What one must know of the scores, a line each.
+def _columns(responses: Sequence[_Counted]) -> tuple[Value, ...]:
+    """The columns `_COUNTED` of these responses."""
 
-    Args:
-        words: after which responses are cut; None where they are not.
-        from_file: the labels are those of a file, which may lack some.
-    """
-    if words is not None:
-        yield f"responses are cut after {plural(words, 'word')}"
-    for run, given in responses.items():
-        over = [response for response in given if response.over]
-        if over:
-            some = shorten_list([response.query_id for response in over], 3)
-            first = f"'{over[0].query_id}' has {over[0].over}"
-            yield f"{run}: {plural(len(over), 'response')} over a limit of the track ({some}): {first}"
-    counts = count_codes([code for codes in cells.codes for code in codes])
-    why = {
-        "no_text": "of passages without a text, first '{}': add them to the track's passages",
-        "ungraded": "without a label in the file" if from_file else "not graded yet",
-        "unread": "whose answers say no label, were refused or failed",
-    }
-    for name, text in why.items():
-        if counts[name]:
-            some = text.format(next(iter(_without_text(cells)), "")) if name == "no_text" else text
-            yield f"{plural(counts[name], 'citation')} {some}; they count as no support"
-    if cells.human:
-        n, who = cells.counts["by_people"], sorted({row.who for row in cells.human.values()})
-        yield f"{plural(n, 'label')} of people in place of the grader's ({shorten_list(who, 3)})"
-    outside = sum(statement.out_of_range for statement in cells.statements)
-    if outside:
-        yield f"{plural(outside, 'citation')} out of range: they name no reference of their response"
+    def total(name: str) -> int:
+        return sum(getattr(each, name) for each in responses)
 
-
-def _without_text(cells: SupportCells) -> Iterator[str]:
-    for statement, codes in zip(cells.statements, cells.codes, strict=True):
-        yield from (doc for doc, code in zip(statement.doc_ids, codes, strict=True) if code == NO_TEXT)
+    return (
+        _mean(total("uncited"), total("sentences")),
+        total("out_of_range"),
+        total("no_text"),
+        total("ungraded") + total("unread"),
+        _mean(total("words"), len(responses)),
+        _mean(total("sentences"), len(responses)),
+        _mean(total("citations"), total("sentences")),
+        total("over"),
+    )
 
 
 def _mean(total: int, count: int) -> float | None:

@@ -13,18 +13,15 @@ from trecexam.errors import GraderError, TrecexamError
 from trecexam.graders import create
 from trecexam.graders.base import Answer, Cell, Estimate, Grader, UngradedError
 from trecexam.graders.kept_vectors import no_kept_vectors
-from trecexam.graders.support import create_support
 from trecexam.graders.traits import traits_of
 from trecexam.line.environments import Environments
 from trecexam.line.grading import Grading, Progress
 from trecexam.line.sheets import ERROR, MISSING
 from trecexam.line.stored_grades import StoredGrades
-from trecexam.line.support import NO_TEXT
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
     from trecexam.line.loader import TrackLoader
 
 #: Where a graded cell stands; all but its last part say of which passage it is.
@@ -206,7 +203,6 @@ def verify_reproducible(
     loader: TrackLoader,
     *,
     sample: int = SAMPLE,
-    support: bool = False,
     progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Reproduction:
@@ -218,7 +214,6 @@ def verify_reproducible(
 
     Args:
         sample: how many cells, drawn by a hash of passage and item: the same ones every time.
-        support: of the labels of what responses cite, by the grader of [support], in place of the pool's.
         progress: called with how many of the answers are there.
         stop: asked between batches; True ends it early, with what there is.
 
@@ -226,7 +221,7 @@ def verify_reproducible(
         TrecexamError: there is no model to ask, or nothing is graded yet.
         GraderError: the grader cannot run here; once it has given an answer, `why` says so.
     """
-    graded = _graded(loader, support=support)
+    graded = _graded(loader)
     chosen, others = graded.drawn(sample)
     # Tells the meter what was used before, too: a budget is of all.
     Grading(graded.grader, lambda: loader.store).estimate_cells(chosen, len(chosen))
@@ -247,7 +242,7 @@ def verify_reproducible(
         # What came may have been paid for.
         if not alone and not isinstance(error, UngradedError):
             raise
-        why = str(error).replace("[grader]", "[support]" if support else "[grader]")
+        why = str(error).replace("[grader]", f"[{loader.folder.section}]")
     if stopped():
         why = "stopped"
     cells = tuple(
@@ -257,13 +252,13 @@ def verify_reproducible(
     return Reproduction(cells, len(graded.places), why, tuple(_notes(graded)), graded.noun)
 
 
-def estimate_reproducible(loader: TrackLoader, *, sample: int = SAMPLE, support: bool = False) -> Estimate:
+def estimate_reproducible(loader: TrackLoader, *, sample: int = SAMPLE) -> Estimate:
     """What `verify_reproducible` would take; asks nobody.
 
     Raises:
         TrecexamError: there is no model to ask, or nothing is graded yet.
     """
-    graded = _graded(loader, support=support)
+    graded = _graded(loader)
     chosen, others = graded.drawn(sample)
     grading = Grading(graded.grader, lambda: loader.store)
     calls = [[cell] for cell in chosen] + [[*chosen, *others]]
@@ -271,25 +266,20 @@ def estimate_reproducible(loader: TrackLoader, *, sample: int = SAMPLE, support:
     return Estimate._make(None if None in column else sum(column) for column in columns)
 
 
-def _graded(loader: TrackLoader, *, support: bool) -> _Graded:
-    """What the track's grader, or that of support, has graded; the grader is in this process."""
+def _graded(loader: TrackLoader) -> _Graded:
+    """What the grader has graded; it is in this process.
+
+    Raises:
+        TrecexamError: nothing, or by no model.
+    """
     track = loader.load()
-    graded = _graded_support(loader, track) if support else _graded_pool(loader, track)
-    if not graded.places:
-        root = track.folder.root
-        how = f"trecexam support {root}" if support else f"trecexam watch {root} --once"
-        raise TrecexamError(f"nothing is graded yet: `{how}` grades", path=root)
-    return graded
-
-
-def _graded_pool(loader: TrackLoader, track: Assessment) -> _Graded:
     folder, own = loader.folder, loader.track_grader.is_own
     settings = folder.config
     if own and settings.grader.name == "recorded":
         raise TrecexamError("there is nothing to verify: the grades of `recorded` are read from a file")
     on_cluster = own and settings.ray.address
     grader = loader.grader
-    if on_cluster:
+    if on_cluster and settings.grader.name not in loader.kind.graders:
         grader = create(settings.grader, folder.root, trust_code=folder.trust_code)
     places: dict[bytes, _Place] = {}
     for query_id, sheet in track.sheets.items():
@@ -309,32 +299,11 @@ def _graded_pool(loader: TrackLoader, track: Assessment) -> _Graded:
         query_text = track.query_texts.get(query_id, "")
         return Cell(query_id, query_text, sheet.doc_ids[row], text, sheet.items[column])
 
-    return _Graded(grader, track.grades, places, cell, "graded cell")
-
-
-def _graded_support(loader: TrackLoader, track: Assessment) -> _Graded:
-    settings, cells = loader.config.support, track.support
-    if cells is None:
+    if not places:
         raise TrecexamError(
-            "nothing cited is graded without a section [support] in trecexam.toml; it may be empty",
-            path=track.folder.config_path,
+            f"nothing is graded yet: `trecexam watch {folder.root} --once` grades", path=folder.root
         )
-    if settings.name == "recorded":
-        raise TrecexamError("there is nothing to verify: the labels of `recorded` are read from a file")
-    on_cluster = loader.config.ray.address
-    grader = create_support(settings, loader.folder.root) if on_cluster else loader.support_grader
-    places: dict[bytes, _Place] = {}
-    for number, pair in enumerate(cells.pairs):
-        if pair.passage is not None and pair.machine not in {MISSING, ERROR, NO_TEXT}:
-            key = _key(passage_digest(pair.passage), asked_digest(pair.item))
-            places.setdefault(key, (pair.passage, number))
-
-    def cell(place: _Place) -> Cell:
-        passage, number = place
-        pair = cells.pairs[number]
-        return Cell(pair.item.query_id, "", pair.doc_id, passage, pair.item)
-
-    return _Graded(grader, cells.grades, places, cell, "graded citation")
+    return _Graded(grader, track.grades, places, cell, f"graded {track.kind.cell_noun[0]}")
 
 
 def _key(passage: bytes, item: bytes) -> bytes:

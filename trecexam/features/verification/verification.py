@@ -71,7 +71,7 @@ def grading(
             and (doc_ids is None or row["doc_id"] in doc_ids)
         }
         judged = judgments.get(q.query_id, {})
-        human = _human_cells(track, q.query_id)
+        human, sheet = _human_cells(track, q.query_id), track.sheets[q.query_id]
         items = []
         for place, item in enumerate(topics[q.query_id].items):
             if item_ids is not None and item.item_id not in item_ids:
@@ -85,8 +85,10 @@ def grading(
                     judged.get(doc_id),
                     human=(doc_id, item.item_id) in human,
                 )
-                for doc_id, rating in zip(q.doc_ids, q.ratings[:, place].tolist(), strict=True)
-                if doc_ids is None or doc_id in doc_ids
+                for row, (doc_id, rating) in enumerate(
+                    zip(q.doc_ids, q.ratings[:, place].tolist(), strict=True)
+                )
+                if (doc_ids is None or doc_id in doc_ids) and sheet.place(row, place) is not None
             ]
             kept = best_first(cell for cell in cells if statuses is None or cell.status in statuses)
             if kept:

@@ -15,7 +15,7 @@ from trecexam.tables.excerpt import excerpt
 from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Table, to_json
 from trecexam.tables.terminal import cut
-from trecexam.tables.text import plural, sentence
+from trecexam.tables.text import sentence
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
@@ -112,10 +112,7 @@ def _provenance(track: Assessment, facts: UpdateFacts) -> dict[str, Any]:
     human = "none"
     if overrides["who"]:
         who = ", ".join(overrides["who"])
-        cited = f", {plural(overrides['support'], 'citation')}" if "support" in overrides else ""
-        human = (
-            f"{overrides['cells']:,} cells and {overrides['passages']:,} passages as a whole{cited}, by {who}"
-        )
+        human = f"{overrides['cells']:,} cells and {overrides['passages']:,} passages as a whole, by {who}"
     label = "the number of items reached" if scores.label == "count" else "the best rating"
     if scores.label == "expected":
         label += ", its expected value as the gain of nDCG"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from starlette.routing import Route
@@ -92,6 +93,13 @@ def agreement(request: Request) -> Response:
     live, view, address = live_of(request), view_of(request), Address.of(request)
     folder = open_folder(live.root)
     agreed = live.call(assessor_agreement)
+    if view.support is not None:
+        cited = live.call(assessor_agreement, cited=True)
+        agreed = replace(
+            agreed,
+            rows=(*agreed.rows, *cited.rows),
+            disagreements=(*agreed.disagreements, *cited.disagreements),
+        )
     tables = dict(agreed.tables)
     file = table_file(address, tables)
     if file is not None:

@@ -9,6 +9,7 @@ from starlette.routing import Route
 
 from converters.errors import ConversionError
 from converters.support_labels import LABELS
+from trecexam.bank.model import Bank
 from trecexam.errors import RatingConflictError
 from trecexam.extensions.page import cookies, urls
 from trecexam.extensions.page.answers import of_cited
@@ -27,10 +28,10 @@ from trecexam.extensions.page.rendering import (
     who_of,
 )
 from trecexam.extensions.page.users import user_of
-from trecexam.features.override.overriding import cited_to_rate, seen_token, take
+from trecexam.features.override.overriding import seen_token, take
 from trecexam.files.stamps import stamp
 from trecexam.line.input_files import read_overrides_file
-from trecexam.line.support_overrides import resolve_support
+from trecexam.line.overrides import resolve
 from trecexam.line.track_graders import open_folder
 
 if TYPE_CHECKING:
@@ -39,12 +40,12 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from converters.records import HumanRating
+    from converters.records import HumanRating, Item
     from trecexam.extensions.page.support_queue import CitedSentence, SupportQueue
     from trecexam.extensions.page.trails import Trail
 
 #: The cookie of a browser's trail, and the reason that is proposed.
-TRAIL, WHY = "trecexam-support-trail", "asked by judge-next --support"
+TRAIL, WHY = "trecexam-support-trail", "asked by judge-next"
 
 
 def support(request: Request) -> Response:
@@ -119,13 +120,11 @@ def _label(request: Request, queue: SupportQueue) -> Response:
     sentence = _named(queue, form.get("sentence", ""))
     rating = rating_of(form.get("rating", ""))
     why = form.get("why", "") or (WITHDRAWN if rating is None else "")
-    item, doc_ids = queue.citing[sentence.item.query_id, sentence.item.item_id]
-    query = cited_to_rate(item, {doc_id: queue.texts.get(doc_id) for doc_id in doc_ids})
     where, cookie, trail = urls.cited_sentence(sentence.name), *_trail(request)
     try:
         row, _, written, _ = take(
-            open_folder(live.root), query, sentence.key[1], item.item_id, rating,
-            author_of(request), why, form.get("seen") or None,
+            open_folder(live.root, queue.grader), queue.to_rate(sentence), sentence.key[1],
+            sentence.item.item_id, rating, author_of(request), why, form.get("seen") or None,
         )  # fmt: skip
     except RatingConflictError as error:
         # What they said is not told: one's own label is not in yet.
@@ -154,7 +153,7 @@ def _queue(request: Request) -> SupportQueue:
     """
     part = view_of(request).support
     if part is None:
-        raise NotFoundError("Nothing that responses cite is graded here: see [support] in trecexam.toml.")
+        raise NotFoundError("Nothing that responses cite is graded here: it needs [graders.support].")
     return part.queue
 
 
@@ -167,19 +166,30 @@ def _named(queue: SupportQueue, name: str) -> CitedSentence:
 
 def _labelled(request: Request, queue: SupportQueue) -> Mapping[tuple[str, str, str], HumanRating]:
     """What people say by overrides.tsv as it is now."""
-    folder = open_folder(live_of(request).root)
+    folder = open_folder(live_of(request).root, queue.grader)
     path = folder.overrides()
     token = id(queue), stamp(path)
     kept = request.app.state.labelled
     if kept is None or kept[0] != token:
         try:
-            rows = [row for row in read_overrides_file(path)[0] if row[1].item_id.startswith("statement:")]
+            rows = read_overrides_file(path)[0]
         except ConversionError:
-            # There is none yet; or what is wrong with it stands among what was not taken.
-            rows = []
-        keys = dict.fromkeys((row.query_id, row.item_id) for _, row in rows)
-        citing = [queue.citing[key] for key in keys if key in queue.citing]
-        ratings = resolve_support(rows, folder.shown(path), citing, queue.texts).ratings
+            # There is none yet; or what is wrong with it is among what was rejected.
+            rows = ()
+        items: dict[str, list[Item]] = {}
+        cited: dict[str, set[tuple[str, str, str]]] = {}
+        for query_id, item_id in dict.fromkeys((row.query_id, row.item_id) for _, row in rows):
+            item, doc_ids = queue.citing.get((query_id, item_id), (None, ()))
+            if item is not None:
+                items.setdefault(query_id, []).append(item)
+                keys = {(query_id, doc_id, item_id) for doc_id in doc_ids}
+                cited[query_id] = cited.get(query_id, set()) | keys
+        bank = Bank({query_id: tuple(of_query) for query_id, of_query in items.items()}, {})
+        pool = {query_id: tuple(sorted({key[1] for key in keys})) for query_id, keys in cited.items()}
+        ratings = resolve(
+            rows, folder.shown(path), bank, pool, queue.texts, queue.max_rating,
+            cited=frozenset().union(*cited.values()),
+        ).ratings  # fmt: skip
         # The queue is kept with it, so that no other one has its id.
         kept = request.app.state.labelled = token, ratings, queue
     ratings_now: Mapping[tuple[str, str, str], HumanRating] = kept[1]

@@ -3,20 +3,44 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from converters.support_labels import LABELS
 from trecexam.bank.model import asked_digest, passage_digest
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.features.judge_next.shown import beginning
+from trecexam.line.cited import responses_by_query
+from trecexam.line.kinds.support import statements_of
 from trecexam.scores.support import WEIGHTS
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
+    from converters.records import Item
     from trecexam.line.assessment import Assessment
-    from trecexam.line.support import SupportCells, SupportPair
+    from trecexam.line.stored_grades import StoredGrades
+
+
+class CitedPair(NamedTuple):
+    """An item with a passage that it is asked of; of passages with the same text, the first.
+
+    Attributes:
+        passage: the text, None where there is none.
+        machine: the grader's rating, or a code of `trecexam.line.sheets`.
+        responses: (run, query_id) of the responses that have both.
+    """
+
+    item: Item
+    doc_id: str
+    passage: str | None
+    machine: int
+    responses: tuple[tuple[str, str], ...]
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """(query_id, doc_id, item_id), as in overrides.tsv."""
+        return self.item.query_id, self.doc_id, self.item.item_id
 
 
 @dataclass(frozen=True)
@@ -31,7 +55,7 @@ class PlannedLabel:
         expected_change: by how much the citation's weight, 0..1, is expected to change; None likewise.
     """
 
-    pair: SupportPair
+    pair: CitedPair
     runs: int
     chances: tuple[float, ...] | None = None
     p_change: float | None = None
@@ -93,7 +117,7 @@ class SupportPlan:
         }
 
 
-def next_support(
+def next_cited(
     track: Assessment, *, query_ids: Collection[str] = (), budget: int | None = None
 ) -> SupportPlan:
     """Which sentences of responses a person should label with what they cite, the first one first.
@@ -107,22 +131,16 @@ def next_support(
         budget: rows; None for all.
 
     Raises:
-        TrecexamError: no [support] in the settings, no response, or an unknown query.
+        TrecexamError: there is no response to a query.
     """
-    cells = track.support
-    if cells is None:
-        raise TrecexamError(
-            "nothing cited is graded without a section [support] in trecexam.toml; it may be empty",
-            path=track.folder.config_path,
-        )
-    known = {statement.query_id for statement in cells.statements}
+    known = {response.query_id for of_run in track.responses.values() for response in of_run}
     for query_id in query_ids:
         if query_id not in known:
             hint = did_you_mean(query_id, known, before="; ")
             raise TrecexamError(f"no response to query '{query_id}'{hint}", path=track.folder.root)
-    pairs = [pair for pair in cells.pairs if not query_ids or pair.item.query_id in query_ids]
-    judged = [pair for pair in pairs if pair.key in cells.human]
-    rows = labels_to_make(cells, pairs)
+    pairs = [pair for pair in cited_pairs(track) if not query_ids or pair.item.query_id in query_ids]
+    judged = [pair for pair in pairs if pair.key in track.overrides.ratings]
+    rows = labels_to_make(track, [pair for pair in pairs if pair.key not in track.overrides.ratings])
     return SupportPlan(
         rows[:budget],
         len(rows),
@@ -132,17 +150,39 @@ def next_support(
     )
 
 
-def labels_to_make(cells: SupportCells, pairs: Iterable[SupportPair]) -> tuple[PlannedLabel, ...]:
-    """These without those that a person labelled or that have no text, in the order of `next_support`."""
-    candidates = [pair for pair in pairs if pair.key not in cells.human and pair.passage is not None]
-    chances = _chances(cells, candidates)
-    planned = sorted((_planned(cells, pair, chances.get(pair.key)) for pair in candidates), key=_order)
+def cited_pairs(track: Assessment) -> Iterator[CitedPair]:
+    """What a person can label: each sentence with each passage, once for all responses to a query."""
+    citations = track.config.grader.citations
+    for query_id, given in responses_by_query(track, track.responses, track.bank.query_ids):
+        sheet = track.sheets[query_id]
+        flat = sheet.flat()
+        found: dict[tuple[int, str], tuple[str, int, dict[tuple[str, str], None]]] = {}
+        for run, response in given:
+            for statement in statements_of(run, response, citations):
+                column = sheet.column_of[statement.item_id] if statement.doc_ids else -1
+                for doc_id in statement.doc_ids:
+                    row = sheet.row_of[doc_id]
+                    place = sheet.place(row, column)
+                    assert place is not None
+                    alike = column, sheet.texts[row] or f"\0{doc_id}"
+                    of_pair = found.setdefault(alike, (doc_id, int(flat[place]), {}))
+                    of_pair[2][run, query_id] = None
+        for (column, _), (doc_id, machine, responses) in found.items():
+            passage = track.texts.get(doc_id)
+            yield CitedPair(sheet.items[column], doc_id, passage, machine, tuple(responses))
+
+
+def labels_to_make(track: Assessment, pairs: Iterable[CitedPair]) -> tuple[PlannedLabel, ...]:
+    """These without those that have no text, in the order of `next_cited`."""
+    candidates = [pair for pair in pairs if pair.passage is not None]
+    chances = _chances(track.grades, candidates)
+    planned = sorted((_planned(pair, chances.get(pair.key)) for pair in candidates), key=_order)
     # The first of each response, then the second of each ...; and within that the first of each query ...
     of_response: Counter[tuple[bool, str, str]] = Counter()
     rounds: list[tuple[bool, int]] = []
     for row in planned:
         graded = row.pair.machine >= 0
-        responses = {(graded, *cells.statements[place][:2]) for place in row.pair.places}
+        responses = {(graded, *response) for response in row.pair.responses}
         rounds.append((graded, min(of_response[response] for response in responses)))
         of_response.update(responses)
     of_query: Counter[tuple[bool, int, str]] = Counter()
@@ -158,8 +198,8 @@ def _order(row: PlannedLabel) -> tuple[Any, ...]:
     return row.pair.machine >= 0, -row.runs, -(row.expected_change or 0.0), row.pair.key
 
 
-def _planned(cells: SupportCells, pair: SupportPair, chances: tuple[float, ...] | None) -> PlannedLabel:
-    runs = len({cells.statements[place].run for place in pair.places})
+def _planned(pair: CitedPair, chances: tuple[float, ...] | None) -> PlannedLabel:
+    runs = len(pair.responses)
     if chances is None or pair.machine < 0:
         return PlannedLabel(pair, runs)
     now = WEIGHTS[pair.machine]
@@ -168,10 +208,10 @@ def _planned(cells: SupportCells, pair: SupportPair, chances: tuple[float, ...] 
 
 
 def _chances(
-    cells: SupportCells, pairs: list[SupportPair]
+    grades: StoredGrades, pairs: Sequence[CitedPair]
 ) -> Mapping[tuple[str, str, str], tuple[float, ...]]:
     """The key of a pair -> the grader's probabilities of the labels 0, 1, 2, where it has them."""
-    store, grader = cells.grades.store, cells.grades.grader_id
+    store, grader = grades.store, grades.grader_id
     if grader is None or not store.has_probabilities(grader):
         return {}
     items = store.item_ids([asked_digest(pair.item) for pair in pairs])
@@ -185,5 +225,5 @@ def _chances(
     return chances
 
 
-def _label(pair: SupportPair) -> str:
+def _label(pair: CitedPair) -> str:
     return LABELS[pair.machine] if pair.machine >= 0 else ""
