@@ -39,14 +39,13 @@ PERMITTED = {
     "jinja2": {"trecexam.extensions.page.cli.serve"},
     "ir_measures": {
         "trecexam",
-        "trecexam.extensions.exams.cli.fit",
         "trecexam.cli.plot",
         "trecexam.cli.scores",
         "trecexam.cli.watch",
     },
     "pyarrow": {"trecexam.cli.init", "trecexam.cli.show"},
     "numpy": {
-        "trecexam.extensions.banks.cli.diff",
+        "trecexam.cli.override",
         "trecexam.extensions.exams.cli.fit",
         "trecexam.extensions.exams.cli.improve",
     },
@@ -73,7 +72,6 @@ PERMITTED = {
     },
     "converters": {
         "trecexam.cli.working",
-        "trecexam.extensions.banks.cli.check",
         "trecexam.cli.check",
         "trecexam.cli.convert",
         "trecexam.extensions.exams.cli.scoring",
