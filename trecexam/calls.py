@@ -34,6 +34,28 @@ class OpenTrack(Protocol):
     def _is_joint(self) -> bool: ...
 
 
+class Accessor:
+    """What a track has by one name (`track.verify`): calls, made as a track's own are."""
+
+    def __init__(self, track: OpenTrack) -> None:
+        """Args: track: the `trecexam.Track` that it is of."""
+        self.track = track
+        self.folder = track.folder
+        self._loaders = track._loaders
+
+    @property
+    def _loader(self) -> TrackLoader:
+        return self.track._loader
+
+    @property
+    def _of_documents(self) -> TrackLoader:
+        return self.track._of_documents
+
+    @property
+    def _is_joint(self) -> bool:
+        return self.track._is_joint
+
+
 def on_loaded(function: Callable[Concatenate[Assessment, P], R]) -> Callable[Concatenate[OpenTrack, P], R]:
     """A method that loads the track as it is now and calls `function` of it.
 

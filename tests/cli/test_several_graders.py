@@ -93,7 +93,7 @@ def test_status_has_a_row_for_each_grader_and_a_sum(root: Path, capsys: pytest.C
     assert list(table) == ["rubric", "umbrela", "mini", "sum"]
     with trecexam.open_track(root) as track:
         for name in track.graders:
-            assert int(table[name]["cells"]) == track[name].counts().cells
+            assert int(table[name]["cells"]) == track[name].grading.counts().cells
     assert int(table["sum"]["cells"]) == sum(int(table[n]["cells"]) for n in ("rubric", "umbrela", "mini"))
     assert int(table["sum"]["requests"]) == int(table["sum"]["cells"])
     assert table["umbrela"]["kind"] == "relevance"
@@ -193,8 +193,8 @@ def test_a_server_that_is_gone_ends_its_own_part_alone(server: Scripted, tmp_pat
     )
     with trecexam.open_track(root) as track:
         done = track.update()
-        assert track["rubric"].counts().missing == 0
-        assert track["gone"].counts().missing > 0
+        assert track["rubric"].grading.counts().missing == 0
+        assert track["gone"].grading.counts().missing > 0
     assert not done.complete
     assert done.why.startswith("gone: ")
     assert done.graders["rubric"].complete
@@ -227,7 +227,7 @@ def test_compare_graders_compares_those_of_the_same_cells(
     assert "not compared, as other things are asked, or nothing can be said: umbrela" in told
     assert compared("--grader", "mini", "--grader", "umbrela")[0] == ["mini", "umbrela"]
     with trecexam.open_track(root) as track:
-        pairs = track.compare_grader_pairs(["rubric", "mini"])
+        pairs = track.compare_graders.pairs(["rubric", "mini"])
         assert {(row.grader, row.other_grader) for row in pairs.rows} == {("rubric", "mini")}
         # The same numbers as of each by itself.
         for name in ("rubric", "mini"):

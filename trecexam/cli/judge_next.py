@@ -174,7 +174,7 @@ def _support(
     track: Path, queries: tuple[str, ...], budget: int | None, top: int | None, *, as_json: bool
 ) -> None:
     with trecexam.open_track(track) as opened:
-        plan = opened.judge_next_support(query_ids=queries, budget=budget)
+        plan = opened.judge_next.support(query_ids=queries, budget=budget)
         root = opened.folder.root
     top = top or (20 if budget is None else None)
     shown = f"; the first {top}" if top is not None and len(plan.rows) > top else ""

@@ -29,7 +29,7 @@ def update(root: Path, grader: HashGrader | None = None, **more: Any) -> trecexa
 def entries(root: Path) -> list[Entry]:
     track = trecexam.open_track(root, grader=HashGrader())
     names = sorted((root / "out" / "history").glob("[0-9]*.json"))
-    return [track.history_entry(int(path.stem)) for path in names]
+    return [track.history.entry(int(path.stem)) for path in names]
 
 
 def last(root: Path) -> Entry:

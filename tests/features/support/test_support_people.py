@@ -176,7 +176,7 @@ def test_the_provenance_shows_in_every_output_and_a_withdrawal_brings_all_back(
     assert status["rated_by"] == "ann"
     with trecexam.open_track(root) as track:
         # It is no rating of a pooled passage.
-        assert track.override_summary() == {"cells": 0, "passages": 0, "support": 1, "who": ["ann"]}
+        assert track.override.summary() == {"cells": 0, "passages": 0, "support": 1, "who": ["ann"]}
         assert "overrides.tsv added" in str(track.history())
     assert give(root, "q1", "q1-cost", "good:2", "--withdraw", *ANN) == 0
     assert "back to the grader's partial_support" in capsys.readouterr().err
@@ -198,7 +198,7 @@ def test_a_label_waits_while_no_response_has_its_sentence_and_is_refused_for_ano
 
     def state() -> tuple[str, list[str]]:
         with trecexam.open_track(root) as track:
-            return str(track.human_ratings().rows[0][-1]), [row.reason for row in track.human_refused()]
+            return str(track.override.ratings().rows[0][-1]), [row.reason for row in track.override.refused()]
 
     for name in kept:
         write_responses(root / "runs" / name, GOOD[0])
@@ -266,7 +266,7 @@ def test_labels_that_were_paid_for_are_not_paid_for_again_unasked(
     assert run(["watch", str(root), "--once"]) == 2
     assert "the 5 cells that were graded once would be graded again, which costs" in capsys.readouterr().err
     with trecexam.open_track(root) as track:
-        assert track.lost_grades() == 5
+        assert track.grading.lost() == 5
         with pytest.raises(StoreError):
             track.update()
     for command in (["support", str(root)], ["support", str(root), "--citations", "all"]):

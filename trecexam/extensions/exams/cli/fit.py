@@ -83,7 +83,7 @@ def fit(
                 settings, components=components, groups=groups, min_rating=min_rating, depth=depth
             )
             show.human(opened)
-            show.missing(opened.counts(), opened.folder.root)
+            show.missing(opened.grading.counts(), opened.folder.root)
         fitted_exam, remark = exam.fitted, official_remark(exam)
         more = [
             ("matrix.tsv", exam.matrix()),

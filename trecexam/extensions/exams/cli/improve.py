@@ -116,7 +116,7 @@ def improve(
                 progress=progress,
             )
             show.human(opened)
-            show.missing(opened.counts(), opened.folder.root)
+            show.missing(opened.grading.counts(), opened.folder.root)
     else:
         refuse_for_matrix(min_rating, depth)
         improved = fitting.improve_exam(
