@@ -46,7 +46,6 @@ PERMITTED = {
     },
     "pyarrow": {"trecexam.cli.init", "trecexam.cli.show"},
     "numpy": {
-        "trecexam",
         "trecexam.extensions.banks.cli.diff",
         "trecexam.extensions.exams.cli.fit",
         "trecexam.extensions.exams.cli.improve",

@@ -98,7 +98,7 @@ def test_printing_a_result_is_the_table_and_its_notes(track: trecexam.Track, ask
     ("name", "said"),
     [
         ("swaps", "use track.correlate.swaps"),
-        ("find_holes", "did you mean"),
+        ("find_holes", "use track.fill.find"),
         ("counts", "use track.grading.counts"),
         ("query_ids", "use track.queries"),
         ("leaderbord", "did you mean 'leaderboard'"),

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from trecexam.api import Track, open_track
     from trecexam.demo import make_demo_track
     from trecexam.evaluating import Evaluation, evaluate
-    from trecexam.extensions.exams.filtering import filter_exam
-    from trecexam.extensions.exams.fitting import fit_exam, improve_exam
-    from trecexam.extensions.ragval.reporting import ragval_report
 
 __all__ = [
     "Evaluation",
@@ -29,12 +26,8 @@ __all__ = [
     "TrecexamError",
     "__version__",
     "evaluate",
-    "filter_exam",
-    "fit_exam",
-    "improve_exam",
     "make_demo_track",
     "open_track",
-    "ragval_report",
 ]
 
 
@@ -48,22 +41,10 @@ def __getattr__(name: str) -> Any:
         from trecexam import evaluating
 
         return getattr(evaluating, name)
-    if name in {"fit_exam", "improve_exam"}:
-        from trecexam.extensions.exams import fitting
-
-        return getattr(fitting, name)
     if name == "make_demo_track":
         from trecexam.demo import make_demo_track
 
         return make_demo_track
-    if name == "filter_exam":
-        from trecexam.extensions.exams import filtering
-
-        return filtering.filter_exam
-    if name == "ragval_report":
-        from trecexam.extensions.ragval import reporting
-
-        return reporting.ragval_report
     if name == "pyterrier":
         return import_module("trecexam.pyterrier")
     raise AttributeError(f"module 'trecexam' has no attribute {name!r}")

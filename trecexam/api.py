@@ -13,22 +13,7 @@ from trecexam import accessors as groups
 from trecexam.calls import named_as_called, on_folder, on_graded, on_loaded, on_loader, on_track
 from trecexam.chosen import chosen_grader, took
 from trecexam.errors import TrecexamError, did_you_mean
-from trecexam.extensions.banks import editing
-from trecexam.extensions.banks.check import check_track
-from trecexam.extensions.banks.diff import bank_diff
-from trecexam.extensions.banks.generation.calls import estimate_bank, generate_bank
-from trecexam.extensions.campaign.agreement import assessor_agreement
-from trecexam.extensions.campaign.exporting import export_judgments, import_judgments
-from trecexam.extensions.campaign.planning import plan_judging
-from trecexam.extensions.campaign.progress import judging_progress
-from trecexam.extensions.erag.calls import erag, estimate_erag
-from trecexam.extensions.exams import calls as exams
-from trecexam.extensions.learn.correlation import compare_learned
-from trecexam.extensions.learn.learn import LearnedLabels, learn
-from trecexam.extensions.learn.learned_board import learned_leaderboard
-from trecexam.extensions.learn.validation import cross_validate
-from trecexam.extensions.ragval import calls as ragval
-from trecexam.extensions.ragval import judging
+from trecexam.extension import accessors, named
 from trecexam.features.adding.runs import add_run
 from trecexam.features.agreement.agreement import agreements
 from trecexam.features.exporting import exports, frames
@@ -44,9 +29,7 @@ from trecexam.line.grading import Progress
 from trecexam.line.loaded_track import TrackLoaders, of_each
 from trecexam.line.loader import TrackLoader
 from trecexam.line.status import joint_status, status_line, status_of
-from trecexam.outputs.outputs import Outputs
 from trecexam.outputs.plotting import plot
-from trecexam.outputs.update import update
 from trecexam.outputs.update_all import update_all
 from trecexam.outputs.updates import Update
 from trecexam.scores.measures import measure
@@ -59,6 +42,9 @@ if TYPE_CHECKING:
 #: What people try -> what there is.
 _SPELLED = {
     "differences": "compare",
+    "human_ratings": "override.ratings",
+    "find_holes": "fill.find",
+    "history_entry": "history.entry",
     "significance": "compare",
     "query_ids": "queries",
     "run_names": "files.runs()",
@@ -177,11 +163,20 @@ class Track:
         except (TrecexamError, ConversionError) as error:
             return f"<Track {self.name!r}, which cannot be read: {error}>"
 
-    if not TYPE_CHECKING:
+    def __getattr__(self, name: str) -> Any:
+        """What an extension adds by this name: `track.exam`, `track.bank`.
 
-        def __getattr__(self, name: str) -> Any:
-            """Names what there is in place of a name that a track does not have."""
+        Raises:
+            AttributeError: none does; it names what there is in its place.
+        """
+        at = None if name.startswith("_") else accessors().get(name)
+        if at is None:
             raise AttributeError(f"a track has no '{name}'{_instead(name)}")
+        made = self.__dict__[name] = named(at)(self)
+        return made
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *accessors()})
 
     # Runs, grading, and what there is.
 
@@ -302,103 +297,19 @@ class Track:
 
     leaderboard = on_track(joint_leaderboard, leaderboard)
     overall = on_graded(overall_leaderboard)
-    learned_leaderboard = on_loaded(learned_leaderboard)
     compare = on_graded(differences)
     per_query = on_loaded(frames.per_query)
     qrels = on_loaded(exports.qrels)
     grades = on_loaded(exports.grades)
 
-    correlate_learned = on_loaded(compare_learned)
     agreement = on_graded(agreements, human=False)
     holes = on_loaded(holes_report)
     plot = on_loaded(plot)
-
-    # What the unjudged passages would be judged, learned from the others.
-
-    learn = on_loaded(learn)
-    cross_validate = on_loaded(cross_validate)
-
-    def write_learned(self, learned: LearnedLabels) -> tuple[Path, ...]:
-        """Writes what `learn` gave to out/, and names it in the manifest; gives the files that changed.
-
-        Raises:
-            TrecexamError: a file cannot be written.
-        """
-        return Outputs(self.folder).write_learned(learned)
-
-    # What people judge.
-
-    plan_judging = on_loaded(plan_judging)
-    judging_progress = on_loaded(judging_progress)
-    assessor_agreement = on_loaded(assessor_agreement)
-    export_judgments = on_loaded(export_judgments)
-    import_judgments = on_folder(import_judgments)
-
-    # The test bank: making and editing it, what to look at again, and what another one changes.
-
-    generate_bank = on_folder(generate_bank)
-    estimate_bank = on_folder(estimate_bank)
-    add_item = on_folder(editing.add_item)
-    edit_item = on_folder(editing.edit_item)
-    retire_item = on_folder(editing.retire_item)
-    item_edits = on_folder(editing.edits)
-    check_bank = on_folder(check_track)
-    bank_diff = on_loader(bank_diff)
-
-    # Exams: the bank as one that the runs take, and multiple-choice ones on the track's passages.
-
-    fit_exam = on_loaded(exams.fit_exam)
-    improve_exam = on_loaded(exams.improve_exam)
-    generate_exam = on_folder(exams.generate_exam)
-    estimate_exam = on_folder(exams.estimate_exam)
-    refill_exam = on_folder(exams.refill_exam)
-    estimate_refilling = on_folder(exams.estimate_refilling)
-
-    # What a downstream model makes of the runs' documents.
-
-    erag = on_folder(erag)
-    estimate_erag = on_folder(estimate_erag)
 
     # Whether what responses cite supports what they say.
 
     support = on_loader(support)
     estimate_support = on_loader(estimate_support)
-
-    # RAGVAL: questions from knowledge blocks, answers to them, and a judge of these.
-
-    write_questions = on_folder(ragval.write_questions)
-    estimate_questions = on_folder(ragval.estimate_questions)
-    answer_questions = on_folder(ragval.answer_questions)
-    estimate_answers = on_folder(ragval.estimate_answers)
-    estimate_judging = on_folder(ragval.estimate_judging)
-
-    def judge_answers(
-        self,
-        *,
-        model: dict[str, str] | None = None,
-        progress: Callable[[Progress], None] | None = None,
-        stop: Callable[[], bool] | None = None,
-    ) -> judging.Judging:
-        """Has the judge score the answers in the drop folder: what `ragval judge` does.
-
-        On a track whose grader is `ragval` this is `update`; on any other it writes out/ragval/ alone.
-
-        Args:
-            model: settings of [grader] (`model`, `base_url`, `key_env`) in place of the track's.
-
-        Raises:
-            LockedError: a daemon is running on this track.
-            TrecexamError, ConversionError: what stands in the way.
-        """
-        folder = judging.judging_folder(self.folder, model)
-        with TrackLock(self.folder.lock_path):
-            if folder is self.folder:
-                done = update(self._loader, progress, stop)
-                return judging.updated(self._loader, done.graded, complete=done.complete, why=done.why)
-            # One process writes the store at a time.
-            self._loaders.close()
-            with TrackLoader(folder) as loader:
-                return judging.judge(loader, progress, stop)
 
 
 def _instead(name: str) -> str:
@@ -416,15 +327,11 @@ def _instead(name: str) -> str:
     }
     if name in of_groups:
         return f"; use track.{of_groups[name]}"
-    near = did_you_mean(name, [*filter(_public, dir(Track)), *of_groups])
-    return f"; {near}" if near else ""
+    public = [each for each in dir(Track) if not each.startswith("_")]
+    return did_you_mean(name, [*public, *of_groups, *accessors()], before="; ")
 
 
 def _class_of(made: property) -> str:
     """The name of what a property gives."""
     kind = str(inspect.get_annotations(made.fget).get("return", "")) if made.fget else ""
     return kind.removeprefix("groups.")
-
-
-def _public(name: str) -> bool:
-    return not name.startswith("_")

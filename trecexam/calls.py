@@ -35,25 +35,27 @@ class OpenTrack(Protocol):
 
 
 class Accessor:
-    """What a track has by one name (`track.verify`): calls, made as a track's own are."""
+    """What an extension adds to a track by one name (`track.exam`): its calls, made as a track's own are."""
 
-    def __init__(self, track: OpenTrack) -> None:
+    def __init__(self, track: Any) -> None:
         """Args: track: the `trecexam.Track` that it is of."""
         self.track = track
-        self.folder = track.folder
-        self._loaders = track._loaders
+        self.folder: TrackFolder = track.folder
+        self._loaders: TrackLoaders = track._loaders
 
     @property
     def _loader(self) -> TrackLoader:
-        return self.track._loader
+        loader: TrackLoader = self.track._loader
+        return loader
 
     @property
     def _of_documents(self) -> TrackLoader:
-        return self.track._of_documents
+        loader: TrackLoader = self.track._of_documents
+        return loader
 
     @property
     def _is_joint(self) -> bool:
-        return self.track._is_joint
+        return bool(self.track._is_joint)
 
 
 def on_loaded(function: Callable[Concatenate[Assessment, P], R]) -> Callable[Concatenate[OpenTrack, P], R]:

@@ -237,7 +237,7 @@ def official(track: str) -> str:
     import trecexam
 
     with trecexam.open_track(track) as opened:
-        exam = opened.fit_exam()
+        exam = opened.exam.fit()
     fitted, f = exam.fitted, exam.fitted.fit
     taus = {(ours, theirs): one.kendall_tau for ours, theirs, one in exam.official}
     names = list(dict.fromkeys(theirs for _, theirs in taus))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from support import RECORDED, ROOT, HashGrader, make_small_track, write_run
 
-from trecexam.cli.main import COMMANDS, run
+from trecexam.cli.main import commands, run
 from trecexam.config import TrackConfig, load_config
 from trecexam.files.track_lock import TrackLock
 
@@ -256,7 +256,7 @@ def test_commands_without_official_judgments_say_what_they_need(
 
 def test_every_command_has_help_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     text = out(capsys, "--help")
-    for name, (_, _, line) in COMMANDS.items():
+    for name, (_, _, line) in commands().items():
         assert name in text
         assert line in text
         assert "Example: trecexam" in out(capsys, name, "--help")

@@ -154,14 +154,3 @@ def test_grading_here_names_the_embedder_in_the_settings(tmp_path: Path) -> None
     settings.write_text(settings.read_text().replace('"embedding"', '"seq2seq"'))
     with pytest.raises(trecexam.TrecexamError, match=r"trecexam\.toml: names a grader of your own"):
         trecexam.make_demo_track(tmp_path, grade=True)
-
-
-def test_another_tracks_nugget_scores_are_shown_by_their_names_too(
-    demo: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["leaderboard", str(demo), "--with", str(demo), "-m", "all_score@10", "--table"]) == 0
-    shown = capsys.readouterr()
-    assert "mydemo:vital_score@10" in shown.out
-    assert (
-        "mydemo: Kendall's tau of P(rel=4)@10 there with Cover(rel=5,partial=3)@10 here is 1.00" in shown.err
-    )

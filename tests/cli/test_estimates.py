@@ -105,7 +105,7 @@ def test_a_server_is_asked_for_no_time(root: Path, capsys: pytest.CaptureFixture
             assert "would take" not in printed.err
         assert server.bodies == []
     with trecexam.open_track(root) as track:
-        assert track.estimate_bank(timed=True).time is None
+        assert track.bank.estimate(timed=True).time is None
 
 
 def test_where_the_model_cannot_run_the_counts_are_shown_and_a_line_says_why(

@@ -67,7 +67,7 @@ def test_each_prompt_and_model_asks_what_it_asks_alone(
     asked = len(server.bodies)
     with trecexam.open_track(alone) as plain, trecexam.open_track(graded_by_three) as track:
         # The keys of grades are the same: nothing is asked again, whichever way it goes.
-        assert plain.counts().missing == 0
+        assert plain.grading.counts().missing == 0
         assert plain.leaderboard().rows == track["umbrela"].leaderboard().rows
         assert plain.update().graded == 0
     assert len(server.bodies) == asked
@@ -249,8 +249,16 @@ def test_correlate_has_tau_of_each_two_columns_and_with_people(
     columns = ["rubric:Cover(rel=4)@4", "umbrela:nDCG@10", "mini:Cover(rel=4)@4"]
     pairs = [(row["measure"], row["other_measure"]) for row in table]
     assert pairs[:3] == [(columns[0], columns[1]), (columns[0], columns[2]), (columns[1], columns[2])]
-    official = [f"official:{name}" for name in ("nDCG@10", "AP", "P@4")]
-    assert pairs[3:] == [(column, name) for column in columns for name in official]
+    # UMBRELA's scale is that of the judgments, so both sides have one threshold.
+    official = {
+        grader: [f"official:{name}" for name in ("nDCG@10", f"AP{rel}", f"P{rel}@4")]
+        for grader, rel in (("umbrela", "(rel=2)"), ("rubric", ""), ("other", ""))
+    }
+    assert pairs[3:] == [
+        (column, name)
+        for column in columns
+        for name in official.get(column.split(":")[0], official["rubric"])
+    ]
     with trecexam.open_track(root) as track:
         means = {
             name: {row.run: row.scores[place].mean for row in track.leaderboard().rows}

@@ -27,7 +27,7 @@ def track(dl19: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_abilities_agree_with_the_official_leaderboard_better_than_coverage_does(track: Path) -> None:
     with trecexam.open_track(track) as opened:
-        found = opened.fit_exam()
+        found = opened.exam.fit()
         cover = {row.run: row.scores[0].mean for row in opened.leaderboard(["Cover(rel=4)@20"]).rows}
     fitted = found.fitted
     assert fitted.exam.values.shape == (37, 210)

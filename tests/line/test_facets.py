@@ -135,15 +135,15 @@ def test_the_bank_is_edited_and_checked_by_query(tmp_path: Path) -> None:
     with trecexam.open_track(root) as track:
         listed = items_to_edit(track.folder, "q1")
         assert [each.item.item_id for each in listed] == ["q1/0", "q1/1", "q1/2", "q1/3"]
-        edited = track.edit_item("q1/2", "what is new here?", who="ann")
+        edited = track.bank.edit_item("q1/2", "what is new here?", who="ann")
         assert edited.written
-        assert list(track.item_edits("q1")) == ["q1/2"]
-        track.retire_item("q1/1", who="ann")
-        track.add_item("q1", "and what else?", who="ann")
+        assert list(track.bank.edits("q1")) == ["q1/2"]
+        track.bank.retire_item("q1/1", who="ann")
+        track.bank.add_item("q1", "and what else?", who="ann")
         bank = (root / "bank.questions.jsonl").read_text()
         assert '"query_id": "q1/T_2/deep"' in bank
         assert track.grading.counts().cells == 144
-        assert track.check_bank().problems == ()
+        assert track.bank.check().problems == ()
         facets = {row.query_id for row in track.qrels(by="facet")}
     assert facets == {f"q{n}/{facet}" for n in (1, 2, 3) for facet in ("T_1", "T_2/deep")} - {"q1/T_2/deep"}
 

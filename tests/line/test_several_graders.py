@@ -54,11 +54,11 @@ def test_each_grader_says_what_it_says_alone(track: trecexam.Track, tmp_path: Pa
         (alone / "trecexam.toml").write_text(settings)
         grader = HashGrader(version=1 if name == "rubric" else 2)
         with trecexam.open_track(alone, grader=grader) as only:
-            only.grade()
+            only.grading.grade()
             track[name].grading.grade()
             assert track[name].leaderboard().rows == only.leaderboard().rows
             assert list(track[name].qrels()) == list(only.qrels())
-            assert track[name].grading.counts() == only.counts()
+            assert track[name].grading.counts() == only.grading.counts()
             assert track[name].folder.config.scores == only.folder.config.scores
 
 
@@ -107,7 +107,7 @@ def test_peoples_ratings_are_of_one_grader(track: trecexam.Track, two: Path) -> 
     several(two, '\n[graders.third]\nkind = "rubric"\npeople = "other"\n')
     graders = {name: HashGrader(version=n) for n, name in enumerate(("rubric", "other", "third"))}
     with trecexam.open_track(two, graders=graders) as opened:
-        assert opened["third"].override_summary()["who"] == ["ann"]
+        assert opened["third"].override.summary()["who"] == ["ann"]
 
 
 def test_nothing_is_asked_again_when_the_grader_becomes_one_of_several(small_track: Path) -> None:

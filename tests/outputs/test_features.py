@@ -34,7 +34,8 @@ def test_a_feature_is_in_the_outputs_and_in_the_report_by_what_it_declares(
         )
 
     feature = Feature((OutputFiles(("names.txt",), ("runs",), files),), report)
-    monkeypatch.setattr(outputs, "FEATURES", (*outputs.FEATURES, feature))
+    declared = (*outputs.features(), feature)
+    monkeypatch.setattr(outputs, "features", lambda: declared)
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
         track.update()
         runs = list(track.files.runs())
@@ -49,7 +50,7 @@ def test_a_feature_is_in_the_outputs_and_in_the_report_by_what_it_declares(
 
 
 def test_no_two_features_declare_the_same_file_or_plot() -> None:
-    names = [name for feature in outputs.FEATURES for group in feature.files for name in group.names]
-    plots = [name for feature in outputs.FEATURES for name in feature.plots]
+    names = [name for feature in outputs.features() for group in feature.files for name in group.names]
+    plots = [name for feature in outputs.features() for name in feature.plots]
     assert len(names) == len(set(names))
     assert len(plots) == len(set(plots))

@@ -12,7 +12,7 @@ from support import RECORDED, HashGrader, make_small_track
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.outputs.features import FEATURES
+from trecexam.outputs.features import features
 from trecexam.outputs.plotting import track_plots
 from trecexam.tables.plots import canvas
 from trecexam.tables.plots.lengths import inches
@@ -55,7 +55,7 @@ def test_without_a_name_it_lists_the_plots_that_features_declare(talk: Talk) -> 
     header, *lines = talk()[0].splitlines()
     assert header.split("\t") == ["plot", "what", "of"]
     names = [line.split("\t")[0] for line in lines]
-    assert names == [name for feature in FEATURES for name in feature.plots]
+    assert names == [name for feature in features() for name in feature.plots]
     assert {"leaderboard", "scatter", "thresholds", "coverage", "grades", "items", "abilities"} <= set(names)
 
 

@@ -62,8 +62,8 @@ def recording(
 
         return dataclasses.replace(group, make=make)
 
-    features = [dataclasses.replace(each, files=tuple(map(spied, each.files))) for each in outputs.FEATURES]
-    monkeypatch.setattr(outputs, "FEATURES", tuple(features))
+    features = [dataclasses.replace(each, files=tuple(map(spied, each.files))) for each in outputs.features()]
+    monkeypatch.setattr(outputs, "features", lambda: tuple(features))
     return made
 
 
@@ -224,9 +224,10 @@ def spied(group):
         made.extend(contents)
         return contents
     return dataclasses.replace(group, make=make)
-outputs.FEATURES = tuple(
-    dataclasses.replace(each, files=tuple(map(spied, each.files))) for each in outputs.FEATURES
+spies = tuple(
+    dataclasses.replace(each, files=tuple(map(spied, each.files))) for each in outputs.features()
 )
+outputs.features = lambda: spies
 with trecexam.open_track(sys.argv[1], grader=HashGrader()) as track:
     written = [path.name for path in track.update().written if path.parent.name == "out"]
 print(json.dumps([made, written]))

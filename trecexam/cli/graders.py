@@ -8,7 +8,6 @@ import click
 
 from trecexam.cli import show
 from trecexam.cli.options import json_option
-from trecexam.extensions.cluster import missing_for_cluster
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ def graders(prompts: bool, as_json: bool) -> None:
     """What can grade here, and what the rest needs."""
     # Behind them are the settings of trecexam.toml and with these pydantic, for which --help must not wait.
     from trecexam.graders import available
+    from trecexam.graders.elsewhere import elsewhere
     from trecexam.graders.prompts import published
 
     if prompts:
@@ -34,9 +34,7 @@ def graders(prompts: bool, as_json: bool) -> None:
         )
         return
     known = [(name, factory.summary, factory.missing()) for name, factory in available().items()]
-    known.append(
-        ("ray", "any grader with a model, on a Ray cluster: `address` in [ray]", missing_for_cluster())
-    )
+    known += [(place.name, place.summary, place.missing()) for place in elsewhere()]
     rows = tuple((name, "no" if missing else "yes", what, missing) for name, what, missing in known)
     show.table(Table(("grader", "available", "what", "missing"), rows), as_json=as_json)
 

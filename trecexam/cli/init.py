@@ -271,7 +271,7 @@ def _model(options: InitOptions) -> str | None:
 
 def _prompt(options: InitOptions) -> str | Path | None:
     """The prompt, a path where it is a file; one that cannot be used shows before a folder is made."""
-    from trecexam.extensions.erag.grader import erag_prompt
+    from trecexam.graders import available
     from trecexam.graders.prompts import named
     from trecexam.track import PROMPT_SUFFIXES
 
@@ -280,8 +280,9 @@ def _prompt(options: InitOptions) -> str | Path | None:
         return None
     if options.grader not in LANGUAGE_MODELS:
         raise click.UsageError(f"--prompt is for --grader {', '.join(LANGUAGE_MODELS)}")
-    if options.grader == "erag":
-        erag_prompt(Path(prompt))
+    check = available()[options.grader].check_prompt
+    if check is not None:
+        check(Path(prompt))
     else:
         named(prompt, Path())
     return Path(prompt) if Path(prompt).suffix.lower() in PROMPT_SUFFIXES else prompt

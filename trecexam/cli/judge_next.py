@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 @click.command(
     epilog="Example: trecexam judge-next mytrack -m nDCG@10 --top 50; "
-    "trecexam judge-next mytrack --by learned --per-query 10; trecexam judge-next mytrack --budget 200; "
     "trecexam judge-next mytrack --support --budget 50"
 )
 @track_argument
@@ -32,63 +31,29 @@ if TYPE_CHECKING:
 @click.option("-m", "--measure", metavar="MEASURE", help="What runs are ranked by. Unset: the track's first.")
 @click.option(
     "--by",
-    type=click.Choice(["change", "swaps", "learned"]),
-    help="Order by how far the runs' differences are expected to move, or by how many pairs swap; or plan "
-    "what `trecexam learn` learns most from  [default: change; learned with --budget]",
+    type=click.Choice(["change", "swaps"]),
+    help="Order by how far the runs' differences are expected to move, or by how many pairs swap  [default: "
+    "change]",
 )
-@click.option(
-    "--top", type=click.IntRange(min=1), metavar="N", help="Rows  [default: 20; all of a plan by learned]"
-)
+@click.option("--top", type=click.IntRange(min=1), metavar="N", help="Rows  [default: 20]")
 @click.option("--query", "queries", multiple=True, metavar="QUERY_ID", help="Only these; may be repeated.")
 @click.option("--include-judged", is_flag=True, help="Passages with official judgments too.")
-@click.option(
-    "--per-query",
-    type=click.IntRange(min=1),
-    metavar="K",
-    help="By learned: passages of each query  [default: 5]",
-)
-@click.option(
-    "--budget",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="By learned: judgments in all, fewer where more would not move the leaderboard.",
-)
-@click.option(
-    "--random",
-    "random_share",
-    type=click.FloatRange(0, 1),
-    metavar="SHARE",
-    help="By learned: the share that is drawn at random  [default: 0.1]",
-)
-@click.option(
-    "--stop-below",
-    type=click.FloatRange(0),
-    metavar="TAU",
-    help="With --budget: stop where the next passage of each query is expected to move the leaderboard by "
-    "less than this  [default: 0.01]",
-)
+@click.option("--budget", type=click.IntRange(min=1), metavar="N", help="Of --support: rows.")
 @click.option(
     "--support",
     is_flag=True,
     help="Sentences of responses with a passage that they cite, in place of pooled passages; --budget rows.",
-)
-@click.option(
-    "--seed", type=click.IntRange(0), metavar="N", help="By learned: of what is random  [default: 0]"
 )
 @json_option
 def judge_next(
     track: Path,
     level: Literal["passage", "cell"] | None,
     measure: str | None,
-    by: Literal["change", "swaps", "learned"] | None,
+    by: Literal["change", "swaps"] | None,
     top: int | None,
     queries: tuple[str, ...],
     include_judged: bool,
-    per_query: int | None,
     budget: int | None,
-    random_share: float | None,
-    stop_below: float | None,
-    seed: int | None,
     support: bool,
     as_json: bool,
 ) -> None:
@@ -102,39 +67,18 @@ def judge_next(
     would move apart or together, on average over all pairs. p_change: the chance that the person says
     something else than stands there now.
 
-    By learned, a plan for nDCG@10: of each query the most retrieved passages that nobody judged, by which the
-    leaderboard gains, and a random share, by which labels gain. `gain` is the expected judgment, `sd` its
-    standard deviation. It needs no grade; the first time passages are encoded, as by `trecexam learn`.
-
     With --support: does the passage support the sentence? First what the grader has no label of, then what
     several runs share and what it is unsure of, a sentence of each response and query before the next.
     p_change is the chance that a person says another label, expected_change by how much of a citation.
     """
-    of_plan = {
-        "per_query": per_query,
-        "budget": budget,
-        "random_share": random_share,
-        "stop_below": stop_below,
-        "seed": seed,
-    }
     if support:
-        others = (level, measure, by, include_judged or None, per_query, random_share, stop_below, seed)
+        others = (level, measure, by, include_judged or None)
         if any(option is not None for option in others):
             raise click.UsageError("--support goes with --query, --budget and --top alone")
         _support(track, queries, budget, top, as_json=as_json)
         return
-    given: dict[str, Any] = {name: value for name, value in of_plan.items() if value is not None}
-    if by == "learned" or (by is None and budget is not None):
-        if measure is not None or level == "cell" or include_judged:
-            raise click.UsageError("a plan by learned has no --measure, --level cell or --include-judged")
-        if per_query is not None and budget is not None:
-            raise click.UsageError("--per-query or --budget, not both")
-        if stop_below is not None and budget is None:
-            raise click.UsageError("--stop-below is of --budget")
-        _plan(track, queries, given, top, as_json=as_json)
-        return
-    if given:
-        raise click.UsageError("--per-query, --budget, --random, --stop-below and --seed are of --by learned")
+    if budget is not None:
+        raise click.UsageError("--budget is of --support; `trecexam learned-next` plans with one")
     top = top or 20
     with trecexam.open_track(track) as opened, _Bar() as progress:
         judgments = opened.judge_next(
@@ -148,26 +92,6 @@ def judge_next(
         root = opened.folder.root
     _say(judgments, root, include_judged=include_judged, top=top)
     show.table(judgments.table(top), as_json=as_json, json_value=judgments.as_json(top) if as_json else None)
-
-
-def _plan(
-    track: Path, queries: tuple[str, ...], given: dict[str, Any], top: int | None, *, as_json: bool
-) -> None:
-    with trecexam.open_track(track) as opened, show.grading("encoding", "encoded", "passages") as encoding:
-        plan = opened.judge_next(by="learned", query_ids=queries, progress=show.steps(encoding), **given)
-        file = opened.folder.qrels()
-        qrels = "qrels.txt" if file is None else file.name
-    for line in plan.notes:
-        click.echo(line, err=True)
-    drawn, n = sum(row.why == "random" for row in plan.rows), len(plan.rows)
-    for line in (
-        f"{plan.judged:,} pooled passages are judged, {plan.candidates:,} are not"
-        + (f"; gains are learned from {plan.n_learned:,}" if plan.n_learned else ""),
-        f"{n:,} to judge, {n - drawn:,} the most retrieved and {drawn:,} at random: {plan.stopped}",
-        *([f"to judge: lines `QUERY_ID 0 DOC_ID LABEL` in {qrels}, or `trecexam override`"] if n else []),
-    ):
-        click.echo(line, err=True)
-    show.table(plan.table(top), as_json=as_json, json_value=plan.as_json(top) if as_json else None)
 
 
 def _support(

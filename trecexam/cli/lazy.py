@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
 import click
+
+CommandsAt = Mapping[str, tuple[str, str, str]]
 
 
 class SuggestingGroup(click.Group):
@@ -27,12 +30,18 @@ class LazyGroup(SuggestingGroup):
     """A group whose `--help` imports none of its commands.
 
     Args:
-        commands_at: command -> (module, function, help line).
+        commands_at: command -> (module, function, help line); or what gives that when it is first asked for.
     """
 
-    def __init__(self, *args: Any, commands_at: Mapping[str, tuple[str, str, str]], **settings: Any) -> None:
+    def __init__(
+        self, *args: Any, commands_at: CommandsAt | Callable[[], CommandsAt], **settings: Any
+    ) -> None:
         super().__init__(*args, **settings)
-        self._commands_at = commands_at
+        self._given = commands_at
+
+    @cached_property
+    def _commands_at(self) -> CommandsAt:
+        return self._given() if callable(self._given) else self._given
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._commands_at)

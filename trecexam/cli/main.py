@@ -12,9 +12,22 @@ import click
 
 from trecexam.cli.lazy import LazyGroup
 from trecexam.errors import TrecexamError
+from trecexam.extension import extensions
 from trecexam.version import __version__
 
-_EXTENSIONS = "trecexam.extensions"
+#: The commands that `--help` shows first, and then groups of commands. Those of extensions name their group.
+FIRST = ("demo", "init", "watch", "status", "leaderboard", "correlate", "serve", "config")
+GROUPS = {
+    "look closer": (
+        *("compare", "overall", "swaps", "outliers", "representative", "agreement", "compare-graders"),
+        *("verify", "history", "plot", "support"),
+    ),
+    "holes": ("holes", "fill", "simulate"),
+    "people": ("judge-next", "override"),
+    "banks and exams": (),
+    "published evaluators": ("evaluate",),
+    "files": ("export", "check", "convert", "formats", "graders"),
+}
 #: sub-command -> (module, function, help line). The line stands here so that --help imports none of them.
 COMMANDS = {
     "demo": ("trecexam.cli.demo", "demo", "A small track, graded, for a first look."),
@@ -46,17 +59,6 @@ COMMANDS = {
         "Several graders by thresholds, and with each other.",
     ),
     "fill": ("trecexam.cli.fill", "fill", "Grade the holes of official judgments, and merge."),
-    "learn": (
-        f"{_EXTENSIONS}.learn.cli",
-        "learn",
-        "Learn from judgments what the rest would be judged.",
-    ),
-    "learned-leaderboard": (f"{_EXTENSIONS}.learn.boards", "learned_leaderboard", "Runs by learned labels."),
-    "learned-correlate": (
-        f"{_EXTENSIONS}.learn.boards",
-        "learned_correlate",
-        "How far those agree officially.",
-    ),
     "verify": ("trecexam.cli.verify", "verify", "Look at grades, grids, missed passages, spurious items."),
     "holes": ("trecexam.cli.holes", "holes", "Passages in the first ranks that nobody judged."),
     "simulate": ("trecexam.cli.simulate", "simulate", "How far filled judgment holes can be trusted."),
@@ -65,37 +67,51 @@ COMMANDS = {
     "export": ("trecexam.cli.export", "export", "Write qrels, subtopics or grades for other tools."),
     "plot": ("trecexam.cli.plot", "plot", "A plot for a paper: PDF at the width of a column."),
     "check": ("trecexam.cli.check", "check", "Would trec_eval take this run or qrels? Mends them."),
-    "bank": (f"{_EXTENSIONS}.banks.cli", "bank", "Make, check and compare test banks."),
-    "exam": (f"{_EXTENSIONS}.exams.cli", "exam", "Exams: which system is good, which question is good."),
-    "erag": (
-        f"{_EXTENSIONS}.erag.cli",
-        "erag",
-        "Score runs by what a RAG model makes of each document.",
-    ),
-    "ragval": (f"{_EXTENSIONS}.ragval.cli", "ragval", "Answers judged for truthfulness and relevance."),
     "support": ("trecexam.cli.support", "support", "Do cited passages support responses? Precision, recall."),
-    "judge": (
-        f"{_EXTENSIONS}.campaign.cli",
-        "judge",
-        "Assessors: who judges what, progress, agreement, qrels.",
-    ),
     "judge-next": ("trecexam.cli.judge_next", "judge_next", "What a person should judge next."),
     "override": ("trecexam.cli.override", "override", "A person's rating in place of the grader's."),
-    "serve": (
-        f"{_EXTENSIONS}.page.cli.serve",
-        "serve",
-        "A live page of the track, for the human in the loop.",
-    ),
-    "serve-user": (
-        f"{_EXTENSIONS}.page.cli.serve_user",
-        "serve_user",
-        "Who may log in to the page: add, list, remove.",
-    ),
     "graders": ("trecexam.cli.graders", "graders", "What can grade here, and what the rest needs."),
 }
 
 
+def commands() -> dict[str, tuple[str, str, str]]:
+    """All commands, the extensions' too, as in `COMMANDS`.
+
+    Raises:
+        TrecexamError: an extension cannot be loaded, or has a command of a name that is taken.
+    """
+    found = dict(COMMANDS)
+    for extension in extensions():
+        for name, command in extension.commands.items():
+            if name in COMMANDS:
+                raise TrecexamError(
+                    f"the extension '{extension.name}' has a command '{name}', as trecexam has"
+                )
+            module, _, function = command.at.partition(":")
+            found[name] = (module, function, command.line)
+    return found
+
+
+def grouped() -> dict[str, list[str]]:
+    """Heading -> its commands: the first ones, then each group with those that extensions add."""
+    found = {"Commands": list(FIRST), **{name: list(known) for name, known in GROUPS.items()}}
+    for extension in extensions():
+        for name, command in extension.commands.items():
+            if name not in FIRST:
+                found.setdefault(command.group, []).append(name)
+    return found
+
+
 class _CommandGroup(LazyGroup):
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        known = commands()
+        width = max(map(len, known))
+        for heading, names in grouped().items():
+            rows = [(f"{name:<{width}}", known[name][2]) for name in names if name in known]
+            if rows:
+                with formatter.section(heading[0].upper() + heading[1:]):
+                    formatter.write_dl(rows)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
@@ -108,7 +124,7 @@ class _CommandGroup(LazyGroup):
 
 @click.group(
     cls=_CommandGroup,
-    commands_at=COMMANDS,
+    commands_at=commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Example: trecexam init mytrack --queries q.tsv --bank bank.jsonl --passages p.jsonl "
     "--runs runs/  then  trecexam watch mytrack --once  then  trecexam leaderboard mytrack. "

@@ -61,12 +61,6 @@ min_relevant_option = click.option(
     "the same, else the track's, 1].",
 )
 full_option = click.option("--full", is_flag=True, help="Whole passages in the text, not their beginnings.")
-format_option = click.option(
-    "--format",
-    "shape",
-    type=click.Choice(["text", "tsv", "json"]),
-    help="[default: text on a terminal, TSV into a pipe]",
-)
 
 
 def top_option(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -78,26 +72,16 @@ def top_option(what: str) -> Callable[[Callable[..., None]], Callable[..., None]
 @query_option
 @item_option
 @doc_option
-@click.option(
-    "--status",
-    "statuses",
-    multiple=True,
-    type=click.Choice(["ok", "unparsed", "refused", "error", "missing", "no_text"]),
-    help="Only cells of this status; may be repeated.",
-)
 @top_option("passages of each item")
 @full_option
-@format_option
 @json_option
 def grading(
     track: Path,
     query_ids: tuple[str, ...],
     item_ids: tuple[str, ...],
     doc_ids: tuple[str, ...],
-    statuses: tuple[str, ...],
     top: int | None,
     full: bool,
-    shape: Shape | None,
     as_json: bool,
 ) -> None:
     """Answers and ratings, item by item, the best rated passages first.
@@ -110,11 +94,10 @@ def grading(
             query_ids=query_ids or None,
             item_ids=item_ids or None,
             doc_ids=doc_ids or None,
-            statuses=statuses or None,
         )
         _note_judgments(opened)
         show.human(opened)
-        match _shape(shape, as_json):
+        match _shape(as_json=as_json):
             case "text":
                 show.lines(verification_text.grading_lines(queries, show.width(), top=top, full=full))
             case "tsv":
@@ -131,7 +114,6 @@ def grading(
 @doc_option
 @min_rating_option
 @top_option("passages of each query")
-@format_option
 @json_option
 def grid(
     track: Path,
@@ -140,7 +122,6 @@ def grid(
     doc_ids: tuple[str, ...],
     min_rating: int | None,
     top: int | None,
-    shape: Shape | None,
     as_json: bool,
 ) -> None:
     """Ratings of passages (rows) on items (columns).
@@ -158,7 +139,7 @@ def grid(
         _note_judgments(opened)
         show.human(opened)
         human_ratings = opened.override.summary()
-    match _shape(shape, as_json):
+    match _shape(as_json=as_json):
         case "text":
             show.lines(verification_text.grid_lines(grids, show.width(), top=top))
         case "tsv":
@@ -175,7 +156,6 @@ def grid(
 @click.option("--per-query", is_flag=True, help="One row a query with its counts instead of one a passage.")
 @top_option("passages of each query")
 @full_option
-@format_option
 @json_option
 def missing(
     track: Path,
@@ -185,7 +165,6 @@ def missing(
     per_query: bool,
     top: int | None,
     full: bool,
-    shape: Shape | None,
     as_json: bool,
 ) -> None:
     """Officially relevant passages that reach no item: does the bank lack one?
@@ -201,7 +180,7 @@ def missing(
         human_ratings = opened.override.summary()
     coverage = [passages for _, passages in missed_relevant.queries]
     _note_unjudged(missed_relevant.unjudged)
-    chosen = _shape(shape, as_json)
+    chosen = _shape(as_json=as_json)
     if chosen != "text":
         missed = verification_text.missed_of(coverage)
         click.echo(f"missed: {missed} relevant passages that have ratings", err=True)
@@ -236,7 +215,6 @@ def missing(
     "runs apart.",
 )
 @top_option("items")
-@format_option
 @json_option
 def spurious(
     track: Path,
@@ -246,7 +224,6 @@ def spurious(
     min_relevant: int | None,
     order: Literal["phi", "nonrelevant", "precision", "discrimination"],
     top: int | None,
-    shape: Shape | None,
     as_json: bool,
 ) -> None:
     """Items by how badly they tell relevant from non-relevant passages.
@@ -266,7 +243,7 @@ def spurious(
         show.human(opened)
         human_ratings = opened.override.summary()
     _note_unjudged(ranking.unjudged)
-    match _shape(shape, as_json):
+    match _shape(as_json=as_json):
         case "text":
             show.lines(verification_text.spurious_lines(ranking, show.width(), top=top))
         case "tsv":
@@ -305,11 +282,8 @@ def readings(track: Path, measures: tuple[str, ...]) -> Result:
     help="Of what responses cite, by the grader of [support], in place of the pool.",
 )
 @click.option("--yes", is_flag=True, help="Ask a grader that costs; without it, a terminal is asked first.")
-@format_option
 @json_option
-def reproducible(
-    track: Path, sample: int, support: bool, yes: bool, shape: Shape | None, as_json: bool
-) -> int:
+def reproducible(track: Path, sample: int, support: bool, yes: bool, as_json: bool) -> int:
     """Does a cell get the same answer again, whatever is graded with it?
 
     Grades a sample of the graded cells with the track's grader, each alone and all of them in company, and
@@ -319,7 +293,7 @@ def reproducible(
 
     Exit status: 0, or 1 when an answer differs or is lacking.
     """
-    chosen = _shape(shape, as_json)
+    chosen = _shape(as_json=as_json)
     stopped: list[bool] = []
     with trecexam.open_track(track) as opened:
         _agree_to_cost(opened, sample, support=support, yes=yes)
@@ -362,12 +336,10 @@ def _agree_to_cost(track: Track, sample: int, *, support: bool, yes: bool) -> No
         click.confirm("Ask?", abort=True, err=True)
 
 
-def _shape(shape: Shape | None, as_json: bool) -> Shape:
-    if as_json and shape not in (None, "json"):
-        raise click.UsageError(f"--json and --format {shape} contradict each other")
+def _shape(*, as_json: bool) -> Shape:
     if as_json:
         return "json"
-    return shape or ("text" if show.on_terminal() else "tsv")
+    return "text" if show.on_terminal() else "tsv"
 
 
 def _note_judgments(track: Track) -> None:

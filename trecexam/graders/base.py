@@ -187,12 +187,14 @@ class Factory:
         missing: "" where the grader can run here, else what is missing and how to get it.
         create: (settings, track root) -> Grader; loads no model.
         runs_model: False where it has nothing to compute that a cluster could do.
+        check_prompt: refuses a prompt file that it cannot use; None where it asks one of the published ones.
     """
 
     summary: str
     missing: Callable[[], str]
     create: Callable[[GraderSection, Path], Grader]
     runs_model: bool = True
+    check_prompt: Callable[[Path], object] | None = None
 
 
 def identity_json(identity: Mapping[str, Any]) -> str:

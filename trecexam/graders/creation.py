@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trecexam.errors import GraderError, did_you_mean
 from trecexam.graders.base import Grader
+from trecexam.graders.elsewhere import the_elsewhere
 from trecexam.graders.registry import available
 from trecexam.graders.traits import traits_of
 from trecexam.track import refuse_code
 
 if TYPE_CHECKING:
     from trecexam.config import GraderSection, RaySection
-
-#: Where a grader's work is done on a cluster.
-ON_CLUSTER = "trecexam.extensions.cluster.grader"
 
 
 def create(
@@ -43,5 +40,4 @@ def create(
     paid = traits_of(grader).meter is not None
     if ray is None or ray.address is None or paid or not factory.runs_model:
         return grader
-    on_cluster: Grader = import_module(ON_CLUSTER).ClusterGrader(grader, settings, root, ray)
-    return on_cluster
+    return the_elsewhere().grader(grader, settings, root, ray)

@@ -62,7 +62,6 @@ class FixedShapes:
         import torch
 
         from trecexam.graders.activations import part_evenly
-        from trecexam.graders.cpu_attention import use_cpu_attention
         from trecexam.graders.packed_linear import pack
 
         self._model = model.eval()
@@ -70,7 +69,6 @@ class FixedShapes:
         self._pads = model.default_prompt_name is None and self._tokens(["a", "b c"]) is not None
         # Alone, a text's vector still hangs on the number of threads.
         part_evenly(self._language_model)
-        use_cpu_attention(self._language_model)
         pack(self._language_model, (torch.float32, torch.bfloat16))
         if self._pads:
             for module in self._last:

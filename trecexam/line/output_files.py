@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from trecexam.line.assessment import Assessment, Part
 from trecexam.tables.plots.model import Plot
 from trecexam.tables.section import ExtraFiles, FeatureReport
+from trecexam.track import TrackFolder
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,18 @@ class FeaturePlot:
     of: tuple[str, ...] = ()
 
 
+class AfterUpdate(NamedTuple):
+    """What a feature did after an update.
+
+    Attributes:
+        written: the files that changed.
+        notes: what a reader must know, a line each.
+    """
+
+    written: tuple[Path, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class Feature:
     """What a feature has in out/, and its plots.
@@ -75,9 +89,13 @@ class Feature:
         report: gives what it adds to the report of a loaded track; None for nothing.
         plots: all that `trecexam plot` knows, by their names; those that `report` may give are among them.
         extra: files of items that have scores of their own.
+        manifest: gives what it adds to the manifest; it may read files of out/.
+        updated: called after each update that is whole: what the feature does then, and says of it.
     """
 
     files: tuple[OutputFiles, ...] = ()
     report: Callable[[Assessment], FeatureReport] | None = None
     plots: Mapping[str, FeaturePlot] = field(default_factory=dict)
     extra: ExtraOutputs | None = None
+    manifest: Callable[[TrackFolder], Mapping[str, Any]] | None = None
+    updated: Callable[[Assessment], AfterUpdate] | None = None

@@ -1,11 +1,10 @@
-"""Every feature that has files in out/ or a part of the report."""
+"""Every feature that has files in out/ or a part of the report: the core's, then the extensions'."""
 
 from __future__ import annotations
 
-from trecexam.extensions.erag.extra_outputs import ERAG
-from trecexam.extensions.exams.outputs import EXAMS
-from trecexam.extensions.learn.outputs import LEARNING
-from trecexam.extensions.ragval.extra_outputs import RAGVAL
+from functools import cache
+
+from trecexam.extension import extensions, named
 from trecexam.features.agreement.outputs import AGREEMENT
 from trecexam.features.correlation.outputs import CORRELATION, DISAGREEMENTS
 from trecexam.features.exporting.outputs import EXPORTING
@@ -17,18 +16,24 @@ from trecexam.features.support.outputs import SUPPORT_FEATURE
 from trecexam.line.output_files import Feature
 
 #: In the order of the manifest, and of the sections of the report.
-FEATURES: tuple[Feature, ...] = (
+_CORE: tuple[Feature, ...] = (
     EXPORTING,
     LEADERBOARD,
-    LEARNING,
     CORRELATION,
     AGREEMENT,
     ITEMS,
     OVERRIDE,
     HOLES,
     DISAGREEMENTS,
-    ERAG,
-    RAGVAL,
     SUPPORT_FEATURE,
-    EXAMS,
 )
+
+
+@cache
+def features() -> tuple[Feature, ...]:
+    """Those of the core, then the extensions'.
+
+    Raises:
+        TrecexamError: an extension cannot be loaded.
+    """
+    return (*_CORE, *(named(at) for extension in extensions() for at in extension.features))

@@ -8,15 +8,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trecexam.extensions.learn.learn import IDENTITY as LEARNED
-from trecexam.extensions.learn.learn import LearnedLabels
 from trecexam.features.history.history import History
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_object, recall, remember
 from trecexam.files.stamps import Rejected, stamp
 from trecexam.line.sheets import Counts
 from trecexam.line.versions import package_version, versions
-from trecexam.outputs.features import FEATURES
+from trecexam.outputs.features import features
 from trecexam.outputs.report.contents import UpdateFacts
 from trecexam.outputs.report.gather import report_files
 from trecexam.tables.plots.drawings import FOLDER as PLOTS
@@ -101,7 +99,7 @@ class Outputs:
         # Before anything is replaced: a history that cannot be written leaves the outputs as they were.
         noted = self.history.note(track) if complete else None
         earlier, made, written = self._made_earlier(), dict[str, _Made](), list[Path]()
-        groups = [group for feature in FEATURES for group in feature.files]
+        groups = [group for feature in features() for group in feature.files]
         for group in sorted(groups, key=lambda group: not group.first):
             key = group.names[0]
             if stop() and not group.first:
@@ -162,7 +160,7 @@ class Outputs:
             for name, content in contents.items()
             if files.replace(path := self.folder.out / name, content, into_special=False)
         ]
-        drawn = (feature.plots for feature in FEATURES if feature.report is not None)
+        drawn = (feature.plots for feature in features() if feature.report is not None)
         plots = (f"{PLOTS}/{name}.{kind}" for names in drawn for name in names for kind in KINDS)
         # The page of the first of several graders is in the manifest of all.
         manifest = self.folder.manifest_path if self._writes_page else self.folder.shared_out / MANIFEST
@@ -227,23 +225,18 @@ class Outputs:
         }
         remember(self._memory, memory)
 
-    def write_learned(self, labels: LearnedLabels) -> tuple[Path, ...]:
-        """Writes what was learned and names it in the manifest; where there is none, the next update does.
-
-        Returns:
-            The files that changed.
+    def renew_manifest(self) -> None:
+        """Has the manifest say what features add to it as it is now; without one, the next update does.
 
         Raises:
-            TrecexamError: one cannot be written.
+            TrecexamError: it cannot be written.
         """
-        written = labels.write(self.folder.out)
         manifest = read_object(self.folder.manifest_path)
         if manifest:
-            self._put({MANIFEST: to_json({**manifest, **self._learned()}).encode()})
-        return written
+            self._put({MANIFEST: to_json({**manifest, **self._added()}).encode()})
 
     def renew_page(self, track: Assessment, rejected: Sequence[Rejected]) -> None:
-        """Writes the report again, after something was learned of the track that it is about.
+        """Writes the report again, after an update was followed by more that it shows.
 
         Raises:
             TrecexamError: it cannot be written.
@@ -254,10 +247,10 @@ class Outputs:
         manifest = read_object(self.folder.manifest_path)
         self._put({MANIFEST: to_json({**manifest, "outputs": manifest["outputs"] | page.hashes}).encode()})
 
-    def _learned(self) -> dict[str, Any]:
-        """What learned.json says, of the judgments as they were then."""
-        learned = read_object(self.folder.out / LEARNED)
-        return {"learned": learned} if learned else {}
+    def _added(self) -> dict[str, Any]:
+        """What features add to the manifest."""
+        parts = (feature.manifest for feature in features() if feature.manifest is not None)
+        return {name: value for part in parts for name, value in part(self.folder).items()}
 
     def forget(self) -> None:
         """The next update looks at everything again."""
@@ -293,7 +286,7 @@ class Outputs:
         yield from extra.files.items()
         if track.config.report.write:
             facts = UpdateFacts(_rejected(rejected), complete, _versions(), joint or extra.section)
-            yield from report_files(track, FEATURES, facts)
+            yield from report_files(track, features(), facts)
 
     def _manifest(
         self,
@@ -325,7 +318,7 @@ class Outputs:
             "inputs": track.digests,
             "outputs": hashes,
             "versions": _versions(),
-            **self._learned(),
+            **self._added(),
         }
 
 
@@ -340,13 +333,13 @@ def _support(support: SupportCells) -> dict[str, Any]:
 
 def _extra_folders() -> tuple[str, ...]:
     """The folders of items that have scores of their own; each may have one of plots."""
-    folders = (feature.extra.folder for feature in FEATURES if feature.extra is not None)
+    folders = (feature.extra.folder for feature in features() if feature.extra is not None)
     return tuple(place for folder in folders for place in (folder, f"{folder}/{PLOTS}"))
 
 
 def _extra_files(track: Assessment) -> ExtraFiles:
     """The files of the grader's items, where these have scores of their own, by their names in out/."""
-    for feature in FEATURES:
+    for feature in features():
         if feature.extra is not None and feature.extra.kind in track.traits.item_kinds:
             made = feature.extra.make(track)
             contents = {f"{feature.extra.folder}/{name}": content for name, content in made.files.items()}

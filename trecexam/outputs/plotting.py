@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.line.output_files import FeaturePlot, PlotMeasures
-from trecexam.outputs.features import FEATURES
+from trecexam.outputs.features import features
 from trecexam.tables.plots.lengths import inches
 from trecexam.tables.table import Table
 
@@ -21,7 +21,7 @@ FONT_SIZE, LEAST, MOST = 8.0, 3.0, 40.0
 
 def track_plots() -> dict[str, FeaturePlot]:
     """Every plot by its name, as the features declare them."""
-    return {name: plot for feature in FEATURES for name, plot in feature.plots.items()}
+    return {name: plot for feature in features() for name, plot in feature.plots.items()}
 
 
 def find_plot(name: str) -> FeaturePlot:

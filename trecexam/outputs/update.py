@@ -15,14 +15,11 @@ from pathlib import Path
 
 from converters.errors import StoppedError
 from converters.lines import stoppable
-from trecexam.errors import TrecexamError
-from trecexam.extensions.learn.encoding import Encoded
-from trecexam.extensions.learn.learn import learn
-from trecexam.extensions.learn.promise import promising_places
+from trecexam.extension import extensions, named
 from trecexam.files.stamps import fingerprint
 from trecexam.graders.base import identity_json
 from trecexam.line.assessment import Assessment
-from trecexam.line.cell_order import is_useful
+from trecexam.line.cell_order import ItemPlaces, is_useful, item_places, ranks_items
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.grading import Progress
 from trecexam.line.loader import TrackLoader
@@ -30,6 +27,7 @@ from trecexam.line.lost_grades import lost_grades, refuse_lost_grades, stored_gr
 from trecexam.line.measures import left_out_runs, without_vital
 from trecexam.line.rejected import left_out, not_computable, rejected_rows
 from trecexam.line.sheets import Counts
+from trecexam.outputs.features import features
 from trecexam.outputs.outputs import Outputs
 from trecexam.outputs.updates import Update
 from trecexam.version import __version__
@@ -58,7 +56,7 @@ def update(
     stop: Callable[[], bool] | None = None,
     hold: Collection[Path] = (),
     *,
-    encoding: Encoded | None = None,
+    encoding: Callable[[int, int], None] | None = None,
     doing: Callable[[str], None] = lambda stage: None,
     regrade: bool = False,
 ) -> Update:
@@ -74,7 +72,7 @@ def updated(
     stop: Callable[[], bool] | None = None,
     hold: Collection[Path] = (),
     *,
-    encoding: Encoded | None = None,
+    encoding: Callable[[int, int], None] | None = None,
     doing: Callable[[str], None] = lambda stage: None,
     regrade: bool = False,
     written: Callable[[Assessment], None] = lambda track: None,
@@ -120,7 +118,7 @@ def updated(
     except StoppedError:
         return Updated(Update(True, 0, 0, Counts(), (), complete=False, written=()))
     doing("the batch in hand, then all of out/")
-    places = promising_places(track, stop, encoding)
+    places = _promising(track, stop, encoding)
     along = _AlongTheWay(loader, outputs, track, progress, written)
     track, outcome = loader.grade(track, along.progress, stop, places=places)
     if outcome.complete and track.support is not None:
@@ -142,8 +140,9 @@ def updated(
     outcome = outcome._replace(complete=outcome.complete and done.complete)
     doing("what is kept for the next update")
     loader.keep_codes(track)
-    learned, why_not = _learn(track, outputs) if outcome.complete else ((), ())
-    if learned:
+    after = [each.updated(track) for each in features() if each.updated] if outcome.complete else []
+    if any(each.written for each in after):
+        outputs.renew_manifest()
         outputs.renew_page(track, rejected)
 
     def remembered() -> None:
@@ -162,12 +161,12 @@ def updated(
         track.counts,
         rejected,
         outcome.complete,
-        (*done.files, *learned),
+        (*done.files, *(path for each in after for path in each.written)),
         done.entry,
         outcome.why,
         outcome.cut,
         without_vital(track.measures, track.bank),
-        (*left_out_runs(track), *track.notes, *why_not),
+        (*left_out_runs(track), *track.notes, *(note for each in after for note in each.notes)),
     )
     return Updated(update, track, remembered)
 
@@ -210,16 +209,15 @@ class _AlongTheWay:
         self._due = time.monotonic() + max(track.config.cells.outputs_every, _LESS_OFTEN * took)
 
 
-def _learn(track: Assessment, outputs: Outputs) -> tuple[tuple[Path, ...], tuple[str, ...]]:
-    """Learns, where the settings say so and there are judgments: the files that changed, and what is odd."""
-    if not track.config.learn.update or track.official is None:
-        return (), ()
-    try:
-        labels = learn(track)
-        return outputs.write_learned(labels), tuple(f"learn: {line}" for line in labels.notes)
-    except TrecexamError as error:
-        # Grades and leaderboard do not hang on it.
-        return (), (f"nothing learned, out/learned.tsv is as it was: {error}",)
+def _promising(
+    track: Assessment, stop: Callable[[], bool] | None, encoding: Callable[[int, int], None] | None
+) -> ItemPlaces | None:
+    """Which items are most promising for which passage; None where their order does not matter."""
+    at = next((extension.promise for extension in extensions() if extension.promise is not None), None)
+    if at is None:
+        return item_places(track) if ranks_items(track) and track.counts.missing else None
+    places: ItemPlaces | None = named(at)(track, stop, encoding)
+    return places
 
 
 @contextlib.contextmanager

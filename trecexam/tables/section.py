@@ -30,6 +30,7 @@ class ReportPart:
         values: what the template shows, by the names that it has for them.
         title: the section's heading; "" where another part begins it.
         link: what the list of sections calls it; "" for `title`.
+        after: the section that it is to stand after; "" for the end of the page.
     """
 
     section: str
@@ -37,6 +38,7 @@ class ReportPart:
     values: Mapping[str, Any]
     title: str = ""
     link: str = ""
+    after: str = ""
 
 
 class FeatureReport(NamedTuple):

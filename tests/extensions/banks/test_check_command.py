@@ -80,8 +80,8 @@ def test_of_a_track_queries_without_items_or_text_are_found_too(tmp_path: Path, 
         ["queries.tsv", "", "q7", "a query without any items"],
     ]
     with trecexam.open_track(root) as track:
-        assert len(track.check_bank().problems) == 3
-        assert len(track.check_bank(max_words=2).problems) > 3
+        assert len(track.bank.check().problems) == 3
+        assert len(track.bank.check(max_words=2).problems) > 3
 
 
 @pytest.mark.parametrize(

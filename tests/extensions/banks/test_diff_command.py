@@ -77,7 +77,7 @@ def tau_b(one: dict[str, float], other: dict[str, float]) -> float:
 def difference(root: Path, old: Path, new: Path, measures: list[str] | None = None) -> BankDiff:
     grader = HashGrader()
     with trecexam.open_track(root, grader=grader) as track:
-        found = track.bank_diff(old, new, measures)
+        found = track.bank.diff(old, new, measures)
     assert grader.asked == []
     return found
 
@@ -168,7 +168,7 @@ def test_nothing_is_written_and_the_open_track_is_as_before(track: Path, tmp_pat
     before = state()
     with trecexam.open_track(track, grader=HashGrader()) as opened:
         board, status = opened.leaderboard(), opened.status()
-        opened.bank_diff(bank(track), new)
+        opened.bank.diff(bank(track), new)
         assert opened.leaderboard() == board
         assert opened.status() == status
         assert not opened.update().changed
@@ -300,7 +300,7 @@ def test_items_that_the_grader_does_not_ask_about_are_said_to_be_so(track: Path,
     nugget = {"query_id": "q1", "items": [{"nugget_id": "n1", "nugget_text": "a fact"}]}
     new = variant(track, tmp_path / "new.jsonl", lambda rows: rows.append(nugget))
     with trecexam.open_track(track, grader=Questions()) as opened:
-        found = opened.bank_diff(bank(track), new)
+        found = opened.bank.diff(bank(track), new)
     assert [(row.item_id, row.change) for row in found.items] == [("n1", "added")]
     assert found.not_asked == {("q1", "n1")}
     assert found.labels == ()

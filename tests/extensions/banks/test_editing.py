@@ -29,7 +29,7 @@ def test_an_edit_regrades_the_item_and_nothing_else(small_track: Path, hash_grad
     with trecexam.open_track(small_track, grader=hash_grader) as track:
         track.update()
         asked = len(hash_grader.asked)
-        done = track.edit_item("q1/2", "another question?", who="Ann")
+        done = track.bank.edit_item("q1/2", "another question?", who="Ann")
         assert done == Edited(
             done.before._replace(text="another question?") if done.before else done.item,
             done.before,
@@ -43,9 +43,9 @@ def test_an_edit_regrades_the_item_and_nothing_else(small_track: Path, hash_grad
         assert {cell.item.text for cell in new} == {"another question?"}
         assert {cell.doc_id for cell in new} == pooled
         # Going back costs nothing.
-        track.edit_item("q1/2", "question 2 of q1?", who="Ann")
+        track.bank.edit_item("q1/2", "question 2 of q1?", who="Ann")
         assert track.update().graded == 0
-        assert [edit["before"] for edit in track.item_edits("q1")["q1/2"]] == [
+        assert [edit["before"] for edit in track.bank.edits("q1")["q1/2"]] == [
             "question 2 of q1?",
             "another question?",
         ]
@@ -54,9 +54,9 @@ def test_an_edit_regrades_the_item_and_nothing_else(small_track: Path, hash_grad
 def test_of_a_recording_it_is_said_that_a_reworded_item_keeps_its_grades(small_track: Path) -> None:
     (small_track / "trecexam.toml").write_text('[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
     with trecexam.open_track(small_track) as track:
-        assert "grades of the one before" in track.edit_item("q1/2", "another?", who="Ann").warnings[-1]
-        assert track.edit_item("q1/2", "another?", who="Ann").warnings == ()
-        assert track.retire_item("q1/2", who="Ann").warnings == ()
+        assert "grades of the one before" in track.bank.edit_item("q1/2", "another?", who="Ann").warnings[-1]
+        assert track.bank.edit_item("q1/2", "another?", who="Ann").warnings == ()
+        assert track.bank.retire_item("q1/2", who="Ann").warnings == ()
 
 
 def test_an_added_item_is_graded_on_its_query_alone_and_a_retired_one_is_not_asked(
@@ -65,24 +65,24 @@ def test_an_added_item_is_graded_on_its_query_alone_and_a_retired_one_is_not_ask
     with trecexam.open_track(small_track, grader=hash_grader) as track:
         track.update()
         asked = len(hash_grader.asked)
-        done = track.add_item("q2", "  is it\nnew? ", who="Ann", why="it was missing")
+        done = track.bank.add_item("q2", "  is it\nnew? ", who="Ann", why="it was missing")
         assert (done.item.item_id, done.item.text, done.before) == ("q2/4", "is it new?", None)
         track.update()
         assert {(cell.query_id, cell.item.item_id) for cell in hash_grader.asked[asked:]} == {("q2", "q2/4")}
         items = track.status()["items"]
-        track.retire_item("q2/4", who="Bob")
+        track.bank.retire_item("q2/4", who="Bob")
         assert track.update().graded == 0
         assert (track.status()["items"], track.status()["retired_items"]) == (items - 1, 1)
-        assert track.retire_item("q2/4", who="Bob", retired=False).item == done.item
+        assert track.bank.retire_item("q2/4", who="Bob", retired=False).item == done.item
         assert track.update().graded == 0
         assert track.status()["items"] == items
 
 
 def test_who_changed_what_when_and_why_stands_in_the_bank(small_track: Path) -> None:
     with trecexam.open_track(small_track) as track:
-        track.edit_item("q1/0", "new?", who=" Ann\tB ", why="clearer")
-        track.retire_item("q1/0", who="Bob")
-        edit, retired = track.item_edits("q1")["q1/0"]
+        track.bank.edit_item("q1/0", "new?", who=" Ann\tB ", why="clearer")
+        track.bank.retire_item("q1/0", who="Bob")
+        edit, retired = track.bank.edits("q1")["q1/0"]
     assert (edit["who"], edit["why"], edit["before"]) == ("Ann B", "clearer", "question 0 of q1?")
     assert (retired["who"], retired["retired"]) == ("Bob", True)
     assert edit["when"] <= retired["when"]
@@ -92,40 +92,49 @@ def test_what_somebody_else_changed_is_not_overwritten(small_track: Path) -> Non
     with trecexam.open_track(small_track) as track:
         item = next(one for one in read_bank(small_track / BANK) if one.item_id == "q1/0")
         seen = digest_of(item)
-        assert track.edit_item("q1/0", "Ann's?", who="Ann", seen=seen).written
+        assert track.bank.edit_item("q1/0", "Ann's?", who="Ann", seen=seen).written
         before = (small_track / BANK).read_bytes()
         with pytest.raises(ItemConflictError, match=r"was changed meanwhile.*Ann's\?") as caught:
-            track.edit_item("q1/0", "Bob's?", who="Bob", seen=seen)
+            track.bank.edit_item("q1/0", "Bob's?", who="Bob", seen=seen)
         assert caught.value.now == item._replace(text="Ann's?")
         with pytest.raises(ItemConflictError):
-            track.retire_item("q1/0", who="Bob", seen=seen)
+            track.bank.retire_item("q1/0", who="Bob", seen=seen)
         with pytest.raises(ItemConflictError, match="no longer") as gone:
-            track.edit_item("q1/9", "x", who="Bob", seen=seen)
+            track.bank.edit_item("q1/9", "x", who="Bob", seen=seen)
         assert gone.value.now is None
         assert (small_track / BANK).read_bytes() == before
-        assert track.edit_item("q1/0", "Bob's?", who="Bob", seen=digest_of(caught.value.now)).written
+        assert track.bank.edit_item("q1/0", "Bob's?", who="Bob", seen=digest_of(caught.value.now)).written
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda t: t.edit_item("q1/0", "  \n", who="Ann"), "has no text"),
-        (lambda t: t.edit_item("q1/0", "a\x00b", who="Ann"), "control character, U+0000, in 'a\\x00b'"),
-        (lambda t: t.edit_item("q1/0", "a\ud800", who="Ann"), "control character, U+D800"),
-        (lambda t: t.edit_item("q1/0", "a\x9bb", who="Ann"), "control character, U+009B"),
-        (lambda t: t.edit_item("q1/0", "a\u202eb", who="Ann"), "control character, U+202E"),
-        (lambda t: t.add_item("q1", "a\x1c", who="Ann"), "control character, U+001C"),
-        (lambda t: t.add_item("q1", "a", who="Ann\u2067"), "control character, U+2067"),
-        (lambda t: t.retire_item("q1/0", who="Ann", why="\x1b[31m"), "control character, U+001B"),
-        (lambda t: t.edit_item("q1/0", "a" * 2001, who="Ann"), "has 2,001 characters, and may have 2,000"),
-        (lambda t: t.retire_item("q1/0", who="Ann", why="a" * 501), "has 501 characters, and may have 500"),
-        (lambda t: t.edit_item("q1/0", "x", who=" "), "needs a name"),
-        (lambda t: t.edit_item("q1/0", "question 1 of q1?", who="A"), "has this item already, 'q1/1'"),
-        (lambda t: t.edit_item("q1/00", "x", who="A"), "no item 'q1/00' in the bank; did you mean 'q1/0'?"),
-        (lambda t: t.add_item("q1", "question 1 of q1?", who="A"), "has this item already, 'q1/1'"),
-        (lambda t: t.add_item("q11", "x", who="A"), "no query 'q11' in the track; did you mean 'q1'?"),
-        (lambda t: t.add_item("q1", "x", who="A", kind="essay"), "a question or a nugget"),
-        (lambda t: t.add_item("q1", "x", who="A", importance="so so"), "vital, okay or none"),
+        (lambda t: t.bank.edit_item("q1/0", "  \n", who="Ann"), "has no text"),
+        (lambda t: t.bank.edit_item("q1/0", "a\x00b", who="Ann"), "control character, U+0000, in 'a\\x00b'"),
+        (lambda t: t.bank.edit_item("q1/0", "a\ud800", who="Ann"), "control character, U+D800"),
+        (lambda t: t.bank.edit_item("q1/0", "a\x9bb", who="Ann"), "control character, U+009B"),
+        (lambda t: t.bank.edit_item("q1/0", "a\u202eb", who="Ann"), "control character, U+202E"),
+        (lambda t: t.bank.add_item("q1", "a\x1c", who="Ann"), "control character, U+001C"),
+        (lambda t: t.bank.add_item("q1", "a", who="Ann\u2067"), "control character, U+2067"),
+        (lambda t: t.bank.retire_item("q1/0", who="Ann", why="\x1b[31m"), "control character, U+001B"),
+        (
+            lambda t: t.bank.edit_item("q1/0", "a" * 2001, who="Ann"),
+            "has 2,001 characters, and may have 2,000",
+        ),
+        (
+            lambda t: t.bank.retire_item("q1/0", who="Ann", why="a" * 501),
+            "has 501 characters, and may have 500",
+        ),
+        (lambda t: t.bank.edit_item("q1/0", "x", who=" "), "needs a name"),
+        (lambda t: t.bank.edit_item("q1/0", "question 1 of q1?", who="A"), "has this item already, 'q1/1'"),
+        (
+            lambda t: t.bank.edit_item("q1/00", "x", who="A"),
+            "no item 'q1/00' in the bank; did you mean 'q1/0'?",
+        ),
+        (lambda t: t.bank.add_item("q1", "question 1 of q1?", who="A"), "has this item already, 'q1/1'"),
+        (lambda t: t.bank.add_item("q11", "x", who="A"), "no query 'q11' in the track; did you mean 'q1'?"),
+        (lambda t: t.bank.add_item("q1", "x", who="A", kind="essay"), "a question or a nugget"),
+        (lambda t: t.bank.add_item("q1", "x", who="A", importance="so so"), "vital, okay or none"),
     ],
 )
 def test_what_cannot_be_written_is_refused_in_one_line(
@@ -141,23 +150,23 @@ def test_what_cannot_be_written_is_refused_in_one_line(
 
 def test_an_item_like_a_retired_one_is_to_be_taken_back_instead(small_track: Path) -> None:
     with trecexam.open_track(small_track) as track:
-        track.retire_item("q1/1", who="Ann")
+        track.bank.retire_item("q1/1", who="Ann")
         with pytest.raises(TrecexamError, match="'q1/1', retired: take it back instead"):
-            track.add_item("q1", "question 1 of q1?", who="Ann")
+            track.bank.add_item("q1", "question 1 of q1?", who="Ann")
 
 
 def test_what_bank_check_finds_is_a_warning(small_track: Path) -> None:
     with trecexam.open_track(small_track) as track:
-        assert track.edit_item("q1/0", "Query number q1", who="A").warnings == ("a copy of the query",)
-        assert "31 words" in track.edit_item("q1/0", "word " * 31, who="A").warnings[0]
+        assert track.bank.edit_item("q1/0", "Query number q1", who="A").warnings == ("a copy of the query",)
+        assert "31 words" in track.bank.edit_item("q1/0", "word " * 31, who="A").warnings[0]
         # It stands before the one that it is like.
-        near = track.edit_item("q1/0", "Question 3 of Q1", who="A")
+        near = track.bank.edit_item("q1/0", "Question 3 of Q1", who="A")
         assert near.warnings == (
             "item 'q1/3': duplicate of 'q1/0' on line 1, but for case, punctuation or blanks",
         )
         for number in range(3):
-            track.retire_item(f"q1/{number}", who="A")
-        assert "all items of the query are retired" in track.retire_item("q1/3", who="A").warnings
+            track.bank.retire_item(f"q1/{number}", who="A")
+        assert "all items of the query are retired" in track.bank.retire_item("q1/3", who="A").warnings
         (_, one, *_) = items_to_edit(track.folder, "q1")
         assert one.edits[0]["retired"] is True
 
@@ -167,7 +176,7 @@ def test_a_query_without_items_gets_its_first_one(small_track: Path) -> None:
         file.write("q4\tthe fourth\n")
     with trecexam.open_track(small_track) as track:
         assert items_to_edit(track.folder, "q4") == ()
-        done = track.add_item("q4", "first?", who="Ann")
+        done = track.bank.add_item("q4", "first?", who="Ann")
         assert [one.item for one in items_to_edit(track.folder, "q4")] == [done.item]
         with pytest.raises(TrecexamError, match="no query 'q5'"):
             items_to_edit(track.folder, "q5")
@@ -181,7 +190,7 @@ def test_a_packed_bank_behind_a_link_stays_packed_and_a_link_and_as_open_as_it_w
     (root / BANK).unlink()
     (root / f"{BANK}.gz").symlink_to(kept)
     with trecexam.open_track(root) as track:
-        track.edit_item("q1/0", "new?", who="Ann")
+        track.bank.edit_item("q1/0", "new?", who="Ann")
     assert (root / f"{BANK}.gz").is_symlink()
     assert next(iter(read_bank(kept))).text == "new?"
     assert kept.read_bytes()[:2] == b"\x1f\x8b"
@@ -192,11 +201,11 @@ def test_of_several_files_the_last_one_of_its_kind_gets_the_item(small_track: Pa
     nuggets = small_track / "bank.a-nuggets.jsonl"
     nuggets.write_text('{"qid": "q1", "nuggets": [{"text": "a fact"}]}\n')
     with trecexam.open_track(small_track) as track:
-        assert track.add_item("q1", "new?", who="A").file.name == BANK
-        done = track.add_item("q1", "another fact", who="A", kind="nugget", importance="okay")
+        assert track.bank.add_item("q1", "new?", who="A").file.name == BANK
+        done = track.bank.add_item("q1", "another fact", who="A", kind="nugget", importance="okay")
         assert (done.file, done.item.importance) == (nuggets, "okay")
         # No query that the nuggets' file knows: still the file of nuggets.
-        assert track.add_item("q2", "a fact", who="A", kind="nugget").file == nuggets
+        assert track.bank.add_item("q2", "a fact", who="A", kind="nugget").file == nuggets
 
 
 def test_a_bank_that_cannot_be_read_is_left_alone(small_track: Path) -> None:
@@ -204,7 +213,7 @@ def test_a_bank_that_cannot_be_read_is_left_alone(small_track: Path) -> None:
         file.write("{}\n")
     before = (small_track / BANK).read_bytes()
     with trecexam.open_track(small_track) as track, pytest.raises(ConversionError, match=f"{BANK}:4"):
-        track.edit_item("q1/0", "x", who="Ann")
+        track.bank.edit_item("q1/0", "x", who="Ann")
     assert (small_track / BANK).read_bytes() == before
 
 
@@ -214,7 +223,7 @@ def test_while_a_model_writes_the_bank_nobody_edits_it(small_track: Path) -> Non
         TrackLock(small_track / ".trecexam" / "generate.lock", "writing this track's bank"),
         pytest.raises(LockedError, match=f"process {os.getpid()} is already writing this track's bank"),
     ):
-        track.edit_item("q1/0", "x", who="Ann")
+        track.bank.edit_item("q1/0", "x", who="Ann")
 
 
 def test_of_many_writers_at_once_nobody_loses_anything(small_track: Path) -> None:
@@ -224,8 +233,8 @@ def test_of_many_writers_at_once_nobody_loses_anything(small_track: Path) -> Non
         try:
             with trecexam.open_track(small_track) as track:
                 for number in range(5):
-                    track.add_item("q1", f"{name} {number}?", who=name)
-                    track.edit_item(f"q2/{name}", f"{name} {number}!", who=name)
+                    track.bank.add_item("q1", f"{name} {number}?", who=name)
+                    track.bank.edit_item(f"q2/{name}", f"{name} {number}!", who=name)
         except Exception as error:
             wrong.append(error)
 

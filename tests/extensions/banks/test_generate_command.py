@@ -450,7 +450,7 @@ def test_ctrl_c_waits_a_moment_for_answers_on_their_way(track: Callable[..., Pat
     with serving(script) as server:
         root = track(server.url, concurrency=1)
         with trecexam.open_track(root) as opened:
-            made = opened.generate_bank(stop=lambda: bool(server.seen))
+            made = opened.bank.generate(stop=lambda: bool(server.seen))
         assert made.why == "stopped"
         assert bank_of(root)["q1"] == questions("q1")
         assert "q3" not in bank_of(root)
@@ -468,9 +468,9 @@ def test_two_at_once_are_refused_and_a_daemon_is_no_hindrance(track: Callable[..
             trecexam.open_track(root) as opened,
             pytest.raises(LockedError, match="writing this track's bank"),
         ):
-            opened.generate_bank()
+            opened.bank.generate()
         with TrackLock(root / ".trecexam" / "lock"), trecexam.open_track(root) as opened:
-            assert opened.generate_bank().items == 30
+            assert opened.bank.generate().items == 30
 
 
 def test_what_is_written_is_graded_and_an_edit_grades_just_that_item_again(
@@ -479,7 +479,7 @@ def test_what_is_written_is_graded_and_an_edit_grades_just_that_item_again(
     with serving(asked) as server:
         root = track(server.url)
         with trecexam.open_track(root) as opened:
-            opened.generate_bank()
+            opened.bank.generate()
     grader = HashGrader()
     with trecexam.open_track(root, grader=grader) as opened:
         assert opened.update().graded == 3 * 10 * 4
@@ -498,7 +498,6 @@ def test_what_is_written_is_graded_and_an_edit_grades_just_that_item_again(
         (["--prompt", "question"], "did you mean 'questions'?"),
         (["--prompt", "mine.toml"], "no such prompt file"),
         (["-o", "elsewhere/items.jsonl"], "would not be a file of this track's bank"),
-        (["--subtopics", "x.tsv"], "does not ask about sub-topics"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(
@@ -553,4 +552,4 @@ def test_the_graders_model_writes_where_no_other_is_named(track: Callable[..., P
             trecexam.open_track(root) as opened,
             pytest.raises(TrecexamError, match="NO_SUCH_KEY is not set"),
         ):
-            opened.generate_bank("nuggets")
+            opened.bank.generate("nuggets")

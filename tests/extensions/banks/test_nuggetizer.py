@@ -316,7 +316,7 @@ def test_stopped_after_a_step_queries_that_are_through_are_written(track: Callab
     with serving(script) as server:
         root = track(server.url)
         with trecexam.open_track(root) as opened:
-            made = opened.generate_bank(
+            made = opened.bank.generate(
                 "nuggetizer",
                 passages=10,
                 stop=lambda: (
@@ -357,7 +357,7 @@ def test_a_persons_edits_survive_a_second_generation(track: Callable[..., Path])
     texts = [item.text for item in items]
     assert len(set(texts)) == len(texts)
     assert rows[0]["origin"]["text"] not in texts
-    assert trecexam.open_track(root).check_bank().edited[1].problem == "edited; it was generated as: vital"
+    assert trecexam.open_track(root).bank.check().edited[1].problem == "edited; it was generated as: vital"
 
 
 def test_an_estimate_bounds_what_is_asked_and_asks_nobody(
@@ -435,7 +435,7 @@ def test_a_writer_of_ones_own_reads_the_system_message_first_and_cuts_are_counte
     root = track("http://127.0.0.1:9/v1")
     writer: Any = OwnWriter()
     with trecexam.open_track(root) as opened:
-        made = opened.generate_bank("nuggetizer", query_ids=["q1"], passages=10, writer=writer)
+        made = opened.bank.generate("nuggetizer", query_ids=["q1"], passages=10, writer=writer)
     assert [prompt.split("\n\n")[0] for prompt in writer.prompts] == [
         system_of("creator"),
         system_of("scorer"),
@@ -491,7 +491,6 @@ def test_models_in_this_process_write_nuggets_and_are_loaded_once(
     ("words", "reason"),
     [
         (["--prompt", "nuggets", "--passages", "3"], "prompt nuggets reads no passages"),
-        (["--prompt", "nuggetizer", "--subtopics", "x.tsv"], "does not ask about sub-topics"),
         (["--prompt", "nuggetiser"], "did you mean 'nuggetizer'?"),
     ],
 )

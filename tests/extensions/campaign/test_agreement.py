@@ -24,7 +24,7 @@ def test_agreement_is_of_what_two_judged_and_where_they_differ_is_listed(graded:
         query = to_rate(track, "q1")
         record_assessment(track.folder, query, "q1-d06", "", 1, who="ada")
         record_assessment(track.folder, query, "q1-d06", "", "cannot", who="bob", why="in Welsh")
-        found = track.assessor_agreement()
+        found = track.judging.agreement()
         (row,) = found.rows
         assert (row.level, row.assessors, row.topics, row.cells, row.same) == (
             "passage", ("ada", "bob"), 1, 4, 2,
@@ -36,7 +36,7 @@ def test_agreement_is_of_what_two_judged_and_where_they_differ_is_listed(graded:
             ("q1", "q1-d03", "", {"ada": 1, "bob": 0}, None),
         ]
         take(track.folder, query, "q1-d01", "", 1, "org", "read both", adjudicates=True)
-        after = track.assessor_agreement()
+        after = track.judging.agreement()
         assert after.rows == found.rows
         assert (after.disagreements[0].counts, after.disagreements[0].adjudicated) == (1, True)
         assert after.disagreement_table().rows[0] == (
@@ -51,7 +51,7 @@ def test_items_and_whole_passages_are_apart_and_three_people_have_a_row_for_all(
         judge_all(track, "q1/0")
         judge_all(track)
         record_assessment(track.folder, to_rate(track, "q1"), "q1-d00", "q1/0", 5, who="eve")
-        rows = track.assessor_agreement().rows
+        rows = track.judging.agreement().rows
         assert [(row.level, row.assessors, row.cells) for row in rows] == [
             ("passage", ("ada", "bob"), 4),
             ("item", ("ada", "bob", "eve"), 4),
@@ -65,5 +65,5 @@ def test_items_and_whole_passages_are_apart_and_three_people_have_a_row_for_all(
 def test_without_anything_judged_twice_there_is_nothing_to_say(graded: Path) -> None:
     with campaign(graded) as track:
         record_assessment(track.folder, to_rate(track, "q1"), "q1-d00", "", 1, who="ada")
-        found = track.assessor_agreement()
+        found = track.judging.agreement()
         assert (found.rows, found.disagreements) == ((), ())

@@ -41,7 +41,7 @@ def test_judgments_on_a_scale_become_qrels_that_trec_eval_takes(graded: Path, tm
         judge(track, "ada", d00=2, d01=0, d03="cannot")
         judge(track, "bob", d00=2, d01=1)
         judge(track, "Eve L", d00=0)
-        done = track.export_judgments(tmp_path / "out")
+        done = track.judging.export(tmp_path / "out")
         assert [path.name for path in done.paths] == list(FILES)
         assert (done.n_judged, done.n_lines) == (2, 6)
         # Who cannot judge gives no 0.
@@ -74,7 +74,7 @@ def test_ratings_of_items_become_labels_by_the_tracks_rule_without_the_graders(
         for item, rating in (("q1/0", 3), ("q1/1", 5), ("q1/2", 2), ("q1/3", "cannot")):
             record_assessment(track.folder, query, "q1-d00", item, rating, who="ada", why="x")  # type: ignore[arg-type]
         record_assessment(track.folder, query, "q1-d01", "q1/0", "cannot", who="ada", why="x")
-        track.export_judgments(tmp_path)
+        track.judging.export(tmp_path)
     assert lines(tmp_path / "qrels.txt") == ["q1 0 q1-d00 2"]
     assert lines(tmp_path / "qrels-6.txt") == ["q1 Q0 q1-d00 2 1 ada"]
 
@@ -95,7 +95,7 @@ def test_who_decided_between_people_is_one_of_those_whose_share_is_the_confidenc
         # What neither of them said; and where she had said something else before.
         decide(track, "d03", 2)
         decide(track, "d04", 0)
-        done = track.export_judgments(tmp_path)
+        done = track.judging.export(tmp_path)
     assert lines(tmp_path / "qrels-6.txt") == [
         "q1 Q0 q1-d00 1 0.6667 ada+bob+org",
         "q1 Q0 q1-d03 2 0.6667 ada+bob+org",
@@ -110,7 +110,7 @@ def test_labels_made_of_decided_items_have_a_confidence_above_0(graded: Path, tm
         for who, rating in (("ada", 5), ("bob", 3)):
             record_assessment(track.folder, to_rate(track, "q1"), "q1-d00", "q1/0", rating, who=who, why="x")
         decide(track, "d00", 0, "q1/0")
-        assert track.export_judgments(tmp_path).undecided == {}
+        assert track.judging.export(tmp_path).undecided == {}
     assert lines(tmp_path / "qrels-6.txt") == ["q1 Q0 q1-d00 0 0.3333 ada+bob+org"]
 
 
@@ -142,15 +142,15 @@ def test_all_that_was_said_goes_out_and_comes_back_and_nothing_twice(graded: Pat
         judge(track, "ada", d00=1)
         record_assessment(track.folder, to_rate(track, "q1"), "q1-d00", "", None, who="ada")
         record_assessment(track.folder, to_rate(track, "q1"), "q1-d00", "q1/0", 5, who="bob")
-        track.export_judgments(tmp_path / "out")
+        track.judging.export(tmp_path / "out")
     with campaign(other) as track:
         table = tmp_path / "out/judgments.tsv"
-        done = track.import_judgments(table)
+        done = track.judging.take_in(table)
         assert (done.n_new, done.n_known, done.refused) == (5, 0, ())
         for name in ("judgments.tsv", "overrides.tsv"):
             assert stored(other / name) == stored(graded / name)
-        assert track.import_judgments(table).n_new == 0
-        track.export_judgments(tmp_path / "again")
+        assert track.judging.take_in(table).n_new == 0
+        track.judging.export(tmp_path / "again")
     for name in FILES:
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
 
@@ -206,7 +206,7 @@ def test_a_table_without_scales_goes_where_its_ratings_belong(graded: Path, tmp_
         "q1\tq1-d01\t\tada\tbest\n"
     )
     with campaign(graded) as track:
-        done = track.import_judgments(table)
+        done = track.judging.take_in(table)
         assert done.n_new == 2
         assert "table.tsv:4: the rating is neither" in str(done.refused[0])
         assert "\t2\tada\timported" in (graded / "judgments.tsv").read_text()

@@ -72,7 +72,7 @@ def test_a_track_is_planned_in_the_order_of_judge_next_and_what_is_judged_is_lef
     with campaign(graded) as track:
         record_assessment(track.folder, to_rate(track, "q1"), "q1-d03", "", 2, who="zoe")
         listed = track.judge_next(level="passage").rows
-        planned = track.plan_judging(["ada", "bob"], seed=1)
+        planned = track.judging.plan(["ada", "bob"], seed=1)
         tasks = planned.plan.tasks("ada") + planned.plan.tasks("bob")
         pool = {(row.query_id, row.doc_id) for row in track.export.pool()}
         assert planned.by == "change"
@@ -83,23 +83,23 @@ def test_a_track_is_planned_in_the_order_of_judge_next_and_what_is_judged_is_lef
             assert first
             assert order[: len(first)] == first
         assert read_plan(track.folder) == planned.plan
-        assert track.plan_judging(["ada", "bob"], seed=1).plan == planned.plan
+        assert track.judging.plan(["ada", "bob"], seed=1).plan == planned.plan
 
 
 def test_official_judgments_are_not_made_again_but_items_of_judged_passages_are(graded: Path) -> None:
     with campaign(graded, official=True) as track:
-        planned = track.plan_judging(["ada"], by="retrieved")
+        planned = track.judging.plan(["ada"], by="retrieved")
         assert planned.plan.rows == ()
         assert "no passage is left to judge" in planned.notes[0]
     config = graded / "trecexam.toml"
     config.write_text(config.read_text().replace("scale", "whole_passage = false\nscale"))
     with campaign(graded, "", official=True) as track:
-        planned = track.plan_judging(["ada"], by="retrieved")
+        planned = track.judging.plan(["ada"], by="retrieved")
         assert planned.plan.budget == len(list(track.export.pool()))
         items = [item.item_id for item in to_rate(track, "q1").items]
         for item_id in items:
             record_assessment(track.folder, to_rate(track, "q1"), "q1-d03", item_id, 2, who="zoe")
-        again = track.plan_judging(["ada"], by="retrieved")
+        again = track.judging.plan(["ada"], by="retrieved")
         assert set(planned.plan.rows) - set(again.plan.rows) == {PlannedTask("ada", "q1", "q1-d03")}
 
 
@@ -107,14 +107,14 @@ def test_of_passages_with_one_text_one_is_judged(graded: Path) -> None:
     path = graded / "passages.jsonl"
     path.write_text(path.read_text().replace("passage 5 about q1", "passage 3 about q1"))
     with campaign(graded) as track:
-        tasks = track.plan_judging(["ada"], by="retrieved").plan.tasks("ada")
+        tasks = track.judging.plan(["ada"], by="retrieved").plan.tasks("ada")
         assert ("q1", "q1-d03") in tasks
         assert ("q1", "q1-d05") not in tasks
 
 
 def test_without_grades_the_order_is_by_the_runs_and_that_is_said(small_track: Path) -> None:
     with campaign(small_track) as track:
-        planned = track.plan_judging(["ada"])
+        planned = track.judging.plan(["ada"])
         assert planned.by == "retrieved"
         assert "no grades yet" in planned.notes[0]
 
@@ -122,23 +122,23 @@ def test_without_grades_the_order_is_by_the_runs_and_that_is_said(small_track: P
 def test_judge_next_does_not_propose_what_was_judged_on_the_scale(graded: Path) -> None:
     with campaign(graded) as track:
         best = track.judge_next(level="passage").rows[0].suggestion
-        planned = track.judge_next(by="learned", per_query=1).rows[0]
+        planned = track.learn.next(per_query=1).rows[0]
         for row in (best, planned):
             record_assessment(track.folder, to_rate(track, row.query_id), row.doc_id, "", 1, who="ada")
         left = {
             (row.suggestion.query_id, row.suggestion.doc_id) for row in track.judge_next(level="passage").rows
         }
         assert (best.query_id, best.doc_id) not in left
-        again = track.judge_next(by="learned", per_query=30)
+        again = track.learn.next(per_query=30)
         assert (planned.query_id, planned.doc_id) not in {(row.query_id, row.doc_id) for row in again.rows}
 
 
 def test_who_leaves_is_replaced_and_what_is_done_stays(graded: Path) -> None:
     with campaign(graded) as track:
-        plan = track.plan_judging(["ada", "eve"], overlap=0.2).plan
+        plan = track.judging.plan(["ada", "eve"], overlap=0.2).plan
         done = plan.by_assessor["eve"][0]
         record_assessment(track.folder, to_rate(track, done.query_id), done.doc_id, "", 1, who="eve")
-        new = track.plan_judging(reassign={"eve": "zoe"}).plan
+        new = track.judging.plan(reassign={"eve": "zoe"}).plan
         assert new.tasks("eve") == ((done.query_id, done.doc_id),)
         assert set(new.tasks("zoe")) == set(plan.tasks("eve")) - {(done.query_id, done.doc_id)}
         assert new.tasks("ada") == plan.tasks("ada")
@@ -164,13 +164,13 @@ def test_what_cannot_be_planned_is_said(
     graded: Path, names: list[str], arguments: dict[str, object], reason: str
 ) -> None:
     with campaign(graded) as track, pytest.raises(TrecexamError, match=reason):
-        track.plan_judging(names, **arguments)  # type: ignore[arg-type]
+        track.judging.plan(names, **arguments)  # type: ignore[arg-type]
 
 
 def test_who_is_not_in_the_plan_cannot_be_replaced(graded: Path) -> None:
     with campaign(graded) as track:
-        track.plan_judging(["ada", "eve"])
+        track.judging.plan(["ada", "eve"])
         with pytest.raises(TrecexamError, match="'eva' is not in the plan; did you mean 'eve'"):
-            track.plan_judging(reassign={"eva": "ada"})
+            track.judging.plan(reassign={"eva": "ada"})
         with pytest.raises(TrecexamError, match="'ada' leaves, too"):
-            track.plan_judging(reassign={"eve": "ada", "ada": "bob"})
+            track.judging.plan(reassign={"eve": "ada", "ada": "bob"})

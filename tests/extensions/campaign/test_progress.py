@@ -12,8 +12,8 @@ from trecexam.extensions.campaign.assessments import record_assessment
 def test_progress_is_by_assessor_and_topic_with_what_is_left_and_how_fast_it_goes(graded: Path) -> None:
     with campaign(graded) as track:
         with pytest.raises(TrecexamError, match="judge plan"):
-            track.judging_progress()
-        plan = track.plan_judging(["ada", "bob"], by="retrieved", overlap=0.1).plan
+            track.judging.progress()
+        plan = track.judging.plan(["ada", "bob"], by="retrieved", overlap=0.1).plan
         first, second, third, *_ = plan.tasks("ada")
         for (query_id, doc_id), rating, seconds in (
             (first, 2, 10.0), (second, "cannot", 2.0), (third, 1, None),
@@ -24,7 +24,7 @@ def test_progress_is_by_assessor_and_topic_with_what_is_left_and_how_fast_it_goe
             )  # fmt: skip
         # What nobody planned is not of the plan.
         record_assessment(track.folder, to_rate(track, "q1"), "q1-d00", "", 1, who="zoe", seconds=1.0)
-        found = track.judging_progress()
+        found = track.judging.progress()
         ada, bob = found.assessors
         n = len(plan.tasks("ada"))
         assert ada == ("ada", "", n, 3, n - 3, 3, 1, 6.0, 2 * 3600 / 12.0)
@@ -41,10 +41,10 @@ def test_progress_is_by_assessor_and_topic_with_what_is_left_and_how_fast_it_goe
 
 def test_a_passage_whose_items_are_judged_in_part_is_left(graded: Path) -> None:
     with campaign(graded, "") as track:
-        ((query_id, doc_id), *_) = track.plan_judging(["ada"], by="retrieved").plan.tasks("ada")
+        ((query_id, doc_id), *_) = track.judging.plan(["ada"], by="retrieved").plan.tasks("ada")
         query = to_rate(track, query_id)
         for place, item in enumerate(query.items):
-            before = track.judging_progress().assessors[0]
+            before = track.judging.progress().assessors[0]
             assert (before.done, before.judgments) == (0, place)
             record_assessment(track.folder, query, doc_id, item.item_id, 3, who="ada")
-        assert track.judging_progress().assessors[0].done == 1
+        assert track.judging.progress().assessors[0].done == 1

@@ -14,8 +14,8 @@ from ray_cluster import cluster as started
 from tiny_models import save_llama
 
 from trecexam.config import GeneratorSection, RaySection, TrackConfig
+from trecexam.extensions.cluster.writer import ClusterWriter
 from trecexam.graders.writing import create_writer
-from trecexam.graders.writing.local import ClusterWriter
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
 

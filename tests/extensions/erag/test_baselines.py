@@ -130,11 +130,11 @@ def test_options_that_would_change_nothing_are_errors(
 
 def test_from_python_labels_are_named_too(track: Path) -> None:
     with trecexam.open_track(track) as opened:
-        found = opened.erag(track / "gold.jsonl", labels="contains-answer", measures=["Hit"])
+        found = opened.erag.score(track / "gold.jsonl", labels="contains-answer", measures=["Hit"])
         assert found.metric == "contains-answer"
         assert found.values["one"]["q1"]["Hit"] == 1.0
         with pytest.raises(TrecexamError, match="no labels 'contain-answer'; did you mean 'contains-answer'"):
-            opened.erag(track / "gold.jsonl", labels="contain-answer")
+            opened.erag.score(track / "gold.jsonl", labels="contain-answer")
 
 
 def test_a_run_with_one_score_for_all_is_warned_of_by_trec_evals_order(track: Path, capsys: Capture) -> None:

@@ -226,7 +226,9 @@ def test_json_and_python_say_the_same(track: Path, capsys: Capture) -> None:
     said = json.loads(capsys.readouterr().out)
     assert said["binary"] is True
     with trecexam.open_track(track) as opened:
-        found = opened.erag(track / "gold.jsonl", "em", measures=["MRR"], outputs=track / "outputs.jsonl")
+        found = opened.erag.score(
+            track / "gold.jsonl", "em", measures=["MRR"], outputs=track / "outputs.jsonl"
+        )
     assert {row["run"]: row["MRR"] for row in said["runs"]} == {
         name: found.mean(name, "MRR") for name in RUNS
     }
@@ -261,7 +263,7 @@ def test_from_python_the_metric_may_be_a_function(track: Path) -> None:
 
     outputs = outputs_file(track / "outputs.jsonl")
     with trecexam.open_track(track) as opened:
-        found = opened.erag(track / "gold.jsonl", starts, outputs=outputs)
+        found = opened.erag.score(track / "gold.jsonl", starts, outputs=outputs)
     assert found.metric.endswith("starts")
     assert [(q, d) for q, labels in found.labelled.labels.items() for d in labels if labels[d]] == [
         ("q1", "d1")
@@ -314,5 +316,5 @@ def test_a_track_without_runs_says_so(track: Path) -> None:
     for path in (track / "runs").iterdir():
         path.unlink()
     with trecexam.open_track(track) as opened, pytest.raises(TrecexamError, match="no run to evaluate"):
-        opened.erag(track / "gold.jsonl", outputs=outputs_file(track / "o.jsonl"))
+        opened.erag.score(track / "gold.jsonl", outputs=outputs_file(track / "o.jsonl"))
     assert SAYS

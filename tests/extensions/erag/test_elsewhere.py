@@ -70,7 +70,7 @@ def test_another_bank_of_gold_outputs_is_compared_without_a_model(graded: Path, 
     old, new = gold_file(tmp_path / "old.jsonl"), tmp_path / "new.jsonl"
     new.write_text(old.read_text().replace("Paris", "London"))
     with trecexam.open_track(graded) as track:
-        found = track.bank_diff(old, new, ["nDCG@5"])
+        found = track.bank.diff(old, new, ["nDCG@5"])
     assert [(item.item_id, item.change) for item in found.items] == [("q1/gold", "edited")]
     assert found.new.ungraded == {}
 
@@ -78,7 +78,7 @@ def test_another_bank_of_gold_outputs_is_compared_without_a_model(graded: Path, 
 def test_grades_and_labels_come_from_the_same_outputs(graded: Path) -> None:
     with trecexam.open_track(graded) as track:
         rows = {(row["query_id"], row["doc_id"]): row for row in track.grades()}
-        labels = track.erag(metric="em").labelled.labels
+        labels = track.erag.score(metric="em").labelled.labels
     assert rows["q1", "d1"]["rating"] == 5
     assert rows["q1", "d1"]["answer"] == "paris."
     assert rows["q1", "d1"]["prompt"] == "trecexam-erag"

@@ -11,10 +11,10 @@ from exams import CHOICES, PASSAGE, STEM, question, write_exam
 pytest.importorskip("rapidfuzz")
 pytest.importorskip("simplemma")
 
-import trecexam
 from converters.exam import read_exam
 from trecexam.cli.main import run
 from trecexam.config import ExamSection
+from trecexam.extensions.exams import filter_exam
 from trecexam.graders.weights import offline_folder
 
 
@@ -67,6 +67,14 @@ def test_what_stays_what_goes_and_why_is_written(exam: Path, capsys: pytest.Capt
     assert [each.rest["bloom"] for each in read_exam(out / "kept.jsonl")] == [[], ["Applying"]]
 
 
+def settings(exam: Path, text: str) -> list[str]:
+    """The option that takes these settings of [exam]."""
+    track = exam.parent / "settings"
+    track.mkdir(exist_ok=True)
+    (track / "trecexam.toml").write_text(f"[exam]\n{text}\n")
+    return ["--track", str(track)]
+
+
 def test_thresholds_come_from_the_track_and_options_stand_above_them(exam: Path) -> None:
     track = exam.parent / "track"
     track.mkdir()
@@ -79,12 +87,11 @@ def test_thresholds_come_from_the_track_and_options_stand_above_them(exam: Path)
     out = exam.parent / "out"
     assert run(["exam", "filter", str(exam), "-o", str(out), "--track", str(track)]) == 0
     assert [row["question_id"] for row in lines(out / "dropped.jsonl")] == ["x4"]
-    more = ["--min-question", "61", "--intra-candidate-jaccard", "0.5"]
+    more = ["--share", "duplicates=0.2", "--without", "length"]
     assert run(["exam", "filter", str(exam), "-o", str(out), "--track", str(track), *more]) == 0
-    assert [row["filters"] for row in lines(out / "dropped.jsonl")] == [
-        ["length", "intra-candidate-jaccard"],
-        ["self-contained", "length"],
-    ]
+    stats = json.loads((out / "stats.json").read_bytes())
+    assert stats["settings"]["without"] == ["length"]
+    assert stats["settings"]["shares"] == {"intra-candidate-jaccard": 0.0, "duplicates": 0.2}
 
 
 def test_a_share_of_duplicates_is_taken_out(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,7 +125,7 @@ def test_candidates_are_compared_by_a_real_sentence_embedder(exam: Path) -> None
     sound = question(0, choices=["Heat", "Tap water", "Sunlight", "Noise"])
     twins = question(1, choices=["Warmth of the outdoor air", "The outdoor air's warmth", "Fish", "Bread"])
     wrong = question(2, choices=["Warm tea", "Bread", "Music", PASSAGE], correct=2)
-    found = trecexam.filter_exam(
+    found = filter_exam(
         write_exam(exam, [sound, twins, wrong]),
         ExamSection.model_validate(
             {
@@ -152,7 +159,8 @@ def test_generation_is_told_where_it_was_noted(exam: Path, capsys: pytest.Captur
 
 
 def test_an_exam_of_which_nothing_is_left_is_status_1(exam: Path) -> None:
-    assert run(["exam", "filter", str(exam), "-o", str(exam.parent / "out"), "--min-question", "900"]) == 1
+    more = settings(exam, "min_question = 900")
+    assert run(["exam", "filter", str(exam), "-o", str(exam.parent / "out"), *more]) == 1
     assert (exam.parent / "out" / "kept.jsonl").read_bytes() == b""
 
 
@@ -194,14 +202,9 @@ def test_a_line_that_is_no_question_is_named(
         (["--share", "intra-candidate-jaccard=1"], "from 0 to below 1 needed"),
         (["--share", "intra-candidate-embedding=0.1"], "needs a model"),
         (["--share", "self-contained=0.1"], "trecexam: --share: 'self-contained' has no share"),
-        (["--share", "duplicates=0.1", "--duplicates", "0.8"], "the threshold that --duplicates gives"),
         (["--share", "duplicates=0.1", "--without", "duplicates"], "leave one out"),
-        (["--min-question", "9", "--max-question", "8"], "min_question is 9 and max_question 8: nothing"),
-        (["--min-choice", "9", "--max-choice", "8"], "min_choice is 9 and max_choice 8"),
         (["--embedding", "nowhere/at-all-x/y"], "name a folder with a sentence-transformers model"),
-        (["--duplicates", "2"], "--duplicates"),
         (["--without", "lenght"], "--without"),
-        (["--patterns", "nowhere.txt"], "cannot be read"),
         (["--track", "nowhere"], "no such track folder"),
     ],
 )
@@ -210,6 +213,24 @@ def test_options_that_cannot_be_used_are_one_line(
 ) -> None:
     assert run(["exam", "filter", str(exam), "-o", str(exam.parent / "out"), *arguments]) == 2
     assert reason in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("min_question = 9\nmax_question = 8", "min_question is 9 and max_question 8: nothing"),
+        ("min_choice = 9\nmax_choice = 8", "min_choice is 9 and max_choice 8"),
+        ("duplicates = 2.0", "duplicates"),
+        ('patterns = "nowhere.txt"', "cannot be read"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_one_line(
+    exam: Path, capsys: pytest.CaptureFixture[str], text: str, reason: str
+) -> None:
+    assert run(["exam", "filter", str(exam), "-o", str(exam.parent / "out"), *settings(exam, text)]) == 2
+    error = capsys.readouterr().err
+    assert reason in error
+    assert error.count("\n") == 1
 
 
 def test_a_question_id_that_stands_twice_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

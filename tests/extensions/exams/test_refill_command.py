@@ -169,7 +169,7 @@ def test_an_exam_that_is_not_there_or_was_edited_is_not_refilled(
         assert len(server.bodies) == 3
 
 
-@pytest.mark.parametrize("option", [("--limit", "1"), ("--shuffle-seed", "3")])
+@pytest.mark.parametrize("option", [("--limit", "1")])
 def test_options_of_a_new_exam_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], option: tuple[str, str]
 ) -> None:

@@ -1,4 +1,4 @@
-"""`trecexam learn` and `Track.learn`: what is written, what is refused, what is said."""
+"""`trecexam learn` and `track.learn.labels`: what is written, what is refused, what is said."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_judgments_that_teach_nothing_are_named(
     edit_qrels(learnable, change)
     error = said(capsys, learnable, status=2)
     assert why in error
-    assert "judge-next" in error
+    assert "learned-next" in error
     assert not (learnable / "out" / "learned.tsv").exists()
 
 
@@ -238,7 +238,7 @@ def test_passages_without_a_text_are_named_and_keep_their_judgment(
         ("слова русские слова", "letters are not Latin"),
         (
             "das ist nicht der Text, den die Leute auf Englisch lesen",
-            "100% of the passages seem to be German",
+            "100% of the passages do not read as English",
         ),
     ],
     ids=["another script", "another language"],
@@ -306,9 +306,9 @@ def test_few_judgments_that_do_not_reach_another_tracks_highest_label_are_taken_
 
 def test_python_gives_the_same_table_and_writes_nothing_unasked(learnable: Path) -> None:
     with trecexam.open_track(learnable) as track:
-        labels = track.learn()
+        labels = track.learn.labels()
         assert not (learnable / "out" / "learned.tsv").exists()
-        track.write_learned(labels)
+        track.learn.write(labels)
     rows = learned(learnable)
     assert [(row["query_id"], row["doc_id"]) for row in rows] == [tuple(row[:2]) for row in labels.table.rows]
 
@@ -384,7 +384,7 @@ def test_what_cannot_be_probabilities_is_learned_from_as_a_rating_and_named_once
         shutil.rmtree(learnable / ".trecexam", ignore_errors=True)
         with trecexam.open_track(learnable, grader=OddGrader()) as track:
             track.grading.grade()
-            found = track.learn()
+            found = track.learn.labels()
             return found.table, [note for note in found.notes if "probabilities" in note]
 
     table, notes = learned_with(None)

@@ -305,7 +305,7 @@ def test_teams_are_left_out_as_the_file_says(learnable: Path, tmp_path: Path) ->
         trecexam.open_track(learnable) as track,
         pytest.raises(trecexam.TrecexamError, match="none of its runs"),
     ):
-        track.cross_validate(teams=teams, resamples=10)
+        track.learn.cross_validate(teams=teams, resamples=10)
 
 
 @pytest.mark.parametrize(("option", "value"), [("--seed", "-1"), ("--known", "nan"), ("--known", "1")])

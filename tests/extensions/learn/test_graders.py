@@ -80,7 +80,7 @@ def test_the_command_shows_every_grader_that_is_there(
 ) -> None:
     graded(learnable, HashGrader(), ProbableGrader())
     with trecexam.open_track(learnable, grader=HashGrader()) as track:
-        rows = track.cross_validate(known=[0.5], top=[3], repeats=1, resamples=0).rows
+        rows = track.learn.cross_validate(known=[0.5], top=[3], repeats=1, resamples=0).rows
     methods = [row.method for row in rows if row.split == "3 most retrieved known"]
     assert methods[-2:] == ["grader hash", "grader probable"]
     by_name = {row.method: row for row in rows if row.split == "3 most retrieved known"}
@@ -97,7 +97,7 @@ def test_a_grader_that_rated_a_part_of_the_pool_is_named_with_how_much(learnable
         passages.write(json.dumps({"docid": "new", "text": "q0a q0b q0c new"}) + "\n")
     (learnable / "runs" / "e.run").write_text("q0 Q0 new 1 9 e\n")
     with trecexam.open_track(learnable) as track:
-        notes = track.cross_validate(known=[0.5], top=[3], repeats=1, resamples=0).notes
+        notes = track.learn.cross_validate(known=[0.5], top=[3], repeats=1, resamples=0).notes
     n = sum(len(query.doc_ids) for query in gathered(learnable)[0].queries)
     assert f"grader hash: {n - 1} of {n} passages have a rating, the others count as 0" in notes
 

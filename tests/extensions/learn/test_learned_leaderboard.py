@@ -66,7 +66,7 @@ def test_the_learned_leaderboard_has_intervals_around_expected_means_and_writes_
 def test_the_share_that_is_judged_is_that_of_the_first_ten_passages(learnable: Path) -> None:
     judged = {tuple(line.split()[0:3:2]) for line in (learnable / "qrels.txt").read_text().splitlines()}
     with trecexam.open_track(learnable) as track:
-        board = track.learned_leaderboard(draws=2)
+        board = track.learn.leaderboard(draws=2)
     for name, share in zip(board.runs, board.judged, strict=True):
         lines = [line.split() for line in (learnable / "runs" / f"{name}.run").read_text().splitlines()]
         top = [(line[0], line[2]) for line in lines if int(line[3]) <= 10]
@@ -79,7 +79,7 @@ def test_another_tracks_judgments_are_enough_for_a_leaderboard_with_intervals(
     new = make_learnable(tmp_path / "new", queries=3)
     (new / "qrels.txt").unlink()
     with trecexam.open_track(new) as track:
-        board = track.learned_leaderboard(source=learnable, draws=10)
+        board = track.learn.leaderboard(source=learnable, draws=10)
     assert set(board.judged) == {0.0}
     assert (board.scores.variances(these_queries=True) > 0).all()
     assert len(board.scores.refitted) == 5
@@ -119,7 +119,7 @@ def test_where_too_few_are_judged_there_are_no_intervals_and_it_says_why(
 
 def test_for_these_queries_intervals_are_narrower(learnable: Path) -> None:
     with trecexam.open_track(learnable) as track:
-        every, these = (track.learned_leaderboard(draws=20, these_queries=fixed) for fixed in (False, True))
+        every, these = (track.learn.leaderboard(draws=20, these_queries=fixed) for fixed in (False, True))
     assert (every.scores.means == these.scores.means).all()
     assert ((these.ends[1] - these.ends[0]) < (every.ends[1] - every.ends[0])).all()
     assert "the labels only" in these.summary()
@@ -132,7 +132,7 @@ def test_json_has_full_precision_and_says_what_the_intervals_hold(
     value = json.loads(out)
     assert (value["measures"], value["n_queries"], value["intervals"]) == ([*MEASURES], 5, "these queries")
     with trecexam.open_track(learnable) as track:
-        board = track.learned_leaderboard(these_queries=True)
+        board = track.learn.leaderboard(these_queries=True)
     assert [row["run"] for row in value["runs"]] == list(board.runs)
     assert [row["nDCG@10"] for row in value["runs"]] == board.scores.means[0].tolist()
 
@@ -176,8 +176,8 @@ def test_intervals_of_correlations_hold_what_labels_leave_open(tmp_path: Path) -
     ranks = {"a": 1, "b": 3, "c": 2, "d": 4, "e": 6, "f": 5}
     (learnable / "official_leaderboard.json").write_text(json.dumps(ranks))
     with trecexam.open_track(learnable) as track:
-        pairs = dict(track.correlate_learned(["official_leaderboard"]).pairs)
-        board = track.learned_leaderboard()
+        pairs = dict(track.learn.correlate(["official_leaderboard"]).pairs)
+        board = track.learn.leaderboard()
     official = -np.array([ranks[name] for name in board.runs])
     drawn, refitted = (
         [kendalltau(row, official).statistic for row in np.round(side[:, 0], 12)]

@@ -158,6 +158,6 @@ def test_a_bank_that_is_broken_meanwhile_is_named(client: TestClient, post: Post
 
 def test_edits_from_the_page_and_from_python_are_one(post: Post, track: Path) -> None:
     with trecexam.open_track(track) as opened:
-        opened.edit_item("q1/2", "from Python?", who="Py")
+        opened.bank.edit_item("q1/2", "from Python?", who="Py")
         post(EDIT, item="q1/3", text="from the page?", who="Ann")
-        assert {*opened.item_edits("q1")} == {"q1/2", "q1/3"}
+        assert {*opened.bank.edits("q1")} == {"q1/2", "q1/3"}

@@ -159,7 +159,7 @@ def test_a_real_one_grades_what_changes_and_leaves_the_track_to_a_daemon(tmp_pat
     with Regrader(root, log=lines.append) as regrader:
         until(lambda: any("watching" in line for line in lines))
         with trecexam.open_track(root) as track:
-            track.retire_item("q1/0", who="Ann")
+            track.bank.retire_item("q1/0", who="Ann")
         regrader.ask()
         until(lambda: "q1/0" not in (root / "out" / "manifest.json").read_text() and _items(root) == 11)
         (root / "bank.questions.jsonl").write_text("{}\n")

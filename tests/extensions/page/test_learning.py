@@ -66,7 +66,7 @@ def rate(client: TestClient, doc_id: str, rating: int) -> None:
 
 def test_after_each_judgment_it_learns_again_and_says_how_much_is_undecided(learnable: Path) -> None:
     with trecexam.open_track(learnable) as track:
-        n = track.learn().identity["judgments"]["count"]
+        n = track.learn.labels().identity["judgments"]["count"]
     with page_of(learnable) as client:
         line = line_of(client)
         assert line.startswith(f"Learned from {n} judgments: by nDCG@10, ")
@@ -114,7 +114,7 @@ def test_where_nothing_can_be_learned_a_line_says_why_and_the_page_works_as_befo
     reason: str,
 ) -> None:
     with trecexam.open_track(learnable) as track:
-        track.learn()
+        track.learn.labels()
     break_it(learnable, monkeypatch)
     with page_of(learnable) as client:
         assert reason in line_of(client)

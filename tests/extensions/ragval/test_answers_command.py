@@ -121,9 +121,9 @@ def test_what_is_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     with serving(script) as server:
         root = make(tmp_path / "track", server.url)
         with trecexam.open_track(root) as track:
-            made = track.answer_questions(["oracle"], stop=lambda: len(server.bodies) >= 1)
+            made = track.ragval.answer(["oracle"], stop=lambda: len(server.bodies) >= 1)
             assert made.why == "stopped"
-            made = track.answer_questions(["oracle"])
+            made = track.ragval.answer(["oracle"])
         assert made.complete
         assert len(server.bodies) == 3
     assert len(lines(root / "runs" / "oracle.jsonl")) == 3

@@ -172,10 +172,10 @@ def test_what_is_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     with serving(asked) as server:
         root = track(tmp_path / "track", server.url, concurrency=1)
         with trecexam.open_track(root) as opened:
-            made = opened.write_questions(per_block=2, stop=lambda: len(server.bodies) >= 1)
+            made = opened.ragval.write_questions(per_block=2, stop=lambda: len(server.bodies) >= 1)
             assert made.why == "stopped"
             assert len(server.bodies) < 6
-            made = opened.write_questions(per_block=2)
+            made = opened.ragval.write_questions(per_block=2)
         assert made.complete
         assert len(server.bodies) == 6
     assert len(lines(root / "bank.questions.jsonl")) == 4

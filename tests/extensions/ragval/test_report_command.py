@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from support import ROOT
 
-import trecexam
 from converters.ragval import read_judged
 from trecexam import TrecexamError
 from trecexam.cli.main import run
+from trecexam.extensions.ragval import ragval_report
 from trecexam.extensions.ragval.reporting import ReportOptions, files_of, report_of
 
 EXAMPLE = ROOT / "examples" / "ragval" / "judged.jsonl"
@@ -252,7 +252,7 @@ def test_names_that_steer_a_terminal_are_escaped(tmp_path: Path, capsys: pytest.
 
 
 def test_the_same_is_a_call_and_rows_give_the_same_files(tmp_path: Path) -> None:
-    report = trecexam.ragval_report(EXAMPLE, sweep="chunk_size")
+    report = ragval_report(EXAMPLE, sweep="chunk_size")
     assert report.table().header == tuple(HEADER.split("\t"))
     assert (report.baseline, report.oracle) == ("closed-book", "oracle")
     assert report.write(tmp_path / "out", plots=False) == []
@@ -260,9 +260,9 @@ def test_the_same_is_a_call_and_rows_give_the_same_files(tmp_path: Path) -> None
     for name, content in files_of(report_of(rows, ReportOptions(sweep="chunk_size"))):
         assert (tmp_path / "out" / name).read_bytes() == content
     with pytest.raises(TrecexamError, match=r"no-such\.jsonl: no such file"):
-        trecexam.ragval_report(tmp_path / "no-such.jsonl")
+        ragval_report(tmp_path / "no-such.jsonl")
     with pytest.raises(TrecexamError, match="a file of judged answers is needed"):
-        trecexam.ragval_report()
+        ragval_report()
 
 
 def test_the_page_shows_what_the_command_prints(

@@ -13,8 +13,8 @@ from outside import outside
 from scipy import stats
 from support import ROOT
 
-import trecexam
 from trecexam.cli.main import run
+from trecexam.extensions.ragval import ragval_report
 
 NAMES = ("K_f.naive_rag", "K_f.baseline")
 
@@ -53,7 +53,7 @@ def test_the_recorded_means_are_reproduced_to_the_last_digit(
 def test_the_systems_are_compared_question_by_question(
     paths: dict[str, Path], published: dict[str, list[dict[str, float]]]
 ) -> None:
-    report = trecexam.ragval_report(*paths.values(), baseline="K_f.baseline")
+    report = ragval_report(*paths.values(), baseline="K_f.baseline")
     rag, closed = (published[name] for name in NAMES)
     # The files have the same questions in the same order.
     assert [line["question"] for line in rag] == [line["question"] for line in closed]
@@ -69,7 +69,7 @@ def test_the_systems_are_compared_question_by_question(
 
 def test_the_figures_in_the_results_are_those_of_the_report(paths: dict[str, Path]) -> None:
     page = (ROOT / "tests" / "benchmarks" / "results" / "ragval.md").read_text()
-    report = trecexam.ragval_report(*paths.values())
+    report = ragval_report(*paths.values())
     for one in report.systems:
         for name in ("truthfulness", "relevance", "sum"):
             mean = one.mean(name)

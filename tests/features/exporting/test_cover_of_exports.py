@@ -88,12 +88,12 @@ def test_an_item_that_the_grader_answered_nowhere_counts_in_every_export(graded:
 
 def test_the_labels_file_and_a_frame_of_qrels_are_refused(graded: Path) -> None:
     path = str(graded / "out" / "rubric.qrels")
-    with pytest.raises(ValueError, match=r"track\.qrels_frame\(\)"):
+    with pytest.raises(ValueError, match=r"track\.export\.qrels_frame\(\)"):
         by_ir_measures(lambda: ir_measures.read_trec_qrels(path), graded, MEASURES)
     pandas = pytest.importorskip("pandas")
     with trecexam.open_track(graded) as track:
         frame = pandas.DataFrame(track.qrels())
-    with pytest.raises(ValueError, match=r"track\.qrels_frame\(\)"):
+    with pytest.raises(ValueError, match=r"track\.export\.qrels_frame\(\)"):
         by_ir_measures(lambda: frame, graded, MEASURES)
 
 

@@ -91,7 +91,7 @@ def test_what_a_run_alone_brought_in_is_learned_from_what_remains(
             "".join(f"{q} 0 {doc} {label}\n" for (q, doc), label in remain.items())
         )
         with trecexam.open_track(copy) as track:
-            taught = {(row[0], row[1]): row[4] for row in track.learn().table.rows}
+            taught = {(row[0], row[1]): row[4] for row in track.learn.labels().table.rows}
         boards = {
             "learned": board(root, {**remain, **{place: taught[place] for place in dropped}}),
             "label:1": board(root, {**remain, **dict.fromkeys(dropped, 1)}),

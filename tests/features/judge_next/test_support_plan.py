@@ -145,7 +145,7 @@ def test_the_command_says_what_to_type_and_leaves_out_what_people_labelled(
 
 @pytest.mark.parametrize(
     "option",
-    [["--by", "swaps"], ["--level", "cell"], ["-m", "P@5"], ["--seed", "0"], ["--random", "0"]],
+    [["--by", "swaps"], ["--level", "cell"], ["-m", "P@5"]],
 )
 def test_options_of_other_lists_are_refused(
     root: Path, option: list[str], capsys: pytest.CaptureFixture[str]

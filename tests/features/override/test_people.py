@@ -122,7 +122,7 @@ def test_the_rule_is_a_setting_and_is_shown(track: Track, capsys: pytest.Capture
     assert "rule" not in track.override.ratings().header
     with with_settings(track, '[judging]\nrule = "majority"\n') as majority:
         assert standing(majority) == [("Ann", 1, "counts"), ("Bob", 4, "overruled"), ("Cid", 1, "counts")]
-        assert majority.human_ratings().header[-2:] == ("rule", "state")
+        assert majority.override.ratings().header[-2:] == ("rule", "state")
         assert majority.status()["rule"] == "majority"
         majority.update()
     assert "that of the majority" in (track.folder.root / "out/report.html").read_text()
@@ -179,7 +179,7 @@ def test_a_judgment_that_is_not_on_the_scale_is_named(track: Track) -> None:
         "q1\tq1-d03\t\t5\tann\tx\nq1\tq1-d03\tq1/0\t1\tann\tx\nq1\tq1-d04\t\t1\tann\tx\n"
     )
     with with_settings(track, SCALE) as scaled:
-        reasons = [str(row) for row in scaled.rejected() if "judgments.tsv" in str(row)]
+        reasons = [str(row) for row in scaled.files.rejected() if "judgments.tsv" in str(row)]
         assert len(reasons) == 2
         assert "`scale` in [judging] is 0..2" in reasons[0]
         assert "put it into overrides.tsv" in reasons[1]

@@ -84,7 +84,7 @@ def test_an_older_copy_of_the_store_is_said_before_what_it_lacks_is_paid_for_aga
         shutil.copy(root / ".trecexam" / "grades.sqlite", tmp_path / "older")
         before = len(server.bodies)
         with trecexam.open_track(root) as opened:
-            opened.add_item(next(iter(opened.qrels())).query_id, "What else is there?", who="me")
+            opened.bank.add_item(next(iter(opened.qrels())).query_id, "What else is there?", who="me")
         assert run(["watch", str(root), "--once"]) == 0
         asked = len(server.bodies)
         assert asked > before

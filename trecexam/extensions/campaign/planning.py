@@ -11,6 +11,7 @@ from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extensions.campaign.assessments import CellKey, asked_items, is_done, opinions_of
 from trecexam.extensions.campaign.dividing import Topic, divided, reassigned
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, plan_path, read_plan, write_plan
+from trecexam.extensions.learn.judging_plan.planning import plan_judgments
 from trecexam.features.judge_next.judge_next import next_judgments
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.typed_text import MAX_WHO, typed
@@ -194,9 +195,7 @@ def _places(
     pairs: list[tuple[str, str]] = []
     if order == "learned":
         most = max((len(pooled.doc_ids) for pooled in track.pool.values()), default=1)
-        learned = next_judgments(
-            track, by="learned", query_ids=query_ids, per_query=max(1, most), progress=progress
-        )
+        learned = plan_judgments(track, query_ids=query_ids, per_query=max(1, most), progress=progress)
         pairs = [(row.query_id, row.doc_id) for row in learned.rows]
         notes = learned.notes
     elif order != "retrieved":

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from trecexam.extension import Extension
 from trecexam.packages import install, missing_packages
 
 #: What must be installed before a cluster can be used; "" where nothing is missing.
 missing_for_cluster = partial(missing_packages, ("ray",), install("ray"))
+
+EXTENSION = Extension("cluster", elsewhere=f"{__name__}.elsewhere:CLUSTER")

@@ -1,1 +1,19 @@
 """eRAG: from gold outputs, runs and outputs by document to labels, scores and files."""
+
+from __future__ import annotations
+
+from trecexam.extension import Command, Extension
+
+EXTENSION = Extension(
+    "erag",
+    commands={
+        "erag": Command(
+            f"{__name__}.cli:erag",
+            "Score runs by what a RAG model makes of each document.",
+            "published evaluators",
+        )
+    },
+    accessors={"erag": f"{__name__}.accessor:EragAccessor"},
+    features=(f"{__name__}.extra_outputs:ERAG",),
+    graders={"erag": f"{__name__}.grader:FACTORY"},
+)

@@ -136,7 +136,7 @@ def erag(
         if estimate and labels != "outputs":
             raise click.UsageError(f"--estimate is what a model takes, and --labels {labels} asks none")
         if estimate:
-            estimate_of = partial(opened.estimate_erag, gold, runs=runs, depth=depth, prompt=prompt)
+            estimate_of = partial(opened.erag.estimate, gold, runs=runs, depth=depth, prompt=prompt)
             return show_estimate(estimate_of, "documents", as_json=as_json, doing="answering", grades=True)
         if output is None:
             raise click.UsageError("a folder for the files is needed: -o DIR")
@@ -147,7 +147,7 @@ def erag(
             show.grading("answering", "answered", "documents") as progress,
             signals(lambda: stopped.append(True)) as caught,
         ):
-            done = opened.erag(
+            done = opened.erag.score(
                 gold,
                 metric,
                 runs=runs,

@@ -153,4 +153,5 @@ FACTORY = Factory(
     summary="eRAG: a model answers from each document alone, and a metric compares with the gold outputs",
     missing=missing_for_writing,
     create=_create,
+    check_prompt=erag_prompt,
 )

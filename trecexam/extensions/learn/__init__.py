@@ -1,1 +1,27 @@
-"""A grader that learns from the judgments that a track has."""
+"""Learning: from the judgments that a track has to what the rest of its pool would be judged."""
+
+from __future__ import annotations
+
+from trecexam.extension import Command, Extension
+
+EXTENSION = Extension(
+    "learn",
+    commands={
+        "learn": Command(
+            f"{__name__}.cli.learn:learn", "Learn from judgments what the rest would be judged.", "holes"
+        ),
+        "learned-leaderboard": Command(
+            f"{__name__}.cli.boards:learned_leaderboard", "Runs by learned labels.", "holes"
+        ),
+        "learned-correlate": Command(
+            f"{__name__}.cli.boards:learned_correlate", "How far those agree officially.", "holes"
+        ),
+        "learned-next": Command(
+            f"{__name__}.cli.next:learned_next", "What people should judge, to learn most from it.", "people"
+        ),
+    },
+    accessors={"learn": f"{__name__}.accessor:LearnAccessor"},
+    features=(f"{__name__}.outputs:LEARNING",),
+    teacher=f"{__name__}.teaching:TEACHER",
+    promise=f"{__name__}.promise:promising_places",
+)

@@ -50,14 +50,14 @@ def compare_learned(
 
     Intervals hold what is uncertain in the queries, as those of `Track.correlate`, and in the labels: the
     variance of a coefficient over draws of labels, and over fits without some queries, is added to that over
-    queries. There are none where `Track.learned_leaderboard` has none.
+    queries. There are none where `track.learn.leaderboard` has none.
 
     Args:
         official_measures, rbo_p: as of `Track.correlate`.
-        source, encoder, grades, progress: as of `Track.learn`.
+        source, encoder, grades, progress: as of `track.learn.labels`.
 
     Raises:
-        TrecexamError, ValueError: as `Track.learned_leaderboard` and `Track.correlate`.
+        TrecexamError, ValueError: as `track.learn.leaderboard` and `Track.correlate`.
     """
     p = DEFAULT_P if rbo_p is None else rbo_p
     board = learned_leaderboard(track, source=source, encoder=encoder, grades=grades, progress=progress)

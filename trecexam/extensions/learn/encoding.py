@@ -52,8 +52,8 @@ class KeptVectors:
             TrecexamError: always.
         """
         raise TrecexamError(
-            f"{plural(len(texts), 'text')} not encoded yet: run `trecexam learn` or `trecexam judge-next "
-            "--by learned` once"
+            f"{plural(len(texts), 'text')} not encoded yet: run `trecexam learn` or `trecexam "
+            "learned-next` once"
         )
 
 

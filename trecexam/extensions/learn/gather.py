@@ -166,7 +166,7 @@ def odd_texts(track: Assessment, queries: Sequence[PooledQueryToLearn], model: s
             "but for the official lines"
         )
     sample = [track.texts[doc] for query in queries for doc in query.passages.doc_ids[:_SAMPLE]]
-    yield from odd_languages(sample, (track.query_texts[q.passages.query_id] for q in queries), model)
+    yield from odd_languages(sample, model)
 
 
 def _asks(track: Assessment, query_id: str) -> bool:

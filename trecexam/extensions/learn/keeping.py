@@ -12,6 +12,7 @@ from trecexam.extensions.learn.cross_validation import LEARNED, Row
 from trecexam.extensions.learn.learned_pool import LearningData
 from trecexam.extensions.learn.splits import Split
 from trecexam.extensions.learn.verdict import SplitFigures, Verdict
+from trecexam.features.fill import teaching
 from trecexam.line.assessment import Assessment
 
 
@@ -57,5 +58,5 @@ def keep(track: Assessment, data: LearningData, rows: Sequence[Row], splits: Seq
 def _way(method: str, own: str) -> str | None:
     """How `fill` calls a way; None of one that cannot fill."""
     if method.startswith("unjudged = "):
-        return f"{verdict.LABEL}{method.removeprefix('unjudged = ')}"
-    return {LEARNED: verdict.LEARNED, own: verdict.GRADER}.get(method)
+        return f"{teaching.LABEL}{method.removeprefix('unjudged = ')}"
+    return {LEARNED: teaching.LEARNED, own: teaching.GRADER}.get(method)

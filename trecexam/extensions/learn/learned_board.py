@@ -140,12 +140,12 @@ def learned_leaderboard(
     Args:
         these_queries: intervals for the means that all judgments of these queries would give; else for those
             over all queries that might have been asked.
-        source, encoder, grades, progress: as of `Track.learn`.
+        source, encoder, grades, progress: as of `track.learn.labels`.
         draws: how many, at least two.
         seed: of the random numbers; the same one gives the same leaderboard.
 
     Raises:
-        TrecexamError: as `Track.learn`, or there are no runs.
+        TrecexamError: as `track.learn.labels`, or there are no runs.
     """
     if not track.runs:
         raise TrecexamError(NO_RUNS, path=track.folder.runs)

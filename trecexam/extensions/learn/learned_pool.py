@@ -33,7 +33,7 @@ from trecexam.track import TrackFolder
 #: Of fewer judgments it is said that they are few.
 FEW = 50
 #: What to do about too few judgments.
-MORE = "`trecexam judge-next` names passages to judge, `--from TRACK` takes another track's judgments"
+MORE = "`trecexam learned-next` names passages to judge, `--from TRACK` takes another track's judgments"
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,17 +1,20 @@
-"""The report's section on the leaderboard by learned labels, where that is of the track as it is."""
+"""What learning adds to out/: the report's section, the manifest's entry, and learning with each update."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from trecexam.extensions.learn.learn import BOARD, IDENTITY, PARTS
+from trecexam.errors import TrecexamError
+from trecexam.extensions.learn.learn import BOARD, IDENTITY, PARTS, learn
 from trecexam.files.atomic import sha256
 from trecexam.files.kept import read_object, read_regular
 from trecexam.line.assessment import Assessment
-from trecexam.line.output_files import Feature
+from trecexam.line.output_files import AfterUpdate, Feature
 from trecexam.tables.excerpt import excerpt
 from trecexam.tables.section import FeatureReport, ReportPart
 from trecexam.tables.table import Table, Value
+from trecexam.track import TrackFolder
 
 #: Rows that the page shows; the file has the rest.
 _ROWS = 50
@@ -25,7 +28,13 @@ def learned_report(track: Assessment) -> FeatureReport:
     columns = {name: _heading(name) for name in board.header}
     values = {"board": excerpt(board, _ROWS, BOARD, columns)}
     html = Path(__file__).with_name("section.html")
-    return FeatureReport((ReportPart("learned", html, values, "Leaderboard by learned labels", "Learned"),))
+    return FeatureReport(
+        (
+            ReportPart(
+                "learned", html, values, "Leaderboard by learned labels", "Learned", after="leaderboard"
+            ),
+        )
+    )
 
 
 def _up_to_date(track: Assessment) -> Table | None:
@@ -50,4 +59,23 @@ def _heading(column: str) -> str:
     return column.rpartition(".")[2] if column.endswith((".low", ".high")) else column
 
 
-LEARNING = Feature(report=learned_report)
+def in_manifest(folder: TrackFolder) -> dict[str, Any]:
+    """What learned.json says, of the judgments as they were then."""
+    learned = read_object(folder.out / IDENTITY)
+    return {"learned": learned} if learned else {}
+
+
+def learn_after(track: Assessment) -> AfterUpdate:
+    """Learns, where the settings say so and there are judgments."""
+    if not track.config.learn.update or track.official is None:
+        return AfterUpdate()
+    try:
+        labels = learn(track)
+        written = labels.write(track.folder.out)
+    except TrecexamError as error:
+        # Grades and leaderboard do not hang on it.
+        return AfterUpdate((), (f"nothing learned, out/learned.tsv is as it was: {error}",))
+    return AfterUpdate(written, tuple(f"learn: {line}" for line in labels.notes))
+
+
+LEARNING = Feature(report=learned_report, manifest=in_manifest, updated=learn_after)

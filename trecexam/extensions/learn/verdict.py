@@ -12,14 +12,12 @@ from pydantic import BaseModel, ConfigDict
 
 from trecexam.errors import TrecexamError
 from trecexam.extensions.learn.learned_pool import track_encoder
+from trecexam.features.fill.teaching import LEARNED
 from trecexam.files.kept import read_kept, write_kept
 from trecexam.files.stamps import stamp
 from trecexam.graders.base import identity_digest
 from trecexam.line.assessment import Assessment
 from trecexam.line.official import Official, official_judgments
-
-#: Ways to fill; beside them "label:1", the same label for each passage.
-LEARNED, GRADER, LABEL = "learned", "grader", "label:"
 
 FILE = "verdict.json"
 #: What to do where there is no verdict that counts.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+from trecexam.extension import Command, Extension
 from trecexam.packages import install
 
 #: What a user may be: see `users.Role`.
@@ -16,3 +17,18 @@ def missing_packages() -> str | None:
     """What to install, in a line; None where all is there."""
     missing = [name for name in PACKAGES if find_spec(name) is None]
     return f"needs {', '.join(missing)}: {install('serve')}" if missing else None
+
+
+EXTENSION = Extension(
+    "page",
+    commands={
+        "serve": Command(
+            f"{__name__}.cli.serve:serve", "A live page of the track, for the human in the loop.", "people"
+        ),
+        "serve-user": Command(
+            f"{__name__}.cli.serve_user:serve_user",
+            "Who may log in to the page: add, list, remove.",
+            "people",
+        ),
+    },
+)

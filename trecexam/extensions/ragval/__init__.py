@@ -1,1 +1,31 @@
 """RAGVAL: questions from knowledge blocks, and answers to them judged for truthfulness and relevance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trecexam.extension import Command, Extension, named
+
+if TYPE_CHECKING:
+    from trecexam.extensions.ragval.reporting import ragval_report
+
+__all__ = ["EXTENSION", "ragval_report"]
+
+EXTENSION = Extension(
+    "ragval",
+    commands={
+        "ragval": Command(
+            f"{__name__}.cli:ragval", "Answers judged for truthfulness and relevance.", "published evaluators"
+        )
+    },
+    accessors={"ragval": f"{__name__}.accessor:RagvalAccessor"},
+    features=(f"{__name__}.extra_outputs:RAGVAL",),
+    graders={"ragval": f"{__name__}.grader:FACTORY"},
+)
+
+
+def __getattr__(name: str) -> Any:
+    # Behind it is numpy, for which `trecexam --help` must not wait.
+    if name == "ragval_report":
+        return named(f"{__name__}.reporting:{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

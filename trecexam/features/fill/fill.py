@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import GraderError, TrecexamError
-from trecexam.extensions.learn.verdict import GRADER
 from trecexam.features.fill.arithmetic import scale_map
 from trecexam.features.fill.arithmetic.confidence import label_confidences
 from trecexam.features.fill.arithmetic.merging import Machine, holes_of, merge, with_both
 from trecexam.features.fill.filled import Filled, FillRequest, HolesToFill
 from trecexam.features.fill.protected_files import check_outputs, refuse_merged
 from trecexam.features.fill.scale_rule import stated
+from trecexam.features.fill.teaching import GRADER
 from trecexam.features.fill.ways import check_request, choose_way
 from trecexam.features.fill.without_grader import merged_without_grader
 from trecexam.files.track_lock import TrackLock

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from converters.fields import warn_of_comments
-from trecexam.extensions.learn.verdict import GRADER
 from trecexam.features.fill.sources import merged_qrels, sources_table
+from trecexam.features.fill.teaching import GRADER
 from trecexam.files import atomic as files
 from trecexam.line.official import Official
 from trecexam.tables.table import Table, to_tsv

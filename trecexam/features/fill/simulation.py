@@ -13,7 +13,7 @@ from trecexam.features.fill.arithmetic.left_out import leave_out, shift
 from trecexam.features.fill.arithmetic.removal import remove
 from trecexam.features.fill.arithmetic.simulation import Simulation
 from trecexam.features.fill.scale_rule import stated
-from trecexam.features.fill.simulated_ways import Learner, other_ways
+from trecexam.features.fill.simulated_ways import other_ways
 from trecexam.features.fill.simulation_tables import HOW, RemovalReport, RunsReport
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.measure_names import names_of
@@ -227,7 +227,7 @@ def _unfitted(steps: int, of: int) -> tuple[str, ...]:
 
 
 def _unlearned(others: Mapping[str, Filler], of: int) -> tuple[str, ...]:
-    steps = sum(filler.n_unlearned for filler in others.values() if isinstance(filler, Learner))
+    steps = sum(getattr(filler, "n_unlearned", 0) for filler in others.values())
     if not steps:
         return ()
     return (

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
-from trecexam.extensions.learn.verdict import CHECK, GRADER, LABEL, LEARNED, kept_verdict
+from trecexam.features.fill.teaching import GRADER, LABEL, LEARNED, teacher, the_teacher
 
 if TYPE_CHECKING:
     from trecexam.features.fill.filled import FillRequest
@@ -54,12 +54,14 @@ def choose_way(
     """
     if request.by == GRADER or request.rule or request.cuts:
         return GRADER, True, ()
-    verdict, why = kept_verdict(track, official)
-    if verdict is None:
+    if request.by is None and teacher() is None:
+        return GRADER, True, ()
+    verdict = the_teacher().advice(track, official)
+    if verdict.best is None:
         if request.by is None:
-            return GRADER, True, (f"{why}; until then the grader fills",) if why else ()
+            return GRADER, True, (f"{verdict.why}; until then the grader fills",) if verdict.why else ()
         unchecked = "nobody has checked that learned labels are the best way here; "
-        return LEARNED, True, (why or f"{unchecked}{CHECK.format(track.folder.root)} does",)
+        return LEARNED, True, (verdict.why or f"{unchecked}{verdict.check} does",)
     shown = f"cross-validation here: {verdict.summary}"
     if verdict.best == LEARNED:
         note = f"filled by learned labels; {shown}; --by grader takes the grader's"

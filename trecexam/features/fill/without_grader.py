@@ -2,62 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from trecexam.extensions.learn.learned_pool import LearnedPool, learn_pool
-from trecexam.extensions.learn.verdict import LEARNED
-from trecexam.features.fill.arithmetic.merging import HoleLabel, Machine, merge_labels
+from trecexam.features.fill.arithmetic.merging import merge_labels
 from trecexam.features.fill.filled import Filled, HolesToFill
+from trecexam.features.fill.teaching import the_teacher
 from trecexam.line.grading import Progress
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.extensions.learn.arithmetic.learning import Prediction
-    from trecexam.extensions.learn.encoding import Encoded
     from trecexam.line.assessment import Assessment
-    from trecexam.line.official import Official
-
-
-@dataclass(frozen=True)
-class TaughtLabels:
-    """Learned labels of a track's pool.
-
-    Attributes:
-        labels: query_id -> doc_id -> what it gets; of pooled passages with a text.
-        rule: how a gain becomes a label, in words.
-        machine: what encoded the texts.
-        notes: what a reader must know, a line each.
-    """
-
-    labels: dict[str, dict[str, HoleLabel]]
-    rule: str
-    machine: Machine
-    notes: tuple[str, ...]
-
-
-def taught_labels(
-    track: Assessment, official: Official, *, grades: bool, progress: Encoded | None = None
-) -> TaughtLabels:
-    """What the pooled passages with a text would be judged, learned from these judgments.
-
-    Raises:
-        TrecexamError: as `learn_pool`.
-    """
-    pool = learn_pool(track, official=official, grades=grades, progress=progress)
-    labels = {
-        query.passages.query_id: dict(
-            zip(query.passages.doc_ids, _hole_labels(prediction, pool), strict=True)
-        )
-        for query, prediction in zip(pool.data.queries, pool.predictions, strict=True)
-    }
-    return TaughtLabels(
-        labels, _in_words(pool), Machine(LEARNED, str(pool.data.encoder["model"] or "")), pool.notes
-    )
 
 
 def merged_without_grader(
@@ -66,11 +21,11 @@ def merged_without_grader(
     """Merges learned labels into the official judgments.
 
     Raises:
-        TrecexamError: as `taught_labels`.
+        TrecexamError: nothing can be learned here; the message says why.
     """
     official = to_fill.official
     encoded = None if progress is None else (lambda done, of: progress(Progress(done, of)))
-    taught = taught_labels(track, official, grades=to_fill.grades, progress=encoded)
+    taught = the_teacher().labels(track, official, grades=to_fill.grades, progress=encoded)
     rows = merge_labels(
         official.rows,
         to_fill.holes,
@@ -94,36 +49,4 @@ def merged_without_grader(
         0,
         0,
         (*taught.notes, *(notes if rated else ())),
-    )
-
-
-def _hole_labels(prediction: Prediction, pool: LearnedPool) -> Sequence[HoleLabel]:
-    """Gains and labels as they are; the confidence of a label is the probability that a person's judgment,
-    normal with the gain as mean, is nearest to it among the labels of the scale.
-    """
-    from scipy.special import ndtr
-
-    scale = pool.learned.steps.scale
-    borders = np.concatenate([[-np.inf], (scale[1:] + scale[:-1]) / 2, [np.inf]])
-    at = np.searchsorted(scale, prediction.labels)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        chances = ndtr((borders[at + 1] - prediction.gains) / prediction.deviations) - ndtr(
-            (borders[at] - prediction.gains) / prediction.deviations
-        )
-    return [
-        HoleLabel(int(label), gain, chance if math.isfinite(chance) else None)
-        for label, gain, chance in zip(
-            prediction.labels.tolist(), prediction.gains.tolist(), chances.tolist(), strict=True
-        )
-    ]
-
-
-def _in_words(pool: LearnedPool) -> str:
-    scale, cuts = pool.learned.steps.scale.tolist(), pool.learned.cuts.tolist()
-    steps = [
-        f"from {cut:.2f}: {label:g}" for cut, label in zip(cuts, scale[1:], strict=True) if math.isfinite(cut)
-    ]
-    return (
-        f"learned from {pool.learned.n_judgments:,} judgments, by expected label: "
-        f"{', '.join([f'below: {scale[0]:g}', *steps])}"
     )

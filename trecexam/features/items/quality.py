@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.extensions.exams.rubric import discriminations
 from trecexam.features.items.grades_plot import GRADES
 from trecexam.features.items.items_plot import ItemSummary
+from trecexam.line.item_values import item_values
 from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
 from trecexam.scores.coverage import covered_items
 from trecexam.scores.ratings import MAX_RATING
@@ -57,7 +57,7 @@ def quality(track: Assessment, runs: Sequence[str]) -> Quality:
     items: list[ItemSummary] = []
     grades: list[NDArray[np.int64]] = []
     covered = {}
-    known = discriminations(track)
+    known = item_values(track, "discrimination")
     place = {run: row for row, run in enumerate(track.runs)}
     rows = [place[run] for run in runs]
     for q in track.ratings():

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any
 
-from trecexam.errors import TrecexamError
-from trecexam.extensions.learn.judging_plan.planning import (
-    RANDOM_SHARE,
-    STOP_BELOW,
-    JudgmentPlan,
-    plan_judgments,
-)
 from trecexam.features.judge_next.arithmetic.next_judgments import By, Suggestion, ranked
 from trecexam.features.judge_next.search import Level, QuerySuggestions, Search
 from trecexam.features.judge_next.shown import beginning
@@ -20,7 +13,6 @@ from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
     from converters.records import Item
-    from trecexam.extensions.learn.encoding import Encoder
     from trecexam.line.assessment import Assessment
     from trecexam.line.measure_names import MeasureLike
 
@@ -133,7 +125,6 @@ class NextJudgments:
         }
 
 
-@overload
 def next_judgments(
     track: Assessment,
     measure: MeasureLike | None = None,
@@ -143,88 +134,22 @@ def next_judgments(
     query_ids: Collection[str] = (),
     include_judged: bool = False,
     progress: Callable[[int, int], None] | None = None,
-) -> NextJudgments: ...
-
-
-@overload
-def next_judgments(
-    track: Assessment,
-    *,
-    by: Literal["learned"],
-    query_ids: Collection[str] = (),
-    progress: Callable[[int, int], None] | None = None,
-    per_query: int | None = None,
-    budget: int | None = None,
-    random_share: float = RANDOM_SHARE,
-    stop_below: float = STOP_BELOW,
-    seed: int = 0,
-    encoder: str | Encoder | None = None,
-) -> JudgmentPlan: ...
-
-
-def next_judgments(
-    track: Assessment,
-    measure: MeasureLike | None = None,
-    *,
-    level: Level | None = None,
-    by: By | Literal["learned"] = "change",
-    query_ids: Collection[str] = (),
-    include_judged: bool = False,
-    progress: Callable[[int, int], None] | None = None,
-    per_query: int | None = None,
-    budget: int | None = None,
-    random_share: float = RANDOM_SHARE,
-    stop_below: float = STOP_BELOW,
-    seed: int = 0,
-    encoder: str | Encoder | None = None,
-) -> NextJudgments | JudgmentPlan:
+) -> NextJudgments:
     """The passages or cells whose judgment by a person would change the ranking most, best first.
-
-    With `by="learned"` those from whose judgments most is learned, a `JudgmentPlan`: of each query the most
-    retrieved passages that nobody judged (over runs, 1 / log2(rank + 1) to rank 10, 0.1 to rank 20), which
-    leaderboards gain by, and a random share, which labels gain by. Nothing has to be graded for it. Judged is
-    what has an official judgment, or a person's rating as a whole.
 
     Args:
         measure: what runs are ranked by; None for the track's first.
         level: "passage", or "cell" for (passage, item); None for what the measure is computed on.
         by: "change": how far the differences of the runs' means are expected to move; "swaps": how many
-            pairs of runs are expected to swap; "learned": the most retrieved ones, and a few at random.
+            pairs of runs are expected to swap.
         query_ids: only these queries; none for all.
         include_judged: passages with official judgments too.
         progress: called after each query with (queries done, queries).
-        per_query: passages of each query; None: 5, or what the budget allows. This and what follows are of
-            "learned".
-        budget: judgments in all, evenly over queries. The plan ends earlier where the next passage of each
-            query is expected to move the leaderboard by less than `stop_below` of tau (`expected_change`);
-            without a judgment to learn from it does not.
-        random_share: 0..1.
-        stop_below: 0 uses the budget up.
-        seed: of what is random: the same track and seed give the same plan.
-        encoder: as of `learn`.
 
     Raises:
         TrecexamError: fewer than two runs, nothing graded, a measure that cannot be computed or that does
-            not see what would be judged, an unknown query, options that do not go together.
+            not see what would be judged, an unknown query.
     """
-    if by == "learned":
-        if measure is not None or level == "cell" or include_judged:
-            raise TrecexamError(
-                'by = "learned" plans unjudged passages, for nDCG@10: without measure, level, include_judged'
-            )
-        return plan_judgments(
-            track,
-            query_ids=query_ids,
-            per_query=per_query,
-            budget=budget,
-            random_share=random_share,
-            stop_below=stop_below,
-            seed=seed,
-            encoder=encoder,
-            progress=progress,
-        )
-    if (per_query, budget, encoder) != (None, None, None):
-        raise TrecexamError('per_query, budget and encoder are of by = "learned"')
     name = None if measure is None else str(measure)
     search = Search(track, name, level, include_judged=include_judged)
     by_query: list[QuerySuggestions] = []

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError, did_you_mean
-from trecexam.extensions.exams.rubric import discriminations
 from trecexam.features.verification.arithmetic import (
     GradedCell,
     GradedItem,
@@ -26,6 +25,7 @@ from trecexam.features.verification.arithmetic import (
     worst_first,
 )
 from trecexam.line.diagnostics import resolve_min_rating
+from trecexam.line.item_values import item_values
 from trecexam.line.official import official_judgments
 from trecexam.line.relevance import relevance_thresholds
 from trecexam.scores.labels import labels
@@ -189,7 +189,7 @@ def spurious(
     threshold, relevant = _thresholds(track, min_rating, min_relevant)
     queries, judgments = _judged(track, query_ids, item_ids)
     bank = track.bank
-    known = discriminations(track, threshold)
+    known = item_values(track, "discrimination", threshold)
     reaches = [
         replace(reach, discrimination=known.get((q.query_id, reach.item.item_id), math.nan))
         for q in queries

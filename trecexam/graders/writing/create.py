@@ -10,12 +10,13 @@ from typing import Any
 
 from trecexam.config import GeneratorSection, GraderSection, LanguageModelSection, RaySection, TrackConfig
 from trecexam.errors import GraderError
+from trecexam.graders.elsewhere import the_elsewhere
 from trecexam.graders.language import loading
 from trecexam.graders.openai import form_of, missing_for_servers, prices_of, server_of
 from trecexam.graders.seq2seq import FLAN_T5_LARGE
 from trecexam.graders.weights import model_folder
 from trecexam.graders.writing.base import Writer, naming
-from trecexam.graders.writing.local import ClusterWriter, LocalModelSettings, LocalWriter
+from trecexam.graders.writing.local import LocalModelSettings, LocalWriter
 from trecexam.graders.writing.server import ServerWriter
 
 _KINDS = ("openai", "causal", "seq2seq")
@@ -159,7 +160,8 @@ def _local_writer(
     )
     memory = root / ".trecexam" / "weights.json"
     if ray is not None and ray.address is not None:
-        return ClusterWriter(model, ray, memory, section)
+        writer: Writer = the_elsewhere().writer(model, ray, memory, section)
+        return writer
     return LocalWriter(model, memory, section)
 
 

@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from trecexam.config import RaySection
 from trecexam.errors import GraderError
-from trecexam.extensions.cluster.pool import Lost, Pool
 from trecexam.graders.base import Estimate, Usage
 from trecexam.graders.batching import OutOfMemoryError
 from trecexam.graders.causal import CausalBackend
@@ -252,48 +250,3 @@ class LocalWriter:
 def _seed(seed: int | None, prompt: str) -> int:
     """Of the random numbers of one prompt."""
     return int.from_bytes(hashlib.sha256(f"{seed} {prompt}".encode()).digest()[:7])
-
-
-@dataclass(frozen=True)
-class WriterRecipe:
-    """How a worker of a cluster makes the writer."""
-
-    settings: LocalModelSettings
-    identity: Mapping[str, Any]
-
-    def __call__(self) -> LocalWriter:
-        """The writer, ready: its model is loaded and has written something.
-
-        Raises:
-            GraderError: it cannot be made here, or would not write as the one that wants it.
-        """
-        folder = self.settings.folder
-        if not folder.is_dir():
-            raise GraderError(
-                f"'{folder}' is not a folder on this machine of the cluster: put the model there"
-            )
-        writer = LocalWriter(self.settings)
-        if writer.identity != self.identity:
-            raise GraderError(
-                f"the model in '{folder}' is another one there: give all machines of the cluster the same"
-            )
-        for _ in writer.write(["What is the capital of France?"]):
-            pass
-        return writer
-
-
-class ClusterWriter(LocalWriter):
-    """The same on the workers of a cluster."""
-
-    def __init__(self, settings: LocalModelSettings, cluster: RaySection, memory: Path, section: str) -> None:
-        super().__init__(settings, memory, section)
-        self._cluster = cluster
-
-    def _write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
-        recipe: Callable[[], object] = WriterRecipe(self.settings, dict(self.identity))
-        pool: Pool[str, WrittenText | Unwritten] = Pool(self._cluster, recipe, "complete")
-        for results in pool.run([prompt] for prompt in prompts):
-            yield [
-                (prompt, Unwritten("ended each worker that had it") if isinstance(text, Lost) else text)
-                for prompt, text in results
-            ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -42,13 +42,24 @@ def _sections(report: Report) -> Iterator[_Section]:
     sections: dict[str, list[PagePart]] = {}
     for part in report.parts:
         sections.setdefault(part.part.section, []).append(part)
-    for name, parts in sections.items():
+    for name in _in_order(sections):
+        parts = sections[name]
         # Its own templates, in which jinja2 escaped all values.
         content = Markup(
             "".join(_template(part.html).render(part.values, pictures=pictures) for part, pictures in parts)
         )
         first = parts[0].part
         yield _Section(name, first.title, first.link or first.title, content)
+
+
+def _in_order(sections: Mapping[str, Sequence[PagePart]]) -> list[str]:
+    """As they come, but for those that are to stand after another one."""
+    order = [name for name, parts in sections.items() if parts[0].part.after not in sections]
+    for name, parts in sections.items():
+        if name not in order:
+            after = parts[0].part.after
+            order.insert(order.index(after) + 1 if after in order else len(order), name)
+    return order
 
 
 @cache

@@ -192,7 +192,7 @@ def test_another_metric_or_mended_gold_outputs_run_no_model(
     assert "q1 0 d2 1" in (root / "out" / "rubric.qrels").read_text()
     assert "ZeroDivisionError" in files(root / "out" / "erag")["unlabelled.tsv"].decode()
     with trecexam.open_track(root) as opened:
-        found = opened.erag(metric=lambda output, gold: output == "London")
+        found = opened.erag.score(metric=lambda output, gold: output == "London")
     assert [d for labels in found.labelled.labels.values() for d in labels if labels[d]] == ["d2"]
     assert len(server.bodies) == asked
 
@@ -231,7 +231,7 @@ def test_kilt_gold_brings_its_queries_texts(tmp_path: Path, server: Scripted) ->
         {"id": "q77", "input": "not asked here", "output": [{"answer": "x"}]},
     )
     with trecexam.open_track(root) as track:
-        found = track.erag(gold, "em", measures=["Hit"])
+        found = track.erag.score(gold, "em", measures=["Hit"])
     assert found.query_ids == ("q1", "q2", "q3")
     assert [row.reason for row in found.rejected] == ["1 of its 4 queries not in the track, left out: 'q77'"]
     assert found.mean("one", "Hit") == pytest.approx(2 / 3)
@@ -363,25 +363,25 @@ def test_while_a_daemon_grades_what_is_there_is_evaluated_and_nothing_is_asked(
     root = erag_track(tmp_path / "track", server.url)
     with TrackLock(root / ".trecexam" / "lock"), trecexam.open_track(root) as track:
         with pytest.raises(LockedError):
-            track.erag()
+            track.erag.score()
         assert not server.bodies
     with trecexam.open_track(root) as track:
-        track.erag()
+        track.erag.score()
         with TrackLock(root / ".trecexam" / "lock"):
-            assert track.erag(metric="f1").complete
+            assert track.erag.score(metric="f1").complete
 
 
 def test_without_a_model_it_is_said_what_to_do(tmp_path: Path) -> None:
     root = erag_track(tmp_path / "track")
     with trecexam.open_track(root) as track:
         with pytest.raises(GraderError, match="no language model to write with: set `name`"):
-            track.erag(root / "gold.jsonl")
+            track.erag.score(root / "gold.jsonl")
         (root / "trecexam.toml").write_text('[grader]\nname = "erag"\n')
     with (
         trecexam.open_track(root) as track,
         pytest.raises(GraderError, match="`erag` needs a language model"),
     ):
-        track.erag(root / "gold.jsonl")
+        track.erag.score(root / "gold.jsonl")
 
 
 def test_killed_while_the_model_answers_no_answer_that_came_is_asked_for_again(tmp_path: Path) -> None:
@@ -450,8 +450,8 @@ def test_the_daemons_lists_end_at_the_tracks_depth(tmp_path: Path, server: Scrip
 def test_what_was_stopped_writes_nothing(tmp_path: Path, server: Scripted) -> None:
     root = erag_track(tmp_path / "track", server.url)
     with trecexam.open_track(root) as opened:
-        found = opened.erag(output=tmp_path / "got", stop=lambda: True)
+        found = opened.erag.score(output=tmp_path / "got", stop=lambda: True)
         assert not found.complete
         assert not (tmp_path / "got").exists()
-        assert opened.erag(output=tmp_path / "got").complete
+        assert opened.erag.score(output=tmp_path / "got").complete
     assert (tmp_path / "got" / "labels.tsv").exists()

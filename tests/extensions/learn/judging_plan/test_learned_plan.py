@@ -1,4 +1,4 @@
-"""`judge-next --by learned` and `--budget`: which passages, why, and where the plan ends."""
+"""`learned-next`: which passages, why, and where the plan ends."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def learnable(tmp_path: Path, encoder: WordEncoder) -> Path:
 
 def plan_of(root: Path, **options: object) -> JudgmentPlan:
     with trecexam.open_track(root) as track:
-        return track.judge_next(by="learned", **options)  # type: ignore[call-overload, no-any-return]
+        return track.learn.next(**options)  # type: ignore[call-overload, no-any-return]
 
 
 def judged(root: Path) -> set[tuple[str, str]]:
@@ -65,7 +65,7 @@ def test_the_most_retrieved_unjudged_passages_come_first_and_a_share_is_random(l
 
 def test_gains_are_those_of_learn_and_the_same_seed_gives_the_same_plan(learnable: Path) -> None:
     with trecexam.open_track(learnable) as track:
-        learned = {row[:2]: row[2:4] for row in track.learn().table.rows}
+        learned = {row[:2]: row[2:4] for row in track.learn.labels().table.rows}
     plan = plan_of(learnable, random_share=1)
     assert plan.n_learned > 30
     for row in plan.rows:
@@ -81,7 +81,7 @@ def test_where_nothing_can_be_learned_the_plan_is_by_the_runs_alone_and_says_so(
     (learnable / "qrels.txt").unlink()
     if qrels:
         (learnable / "qrels.txt").write_text(qrels)
-    assert run(["judge-next", str(learnable), "--by", "learned", "--per-query", "2"]) == 0
+    assert run(["learned-next", str(learnable), "--per-query", "2"]) == 0
     out, err = capsys.readouterr()
     rows = list(csv.DictReader(io.StringIO(out), delimiter="\t"))
     assert len(rows) == 10
@@ -124,7 +124,7 @@ def test_what_people_rated_as_a_whole_is_judged_and_learned_from(learnable: Path
     assert any("1 unjudged passage that people rated as a whole" in note for note in after.notes)
     # The command that writes labels keeps to the official ones.
     with trecexam.open_track(learnable) as track:
-        assert track.learn().identity["judgments"]["count"] == before.n_learned
+        assert track.learn.labels().identity["judgments"]["count"] == before.n_learned
 
 
 def test_people_alone_are_learned_from_on_their_own_scale(learnable: Path) -> None:
@@ -138,7 +138,7 @@ def test_people_alone_are_learned_from_on_their_own_scale(learnable: Path) -> No
 
 
 def test_the_command_says_as_json_why_it_stopped(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["judge-next", str(learnable), "--budget", "8", "--stop-below", "0", "--json"]) == 0
+    assert run(["learned-next", str(learnable), "--budget", "8", "--stop-below", "0", "--json"]) == 0
     out, err = capsys.readouterr()
     value = json.loads(out)
     assert value["planned"] == len(value["judgments"]) == 8
@@ -151,17 +151,14 @@ def test_the_command_says_as_json_why_it_stopped(learnable: Path, capsys: pytest
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--per-query", "3"], "of --by learned"),
-        (["--by", "swaps", "--budget", "3"], "of --by learned"),
-        (["--budget", "3", "--per-query", "3"], "not both"),
-        (["--by", "learned", "-m", "P@5"], "no --measure"),
-        (["--by", "learned", "--stop-below", "0.1"], "of --budget"),
+        (["--budget", "3", "--per-query", "3"], "per_query or budget"),
+        (["--by", "learned"], "No such option"),
     ],
 )
 def test_options_that_would_change_nothing_are_refused(
     learnable: Path, capsys: pytest.CaptureFixture[str], options: list[str], reason: str
 ) -> None:
-    assert run(["judge-next", str(learnable), *options]) == 2
+    assert run(["learned-next", str(learnable), *options]) == 2
     assert reason in capsys.readouterr().err
 
 

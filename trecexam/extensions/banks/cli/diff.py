@@ -49,7 +49,7 @@ def diff(
     if labels and items:
         raise click.UsageError("--labels and --items are two tables: give one")
     with trecexam.open_track(track) as opened, bad_measures():
-        difference = opened.bank_diff(old, new, measures or None)
+        difference = opened.bank.diff(old, new, measures or None)
         show.human(opened)
     for line in rendering.summary(difference):
         click.echo(printable(line), err=True)

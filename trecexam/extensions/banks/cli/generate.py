@@ -27,17 +27,11 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     default="questions",
     show_default=True,
     metavar="NAME|FILE",
-    help="questions, nuggets, subtopics, subtopic-nuggets, nuggetizer (iteratively, from passages), or a "
-    ".toml or .jinja file of your own.",
+    help="questions, nuggets, subtopics and subtopic-nuggets (of each `query_id<TAB>subtopic` of "
+    "TRACK/subtopics.tsv), nuggetizer (iteratively, from passages), or a .toml or .jinja file of your own.",
 )
 @click.option(
     "--query", "query_ids", multiple=True, metavar="ID", help="Of this query alone. May be repeated."
-)
-@click.option(
-    "--subtopics",
-    type=_FILE,
-    metavar="FILE",
-    help="`query_id<TAB>subtopic` lines, for prompts that ask about these [default: TRACK/subtopics.tsv].",
 )
 @click.option(
     "--passages",
@@ -67,7 +61,6 @@ def generate(
     track: Path,
     prompt: str,
     query_ids: tuple[str, ...],
-    subtopics: Path | None,
     passages: int | None,
     again: bool,
     estimate: bool,
@@ -85,10 +78,9 @@ def generate(
     with trecexam.open_track(track) as opened:
         if estimate:
             estimate_of = partial(
-                opened.estimate_bank,
+                opened.bank.estimate,
                 prompt,
                 query_ids=query_ids,
-                subtopics=subtopics,
                 passages=passages,
                 again=again,
                 output=output,
@@ -96,10 +88,9 @@ def generate(
             return show_estimate(estimate_of, as_json=as_json)
         refuse_json_alone(as_json=as_json)
         with working() as work:
-            made = opened.generate_bank(
+            made = opened.bank.generate(
                 prompt,
                 query_ids=query_ids,
-                subtopics=subtopics,
                 passages=passages,
                 again=again,
                 output=output,

@@ -23,7 +23,7 @@ def agreement(track: Path, disagreements: bool, as_json: bool) -> None:
     weighted_kappa the same with quadratic weights. Each person's last rating counts here.
     """
     with trecexam.open_track(track) as opened:
-        found = opened.assessor_agreement()
+        found = opened.judging.agreement()
     if found.rows:
         differ = plural(len(found.disagreements), "judgment")
         click.echo(f"people differ on {differ}; {found.interval_note}", err=True)

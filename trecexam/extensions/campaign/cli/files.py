@@ -35,7 +35,7 @@ def export(track: Path, output: Path) -> int:
     Exit status: 0, or 1 when passages wait for a decision between assessors, or lines count nowhere.
     """
     with trecexam.open_track(track) as opened:
-        done = opened.export_judgments(output)
+        done = opened.judging.export(output)
     for row in done.refused:
         click.echo(f"counts nowhere: {printable(str(row))}", err=True)
     click.echo(
@@ -66,7 +66,7 @@ def import_(track: Path, table: Path) -> int:
     It needs the columns query_id, doc_id, assessor and rating; what else it has is kept, too.
     """
     with trecexam.open_track(track) as opened:
-        done = opened.import_judgments(table)
+        done = opened.judging.take_in(table)
     for row in done.refused:
         click.echo(f"not taken: {printable(str(row))}", err=True)
     click.echo(f"{plural(done.n_new, 'new judgment')}, {done.n_known:,} known already", err=True)

@@ -87,7 +87,7 @@ def plan(
     if not names and not reassign:
         raise click.UsageError("give --assessors, or --reassign")
     with trecexam.open_track(track) as opened, show.grading("ordering", "ordered", "queries") as bar:
-        planned = opened.plan_judging(
+        planned = opened.judging.plan(
             names,
             topics_each=topics_each,
             overlap=overlap,

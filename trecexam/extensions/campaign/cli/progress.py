@@ -22,5 +22,5 @@ def progress(track: Path, topics: bool, as_json: bool) -> None:
     and of active work, as far as it was timed.
     """
     with trecexam.open_track(track) as opened:
-        found = opened.judging_progress()
+        found = opened.judging.progress()
     show.table(found.table(topics=topics), as_json=as_json)

@@ -29,41 +29,9 @@ if TYPE_CHECKING:
     "--track",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="TRACK",
-    help="Take what no option says from [exam] of this track's trecexam.toml.",
+    help="Take thresholds, and what else no option says, from [exam] of this track's trecexam.toml.",
 )
 @click.option("--without", multiple=True, metavar="FILTER", help="Do not use this filter. May be repeated.")
-@click.option(
-    "--patterns",
-    metavar="FILE",
-    help="self-contained: what a stem must not have, a regular expression a line.",
-)
-@click.option(
-    "--min-question", type=int, metavar="N", help="length: characters of a stem, at least [default: 50]."
-)
-@click.option("--max-question", type=int, metavar="N", help="length: at most [default: 1000].")
-@click.option(
-    "--min-choice", type=int, metavar="N", help="length: characters of each candidate, at least [default: 1]."
-)
-@click.option("--max-choice", type=int, metavar="N", help="length: at most [default: 500].")
-@click.option("--duplicates", type=float, metavar="X", help="Stems this like are duplicates [default: 0.9].")
-@click.option(
-    "--extra-candidate-jaccard",
-    type=float,
-    metavar="X",
-    help="By so much may a wrong candidate be closer to the passage than the right one [default: 0.25].",
-)
-@click.option(
-    "--extra-candidate-embedding", type=float, metavar="X", help="The same by cosine [default: 0.2]."
-)
-@click.option(
-    "--intra-candidate-jaccard",
-    type=float,
-    metavar="X",
-    help="So close may two candidates be [default: 0.75].",
-)
-@click.option(
-    "--intra-candidate-embedding", type=float, metavar="X", help="The same by cosine [default: 0.95]."
-)
 @click.option(
     "--share",
     "shares",
@@ -116,12 +84,9 @@ def _settings(track: Path | None, given: dict[str, Any]) -> ExamSection:
     own = {
         key: value for key, value in given.items() if value is not None and key not in ("shares", "without")
     }
-    # What an option names is here, and not in the track.
-    own |= {
-        key: str(Path(own[key]).absolute())
-        for key in ("patterns", "embedding")
-        if key in own and (key == "patterns" or Path(own[key]).is_dir())
-    }
+    if "embedding" in own and Path(own["embedding"]).is_dir():
+        # What an option names is here, and not in the track.
+        own["embedding"] = str(Path(own["embedding"]).absolute())
     without = list(given["without"]) or base.get("without", [])
     shares: dict[str, float] = {}
     for text in given["shares"]:
@@ -132,19 +97,11 @@ def _settings(track: Path | None, given: dict[str, Any]) -> ExamSection:
             raise click.UsageError(
                 f"--share {text}: a filter and a share needed, as extra-candidate-jaccard=0.05"
             ) from None
-        if name.strip().replace("-", "_") in own:
-            raise click.UsageError(
-                f"--share {text} chooses the threshold that --{name.strip()} gives: leave one out"
-            )
         if name.strip() in given["without"]:
             raise click.UsageError(f"--share {text} and --without {name.strip()}: leave one out")
-    # A threshold that is given stands in place of the track's share.
-    inherited = {
-        name: share for name, share in base.get("shares", {}).items() if name.replace("-", "_") not in own
-    }
     try:
         return ExamSection.model_validate(
-            {**base, **own, "shares": {**inherited, **shares}, "without": without}
+            {**base, **own, "shares": {**base.get("shares", {}), **shares}, "without": without}
         )
     except ValidationError as error:
         first = error.errors()[0]

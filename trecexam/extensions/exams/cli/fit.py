@@ -39,10 +39,6 @@ def fit(
     components: Path | None,
     groups: Path | None,
     priors: bool,
-    prior: tuple[str, ...],
-    bounds: tuple[str, ...],
-    start: tuple[str, ...],
-    max_iterations: int,
     min_rating: int | None,
     depth: int | None,
     plots: bool,
@@ -64,22 +60,14 @@ def fit(
 
     track = is_track(source)
     where = out_folder(out, source, track=track, what=FOLDER)
-    settings = settings_of(
-        model,
-        track=track,
-        priors=priors,
-        prior=prior,
-        bounds=bounds,
-        start=start,
-        max_iterations=max_iterations,
-    )
+    settings = settings_of(model, track=track, priors=priors)
     more: list[tuple[str, Table]] = []
     remark = None
     if track:
         from trecexam.extensions.exams.rubric import official_remark
 
         with trecexam.open_track(source) as opened:
-            exam = opened.fit_exam(
+            exam = opened.exam.fit(
                 settings, components=components, groups=groups, min_rating=min_rating, depth=depth
             )
             show.human(opened)

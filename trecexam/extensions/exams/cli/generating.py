@@ -43,14 +43,6 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Of the first N passages alone.")
 @click.option(
-    "--shuffle-seed",
-    type=int,
-    default=0,
-    show_default=True,
-    metavar="N",
-    help="Of the order of the candidates; it is noted with each question.",
-)
-@click.option(
     "--again",
     is_flag=True,
     help="Of the exam that is there: wrong candidates that fail a filter ([exam] of trecexam.toml) are "
@@ -69,7 +61,6 @@ def generating(
     passages: Path | None,
     prompt: Path | None,
     limit: int | None,
-    shuffle_seed: int,
     again: bool,
     estimate: bool,
     output: Path | None,
@@ -95,16 +86,15 @@ def generating(
     with trecexam.open_track(track) as opened:
         if estimate:
             estimate_of = partial(
-                opened.estimate_exam, domain, passages=passages, output=output, prompt=prompt, limit=limit
+                opened.exam.estimate, domain, passages=passages, output=output, prompt=prompt, limit=limit
             )
             return show_estimate(estimate_of, as_json=as_json)
         with working() as work:
-            made = opened.generate_exam(
+            made = opened.exam.generate(
                 domain,
                 passages=passages,
                 output=output,
                 prompt=prompt,
-                shuffle_seed=shuffle_seed,
                 limit=limit,
                 progress=work.progress,
                 stop=work.stop,
@@ -115,14 +105,16 @@ def generating(
 
 def _again(track: Path, domain: str, output: Path | None, *, estimate: bool, as_json: bool) -> int:
     context = click.get_current_context()
-    for name in ("passages", "prompt", "limit", "shuffle_seed"):
+    for name in ("passages", "prompt", "limit"):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"--{name.replace('_', '-')} is for a new exam: leave it out, or --again")
     with trecexam.open_track(track) as opened:
         if estimate:
-            return show_estimate(partial(opened.estimate_refilling, domain, output=output), as_json=as_json)
+            return show_estimate(
+                partial(opened.exam.estimate_refilling, domain, output=output), as_json=as_json
+            )
         with working() as work:
-            made = opened.refill_exam(domain, output=output, progress=work.progress, stop=work.stop)
+            made = opened.exam.refill(domain, output=output, progress=work.progress, stop=work.stop)
     for question_id, reason in made.unwritten:
         click.echo(printable(f"question {question_id}: {reason}"), err=True)
     if made.why:

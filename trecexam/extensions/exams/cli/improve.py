@@ -41,20 +41,6 @@ FOLDER = "exam-improved"
     metavar="SHARE",
     help="Of the questions that are left, this share goes at each step: 0.1 is a tenth.",
 )
-@click.option(
-    "--min-items",
-    type=click.IntRange(min=2),
-    default=2,
-    show_default=True,
-    metavar="N",
-    help="Stop before fewer questions are left.",
-)
-@click.option(
-    "--min-gain",
-    type=float,
-    metavar="SHARE",
-    help="Stop after a step that raised the mean question's information by a smaller share [default: never].",
-)
 @json_option
 def improve(
     source: Path,
@@ -63,17 +49,11 @@ def improve(
     components: Path | None,
     groups: Path | None,
     priors: bool,
-    prior: tuple[str, ...],
-    bounds: tuple[str, ...],
-    start: tuple[str, ...],
-    max_iterations: int,
     min_rating: int | None,
     depth: int | None,
     plots: bool,
     steps: int,
     drop: float,
-    min_items: int,
-    min_gain: float | None,
     as_json: bool,
 ) -> int:
     """Drop the questions that tell examinees apart least, fit again on what is left, and so on.
@@ -88,29 +68,19 @@ def improve(
 
     track = is_track(source)
     where = out_folder(out, source, track=track, what=FOLDER)
-    settings = settings_of(
-        model,
-        track=track,
-        priors=priors,
-        prior=prior,
-        bounds=bounds,
-        start=start,
-        max_iterations=max_iterations,
-    )
+    settings = settings_of(model, track=track, priors=priors)
 
     def progress(step: ImprovementStep) -> None:
         show.log(f"{len(step.items):,} questions: an item's mean information {step.information:.4f}")
 
     if track:
         with trecexam.open_track(source) as opened:
-            improved = opened.improve_exam(
+            improved = opened.exam.improve(
                 settings,
                 components=components,
                 groups=groups,
                 steps=steps,
                 drop=drop,
-                min_items=min_items,
-                min_gain=min_gain,
                 min_rating=min_rating,
                 depth=depth,
                 progress=progress,
@@ -126,8 +96,6 @@ def improve(
             groups=groups,
             steps=steps,
             drop=drop,
-            min_items=min_items,
-            min_gain=min_gain,
             progress=progress,
         )
     why = fitting.write_improvement(improved, where, plots=plots)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -64,27 +64,6 @@ def _with_model_options(command: Command, folder: str) -> Command:
                 "on guessing. --no-priors is the published objective [default: priors].",
             ),
             click.option(
-                "--prior",
-                "prior",
-                multiple=True,
-                metavar="P=X,Y",
-                help="One prior, as a=0,0.5; may be repeated.",
-            ),
-            click.option(
-                "--bounds", multiple=True, metavar="P=LOW,HIGH", help="Bounds of a, b, c or theta, as b=-4,4."
-            ),
-            click.option(
-                "--start", multiple=True, metavar="P=X", help="Where a, b, c or theta start, as b=0.5."
-            ),
-            click.option(
-                "--max-iterations",
-                type=click.IntRange(min=1),
-                default=5000,
-                show_default=True,
-                metavar="N",
-                help="Of L-BFGS-B.",
-            ),
-            click.option(
                 "--min-rating",
                 type=click.IntRange(1, 5),
                 metavar="N",
@@ -125,40 +104,11 @@ def refuse_for_matrix(min_rating: int | None, depth: int | None) -> None:
             raise click.UsageError(f"{name} is for a TRACK: a matrix says itself what is right")
 
 
-def settings_of(
-    model: ModelName | None,
-    *,
-    track: bool,
-    priors: bool,
-    prior: Sequence[str],
-    bounds: Sequence[str],
-    start: Sequence[str],
-    max_iterations: int,
-) -> Settings:
-    """What the options say.
-
-    Raises:
-        click.UsageError: they cannot be read, or are impossible.
-    """
+def settings_of(model: ModelName | None, *, track: bool, priors: bool) -> Settings:
+    """What the options say."""
     name: ModelName = model or ("2pl" if track else "3pl")
-    distributions: dict[str, tuple[float, float]] = {}
-    if priors:
-        distributions = {parameter: PRIORS[parameter] for parameter in (*FREE[name], "theta")}
-    distributions |= {
-        parameter: _two_numbers(pair, "--prior") for parameter, pair in _pairs(prior, "--prior")
-    }
-    try:
-        return Settings.of(
-            name,
-            bounds={
-                parameter: _two_numbers(pair, "--bounds") for parameter, pair in _pairs(bounds, "--bounds")
-            },
-            start={parameter: _number(value, "--start") for parameter, value in _pairs(start, "--start")},
-            priors=distributions,
-            max_iterations=max_iterations,
-        )
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
+    weak = {parameter: PRIORS[parameter] for parameter in (*FREE[name], "theta")} if priors else {}
+    return Settings.of(name, priors=weak)
 
 
 def out_folder(out: Path | None, source: Path, *, track: bool, what: str) -> Path:
@@ -170,25 +120,3 @@ def out_folder(out: Path | None, source: Path, *, track: bool, what: str) -> Pat
     if out is None and not track:
         raise click.UsageError("a folder for the files is needed: -o DIR")
     return source / "out" / what if out is None else out
-
-
-def _pairs(given: Sequence[str], option: str) -> list[tuple[str, str]]:
-    parts = [text.partition("=") for text in given]
-    for name, sign, _ in parts:
-        if not sign or not name.strip():
-            raise click.UsageError(f"{option} {name}: a parameter and = needed, as {option} b=0.5")
-    return [(name.strip(), value) for name, _, value in parts]
-
-
-def _number(text: str, option: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise click.UsageError(f"{option}: '{text}' is no number") from None
-
-
-def _two_numbers(text: str, option: str) -> tuple[float, float]:
-    parts = text.split(",")
-    if len(parts) != 2:
-        raise click.UsageError(f"{option}: '{text}' is not two numbers set off by a comma")
-    return _number(parts[0], option), _number(parts[1], option)

@@ -18,6 +18,9 @@ from trecexam.tables.terminal import printable
 if TYPE_CHECKING:
     from trecexam.config import GeneratorSection
 
+#: Of a server's answer.
+_TOKENS = 256
+
 
 @click.command(
     "score",
@@ -81,10 +84,6 @@ if TYPE_CHECKING:
 @click.option("--base-url", metavar="URL", help="Of an OpenAI-compatible server, in place of a model here.")
 @click.option("--key-env", metavar="NAME", help="The environment variable that holds the server's key.")
 @click.option(
-    "--max-new-tokens", type=click.IntRange(min=1), default=256, show_default=True, metavar="N",
-    help="Tokens of a server's answer.",
-)  # fmt: skip
-@click.option(
     "--estimate",
     is_flag=True,
     help="How many questions, tokens, how much money; or how long, by a small sample. Asks no server.",
@@ -105,7 +104,6 @@ def scoring(
     dtype: str,
     base_url: str | None,
     key_env: str | None,
-    max_new_tokens: int,
     estimate: bool,
     as_json: bool,
 ) -> int:
@@ -132,7 +130,7 @@ def scoring(
         dtype=dtype,
         base_url=base_url,
         key_env=key_env,
-        max_new_tokens=max_new_tokens,
+        max_new_tokens=_TOKENS,
     )
     how: Literal["letter", "likelihood"] = "letter" if by == "letter" else "likelihood"
     todo = [
@@ -175,7 +173,7 @@ def _check(by: str, base_url: str | None) -> None:
         click.UsageError: with what to leave out.
     """
     context = click.get_current_context()
-    here, there = ("device", "dtype"), ("key_env", "max_new_tokens")
+    here, there = ("device", "dtype"), ("key_env",)
     for name in there if base_url is None else here:
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             option = f"--{name.replace('_', '-')}"

@@ -107,7 +107,27 @@ def plan_judgments(
     encoder: str | Encoder | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> JudgmentPlan:
-    """A plan of passages to judge; arguments, and what is raised, are those of `next_judgments`."""
+    """The passages from whose judgments most is learned.
+
+    Of each query the most retrieved passages that nobody judged (over runs, 1 / log2(rank + 1) to rank 10,
+    0.1 to rank 20), which leaderboards gain by, and a random share, which labels gain by. Nothing has to be
+    graded for it. Judged is what has an official judgment, or a person's rating as a whole.
+
+    Args:
+        query_ids: only these queries; none for all.
+        per_query: passages of each query; None: 5, or what the budget allows.
+        budget: judgments in all, evenly over queries. The plan ends earlier where the next passage of each
+            query is expected to move the leaderboard by less than `stop_below` of tau (`expected_change`);
+            without a judgment to learn from it does not.
+        random_share: 0..1.
+        stop_below: 0 uses the budget up.
+        seed: of what is random: the same track and seed give the same plan.
+        encoder: as of `learn`.
+        progress: called with how many passages are encoded, and of how many.
+
+    Raises:
+        TrecexamError: an unknown query, a number out of range, or what `learn_pool` says.
+    """
     _check(per_query, budget, random_share, stop_below, seed)
     for query_id in query_ids:
         if query_id not in track.pool:

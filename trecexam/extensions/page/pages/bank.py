@@ -51,7 +51,10 @@ def add(request: Request) -> Response:
     who, why = author_of(request), form.get("why", "")
 
     def change(track: Track) -> Edited:
-        return track.add_item(query_id, text, who=who, why=why, kind=kind, importance=importance)
+        edited: Edited = track.bank.add_item(
+            query_id, text, who=who, why=why, kind=kind, importance=importance
+        )
+        return edited
 
     return _changed(request, query_id, "", change, "Added")
 
@@ -63,7 +66,8 @@ def edit(request: Request) -> Response:
     who, why = author_of(request), form.get("why", "")
 
     def change(track: Track) -> Edited:
-        return track.edit_item(item_id, text, who=who, why=why, seen=seen)
+        edited: Edited = track.bank.edit_item(item_id, text, who=who, why=why, seen=seen)
+        return edited
 
     return _changed(request, query_id, item_id, change, "Changed")
 
@@ -75,7 +79,8 @@ def retire(request: Request) -> Response:
     who, why = author_of(request), form.get("why", "")
 
     def change(track: Track) -> Edited:
-        return track.retire_item(item_id, who=who, why=why, retired=retired, seen=seen)
+        edited: Edited = track.bank.retire_item(item_id, who=who, why=why, retired=retired, seen=seen)
+        return edited
 
     return _changed(request, query_id, item_id, change, "Retired" if retired else "Taken back")
 

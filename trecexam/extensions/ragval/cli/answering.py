@@ -46,10 +46,10 @@ def answering(track: Path, closed_book: bool, oracle: bool, estimate: bool, as_j
         chosen.append("oracle")
     with trecexam.open_track(track) as opened:
         if estimate:
-            return show_estimate(partial(opened.estimate_answers, chosen), as_json=as_json)
+            return show_estimate(partial(opened.ragval.estimate_answers, chosen), as_json=as_json)
         refuse_json_alone(as_json=as_json)
         with working() as work:
-            made = opened.answer_questions(chosen, progress=work.progress, stop=work.stop)
+            made = opened.ragval.answer(chosen, progress=work.progress, stop=work.stop)
     for bound in made.bounds:
         _say(bound)
     if made.why:

@@ -85,7 +85,7 @@ def asking(
     with trecexam.open_track(track) as opened:
         if estimate:
             estimate_of = partial(
-                opened.estimate_questions,
+                opened.ragval.estimate_questions,
                 blocks,
                 output=output,
                 prompt=prompt,
@@ -96,7 +96,7 @@ def asking(
             return show_estimate(estimate_of, as_json=as_json)
         refuse_json_alone(as_json=as_json)
         with working() as work:
-            made = opened.write_questions(
+            made = opened.ragval.write_questions(
                 blocks,
                 output=output,
                 prompt=prompt,

@@ -59,11 +59,11 @@ def judging(
     settings = _model(model, base_url, key_env)
     with trecexam.open_track(track) as opened:
         if estimate:
-            estimate_of = partial(opened.estimate_judging, model=settings)
+            estimate_of = partial(opened.ragval.estimate_judging, model=settings)
             return show_estimate(estimate_of, "answers", as_json=as_json, doing="judging", grades=True)
         stopped: list[bool] = []
         with show.grading("judging", "judged") as progress, signals(lambda: stopped.append(True)) as caught:
-            made = opened.judge_answers(model=settings, progress=progress, stop=lambda: bool(stopped))
+            made = opened.ragval.judge(model=settings, progress=progress, stop=lambda: bool(stopped))
         _say(made, opened.folder.out / "ragval")
     if made.report is not None:
         show.table(made.report.table(), as_json=as_json, json_value=made.report.json() if as_json else None)

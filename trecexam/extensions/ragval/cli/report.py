@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import json_option
+from trecexam.extensions import ragval
 from trecexam.tables.terminal import printable
 
 #: Of the lines with errors, so many are named.
@@ -73,7 +73,7 @@ def report(
 
     Exit status 1: a line has an error; 2: none can be taken.
     """
-    comparison = trecexam.ragval_report(
+    comparison = ragval.ragval_report(
         *paths, baseline=baseline, oracle=oracle, sweep=sweep, parameters=parameters
     )
     why = comparison.write(output, plots=plots) if output else []

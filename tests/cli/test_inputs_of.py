@@ -1,4 +1,4 @@
-"""`leaderboard --with`, and `init --inputs-of`: several graders of the same runs, side by side."""
+"""`init --inputs-of`: another track of the same files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from scipy.stats import kendalltau
 from support import hashed_rating, make_small_track, write_run
 
 from trecexam.cli.main import run
@@ -110,59 +109,5 @@ def test_a_run_that_is_dropped_into_one_track_is_in_both(
     for folder in (root, root / "second"):
         assert run(["watch", str(folder), "--once"]) == 0
     capsys.readouterr()
-    assert run(["leaderboard", str(root), "--with", str(root / "second"), "-m", "P(rel=4)@20"]) == 0
-    assert float(table(capsys.readouterr().out)["late"]["second:nDCG@8"]) > 0
-
-
-def test_measures_of_another_track_stand_beside_the_tracks_own(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["leaderboard", str(root), *MEASURES]) == 0
-    own = table(capsys.readouterr().out)
-    assert run(["leaderboard", str(root / "second")]) == 0
-    other = table(capsys.readouterr().out)
-    assert run(["leaderboard", str(root), "--with", str(root / "second"), *MEASURES]) == 0
-    shown = capsys.readouterr()
-    both = table(shown.out)
-    assert list(both) == list(own)
-    assert both == {
-        name: row | {f"second:{column}": value for column, value in other[name].items() if column != "run"}
-        for name, row in own.items()
-    }
-    first = next(column for column in other["run0"] if column != "run")
-    pairs = [(float(own[name]["P(rel=4)@20"]), float(other[name][first])) for name in own]
-    tau = kendalltau(*zip(*pairs, strict=True)).statistic
-    expected = f"second: Kendall's tau of {first} there with P(rel=4)@20 here is {tau:.2f} over 3 runs"
-    assert expected in shown.err.splitlines()
-
-
-def test_a_run_that_the_other_track_does_not_have_is_blank_there_and_named(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shutil.copytree(root / "runs", root / "second" / "runs")
-    old = root / "second" / "runs" / "run1.run"
-    (root / "second" / "runs" / "else.run").write_text(old.read_text().replace("run1", "else"))
-    old.unlink()
-    settings = root / "second" / "trecexam.toml"
-    settings.write_text(settings.read_text().replace('"../runs"', '"runs"'))
-    given = ["leaderboard", str(root), "--with", str(root / "second"), *MEASURES]
-    assert run(given) == 0
-    shown = capsys.readouterr()
-    assert table(shown.out)["run1"]["second:nDCG@8"] == ""
-    assert table(shown.out)["run0"]["second:nDCG@8"] != ""
-    assert "second: has no 'run1'; alone there: 'else'" in shown.err
-    assert run([*given, "--json"]) == 0
-    runs = {row["run"]: row for row in json.loads(capsys.readouterr().out)["runs"]}
-    assert runs["run1"]["with"] == {"second": None}
-    assert runs["run0"]["with"]["second"]["nDCG@8"].keys() == {"mean", "stderr"}
-
-
-def test_two_tracks_of_one_name_are_told_apart(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    twin = Path(shutil.copytree(root / "second", root / "b" / "second"))
-    settings = twin / "trecexam.toml"
-    settings.write_text(settings.read_text().replace('"../', '"../../'))
-    given = [word for folder in (root / "second", twin) for word in ("--with", str(folder))]
-    assert run(["leaderboard", str(root), *given, *MEASURES]) == 0
-    header = capsys.readouterr().out.splitlines()[0].split("\t")
-    assert len(header) == len(set(header))
-    assert {"second:nDCG@8", f"{twin}:nDCG@8"} <= set(header)
+    assert run(["leaderboard", str(root / "second"), "-m", "nDCG@8"]) == 0
+    assert float(table(capsys.readouterr().out)["late"]["nDCG@8"]) > 0

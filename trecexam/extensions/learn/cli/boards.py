@@ -35,7 +35,7 @@ def learned_leaderboard(track: Path, these_queries: bool, wide: bool, aligned: b
     Judged@10 the share of a run's first ten passages that people judged. Nothing is written.
     """
     with trecexam.open_track(track) as opened, show.grading("encoding", "encoded", "passages") as encoding:
-        board = opened.learned_leaderboard(these_queries=these_queries, progress=show.steps(encoding))
+        board = opened.learn.leaderboard(these_queries=these_queries, progress=show.steps(encoding))
     for line in (board.summary(), *board.notes):
         click.echo(line, err=True)
     layout = Layout(("run",), ranks=board.ranks)
@@ -60,4 +60,7 @@ def learned_correlate(track: Path, official_measures: tuple[str, ...], rbo_p: fl
         bad_measures(),
         show.grading("encoding", "encoded", "passages") as encoding,
     ):
-        return opened.correlate_learned(official_measures or None, rbo_p=rbo_p, progress=show.steps(encoding))
+        result: Result = opened.learn.correlate(
+            official_measures or None, rbo_p=rbo_p, progress=show.steps(encoding)
+        )
+    return result

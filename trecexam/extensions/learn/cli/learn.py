@@ -101,7 +101,7 @@ def learn(
         encoded = show.steps(encoding)
         if cross_validate:
             with show.grading("validating", "done", "fits") as fitting:
-                validation = opened.cross_validate(
+                validation = opened.learn.cross_validate(
                     known=known or None,
                     top=top or None,
                     teams=teams,
@@ -124,8 +124,8 @@ def learn(
             for line in validation.summary_lines():
                 click.echo(line, err=True)
             return
-        learned = opened.learn(source=source, encoder=encoder, grades=not no_grades, progress=encoded)
-        opened.write_learned(learned)
+        learned = opened.learn.labels(source=source, encoder=encoder, grades=not no_grades, progress=encoded)
+        opened.learn.write(learned)
         out = opened.folder.out
     for line in learned.notes:
         click.echo(line, err=True)

@@ -1,0 +1,156 @@
+"""What stands around the core: extensions declare what they add, and are found by name.
+
+Ours are the folders of `trecexam/extensions/`. Another is a package with an entry point in the group
+"trecexam.extensions", whose object is an `Extension`. What a declaration names is a string, "module:name",
+and is imported when it is asked for: so `--help` stays quick, and the core imports no extension.
+"""
+
+from __future__ import annotations
+
+import os
+import pkgutil
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from trecexam.errors import TrecexamError
+
+GROUP = "trecexam.extensions"
+
+
+class Command(NamedTuple):
+    """A command or a group of commands.
+
+    Attributes:
+        at: "module:function" of the click command.
+        line: what `trecexam --help` says of it.
+        group: under which heading of `trecexam --help` it stands.
+    """
+
+    at: str
+    line: str
+    group: str
+
+
+@dataclass(frozen=True)
+class Extension:
+    """What an extension adds. Each place is "module:name", as "trecexam_length.grader:FACTORY".
+
+    Attributes:
+        name: of the extension, for messages.
+        commands: of `trecexam`, by name.
+        accessors: what a `Track` has by this name (`track.exam`): a subclass of `trecexam.calls.Accessor`.
+        features: each a `trecexam.line.output_files.Feature`: files in out/, sections of the report and
+            of the live page, plots.
+        graders: each a `trecexam.graders.Factory`, by the name that `name` in [grader] has for it.
+        item_values: what is known of items beside their grades ("discrimination"): each a function of an
+            `Assessment` and a min_rating or None, which gives (query_id, item_id) -> value.
+        promise: says which items are most promising for which passage, so that these are graded first: a
+            function of an `Assessment`, `stop` and `progress`, which gives `ItemPlaces` of
+            `trecexam.line.cell_order`, or None.
+        teacher: fills holes by what judgments teach: see `trecexam.features.fill.teaching.Teacher`.
+        elsewhere: has graders' work done on other machines: see `trecexam.graders.elsewhere.Elsewhere`.
+    """
+
+    name: str
+    commands: Mapping[str, Command] = field(default_factory=dict)
+    accessors: Mapping[str, str] = field(default_factory=dict)
+    features: tuple[str, ...] = ()
+    graders: Mapping[str, str] = field(default_factory=dict)
+    item_values: Mapping[str, str] = field(default_factory=dict)
+    promise: str | None = None
+    teacher: str | None = None
+    elsewhere: str | None = None
+
+    def __post_init__(self) -> None:
+        for place in (*(each.at for each in self.commands.values()), *self._places()):
+            if place.count(":") != 1:
+                raise TrecexamError(f"extension '{self.name}' names '{place}': give \"module:name\"")
+
+    def _places(self) -> Iterator[str]:
+        yield from self.accessors.values()
+        yield from self.features
+        yield from self.graders.values()
+        yield from self.item_values.values()
+        yield from (place for place in (self.promise, self.teacher, self.elsewhere) if place is not None)
+
+
+@cache
+def extensions() -> tuple[Extension, ...]:
+    """All that are installed: ours by name, then others' by name.
+
+    Raises:
+        TrecexamError: one cannot be imported, or is none, or two name the same thing.
+    """
+    ours = import_module(GROUP)
+    found = {name: f"{GROUP}.{name}:EXTENSION" for _, name, _ in pkgutil.iter_modules(ours.__path__)}
+    found = dict(sorted(found.items()))
+    for name, at in sorted(_installed()):
+        if found.setdefault(name, at) != at:
+            raise TrecexamError(f"two extensions are called '{name}': {found[name]} and {at}; uninstall one")
+    loaded = tuple(_load(name, at) for name, at in found.items())
+    for kind in ("commands", "accessors", "graders"):
+        names: dict[str, str] = {}
+        for extension in loaded:
+            for name in getattr(extension, kind):
+                other = names.setdefault(name, extension.name)
+                if other != extension.name:
+                    raise TrecexamError(
+                        f"the extensions '{other}' and '{extension.name}' both have '{name}' in `{kind}`: "
+                        "uninstall one"
+                    )
+    return loaded
+
+
+def named(at: str) -> Any:
+    """What stands at "module:name"."""
+    module, _, name = at.partition(":")
+    return getattr(import_module(module), name)
+
+
+def accessors() -> dict[str, str]:
+    """Name on a track -> where the accessor is."""
+    return {name: at for extension in extensions() for name, at in extension.accessors.items()}
+
+
+def _load(name: str, at: str) -> Extension:
+    try:
+        extension = named(at)
+    except (ImportError, AttributeError) as error:
+        raise TrecexamError(
+            f"the extension '{name}' ({at}) cannot be loaded: {error}; install it anew, or uninstall it"
+        ) from error
+    if not isinstance(extension, Extension):
+        raise TrecexamError(f"the extension '{name}' ({at}) is no trecexam.extension.Extension")
+    return extension
+
+
+def _installed() -> Iterator[tuple[str, str]]:
+    """Name and place of each entry point of the group.
+
+    `importlib.metadata` finds the same, and takes as long to import as all of `trecexam --help` otherwise.
+    """
+    for folder in dict.fromkeys(sys.path):
+        try:
+            with os.scandir(folder or ".") as entries:
+                packages = sorted(
+                    entry.path for entry in entries if entry.name.endswith((".dist-info", ".egg-info"))
+                )
+        except OSError:
+            continue
+        for package in packages:
+            try:
+                text = Path(package, "entry_points.txt").read_text(encoding="utf-8")
+            except OSError:
+                continue
+            group = ""
+            for line in map(str.strip, text.splitlines()):
+                if line.startswith("["):
+                    group = line
+                elif group == f"[{GROUP}]" and "=" in line:
+                    name, _, at = line.partition("=")
+                    yield name.strip(), at.strip()

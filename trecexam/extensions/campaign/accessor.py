@@ -1,0 +1,20 @@
+"""`track.judging`: a campaign of people who judge."""
+
+from __future__ import annotations
+
+from trecexam.calls import Accessor, named_as_called, on_folder, on_loaded
+from trecexam.extensions.campaign.agreement import assessor_agreement
+from trecexam.extensions.campaign.exporting import export_judgments, import_judgments
+from trecexam.extensions.campaign.planning import plan_judging
+from trecexam.extensions.campaign.progress import judging_progress
+
+
+@named_as_called
+class JudgingAccessor(Accessor):
+    """Who judges what, how far they are and agree, and the judgments as files."""
+
+    plan = on_loaded(plan_judging)
+    progress = on_loaded(judging_progress)
+    agreement = on_loaded(assessor_agreement)
+    export = on_loaded(export_judgments)
+    take_in = on_folder(import_judgments)

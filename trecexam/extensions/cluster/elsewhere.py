@@ -1,0 +1,33 @@
+"""The cluster as the place where graders and writers work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from trecexam.config import GraderSection, RaySection
+from trecexam.extensions.cluster import missing_for_cluster
+from trecexam.extensions.cluster.grader import ClusterGrader
+from trecexam.extensions.cluster.writer import ClusterWriter
+from trecexam.graders.base import Grader
+from trecexam.graders.writing.local import LocalModelSettings
+
+
+class RayCluster:
+    """A Ray cluster, see `trecexam.graders.elsewhere.Elsewhere`."""
+
+    name = "ray"
+    summary = "any grader with a model, on a Ray cluster: `address` in [ray]"
+
+    def missing(self) -> str:
+        return missing_for_cluster()
+
+    def grader(self, grader: Grader, settings: GraderSection, root: Path, places: RaySection) -> Grader:
+        return ClusterGrader(grader, settings, root, places)
+
+    def writer(
+        self, model: LocalModelSettings, places: RaySection, memory: Path, section: str
+    ) -> ClusterWriter:
+        return ClusterWriter(model, places, memory, section)
+
+
+CLUSTER = RayCluster()

@@ -1,0 +1,59 @@
+"""A writer whose texts are written on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trecexam.config import RaySection
+from trecexam.errors import GraderError
+from trecexam.extensions.cluster.pool import Lost, Pool
+from trecexam.graders.writing.base import Unwritten, WrittenText
+from trecexam.graders.writing.local import LocalModelSettings, LocalWriter
+
+
+@dataclass(frozen=True)
+class WriterRecipe:
+    """How a worker of a cluster makes the writer."""
+
+    settings: LocalModelSettings
+    identity: Mapping[str, Any]
+
+    def __call__(self) -> LocalWriter:
+        """The writer, ready: its model is loaded and has written something.
+
+        Raises:
+            GraderError: it cannot be made here, or would not write as the one that wants it.
+        """
+        folder = self.settings.folder
+        if not folder.is_dir():
+            raise GraderError(
+                f"'{folder}' is not a folder on this machine of the cluster: put the model there"
+            )
+        writer = LocalWriter(self.settings)
+        if writer.identity != self.identity:
+            raise GraderError(
+                f"the model in '{folder}' is another one there: give all machines of the cluster the same"
+            )
+        for _ in writer.write(["What is the capital of France?"]):
+            pass
+        return writer
+
+
+class ClusterWriter(LocalWriter):
+    """The same on the workers of a cluster."""
+
+    def __init__(self, settings: LocalModelSettings, cluster: RaySection, memory: Path, section: str) -> None:
+        super().__init__(settings, memory, section)
+        self._cluster = cluster
+
+    def _write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
+        recipe: Callable[[], object] = WriterRecipe(self.settings, dict(self.identity))
+        pool: Pool[str, WrittenText | Unwritten] = Pool(self._cluster, recipe, "complete")
+        for results in pool.run([prompt] for prompt in prompts):
+            yield [
+                (prompt, Unwritten("ended each worker that had it") if isinstance(text, Lost) else text)
+                for prompt, text in results
+            ]

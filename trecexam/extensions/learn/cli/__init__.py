@@ -1,0 +1,1 @@
+"""What learning adds to `trecexam`."""

@@ -1,0 +1,123 @@
+"""Fills holes with labels that the track's own judgments teach: the `teacher` of `trecexam fill`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from trecexam.extensions.learn.arithmetic.learning import fit, predict
+from trecexam.extensions.learn.learned_pool import LearnedPool, gather_data, learn_pool
+from trecexam.extensions.learn.verdict import CHECK, kept_verdict
+from trecexam.features.fill.arithmetic.merging import HoleLabel, Machine
+from trecexam.features.fill.teaching import LEARNED, Advice, TaughtLabels
+
+if TYPE_CHECKING:
+    from trecexam.extensions.learn.arithmetic.learning import Prediction
+    from trecexam.extensions.learn.arithmetic.pooled import PooledQueryToLearn
+    from trecexam.extensions.learn.encoding import Encoded
+    from trecexam.features.fill.arithmetic.simulation import Labels
+    from trecexam.line.assessment import Assessment
+    from trecexam.line.official import Official
+
+
+class JudgmentsTeach:
+    """See `trecexam.features.fill.teaching.Teacher`."""
+
+    def advice(self, track: Assessment, official: Official) -> Advice:
+        verdict, why = kept_verdict(track, official)
+        check = CHECK.format(track.folder.root)
+        if verdict is None:
+            return Advice(None, True, "", why, check)
+        return Advice(verdict.best, verdict.grades, verdict.summary, None, check)
+
+    def labels(
+        self, track: Assessment, official: Official, *, grades: bool, progress: Encoded | None = None
+    ) -> TaughtLabels:
+        pool = learn_pool(track, official=official, grades=grades, progress=progress)
+        labels = {
+            query.passages.query_id: dict(
+                zip(query.passages.doc_ids, _hole_labels(prediction, pool), strict=True)
+            )
+            for query, prediction in zip(pool.data.queries, pool.predictions, strict=True)
+        }
+        return TaughtLabels(
+            labels, _in_words(pool), Machine(LEARNED, str(pool.data.encoder["model"] or "")), pool.notes
+        )
+
+    def learner(self, track: Assessment, official: Official, progress: Encoded | None = None) -> PoolLearner:
+        return PoolLearner(gather_data(track, official=official, progress=progress).queries)
+
+
+TEACHER = JudgmentsTeach()
+
+
+class PoolLearner:
+    """Labels that are learned from the judgments that remain.
+
+    Attributes:
+        n_unlearned: how often these were too few to learn from.
+    """
+
+    def __init__(self, queries: Sequence[PooledQueryToLearn]) -> None:
+        self._queries = queries
+        self.n_unlearned = 0
+
+    def __call__(self, dropped: Mapping[str, Collection[str]]) -> Labels:
+        seen = [
+            query.hiding(np.array([doc_id in docs for doc_id in query.doc_ids], bool))
+            for query in self._queries
+            for docs in [dropped.get(query.passages.query_id, ())]
+        ]
+        with threadpool_limits(1):
+            try:
+                learned = fit([query.passages for query in seen])
+            except ValueError:
+                self.n_unlearned += 1
+                return {}
+            return {
+                query.passages.query_id: dict(
+                    zip(
+                        query.passages.doc_ids,
+                        map(int, predict(learned, query.passages).labels.tolist()),
+                        strict=True,
+                    )
+                )
+                for query in seen
+                if query.passages.query_id in dropped
+            }
+
+
+def _hole_labels(prediction: Prediction, pool: LearnedPool) -> Sequence[HoleLabel]:
+    """Gains and labels as they are; the confidence of a label is the probability that a person's judgment,
+    normal with the gain as mean, is nearest to it among the labels of the scale.
+    """
+    from scipy.special import ndtr
+
+    scale = pool.learned.steps.scale
+    borders = np.concatenate([[-np.inf], (scale[1:] + scale[:-1]) / 2, [np.inf]])
+    at = np.searchsorted(scale, prediction.labels)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chances = ndtr((borders[at + 1] - prediction.gains) / prediction.deviations) - ndtr(
+            (borders[at] - prediction.gains) / prediction.deviations
+        )
+    return [
+        HoleLabel(int(label), gain, chance if math.isfinite(chance) else None)
+        for label, gain, chance in zip(
+            prediction.labels.tolist(), prediction.gains.tolist(), chances.tolist(), strict=True
+        )
+    ]
+
+
+def _in_words(pool: LearnedPool) -> str:
+    scale, cuts = pool.learned.steps.scale.tolist(), pool.learned.cuts.tolist()
+    steps = [
+        f"from {cut:.2f}: {label:g}" for cut, label in zip(cuts, scale[1:], strict=True) if math.isfinite(cut)
+    ]
+    return (
+        f"learned from {pool.learned.n_judgments:,} judgments, by expected label: "
+        f"{', '.join([f'below: {scale[0]:g}', *steps])}"
+    )

@@ -1,0 +1,114 @@
+"""Who fills holes in the grader's place by what the track's judgments teach: an extension, if one does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from trecexam.errors import TrecexamError
+from trecexam.extension import extensions, named
+
+if TYPE_CHECKING:
+    from trecexam.features.fill.arithmetic.merging import HoleLabel, Machine
+    from trecexam.features.fill.arithmetic.simulation import Labels
+    from trecexam.line.assessment import Assessment
+    from trecexam.line.official import Official
+
+#: Ways to fill; in comparisons beside them "label:1", the same label for each passage.
+LEARNED, GRADER, LABEL = "learned", "grader", "label:"
+
+#: Called with how many passages are encoded, and of how many.
+Encoded = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class TaughtLabels:
+    """Learned labels of a track's pool.
+
+    Attributes:
+        labels: query_id -> doc_id -> what it gets; of pooled passages with a text.
+        rule: how a gain becomes a label, in words.
+        machine: what encoded the texts.
+        notes: what a reader must know, a line each.
+    """
+
+    labels: dict[str, dict[str, HoleLabel]]
+    rule: str
+    machine: Machine
+    notes: tuple[str, ...]
+
+
+class Advice(NamedTuple):
+    """Which way to fill was found best here, the last time that somebody looked.
+
+    Attributes:
+        best: the way; None where nobody looked, or what was found is of another state.
+        grades: whether the grader's ratings were features.
+        summary: the figures, in a line.
+        why: where something was found that does not count, why, in a line.
+        check: the command that looks.
+    """
+
+    best: str | None
+    grades: bool
+    summary: str
+    why: str | None
+    check: str
+
+
+class Learner(Protocol):
+    """Fills dropped judgments by what those that remain teach.
+
+    Attributes:
+        n_unlearned: how often these were too few to learn from.
+    """
+
+    n_unlearned: int
+
+    def __call__(self, dropped: Mapping[str, Collection[str]]) -> Labels: ...
+
+
+class Teacher(Protocol):
+    """What an extension declares as its `teacher`."""
+
+    def advice(self, track: Assessment, official: Official) -> Advice:
+        """Which way to fill was found best."""
+        ...
+
+    def labels(
+        self, track: Assessment, official: Official, *, grades: bool, progress: Encoded | None = None
+    ) -> TaughtLabels:
+        """What the pooled passages with a text would be judged, learned from these judgments.
+
+        Raises:
+            TrecexamError: nothing can be learned here; the message says why.
+        """
+        ...
+
+    def learner(self, track: Assessment, official: Official, progress: Encoded | None = None) -> Learner:
+        """What learns anew in each step of a simulation.
+
+        Raises:
+            TrecexamError: as `labels`.
+        """
+        ...
+
+
+def teacher() -> Teacher | None:
+    """The one that is installed; None where none is."""
+    at = next((extension.teacher for extension in extensions() if extension.teacher is not None), None)
+    found: Teacher | None = None if at is None else named(at)
+    return found
+
+
+def the_teacher() -> Teacher:
+    """The one that is installed.
+
+    Raises:
+        TrecexamError: none is.
+    """
+    found = teacher()
+    if found is None:
+        raise TrecexamError("--by learned: no extension that is installed here learns from judgments")
+    return found
