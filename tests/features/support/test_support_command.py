@@ -375,7 +375,7 @@ def test_truncated_responses_lose_what_comes_after(
 def test_the_setting_truncate_holds_for_grades_too(tmp_path: Path) -> None:
     root = make_cited_track(tmp_path / "track", more="[track]\ntruncate = 3\n", rubric=True)
     with trecexam.open_track(root) as track:
-        texts = {passage.doc_id: passage.text for passage in track.pool()}
+        texts = {passage.doc_id: passage.text for passage in track.export.pool()}
     assert texts["good/q1/1"] == "Pumps move heat."
 
 
