@@ -222,7 +222,7 @@ def test_ratings_of_people_that_no_grader_takes_are_named(small_track: Path) -> 
     (small_track / "overrides.b.tsv").write_text("whatever\n")
     given = {"a": HashGrader(), "b": HashGrader(version=2)}
     with trecexam.open_track(small_track, graders=given) as track:
-        rows = {row.file: row.reason for row in track.rejected()}
+        rows = {row.file: row.reason for row in track.files.rejected()}
         assert "those of this track take overrides.a.tsv, overrides.b.tsv" in rows["overrides.tsv"]
         assert rows["overrides.b.tsv"].startswith("b: ")
         assert "overrides.tsv" not in {row.file for row in track["a"].rejected()}

@@ -109,7 +109,7 @@ def _estimate(root: Path, *, as_json: bool) -> None:
     with trecexam.open_track(root) as track:
         chosen = chosen_grader.get()
         names = track.graders if chosen is None else (chosen,)
-        banks = track.estimate_banks()
+        banks = track.grading.estimate_banks()
         if banks or len(names) > 1:
             graders = {name: partial(_of_one, track, name) for name in names}
             show_several_estimates(graders, banks, as_json=as_json)

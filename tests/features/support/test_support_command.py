@@ -228,8 +228,8 @@ def test_other_commands_live_with_measures_of_support(
             board = track.leaderboard()
             assert {"good", "poor"} == {row.run for row in board.rows}
             assert len(list(track.compare().measures)) == 1
-            assert track.counts().missing == 0
-            assert track.counts().cells == 5
+            assert track.grading.counts().missing == 0
+            assert track.grading.counts().cells == 5
 
 
 def test_support_is_one_of_several_graders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
