@@ -203,7 +203,7 @@ def grading(
             bars.append(
                 click.progressbar(
                     length=progress.cells,
-                    label=doing,
+                    label=f"{doing} ({progress.grader})" if progress.grader else doing,
                     file=sys.stderr,
                     show_pos=True,
                     item_show_func=lambda _: what,
@@ -244,5 +244,6 @@ class _Lines:
 
     def __call__(self, progress: Progress) -> None:
         if time.monotonic() >= self._next:
-            log(f"{self._done} {progress.graded:,} of {progress.cells:,} {self._what}")
+            by = f" ({progress.grader})" if progress.grader else ""
+            log(f"{self._done} {progress.graded:,} of {progress.cells:,} {self._what}{by}")
             self._next = time.monotonic() + LOG_EVERY

@@ -86,13 +86,21 @@ def without_vital(names: Iterable[str], bank: Bank) -> tuple[str, ...]:
 
 
 def left_out_runs(track: Assessment) -> tuple[str, ...]:
-    """A line on ranked runs that are left out, and the setting that brings them back."""
+    """A line on runs that are left out, and the setting that brings them back."""
     if not track.left_out_runs:
         return ()
+    if track.config.track.unit != "response":
+        # One of several graders looks at some of the runs alone.
+        which = track.folder.whole.graders[track.name].runs
+        runs, are = plural(track.left_out_runs, "run"), "is" if track.left_out_runs == 1 else "are"
+        return (
+            f'{runs} {are} left out, neither graded nor ranked: `runs` = "{which}" in [graders.{track.name}]',
+        )
+    section = "track" if track.folder.grader is None else track.folder.section
     runs, are = plural(track.left_out_runs, "ranked run"), "is" if track.left_out_runs == 1 else "are"
     back = "the run" if track.left_out_runs == 1 else "the runs"
     return (
-        f'{runs} {are} left out, neither graded nor ranked: with `unit = "response"` in [track] only '
+        f'{runs} {are} left out, neither graded nor ranked: with `unit = "response"` in [{section}] only '
         f'responses are; `unit = "passage"` brings {back} back',
     )
 

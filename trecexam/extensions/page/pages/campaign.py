@@ -75,7 +75,7 @@ def campaign(request: Request) -> Response:
     view_of(request)
     progress = None if read_plan(folder) is None else live.call(judging_progress)
     if progress is not None:
-        tables = {"assessors": progress.table(), "topics": progress.table(topics=True)}
+        tables = dict(progress.tables)
         file = table_file(Address.of(request), tables)
         if file is not None:
             return file
@@ -92,7 +92,7 @@ def agreement(request: Request) -> Response:
     live, view, address = live_of(request), view_of(request), Address.of(request)
     folder = open_folder(live.root)
     agreed = live.call(assessor_agreement)
-    tables = {"agreement": agreed.table(), "disagreements": agreed.disagreement_table()}
+    tables = dict(agreed.tables)
     file = table_file(address, tables)
     if file is not None:
         return file
