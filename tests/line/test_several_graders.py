@@ -225,17 +225,17 @@ def test_ratings_of_people_that_no_grader_takes_are_named(small_track: Path) -> 
         rows = {row.file: row.reason for row in track.files.rejected()}
         assert "those of this track take overrides.a.tsv, overrides.b.tsv" in rows["overrides.tsv"]
         assert rows["overrides.b.tsv"].startswith("b: ")
-        assert "overrides.tsv" not in {row.file for row in track["a"].rejected()}
+        assert "overrides.tsv" not in {row.file for row in track["a"].files.rejected()}
 
 
 def test_graders_that_ask_the_same_ask_once_whoever_comes_first(small_track: Path) -> None:
     several(small_track, '\n[graders.a]\nkind = "rubric"\ndepth = 4\n[graders.b]\nkind = "rubric"\n')
     given = {"a": HashGrader(), "b": HashGrader()}
     with trecexam.open_track(small_track, graders=given) as track:
-        assert track["b"].counts().missing == 144
-        graded = track["a"].grade().cells
+        assert track["b"].grading.counts().missing == 144
+        graded = track["a"].grading.grade().cells
         assert graded
-        assert track["b"].counts().missing == 144 - graded
-        track["b"].grade()
+        assert track["b"].grading.counts().missing == 144 - graded
+        track["b"].grading.grade()
         assert len(given["a"].asked) + len(given["b"].asked) == 144
-        assert track["a"].counts().missing == track["b"].counts().missing == 0
+        assert track["a"].grading.counts().missing == track["b"].grading.counts().missing == 0
