@@ -19,10 +19,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from assigning import assign
-from cited import judging
 from forked import preload, run_code_forked, run_forked, start_forked, trecexam
-from scripted_server import Exchange, serving
+from rag_track import answer_as_a_judge, lay_out_two_queries, writes_a_bank
+from scripted_server import serving
 from support import ROOT, ask
 from tiny_models import save_t5
 
@@ -79,7 +78,6 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("judged.jsonl", "blocks.jsonl"):
         shutil.copy(ROOT / "examples" / "ragval" / name, folder)
     write_erag(folder)
-    (folder / "rag.toml").write_text(blocks(ROOT / "examples" / "rag-track.md", "toml")[1])
     return folder
 
 
@@ -149,8 +147,6 @@ def command(line: str) -> list[str]:
         return [sys.executable, *words[1:]]
     if words[0] == "ir_measures":
         return [sys.executable, "-m", "ir_measures", *words[1:]]
-    if words[0] == "cp":
-        return words
     raise AssertionError(f"a command that this test does not know: {line}")
 
 
@@ -234,33 +230,13 @@ def test_every_command_on_the_page_runs(page: Path, desk: Path) -> None:
     copy_grades(desk / "mytrack" / ".trecexam" / "grades.sqlite", desk / "grades.sqlite")
 
 
-def answer_as_a_judge(exchange: Exchange) -> None:
-    """What any prompt of a RAG track asks for; nuggets are the first words of passages."""
-    prompt = exchange.prompt
-    if "Updated Nugget List:" in prompt:
-        passages = re.findall(r"^\[\d+\] (.*)$", prompt, re.MULTILINE)
-        exchange.say(str([" ".join(text.split()[:6]).replace("'", "") for text in passages[:4]]))
-    elif "vital or okay" in prompt:
-        exchange.say(str(["vital", "okay", "okay", "vital"][: prompt.count("', '") + 1]))
-    elif "Nugget List: " in prompt:
-        assign(exchange)
-    elif "Statement: " in prompt:
-        judging(exchange)
-    elif "##final score" in prompt:
-        exchange.say(f"##final score: {len(prompt) % 4}")
-    else:
-        exchange.say()
-
-
 def test_a_rag_track_is_scored_by_a_model_and_only_what_is_new_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     lay_out_two_queries(tmp_path)
-    page = ROOT / "examples" / "rag-track.md"
-    laid, made, shown, people = blocks(page, "shell")
-    settings = blocks(page, "toml")[0]
-    assert run(shlex.split(laid)[1:]) == 0
+    made, people = blocks(ROOT / "examples" / "rag-track.md", "shell")
+    init, watch, leaderboard = made.splitlines()
     with serving(answer_as_a_judge) as server:
 
         def ask_all(block: str) -> int:
@@ -269,36 +245,26 @@ def test_a_rag_track_is_scored_by_a_model_and_only_what_is_new_is_asked(
                 assert run(shlex.split(line.replace("http://localhost:8000/v1", server.url))[1:]) == 0, line
             return len(server.bodies) - before
 
-        (tmp_path / "mytrack" / "trecexam.toml").write_text(
-            settings.replace("http://localhost:8000/v1", server.url)
-        )
-        asked_at_first = ask_all(made)
-        watching = "\n".join(line for line in made.splitlines() if " watch " in line)
-        assert ask_all(watching) == 0
+        assert ask_all(init) == 0
+        asked_at_first = ask_all(watch)
+        assert asked_at_first == len(server.seen)
+        assert ask_all(watch) == 0
         capsys.readouterr()
-        assert ask_all(shown) == 0
-        board = capsys.readouterr().out
-        rows = {
-            row["run"]: row
-            for row in csv.DictReader(io.StringIO(board[: board.index("run\tSupportP")]), delimiter="\t")
-        }
-        a, v, w, *others = (
-            float(rows["rag-demo"][name])
-            for name in (
-                "nuggets:Cover(rel=5,partial=3)",
-                "nuggets:Cover(rel=5,partial=3,weights='vital')",
-                "nuggets:Cover(rel=5,partial=3,weights='importance')",
-                "support:SupportF1",
-                "umbrela:nDCG@20",
-                "rubric:Cover(rel=4)@20",
-            )
-        )
-        assert min(a, v) <= w <= max(a, v)
-        assert all(0 < value < 1 for value in (w, *others))
-        labelled = (
-            (tmp_path / "mytrack" / "out" / "support" / "support.tsv").read_text().splitlines(keepends=True)
-        )
-        (tmp_path / "people-support.tsv").write_text("".join(labelled[:5]))
+        assert ask_all(leaderboard) == 0
+        board = capsys.readouterr()
+        rows = {row["run"]: row for row in csv.DictReader(io.StringIO(board.out), delimiter="\t")}
+        scores = {name: value for name, value in rows["rag-demo"].items() if not name.endswith(".stderr")}
+        assert list(scores)[:6] == [
+            "run",
+            "nuggets:Cover(rel=5,partial=3)@20",
+            "nuggets:Cover(rel=5,partial=3,weights='vital')@20",
+            "support:SupportF1",
+            "umbrela:nDCG@10",
+            "rubric:Cover(rel=4)@20",
+        ]
+        assert all(0 < float(value) < 1 for value in list(scores.values())[1:6])
+        labelled = (tmp_path / "mytrack" / "out" / "support" / "support.tsv").read_text()
+        (tmp_path / "people-support.tsv").write_text("".join(labelled.splitlines(keepends=True)[:5]))
         assert ask_all(people) == 0
         one = (tmp_path / "runs" / "rag-demo.jsonl").read_text().splitlines()[0]
         late = one.replace('"rag-demo"', '"late"').replace(
@@ -307,41 +273,11 @@ def test_a_rag_track_is_scored_by_a_model_and_only_what_is_new_is_asked(
         assert "frost" in late
         (tmp_path / "mytrack" / "runs" / "late.jsonl").write_text(late + "\n")
         # A new response: its nuggets, its one new sentence, its passages; what it cites has its label.
-        again = ask_all(watching)
+        again = ask_all(watch)
         assert 0 < again < asked_at_first / 4
         assert sum("Statement: " in body["messages"][-1]["content"] for body in server.bodies[-again:]) == 1
         assert not any("##final" in body["messages"][-1]["content"] for body in server.bodies[-again:])
-
-
-def test_several_graders_are_side_by_side_as_the_page_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    lay_out_two_queries(tmp_path)
-    shutil.copy(ROOT / "examples" / "track" / "bank.questions.jsonl", tmp_path / "bank.jsonl")
-    page = ROOT / "examples" / "several-graders.md"
-    (made,), (settings,), (shown,) = (blocks(page, language) for language in ("sh", "toml", "shell"))
-    assert run(shlex.split(made)[1:]) == 0
-    with serving(answer_as_a_judge) as server:
-        (tmp_path / "mytrack" / "trecexam.toml").write_text(
-            '[track]\ndepth = 2\nqrels = "qrels.txt"\n[report]\nwrite = false\n'
-            + settings.replace("http://localhost:8000/v1", server.url)
-        )
-        for line in shown.splitlines():
-            capsys.readouterr()
-            assert run(shlex.split(line)[1:]) == 0, line
-    header = (tmp_path / "mytrack" / "out" / "leaderboard.tsv").read_text().splitlines()[0].split("\t")
-    assert header[1:6:2] == ["rubric:Cover(rel=4)@2", "umbrela:nDCG@10", "mini:Cover(rel=4)@2"]
-
-
-def lay_out_two_queries(folder: Path) -> None:
-    """The files that the page begins with, of two queries, two runs and the responses of the demo track."""
-    track = ROOT / "examples" / "track"
-    (folder / "runs").mkdir()
-    shutil.copy(track / "passages.jsonl", folder)
-    for name in ("queries.tsv", "qrels.txt", "runs/dense.run", "runs/random.run", "runs/rag-demo.jsonl"):
-        lines = (track / name).read_text().splitlines(keepends=True)
-        (folder / name).write_text("".join(line for line in lines if re.search(r"\bq0[12]\b", line)))
+        assert not any(writes_a_bank(body["messages"][-1]["content"]) for body in server.bodies[-again:])
 
 
 def test_the_prompt_files_on_the_page_are_prompts(tmp_path: Path) -> None:

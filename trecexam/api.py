@@ -44,6 +44,7 @@ from trecexam.line.kind import Kind
 from trecexam.line.loaded_track import TrackLoaders, of_each
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import lost_grades, refuse_lost_grades
+from trecexam.line.missing_banks import estimate_missing_banks
 from trecexam.line.rejected import all_rejected, all_rejected_of
 from trecexam.line.sheets import Counts
 from trecexam.line.status import joint_status, status_of
@@ -256,6 +257,14 @@ class Track:
         if not self._is_joint:
             return self._loader.estimate(self._loader.load())
         return reduce(Estimate.plus, of_each(self._loaders, lambda each: each.estimate(each.load())))
+
+    def estimate_banks(self) -> dict[str, Estimate]:
+        """What `update` would take to write the test banks that are missing, by grader; asks nobody.
+
+        Raises:
+            TrecexamError, ConversionError: what stands in the way.
+        """
+        return estimate_missing_banks(self._loaders, self.graders if self._is_joint else [self._loader.name])
 
     def estimate_time(self) -> MeasuredTime | None:
         """How long `update` would grade on this machine, by a small sample that is graded and not stored.

@@ -35,6 +35,13 @@ class TrackError(TrecexamError):
     """A track folder that lacks something a command needs."""
 
 
+class LackingError(TrackError):
+    """What a grader needs, and only a person can give (a test bank, a language model), is not there yet.
+
+    Other graders of the track go on.
+    """
+
+
 class StoreError(TrecexamError):
     """The grade store cannot be opened, read or written."""
 

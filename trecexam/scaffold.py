@@ -16,7 +16,6 @@ from converters.errors import ConversionError
 from converters.lines import first_object, head
 from trecexam.config import CONFIG_NAME, render_config
 from trecexam.errors import TrackError
-from trecexam.track import BANK_PATTERNS, TrackFolder
 
 #: format -> the option that takes its files, and what it is in words.
 _OPTION_OF = {
@@ -46,9 +45,27 @@ _NOT_OF: Mapping[str, Collection[str]] = {
 }
 
 
+#: What trecexam.toml says of the graders of a RAG track; of those whose bank `watch` writes `_WRITTEN`, too.
+_RAG_COMMENTS = {
+    "grader": "What the graders below share. What one of them sets in its section counts for it alone: "
+    "another model, prompt, bank.",
+    "graders.nuggets": "Nuggets: does a whole response say each nugget of its query? A and V, by "
+    "AutoNuggetizer.",
+    "graders.support": "Support: does the first passage that a sentence cites say what the sentence says? "
+    "Precision, recall, F1.",
+    "graders.umbrela": "Retrieval: how relevant is each passage that a run ranks, or a response cites? nDCG.",
+    "graders.rubric": "Coverage: how much of the bank do the passages of a run, or of a response, answer?",
+}
+_WRITTEN = " `watch` has a language model write the bank where it is not there; then edit it as you like."
+
+
 @dataclass(frozen=True)
 class Sources:
-    """What `trecexam init` was given. Everything is optional: files can be put into the folder later."""
+    """What `trecexam init` was given. Everything is optional: files can be put into the folder later.
+
+    Attributes:
+        rag: the track of a RAG track, with four graders; `recorded` are then labels of relevance.
+    """
 
     queries: Path | None = None
     bank: Sequence[Path] = ()
@@ -62,6 +79,7 @@ class Sources:
     prompt: str | Path | None = None
     link: bool = False
     full: bool = False
+    rag: bool = False
     settings: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
@@ -112,34 +130,6 @@ def make_track(root: Path, sources: Sources) -> list[Path]:
     except OSError as error:
         raise TrackError(f"cannot be written: {error.strerror}", path=error.filename or root) from None
     return made
-
-
-def inputs_of(other: Path, root: Path) -> dict[str, Any]:
-    """Settings of [track] by which the track in `root` has the inputs that the one in `other` has.
-
-    They name the other's files by paths relative to `root`, so that both folders can move together; what goes
-    with the inputs, as depth and length of responses, is the same.
-
-    Raises:
-        TrackError, ConfigError: the other is no track, or names a file that is not there.
-    """
-    folder = TrackFolder.open(other)
-    there = os.path.relpath(other.resolve(), root.resolve())
-    track = folder.config.track
-    files = {"queries": folder.queries(), "passages": folder.passages(), "qrels": folder.qrels()}
-    named = {name: folder.shown(path) for name, path in files.items() if path}
-    bank = track.bank or [pattern for pattern in BANK_PATTERNS if any(folder.root.glob(pattern))]
-    inputs = {name: _from(there, path) for name, path in {**named, "runs": track.runs}.items()}
-    same = track.model_dump(include={"dataset", "depth", "truncate"} & track.model_fields_set)
-    return {**inputs, **({"bank": [_from(there, each) for each in bank]} if bank else {}), **same}
-
-
-def _from(there: str, path: str) -> str:
-    """A path in the folder `there`, without steps into a folder and out of it again.
-
-    `there` has no links in it, so that what comes out is the same file.
-    """
-    return Path(os.path.normpath(Path(there, path))).as_posix()
 
 
 def not_runs(sources: Sources) -> list[str]:
@@ -262,17 +252,51 @@ def _config(root: Path, sources: Sources, plan: list[tuple[Path, Path]]) -> str:
         values["track"]["qrels"] = targets[sources.qrels]
     if sources.dataset:
         values["track"]["dataset"] = sources.dataset
-    values["grader"]["name"] = sources.grader or ("recorded" if sources.recorded else "embedding")
+    recorded = None if sources.recorded is None else _recorded_name(sources.recorded)
+    if sources.rag:
+        values["graders"] = _rag_graders(sources, recorded)
+        recorded = None
+    values["grader"]["name"] = sources.grader or ("recorded" if recorded else "embedding")
     if sources.model:
         values["grader"]["model"] = sources.model
     if sources.prompt:
         prompt = sources.prompt
         values["grader"]["prompt"] = targets[prompt] if isinstance(prompt, Path) else prompt
-    if sources.recorded:
-        values["grader"]["recorded"] = _recorded_name(sources.recorded)
+    if recorded:
+        values["grader"]["recorded"] = recorded
     for section, settings in sources.settings.items():
         values.setdefault(section, {}).update(settings)
-    return render_config(values, full=sources.full)
+    comments = {
+        f"graders.{name}": _RAG_COMMENTS[f"graders.{name}"] + (_WRITTEN if "write_bank" in given else "")
+        for name, given in values.get("graders", {}).items()
+    }
+    of_all = {"grader": _RAG_COMMENTS["grader"]} if sources.rag else {}
+    return render_config(values, full=sources.full, comments=of_all | comments)
+
+
+def _rag_graders(sources: Sources, recorded: str | None) -> dict[str, dict[str, Any]]:
+    """The graders of a RAG track: name -> their settings.
+
+    Args:
+        recorded: the track's file with labels of relevance, where there are some.
+    """
+    kinds = {item.kind for path in sources.bank for item in converters.read(path, "bank")}
+    by_model, by_file = {"prompt": "UMBRELA"}, {"name": "recorded", "recorded": recorded}
+    return {
+        "nuggets": {
+            "unit": "response",
+            "prompt": "NuggetAssign",
+            **({} if "nugget" in kinds else _to_be_written("bank.nuggets.jsonl", "nuggetizer")),
+        },
+        "support": {},
+        "umbrela": {**(by_file if recorded else by_model), "pool": "citations"},
+        # A bank that is given is asked about as it is.
+        "rubric": {} if kinds else _to_be_written("bank.questions.jsonl", "questions"),
+    }
+
+
+def _to_be_written(name: str, how: str) -> dict[str, Any]:
+    return {"bank": [name], "write_bank": how}
 
 
 def _settings(config: str) -> dict[str, dict[str, Any]] | None:

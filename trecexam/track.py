@@ -8,7 +8,7 @@ from glob import escape
 from pathlib import Path, PurePath
 
 from trecexam.config import CONFIG_NAME, TrackConfig, TrackSection, load_config
-from trecexam.errors import TrackError, TrecexamError
+from trecexam.errors import LackingError, TrackError, TrecexamError
 
 #: A prompt of this ending is a file of the user's, not a published one.
 PROMPT_SUFFIXES = (".toml", ".jinja", ".jinja2", ".j2")
@@ -192,6 +192,8 @@ class TrackFolder:
         patterns = self.config.track.bank
         if patterns is None:
             paths = {path for pattern in BANK_PATTERNS for path in self.root.glob(pattern)}
+            if not paths and not optional and self.write_bank is not None:
+                raise self.no_bank_yet()
             if not paths and not optional:
                 judged = self.config.grader.name == "ragval"
                 raise TrackError(
@@ -208,12 +210,42 @@ class TrackFolder:
         for pattern in patterns:
             glob = any(c in pattern for c in "*?[")
             here = sorted(self.root.glob(pattern)) if glob else [self.root / pattern]
-            if not here or not here[0].exists():
+            if here and here[0].exists():
+                files += here
+            elif self.write_bank is None:
                 raise TrackError(
                     f"no such file, though [track] bank names it: {pattern}", path=self.config_path
                 )
-            files += here
+        if not files and not optional:
+            raise self.no_bank_yet()
         return tuple(dict.fromkeys(files))
+
+    @property
+    def write_bank(self) -> str | None:
+        """How `watch` writes the grader's bank where there is none; None where it writes none."""
+        return None if self.grader is None else self.whole.graders[self.grader].write_bank
+
+    def bank_to_write(self) -> Path | None:
+        """The file that `bank` names for it; None where it names none, or several."""
+        named = self.config.track.bank or []
+        return self.root / named[0] if len(named) == 1 and not any(c in named[0] for c in "*?[") else None
+
+    def no_bank_yet(self) -> LackingError:
+        """What is said where the bank is still to be written: by whom, and what to do where nobody can."""
+        target = self.bank_to_write()
+        name = "bank.<name>.jsonl" if target is None else self.shown(target)
+        if self.config.has_writer:
+            return LackingError(
+                f"no test bank yet: `trecexam watch {self.root}` has the language model write {name}, or put "
+                "it here",
+                path=self.root,
+            )
+        return LackingError(
+            f"no test bank, and `{self.config.grader.name}` cannot write one: put {name} here, or name a "
+            f"language model in [grader] (`name`, `model`, `base_url`), and `trecexam watch {self.root}` has "
+            "it write one",
+            path=self.root,
+        )
 
     def takes_as_bank(self, path: Path) -> bool:
         """Whether a file of this path, there or not, is one of the bank's."""

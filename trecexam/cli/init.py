@@ -34,7 +34,6 @@ class InitOptions:
     passages: Path | None
     qrels: Path | None
     runs: tuple[Path, ...]
-    inputs_of: Path | None
     dataset: str | None
     grader: str | None
     recorded: Path | None
@@ -47,6 +46,7 @@ class InitOptions:
     pool_judged: bool
     pool: str | None
     unit: str | None
+    rag: bool
     link: bool
     full: bool
 
@@ -67,12 +67,6 @@ class InitOptions:
 @click.option("--qrels", type=FILE, help="Official judgments, to compare with.")
 @click.option(
     "--runs", type=ANY, multiple=True, metavar="DIR|FILE", help="Runs to start with. May be repeated."
-)
-@click.option(
-    "--inputs-of",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    metavar="TRACK",
-    help="Take runs, and what else is not given, from where this track has them: another grader of its runs.",
 )
 @click.option(
     "--dataset", metavar="ID", help="An ir_datasets id for queries, passages and qrels not given as files."
@@ -117,6 +111,12 @@ class InitOptions:
     help="Grade passages, of runs and of responses; or whole responses and no runs, as TREC RAG does "
     "[default: passage].",
 )
+@click.option(
+    "--rag",
+    is_flag=True,
+    help="The track of a RAG track: four graders of the same files, for nuggets, support, retrieval and "
+    "coverage; --recorded then has labels of relevance.",
+)
 @click.option("--link", is_flag=True, help="Link the files instead of copying them.")
 @click.option(
     "--full", is_flag=True, help="Write all settings into trecexam.toml, as `trecexam config` prints them."
@@ -125,11 +125,12 @@ def init(track: Path, **given: Any) -> None:
     """Make the folder TRACK: the given files, a drop folder runs/, and a commented trecexam.toml."""
     # Behind it is pydantic, which --help must not wait for.
     from trecexam.line.lacking import lacking
+    from trecexam.line.track_graders import folder_of, grader_names
     from trecexam.scaffold import make_track, not_runs
     from trecexam.track import TrackFolder
 
     options = InitOptions(**given)
-    sources = _sources(track, options)
+    sources = _sources(options)
     made = make_track(track, sources)
     for line in not_runs(sources):
         click.echo(f"note: {line} It lies in {track / 'runs'} now, and will not be taken", err=True)
@@ -141,8 +142,13 @@ def init(track: Path, **given: Any) -> None:
         click.echo(f"{track} is as it should be; nothing to do", err=True)
     if options.qrels and not options.pool_judged and not _is_qrels(options.recorded):
         _say_judged_outside(track)
-    for line in lacking(TrackFolder.open(track)):
-        click.echo(f"warning: {line}", err=True)
+    folder = TrackFolder.open(track)
+    of_graders: dict[str, list[str]] = {}
+    for name in grader_names(folder):
+        for line in lacking(folder_of(folder, name)):
+            of_graders.setdefault(line, []).append(name)
+    for line, names in of_graders.items():
+        click.echo(f"warning: {', '.join(names) + ': ' if options.rag else ''}{line}", err=True)
     click.echo(f"next: trecexam watch {track} --once", err=True)
 
 
@@ -169,24 +175,22 @@ def _say_judged_outside(root: Path) -> None:
             )
 
 
-def _sources(track: Path, options: InitOptions) -> Sources:
-    """What goes into the folder `track`.
+def _sources(options: InitOptions) -> Sources:
+    """What goes into the folder.
 
     Raises:
         click.UsageError: an option does not go with the others, or cannot be used.
         GraderError: the prompt cannot be used.
     """
     from trecexam.graders import available
-    from trecexam.scaffold import Sources, inputs_of
+    from trecexam.scaffold import Sources
 
-    if options.inputs_of is not None and options.runs:
-        raise click.UsageError("--inputs-of takes the runs of that track; leave --runs out")
+    if options.rag:
+        _check_rag(options)
     if options.grader is not None and options.grader not in available():
         known = ", ".join(available())
         raise click.BadParameter(f"'{options.grader}'; known here: {known}", param_hint="--grader")
     settings, cluster = _grader_settings(options), _ray_settings(options)
-    shared = {} if options.inputs_of is None else inputs_of(options.inputs_of, track)
-    own = {name: value for name, value in shared.items() if not getattr(options, name, None)}
     return Sources(
         options.queries,
         options.bank,
@@ -200,12 +204,32 @@ def _sources(track: Path, options: InitOptions) -> Sources:
         _prompt(options),
         link=options.link,
         full=options.full,
-        settings={
-            "track": own | _track_settings(options),
-            "grader": settings,
-            "ray": cluster,
-        },
+        rag=options.rag,
+        settings={"track": _track_settings(options), "grader": settings, "ray": cluster},
     )
+
+
+def _check_rag(options: InitOptions) -> None:
+    """Refuses what is of one grader, where there are four.
+
+    Raises:
+        click.UsageError: with where it goes.
+    """
+    for name in ("prompt", "metric", "unit", "pool"):
+        if getattr(options, name) is not None:
+            raise click.UsageError(
+                f"--{name} is of one grader, and --rag makes four: set `{name}` in [graders.NAME] of "
+                "trecexam.toml then"
+            )
+    if options.grader in ("recorded", "erag", "ragval"):
+        raise click.UsageError(
+            f"--rag is for language models and embedding, not for --grader {options.grader}"
+        )
+    if options.recorded is not None and not _is_qrels(options.recorded):
+        raise click.UsageError(
+            "with --rag, --recorded takes labels of relevance (qrels); name another recording in the section "
+            "of trecexam.toml whose grades it has"
+        )
 
 
 def _grader_settings(options: InitOptions) -> dict[str, str]:
@@ -236,7 +260,9 @@ def _ray_settings(options: InitOptions) -> dict[str, str]:
 
     cluster = {} if options.ray is None else {"address": options.ray}
     _check(RaySection, cluster, {"address": "--ray"})
-    default = "recorded" if options.recorded else GraderSection.model_fields["name"].default
+    default = (
+        "recorded" if options.recorded and not options.rag else GraderSection.model_fields["name"].default
+    )
     grader = options.grader or default
     if cluster and not available()[grader].runs_model:
         raise click.UsageError(f"--ray is for graders that run a model, and `{grader}` runs none")

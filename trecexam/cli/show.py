@@ -202,7 +202,7 @@ def grading(
                     label=f"{doing} ({progress.grader})" if progress.grader else doing,
                     file=sys.stderr,
                     show_pos=True,
-                    item_show_func=lambda _: what,
+                    item_show_func=lambda _: progress.what or what,
                 )
             )
             bars[-1].__enter__()
@@ -241,5 +241,5 @@ class _Lines:
     def __call__(self, progress: Progress) -> None:
         if time.monotonic() >= self._next:
             by = f" ({progress.grader})" if progress.grader else ""
-            log(f"{self._done} {progress.graded:,} of {progress.cells:,} {self._what}{by}")
+            log(f"{self._done} {progress.graded:,} of {progress.cells:,} {progress.what or self._what}{by}")
             self._next = time.monotonic() + LOG_EVERY

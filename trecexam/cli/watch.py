@@ -105,10 +105,12 @@ def watch(
 
 def _estimate(root: Path, *, as_json: bool) -> None:
     with trecexam.open_track(root) as track:
-        if chosen_grader.get() is None and len(track.graders) > 1:
-            show_several_estimates(
-                {name: partial(_of_one, track, name) for name in track.graders}, as_json=as_json
-            )
+        chosen = chosen_grader.get()
+        names = track.graders if chosen is None else (chosen,)
+        banks = track.estimate_banks()
+        if banks or len(names) > 1:
+            graders = {name: partial(_of_one, track, name) for name in names}
+            show_several_estimates(graders, banks, as_json=as_json)
             return
         estimated = track.estimate()
         if estimated.tokens_in is None:

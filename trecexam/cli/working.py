@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from converters.errors import ConversionError
 from trecexam.cli import show
 from trecexam.cli.signals import signals
 from trecexam.errors import TrecexamError
@@ -18,6 +17,7 @@ from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
+    from converters.errors import ConversionError
     from trecexam.graders.base import Estimate, Usage
     from trecexam.graders.sampling import MeasuredTime, PacedTime
 
@@ -92,6 +92,7 @@ def show_grading_estimate(
 
 def show_several_estimates(
     estimates: Mapping[str, Callable[[], tuple[Estimate, Callable[[], MeasuredTime | None]]]],
+    banks: Mapping[str, Estimate],
     *,
     as_json: bool,
 ) -> None:
@@ -99,11 +100,13 @@ def show_several_estimates(
 
     Args:
         estimates: name -> gives what it would take, and measures how long. Who cannot go on is named.
+        banks: name -> what writing the grader's test bank would take, where it has none.
     """
-    # Behind it is pydantic.
+    # Behind them are all formats, and pydantic.
+    from converters.errors import ConversionError
     from trecexam.graders.base import Estimate as Estimated
 
-    found: dict[str, Estimate] = {}
+    found = {f"bank of {name}": estimated for name, estimated in banks.items()}
     measures: dict[str, Callable[[], MeasuredTime | None]] = {}
     for name, ask in estimates.items():
         try:
@@ -120,7 +123,10 @@ def show_several_estimates(
     table = Table(("grader", *keys), tuple(tuple(row.values()) for row in rows))
     if not as_json:
         show.table(table)
-    for name, row in zip(measures, rows, strict=False):
+    for name, row in zip(found, rows, strict=True):
+        row["minutes"] = None
+        if name not in measures:
+            continue
         estimated = found[name]
         doing = f"grading by {name}"
         if estimated.tokens_in is not None:

@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -20,7 +21,7 @@ from trecexam.config.language_models import LanguageModelSection
 from trecexam.config.named_grader import NamedGrader
 from trecexam.config.sections import ScoresSection, TrackSection
 from trecexam.config.several import check_several
-from trecexam.config.track_config import CONFIG_NAME, TrackConfig
+from trecexam.config.track_config import CONFIG_NAME, TrackConfig, config_class
 from trecexam.errors import ConfigError
 
 #: What a newcomer may want to set, beside what `init` was given.
@@ -29,6 +30,10 @@ _FIRST = {
     "grader": ("name",),
     "scores": ("min_rating", "measures", "min_relevant"),
 }
+#: Of several graders, `min_rating` and `measures` are each one's.
+_FIRST_OF_SEVERAL = _FIRST | {"grader": ("name", "budget"), "scores": ("min_relevant",)}
+#: Characters of a line of a comment.
+_WIDTH = 100
 _MAY_HOLD_A_KEY = frozenset({"base_url", "key_env", "extra"})
 
 
@@ -62,7 +67,7 @@ def load_config(path: Path) -> TrackConfig:
     except ConversionError as error:
         raise ConfigError(error.reason, path=path) from None
     try:
-        config = TrackConfig.model_validate(data)
+        config = config_class().model_validate(data)
     except ValidationError as error:
         raise _explain(error, path, text) from None
     if wrong := check_several(config):
@@ -101,10 +106,10 @@ def _explain(error: ValidationError, path: Path, text: str) -> ConfigError:
 def _section(location: Sequence[str]) -> type[BaseModel]:
     """What has the last key of a place."""
     if len(location) == 1:
-        return TrackConfig
+        return config_class()
     if len(location) > 2:
         return NamedGrader
-    section = TrackConfig.model_fields[location[0]].annotation
+    section = config_class().model_fields[location[0]].annotation
     assert isinstance(section, type)
     assert issubclass(section, BaseModel)
     return section
@@ -131,29 +136,34 @@ def _line_of(text: str, location: Sequence[str]) -> int | None:
 _SWITCHES = ("judging",)
 
 
-def render_config(values: Mapping[str, Mapping[str, Any]], *, full: bool = True) -> str:
+def render_config(
+    values: Mapping[str, Mapping[str, Any]], *, full: bool = True, comments: Mapping[str, str] | None = None
+) -> str:
     """A commented trecexam.toml: `values` are set, other settings stand there as comments.
 
     Args:
         values: section name -> setting name -> value.
         full: all settings, each with its description; else about twenty lines: what is set, and `_FIRST`.
+        comments: section name ("graders.NAME") -> what stands at its head.
     """
+    comments = comments or {}
+    first = _FIRST if not values.get("graders") else _FIRST_OF_SEVERAL
     lines = [
         "# Settings of a trecexam track. A setting behind # is not set: it shows the default, or an example",
         "# where the text says what happens when it is unset.",
     ]
     if not full:
         lines.append("# There are more: `trecexam config TRACK` prints all, and what each does.")
-    for section in TrackConfig.model_fields:
+    for section in config_class().model_fields:
         if section == "graders":
-            lines += _several(values.get(section, {}), full=full)
+            lines += _several(values.get(section, {}), comments, full=full)
             continue
         model, given = _section([section, ""]), values.get(section, {})
         shared = _as_in_grader(model) if full else []
-        keys = [key for key in model.model_fields if full or key in given or key in _FIRST.get(section, ())]
+        keys = [key for key in model.model_fields if full or key in given or key in first.get(section, ())]
         if keys:
             off = section in _SWITCHES and section not in values
-            lines += ["", f"# [{section}]" if off else f"[{section}]"]
+            lines += ["", f"# [{section}]" if off else f"[{section}]", *_comment(comments.get(section))]
         for key in keys:
             field = model.model_fields[key]
             # Of what `init` was given nobody has to be told what it is.
@@ -169,7 +179,13 @@ def render_config(values: Mapping[str, Mapping[str, Any]], *, full: bool = True)
     return "\n".join(lines) + "\n"
 
 
-def _several(graders: Mapping[str, Mapping[str, Any]], *, full: bool) -> Iterator[str]:
+def _comment(text: str | None) -> list[str]:
+    return [] if text is None else [f"# {line}" for line in wrap(text, _WIDTH)]
+
+
+def _several(
+    graders: Mapping[str, Mapping[str, Any]], comments: Mapping[str, str], *, full: bool
+) -> Iterator[str]:
     """The sections of several graders; in full what they may have beside [track], [grader], [scores]."""
     others = (GraderSection, ScoresSection, TrackSection)
     own = [key for key in NamedGrader.model_fields if key == "runs" or _is_own(key, others)]
@@ -187,6 +203,7 @@ def _several(graders: Mapping[str, Mapping[str, Any]], *, full: bool) -> Iterato
     for name, given in graders.items():
         yield ""
         yield f"[graders.{name}]"
+        yield from _comment(comments.get(f"graders.{name}"))
         yield from (f"{key} = {_toml(value)}" for key, value in given.items())
 
 

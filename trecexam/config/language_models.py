@@ -103,8 +103,9 @@ class LanguageModelSection(Section):
         None,
         ge=0,
         examples=[5.0],
-        description="openai: it stops before grading with these settings has cost so much money on this "
-        "track; what `bank generate` costs is counted by itself.",
+        description="openai: it stops before so much money is spent on this track. In [grader] it is one "
+        "purse for all graders that set none of their own, and for the banks that `watch` has written; what "
+        "`bank generate` costs is counted by itself.",
     )
     budget_tokens: int | None = Field(
         None,

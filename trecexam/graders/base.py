@@ -71,6 +71,11 @@ class Spent(NamedTuple):
     tokens: int = 0
     cost: float | None = None
 
+    def plus(self, other: Spent) -> Spent:
+        """Both together."""
+        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
+        return Spent(self.tokens + other.tokens, sum(costs) if costs else None)
+
 
 NOTHING_SPENT = Spent()
 

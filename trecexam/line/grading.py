@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ import numpy as np
 from trecexam.bank.model import asked_digest, passage_digest
 from trecexam.graders.base import (
     LAST_ANSWERS,
+    NOTHING_SPENT,
     Answer,
     Cell,
     Estimate,
@@ -45,11 +47,15 @@ class Graded(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far grading is. `cells` is what this update has to grade; `grader` whose, of several."""
+    """How far grading is. `cells` is what this update has to grade; `grader` whose, of several.
+
+    `what` is counted, where it is not cells.
+    """
 
     graded: int
     cells: int
     grader: str = ""
+    what: str = ""
 
 
 def missing_cells(track: Assessment, only: Mapping[str, Collection[str]] | None = None) -> Iterator[Cell]:
@@ -99,6 +105,7 @@ class Grading:
         store: gives the store as it is open now.
         paces: the file that keeps how fast graders that cost are; None for none.
         beside: gives the graders whose budget is the same one.
+        on_banks: gives what writing test banks took of that budget.
     """
 
     def __init__(
@@ -107,11 +114,12 @@ class Grading:
         store: Callable[[], GradeStore],
         paces: Path | None = None,
         beside: Callable[[], Iterable[Grader]] = tuple,
+        on_banks: Callable[[], Spent] = lambda: NOTHING_SPENT,
     ) -> None:
         self._grader = grader
         self._store = store
         self._paces = paces
-        self._beside = beside
+        self._beside, self._on_banks = beside, on_banks
         self._used = Usage()
 
     def run(
@@ -238,22 +246,27 @@ class Grading:
 
     def _spent_beside(self) -> Spent:
         """What the graders used whose budget is the same one."""
-        own, spent = identity_digest(self._grader.identity), Spent()
+        own = identity_digest(self._grader.identity)
         others = {identity_digest(each.identity): each for each in self._beside()}
-        for grader in (each for digest, each in others.items() if digest != own):
-            meter, used = traits_of(grader).meter, self._used_before(grader)
-            if meter is not None:
-                cost = meter.as_json(used)["cost"]
-                money = spent.cost if cost is None else cost + (spent.cost or 0.0)
-                spent = Spent(spent.tokens + used.tokens_in + used.tokens_out, money)
-        return spent
+        spent = (self._spent_by(each) for digest, each in others.items() if digest != own)
+        return reduce(Spent.plus, spent, NOTHING_SPENT)
+
+    def _spent_by(self, grader: Grader) -> Spent:
+        meter, used = traits_of(grader).meter, self._used_before(grader)
+        if meter is None:
+            return NOTHING_SPENT
+        return Spent(used.tokens_in + used.tokens_out, meter.as_json(used)["cost"])
+
+    def spent(self) -> Spent:
+        """What it used so far, and the graders whose budget is the same one."""
+        return self._spent_by(self._grader).plus(self._spent_beside())
 
     def _meter(self) -> UsageMeter | None:
         """The grader's, told what was used before; None where it has none."""
         meter = traits_of(self._grader).meter
         if meter is not None:
             meter.before, meter.used = self._used_before(), Usage()
-            meter.beside = self._spent_beside()
+            meter.beside = self._spent_beside().plus(self._on_banks())
         return meter
 
     def _note_usage(self, meter: UsageMeter | None) -> None:

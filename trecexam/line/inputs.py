@@ -365,6 +365,8 @@ class InputReader:
                 "them",
                 path=self.folder.root,
             )
+        if self.folder.write_bank is not None:
+            raise self.folder.no_bank_yet()
         raise TrackError(
             f"this prompt asks about {' and '.join(f'{kind}s' for kind in sorted(self.kinds))}, and the bank "
             "has none; see `prompt` in [grader]",

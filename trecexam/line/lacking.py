@@ -14,6 +14,7 @@ from trecexam.graders.prompts import DEFAULT, named
 from trecexam.graders.registry import BUILT_IN
 from trecexam.line.input_files import read_bank_file
 from trecexam.line.inputs import InputReader
+from trecexam.line.track_graders import declared_kind, kind_of
 from trecexam.tables.text import plural
 from trecexam.track import TrackFolder
 
@@ -31,7 +32,14 @@ def lacking(folder: TrackFolder) -> tuple[str, ...]:
         return ()
     kinds, why = _asked(folder)
     lines: list[str] = []
-    if kinds != {QUERY}:
+    kind = declared_kind(folder)
+    if kind is not None and grader.name not in kind.graders:
+        try:
+            kind_of(folder, kinds)
+        except TrecexamError as error:
+            return (str(error),)
+    to_be_written = folder.write_bank is not None and folder.config.has_writer
+    if kinds != {QUERY} and (kind is None or kind.items is None) and not to_be_written:
         try:
             folder.bank()
         except TrecexamError as error:

@@ -13,7 +13,9 @@ from converters.errors import ConversionError
 from trecexam.config import takes_shared_budget
 from trecexam.errors import TrackError, TrecexamError
 from trecexam.graders import Grader
+from trecexam.graders.base import Spent
 from trecexam.line.assessment import Assessment
+from trecexam.line.bank_writer import spent_on_banks
 from trecexam.line.loader import TrackLoader
 from trecexam.line.shared_inputs import SharedInputs
 from trecexam.line.track_graders import folder_of, grader_names
@@ -23,6 +25,7 @@ F = TypeVar("F", bound=Callable[..., object])
 T = TypeVar("T")
 L = TypeVar("L", bound=Hashable)
 _OF_DOCUMENTS: set[Callable[..., object]] = set()
+_OF_ONE_GRADER: set[Callable[..., object]] = set()
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +90,17 @@ def of_documents(function: F) -> F:
     """
     _OF_DOCUMENTS.add(function)
     return function
+
+
+def of_one_grader(function: F) -> F:
+    """Marks a function of a folder that is about what one grader has there, as its history."""
+    _OF_ONE_GRADER.add(function)
+    return function
+
+
+def is_of_one_grader(function: Callable[..., object]) -> bool:
+    """Whether a function, or the one that it wraps, is marked so."""
+    return unwrap(function) in _OF_ONE_GRADER
 
 
 def is_of_documents(function: Callable[..., object]) -> bool:
@@ -158,19 +172,32 @@ class TrackLoaders(Mapping[str, TrackLoader]):
             loader = TrackLoader(folder, self._given.get(name), shared=self.shared)
             loader.sibling = self.__getitem__
             loader.sharing_budget = lambda: self._sharing_budget(name)
+            loader.spent_on_banks = lambda: spent_on_banks(self._folders_sharing_budget(name))
             self._loaders[name] = loader
         return loader
 
     def _sharing_budget(self, name: str) -> Iterator[Grader]:
         """The other graders whose budget is that of [grader], where this one's is."""
-        config = self.folder.whole
-        if not config.graders or not takes_shared_budget(config, name):
-            return
-        for other in self:
-            if other != name and takes_shared_budget(config, other):
+        for folder in self._folders_sharing_budget(name):
+            if folder.grader not in (None, name):
                 # One that cannot be made asks for nothing.
                 with suppress(TrecexamError, ConversionError):
-                    yield self[other].grader
+                    yield self[str(folder.grader)].grader
+
+    def _folders_sharing_budget(self, name: str) -> Iterator[TrackFolder]:
+        """The folder as this grader sees it, and as those do whose budget is the same one."""
+        config = self.folder.whole
+        yield self[name].folder
+        if config.graders and takes_shared_budget(config, name):
+            for other in self:
+                if other != name and takes_shared_budget(config, other):
+                    with suppress(TrecexamError, ConversionError):
+                        yield self[other].folder
+
+    def spent_beside_bank(self, name: str) -> Spent:
+        """What of a grader's budget was used by other things than writing its test bank."""
+        _, *others = self._folders_sharing_budget(name)
+        return self[name].grading.spent().plus(spent_on_banks(others))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._loaders)

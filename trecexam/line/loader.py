@@ -15,7 +15,7 @@ from trecexam.chosen import chosen_grader, took
 from trecexam.config import TrackConfig, takes_shared_budget
 from trecexam.files.stamps import stamp
 from trecexam.graders import Grader
-from trecexam.graders.base import Estimate, identity_digest
+from trecexam.graders.base import NOTHING_SPENT, Estimate, Spent, identity_digest
 from trecexam.graders.traits import GraderTraits
 from trecexam.graders.writing.base import naming
 from trecexam.line.assessment import Assessment
@@ -60,6 +60,8 @@ class TrackLoader:
         self.folder = folder = folder_of(folder)
         #: Gives the other graders whose budget is the same one.
         self.sharing_budget: Callable[[], Iterable[Grader]] = tuple
+        #: Gives what writing test banks took of that budget.
+        self.spent_on_banks: Callable[[], Spent] = lambda: NOTHING_SPENT
         #: Gives the loader of another grader of the track.
         self.sibling: Callable[[str], TrackLoader] = self._sibling
         #: Who made it closes it.
@@ -315,7 +317,13 @@ class TrackLoader:
     @cached_property
     def grading(self) -> Grading:
         """The grader at work."""
-        return Grading(self.grader, lambda: self.store, self.folder.paces_path, lambda: self.sharing_budget())
+        return Grading(
+            self.grader,
+            lambda: self.store,
+            self.folder.paces_path,
+            lambda: self.sharing_budget(),
+            lambda: self.spent_on_banks(),
+        )
 
     def grade(
         self,

@@ -9,7 +9,7 @@ from typing import Any
 
 from trecexam.chosen import chosen_grader
 from trecexam.config import TrackConfig, effective, line_of_setting
-from trecexam.errors import ConfigError, TrackError, did_you_mean
+from trecexam.errors import ConfigError, LackingError, TrackError, did_you_mean
 from trecexam.graders.prompts.custom import load_prompt
 from trecexam.graders.prompts.model import Prompt
 from trecexam.graders.prompts.published import published
@@ -78,12 +78,20 @@ def kind_of(folder: TrackFolder, item_kinds: frozenset[str]) -> Kind:
 
     Raises:
         ConfigError: it asks about other things than its section says.
+        LackingError: no prompt would help, since it has none: a language model is missing.
     """
     kind = declared_kind(folder)
     if kind is None:
         return kind_of_items(item_kinds)
     if not kind.item_kinds & item_kinds:
         about, known = (" and ".join(sorted(kinds)) for kinds in (item_kinds, kind.item_kinds))
+        if folder.config.grader.name == "embedding":
+            raise LackingError(
+                f"`embedding` cannot grade {kind.name}: name a language model in [grader] (`name`, `model`, "
+                f'`base_url`), or labels that there are in [{folder.section}] (`name = "recorded"`, '
+                f'`recorded = "FILE"`)',
+                path=folder.config_path,
+            )
         raise ConfigError(
             f"[graders.{folder.grader}] is of the kind {kind.name}, which asks about {known}, and its grader "
             f"asks about {about}: set another `prompt` or `kind`",

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from converters.errors import ConversionError
-from trecexam.errors import LockedError, StoreError, TrecexamError
+from trecexam.errors import LackingError, LockedError, StoreError, TrecexamError
 from trecexam.line.assessment import Assessment
 from trecexam.line.grading import Graded, Progress
 from trecexam.line.loaded_track import LoadedTrack, TrackLoaders, each_once
 from trecexam.line.lost_grades import refuse_lost_grades
+from trecexam.line.missing_banks import write_missing_banks
 from trecexam.line.rejected import joint_rejected
 from trecexam.line.sheets import Counts
 from trecexam.outputs.joint import JointOutputs, remove_gone
@@ -33,7 +34,9 @@ def update_all(
 ) -> Update:
     """Brings grades and outputs of all graders up to date, in the order of trecexam.toml.
 
-    A grader that cannot go on (no bank, no model, a server that is gone) ends its own part alone.
+    First it has the test banks written that are missing and whose graders say how. A grader that cannot go on
+    (no bank, no model, a server that is gone) ends its own part alone; where a person has to give what is
+    missing, that is a note.
 
     Args:
         progress, stop, hold, encoding, doing, regrade: as in `trecexam.outputs.update.updated`. A stop ends
@@ -46,15 +49,24 @@ def update_all(
     """
     remove_gone(loaders.folder, tuple(loaders))
     given: dict[str, Any] = {"encoding": encoding, "regrade": regrade}
+    names = tuple(loaders) if only is None else (only,)
+    doing("the test banks")
+    # All of them first: other graders ask about the queries that have items.
+    banks = write_missing_banks(loaders, names, progress, stop, hold)
     if len(loaders) == 1:
-        return update(loaders.first, progress, stop, hold, doing=doing, **given)
+        for error in banks.errors.values():
+            raise error
+        one = update(loaders.first, progress, stop, hold, doing=doing, **given)
+        return replace(one, notes=(*banks.notes, *one.notes))
     tracks: dict[str, Assessment] = {}
-    errors: dict[str, TrecexamError | ConversionError] = {}
+    errors = dict(banks.errors)
     done: dict[str, Updated] = {}
     joint = JointOutputs(loaders)
-    for name in loaders if only is None else (only,):
+    for name in names:
         if stop is not None and stop():
             break
+        if name in errors:
+            continue
 
         def named(told: Progress, name: str = name) -> None:
             if progress is not None:
@@ -73,7 +85,7 @@ def update_all(
             raise
         except (TrecexamError, ConversionError) as error:
             errors[name] = error
-    if errors and len(errors) == len(loaders if only is None else (only,)):
+    if errors and len(errors) == len(names):
         raise next(iter(errors.values()))
     stopped = stop is not None and stop()
     reasons = {name: str(error) for name, error in errors.items()}
@@ -88,7 +100,8 @@ def update_all(
         each.remember()
     if not stopped and changed:
         joint.remember(reasons)
-    return _summed(loaders, done, reasons, files, changed=changed, stopped=stopped)
+    summed = _summed(loaders, done, errors, files, changed=changed, stopped=stopped)
+    return replace(summed, notes=(*banks.notes, *summed.notes))
 
 
 def grade_all(
@@ -156,7 +169,7 @@ def _loaded(
 def _summed(
     loaders: TrackLoaders,
     done: Mapping[str, Updated],
-    errors: Mapping[str, str],
+    errors: Mapping[str, TrecexamError | ConversionError],
     files: list[str],
     *,
     changed: bool,
@@ -171,7 +184,10 @@ def _summed(
         }
     )
     why = [f"{name}: {each.why}" for name, each in updates.items() if each.why]
-    why += [f"{name}: {reason}" for name, reason in errors.items()]
+    # What only a person can give is asked for, and nothing failed.
+    lacking = {name: error for name, error in errors.items() if isinstance(error, LackingError)}
+    failed = {name: error for name, error in errors.items() if name not in lacking}
+    why += [f"{name}: {error}" for name, error in failed.items()]
     out = loaders.folder.shared_out
     written = (path for each in updates.values() for path in each.written)
     return Update(
@@ -180,12 +196,15 @@ def _summed(
         runs=max((each.runs for each in updates.values()), default=0),
         counts=counts,
         rejected=joint_rejected(loaders.folder, {name: each.rejected for name, each in updates.items()}),
-        complete=not stopped and not errors and all(each.complete for each in updates.values()),
+        complete=not stopped and not failed and all(each.complete for each in updates.values()),
         written=tuple(dict.fromkeys((*written, *(out / name for name in files)))),
         why="; ".join(why),
         cut=sum(each.cut for each in updates.values()),
         cautions=tuple(each_once({name: each.cautions for name, each in updates.items()}, _named)),
-        notes=tuple(each_once({name: each.notes for name, each in updates.items()}, _named)),
+        notes=(
+            *each_once({name: each.notes for name, each in updates.items()}, _named),
+            *(_named(name, str(error)) for name, error in lacking.items()),
+        ),
         graders=updates,
     )
 

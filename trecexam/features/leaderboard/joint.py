@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from trecexam.line.measure_names import MeasureLike
 
 _NOTHING = Score(float("nan"), float("nan"))
+#: What these measures are called where there is little room, as papers call them.
+_LETTERS = {"all_score": "A", "vital_score": "V", "weighted_score": "W", "SupportF1": "F1"}
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,7 @@ class JointLeaderboard(Leaderboard):
     def declare(self) -> dict[str, Table]:
         """As of one grader, with the names that people have for measures behind the graders' names."""
         table = super().declare()["leaderboard"]
-        parts = {name: name.partition(":") for name in self.measures}
-        short = {
-            column: f"{name}:{known}"
-            for column, (name, _, measure) in parts.items()
-            for known in short_names([measure]).values()
-        }
+        short = _known_names(self.measures) | short_columns(self.measures[: self.first or 0])
         return {"leaderboard": replace(table, layout=replace(table.layout, short=short))}
 
     @property
@@ -52,6 +50,31 @@ class JointLeaderboard(Leaderboard):
         """How means were made, and what each grader is."""
         graders = {name: dict(each) for name, each in self.graders.items()}
         return {"measures": list(self.measures), "average": self.average, "graders": graders}
+
+
+def _known_names(columns: Sequence[str]) -> dict[str, str]:
+    """`NAME:MEASURE` -> the same with the name that people have for the measure, where they have one."""
+    parts = {column: column.partition(":") for column in columns}
+    return {
+        column: f"{name}:{known}"
+        for column, (name, _, measure) in parts.items()
+        for known in short_names([measure]).values()
+    }
+
+
+def short_columns(columns: Sequence[str]) -> dict[str, str]:
+    """`NAME:MEASURE` -> a heading by which all of them have room on a terminal: without depth and ratings.
+
+    Those of the same grader that would be called alike keep their names.
+    """
+    known = _known_names(columns)
+    short = {}
+    for column in columns:
+        name, _, measure = known.get(column, column).partition(":")
+        bare = measure.partition("@")[0].partition("(")[0]
+        short[column] = f"{name}:{_LETTERS.get(bare, bare)}"
+    times = Counter(short.values())
+    return {column: heading for column, heading in short.items() if times[heading] == 1}
 
 
 def joint_leaderboard(
@@ -79,6 +102,7 @@ def joint_leaderboard(
         return leaderboard(track.of_documents, measures, official=official, runs=runs)
     if runs is not None:
         _check_runs(track, runs)
+    measures = _spelled_out(track, measures)
     boards = _boards(track, measures)
     columns = _columns(track, measures, boards)
     names = tuple(f"{name}:{measure}" for name, measure in columns)
@@ -108,6 +132,15 @@ def joint_leaderboard(
             for name, board in boards.items()
         },
     )
+
+
+def _spelled_out(track: LoadedTrack, measures: Sequence[MeasureLike] | None) -> Sequence[MeasureLike] | None:
+    """The measures, with the names of those that are called as a terminal shows them ("nuggets:A")."""
+    if measures is None or isinstance(measures, str):
+        return measures
+    columns = [f"{name}:{measure}" for name, each in track.assessments.items() for measure in each.columns]
+    full = {heading: column for column, heading in short_columns(columns).items()}
+    return [full.get(each, each) if isinstance(each, str) else each for each in measures]
 
 
 def _boards(track: LoadedTrack, measures: Sequence[MeasureLike] | None) -> Mapping[str, Leaderboard]:

@@ -19,8 +19,6 @@ from trecexam.graders.writing.base import Writer, naming
 from trecexam.graders.writing.local import LocalModelSettings, LocalWriter
 from trecexam.graders.writing.server import ServerWriter
 
-_KINDS = ("openai", "causal", "seq2seq")
-
 
 @dataclass(frozen=True)
 class Instruction:
@@ -52,8 +50,8 @@ def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
         name = "openai" if own.base_url is not None else "causal"
         return own.model_copy(update={"name": name}), "generator"
     grader = config.grader
-    judges = grader.name == "ragval" and grader.model is not None
-    if grader.name not in _KINDS and not judges:
+    judges = grader.name == "ragval"
+    if not config.has_writer:
         raise GraderError(
             "no language model to write with: set `name` (openai, causal or seq2seq) and `model` in "
             "[generator] of trecexam.toml"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from trecexam.errors import GraderError, TrecexamError
@@ -19,9 +20,10 @@ from trecexam.extensions.banks.generation.plan import BankPlan, plan_bank
 from trecexam.extensions.banks.generation.prompts import NUGGETIZER, named
 from trecexam.extensions.banks.generation.reading import missing_for_reading
 from trecexam.files.track_lock import TrackLock
-from trecexam.graders.base import Estimate
+from trecexam.graders.base import NOTHING_SPENT, Estimate, Spent, identity_digest
 from trecexam.graders.writing import Instruction, Writer, create_writer
 from trecexam.graders.writing.asking import estimate
+from trecexam.graders.writing.create import generator_settings
 from trecexam.graders.writing.kept_answers import KeptAnswers
 from trecexam.track import TrackFolder
 
@@ -63,6 +65,45 @@ def generate_bank(
             making = _nugget_making(folder, plan, passages, writer)
             return generate_nuggets(plan, named(prompt, folder.root), *making, progress, stop)
         return generate(plan, named(prompt, folder.root), *_asked(folder, writer), progress, stop)
+
+
+def write_whole_bank(
+    folder: TrackFolder,
+    prompt: str,
+    output: Path | None,
+    progress: Callable[[int, int], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+    *,
+    beside: Spent = NOTHING_SPENT,
+) -> Generated:
+    """As `generate_bank`, for all queries; the file is written when the last one is through, and not before.
+
+    Args:
+        beside: what others used of the budget of [grader], where its model writes.
+
+    Raises:
+        LockedError, TrecexamError, ConversionError: as `generate_bank`.
+    """
+    with TrackLock(folder.shared_state / "generate.lock", "writing this track's bank"):
+        plan = replace(_plan(folder, prompt, (), None, output, None, again=False), whole=True)
+        writing = named(prompt, folder.root)
+        if prompt == NUGGETIZER:
+            making = _nugget_making(folder, plan, None, None, beside)
+            return generate_nuggets(plan, writing, *making, progress, stop)
+        return generate(plan, writing, *_asked(folder, None, beside=beside), progress, stop)
+
+
+def bank_spending(folder: TrackFolder, prompt: str) -> dict[str, Spent]:
+    """What writing banks in this way took of the budget of [grader], by the writers' digests."""
+    if generator_settings(folder.config)[1] != "grader":
+        return {}
+    spent: dict[str, Spent] = {}
+    for system in map(system_of, STAGES) if prompt == NUGGETIZER else ("",):
+        writer, answers = _asked(folder, None, system)
+        used = answers.used
+        tokens = used.tokens_in + used.tokens_out
+        spent[identity_digest(writer.identity).hex()] = Spent(tokens, writer.cost(used))
+    return spent
 
 
 def estimate_bank(
@@ -133,19 +174,29 @@ def _plan(
     )
 
 
-def _asked(folder: TrackFolder, writer: Writer | None, system: str = "") -> tuple[Writer, KeptAnswers]:
+def _asked(
+    folder: TrackFolder, writer: Writer | None, system: str = "", beside: Spent = NOTHING_SPENT
+) -> tuple[Writer, KeptAnswers]:
     """Who is asked, by default the model that trecexam.toml names, and what it answered before."""
-    writer = writer or create_writer(folder.config, folder.root, Instruction(system))
+    if writer is None:
+        writer = create_writer(folder.config, folder.root, Instruction(system))
+        # What [generator] names has a budget of its own.
+        if writer.meter is not None and generator_settings(folder.config)[1] == "grader":
+            writer.meter.beside = beside
     return writer, KeptAnswers(folder.shared_state / "generated.jsonl", writer.identity)
 
 
 def _nugget_making(
-    folder: TrackFolder, plan: BankPlan, passages: int | None, writer: Writer | None
+    folder: TrackFolder,
+    plan: BankPlan,
+    passages: int | None,
+    writer: Writer | None,
+    beside: Spent = NOTHING_SPENT,
 ) -> tuple[Mapping[str, Sequence[str]], Writers]:
     if writer is not None:
         both = StageWriter(*_asked(folder, writer))
         writers: Writers = dict.fromkeys(STAGES, both)
     else:
-        writers = {stage: StageWriter(*_asked(folder, None, system_of(stage))) for stage in STAGES}
+        writers = {stage: StageWriter(*_asked(folder, None, system_of(stage), beside)) for stage in STAGES}
     query_ids = [request.query_id for request in plan.requests]
     return nugget_passages(folder, query_ids, passages or PASSAGES), writers

@@ -88,7 +88,11 @@ def generate(
         TrecexamError: the file was changed meanwhile, or cannot be written.
     """
     prompts = item_prompts(plan, prompt, writer, answers)
-    result = ask_all([prompts], progress, stop, lambda: write(plan, _new_items(plan, prompt, prompts).items))
+
+    def save() -> object:
+        return write(plan, _new_items(plan, prompt, prompts).items, early=True)
+
+    result = ask_all([prompts], progress, stop, save)
     return outcome(plan, result, _new_items(plan, prompt, prompts))
 
 
@@ -100,7 +104,7 @@ def outcome(plan: BankPlan, result: AskingResult[ItemRequest], new: NewItems, n_
     """
     failures = [*new.failures, *(Failure(request, reason) for request, reason in result.unwritten)]
     order = {request: place for place, request in enumerate(plan.requests)}
-    written, replaced = write(plan, new.items)
+    written, replaced = write(plan, new.items, early=bool(result.why))
     return Generated(
         **vars(result),
         output=plan.output,
@@ -145,14 +149,19 @@ def _why_unread(kept: Kept) -> str:
     return f"no items in an answer {which}: set another `seed`, `temperature` or `model`, or another prompt"
 
 
-def write(plan: BankPlan, new: Mapping[ItemRequest, Sequence[Item]]) -> tuple[bool, int]:
+def write(
+    plan: BankPlan, new: Mapping[ItemRequest, Sequence[Item]], *, early: bool = False
+) -> tuple[bool, int]:
     """Whether the file was changed, and how many items gave way to new ones.
+
+    Args:
+        early: not every query is through.
 
     Raises:
         TrecexamError: somebody else changed the file meanwhile, or it cannot be written.
     """
     rows = [(item, request.query_text) for request, items in new.items() for item in items]
-    if not rows:
+    if not rows or (early and plan.whole):
         return False, 0
     replaced_lines: set[int] = set()
     places: dict[str, int] = {}

@@ -74,7 +74,7 @@ def generate_nuggets(
     cut: set[str] = set()
 
     def save() -> object:
-        return write(plan, _new_items(plan, prompt, writers, done).items)
+        return write(plan, _new_items(plan, prompt, writers, done).items, early=True)
 
     while waiting or not results:
         cut |= {each.text for query in waiting.values() for each in query.prompts if each.cut}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from converters.records import Qrel
 from trecexam.bank.asked import QUERY
@@ -21,8 +22,9 @@ def nugget_passages(
     """The texts of each query's first relevant passages; of one without any, of its top-ranked ones.
 
     Relevant is what has an official label of min_relevant or better: the highest label comes first, then the
-    best rank in any run, then the id. Top-ranked are the passages by their best rank in any run, then by id.
-    Responses of generative systems are no source, nor are passages without a text.
+    best rank in any run, then the id. Top-ranked are the passages by their best rank in any run, then by id;
+    of a query that no run ranks passages for they are those that responses cite, the first cited first. What
+    responses say is no source, nor are passages without a text.
 
     Args:
         number: of passages, at least 1; fewer where there are no more.
@@ -36,10 +38,16 @@ def nugget_passages(
     """
     if not query_ids:
         return {}
+    # Responses rank what they cite.
+    section = folder.config.track.model_copy(update={"pool": "citations", "unit": "passage"})
+    citing = replace(folder, config=folder.config.model_copy(update={"track": section}))
     # The bank's queries are those that need no nuggets.
-    inputs = InputReader(folder, (QUERY,), known=query_ids).read(bank_files=())
-    runs = [run for name, run in inputs.runs.items() if name not in inputs.generated]
-    pooled = pool_with_ranks(runs, query_ids, number)
+    inputs = InputReader(citing, (QUERY,), known=query_ids).read(bank_files=())
+    ranked = [run for name, run in inputs.runs.items() if name not in inputs.generated]
+    cited = [run for name, run in inputs.runs.items() if name in inputs.generated]
+    pooled = dict(pool_with_ranks(ranked, query_ids, number))
+    without = [query_id for query_id in query_ids if not pooled[query_id].doc_ids]
+    pooled |= pool_with_ranks(cited, without, number)
     relevant = _relevant(inputs.official or (), folder.config.scores.min_relevant)
     ordered = {query_id: _ordered(pooled[query_id], relevant.get(query_id, {})) for query_id in query_ids}
     needed = {doc_id for doc_ids in ordered.values() for doc_id in doc_ids}

@@ -31,6 +31,7 @@ class BankPlan:
         output: the file that items go to; `content` is what it holds now.
         kept: query_id -> items that stay, of all files of the bank.
         replaced_lines: lines of `output` that give way to new ones, if there are.
+        whole: nothing is written before every query is through.
     """
 
     requests: tuple[ItemRequest, ...]
@@ -38,6 +39,7 @@ class BankPlan:
     content: bytes
     kept: Mapping[str, Sequence[Item]]
     replaced_lines: LineNumbers
+    whole: bool = False
 
 
 def plan_bank(

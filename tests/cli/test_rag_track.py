@@ -1,0 +1,452 @@
+"""A RAG track is one folder and three commands: `init --rag`, `watch --once`, `leaderboard`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import signal
+import time
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from assigning import label_of as assigned
+from cited import label_of as supported
+from forked import start_forked
+from forked import trecexam as trecexam_command
+from rag_track import FILES, answer_as_a_judge, lay_out_two_queries, write_other_responses, writes_a_bank
+from scripted_server import Exchange, Scripted, serving
+from support import ROOT
+
+from trecexam.cli.main import run
+
+NAMES = ("nuggets", "support", "umbrela", "rubric")
+COLUMNS = (
+    "nuggets:Cover(rel=5,partial=3)@20",
+    "nuggets:Cover(rel=5,partial=3,weights='vital')@20",
+    "support:SupportF1",
+    "umbrela:nDCG@10",
+    "rubric:Cover(rel=4)@20",
+)
+Board = Mapping[str, Mapping[str, str]]
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files of two queries, which commands run in."""
+    monkeypatch.chdir(tmp_path)
+    lay_out_two_queries(tmp_path)
+    return tmp_path
+
+
+def made(server: Scripted, *more: str, settings: str = "", name: str = "mytrack") -> Path:
+    """A track by `init --rag`, which writes no report.
+
+    Args:
+        settings: lines for [grader].
+    """
+    model = ("--grader", "openai", "--model", "M", "--base-url", server.url)
+    assert run(["init", name, "--rag", *FILES, *model, *more]) == 0
+    set_up(Path(name), settings)
+    return Path(name)
+
+
+def set_up(root: Path, settings: str = "") -> None:
+    config = root / "trecexam.toml"
+    text = config.read_text().replace("[grader]\n", f"[grader]\n{settings}\n")
+    config.write_text(f"{text}\n[report]\nwrite = false\n")
+
+
+def board_of(printed: pytest.CaptureFixture[str], *words: str) -> Board:
+    printed.readouterr()
+    assert run(["leaderboard", *words]) == 0
+    rows = csv.DictReader(io.StringIO(printed.readouterr().out), delimiter="\t")
+    return {row["run"]: row for row in rows}
+
+
+def measures_of(board: Board) -> tuple[str, ...]:
+    """All that the leaderboard has, in its order."""
+    _, *names = next(iter(board.values()))
+    return tuple(name for name in names if not name.endswith(".stderr"))
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def nuggets_of(root: Path) -> dict[str, list[tuple[str, str]]]:
+    """query_id -> (text, importance)."""
+    nuggets: dict[str, list[tuple[str, str]]] = {}
+    for line in (root / "bank.nuggets.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        nuggets.setdefault(row["query_id"], []).append((row["nugget"], row["importance"]))
+    return nuggets
+
+
+def texts_of(folder: Path) -> dict[str, str]:
+    """doc_id -> text."""
+    rows = map(json.loads, (folder / "passages.jsonl").read_text().splitlines())
+    return {row["docid"]: row["text"] for row in rows}
+
+
+def test_three_commands_give_five_columns_which_are_those_of_four_tracks_with_one_grader(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_other_responses(desk)
+    with serving(answer_as_a_judge) as server:
+        root = made(server, "--qrels", "qrels.txt")
+        assert run(["watch", "mytrack", "--once"]) == 0
+        board = board_of(capsys, "mytrack")
+        assert measures_of(board)[:5] == COLUMNS
+        assert [*board][:2] == sorted(("other", "rag-demo"), key=lambda name: -float(board[name][COLUMNS[0]]))
+        for name in ("dense", "random"):
+            assert [bool(board[name][column]) for column in COLUMNS] == [False] * 3 + [True] * 2
+        check_by_hand(root, board)
+
+        before, n_asked = files_of(root / "out"), len(server.bodies)
+        assert n_asked == len(server.seen)
+        assert run(["watch", "mytrack", "--once"]) == 0
+        assert len(server.bodies) == n_asked
+        assert files_of(root / "out") == before
+        statuses = json.loads(printed(capsys, "status", "mytrack", "--json"))
+        assert [statuses["graders"][name]["missing"] for name in NAMES] == [0] * 4
+
+        for name, board_of_one in boards_of_one(server, root, capsys).items():
+            for column in (column for column in COLUMNS if column.startswith(f"{name}:")):
+                own = column.partition(":")[2]
+                alone = {each: row[own] for each, row in board_of_one.items()}
+                joint = {each: row[column] for each, row in board.items() if row[column]}
+                assert joint == alone, column
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    capsys.readouterr()
+    assert run([*words]) == 0
+    return capsys.readouterr().out
+
+
+def boards_of_one(server: Scripted, root: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Board]:
+    """Name -> the leaderboard of a track that has this grader alone, on the banks that were written."""
+    model = ("--grader", "openai", "--model", "M", "--base-url", server.url)
+    nuggets, questions = (str(root / f"bank.{name}.jsonl") for name in ("nuggets", "questions"))
+    boards = {}
+    for name, words in {
+        "nuggets": (*model, "--prompt", "NuggetAssign", "--unit", "response", "--bank", nuggets),
+        "umbrela": (*model, "--prompt", "UMBRELA", "--pool", "citations"),
+        "rubric": (*model, "--bank", questions),
+    }.items():
+        assert run(["init", f"only-{name}", *FILES, *words]) == 0
+        set_up(Path(f"only-{name}"))
+        assert run(["watch", f"only-{name}", "--once"]) == 0
+        measures = (column.partition(":")[2] for column in COLUMNS if column.startswith(f"{name}:"))
+        boards[name] = board_of(capsys, f"only-{name}", *(w for each in measures for w in ("-m", each)))
+    assert run(["init", "only-support", *FILES, *model]) == 0
+    config = Path("only-support/trecexam.toml")
+    config.write_text(f"{config.read_text()}\n[graders.support]\n")
+    set_up(Path("only-support"))
+    assert run(["watch", "only-support", "--once"]) == 0
+    boards["support"] = board_of(capsys, "only-support", "-m", "SupportF1")
+    return boards
+
+
+def check_by_hand(root: Path, board: Board) -> None:
+    """A, V and support F1 from what the server says of each nugget and each sentence."""
+    texts = {
+        row["docid"]: row["text"]
+        for row in map(json.loads, (root / "passages.jsonl").read_text().splitlines())
+    }
+    nuggets = nuggets_of(root)
+    credit = {"support": 1.0, "partial_support": 0.5, "not_support": 0.0, "full_support": 1.0}
+    for name in ("rag-demo", "other"):
+        responses = [*map(json.loads, (root / "runs" / f"{name}.jsonl").read_text().splitlines())]
+        all_score, vital_score, f1 = [], [], []
+        for response in responses:
+            said = " ".join(sentence["text"] for sentence in response["answer"])
+            gained = [
+                (credit[assigned(text, said)], importance)
+                for text, importance in nuggets[response["topic_id"]]
+            ]
+            all_score.append(sum(each for each, _ in gained) / len(gained))
+            vital = [each for each, importance in gained if importance == "vital"]
+            vital_score.append(sum(vital) / len(vital))
+            weights = [
+                credit[supported(each["text"], texts[response["references"][each["citations"][0]]])]
+                for each in response["answer"]
+            ]
+            # Each sentence cites, so that precision, recall and F1 are the same.
+            f1.append(sum(weights) / len(weights))
+        for column, values in zip(COLUMNS, (all_score, vital_score, f1), strict=False):
+            assert float(board[name][column]) == pytest.approx(sum(values) / 2, abs=1e-6), (name, column)
+
+
+@pytest.mark.parametrize("at", ["Updated Nugget List:", "concise insightful", "Nugget List: [", "##final"])
+def test_killed_at_any_stage_it_goes_on_and_asks_nothing_twice(desk: Path, at: str) -> None:
+    def hanging(exchange: Exchange) -> None:
+        exchange.hang() if at in exchange.prompt else answer_as_a_judge(exchange)
+
+    with serving(hanging) as server:
+        root = made(server, settings="concurrency = 1")
+        command = ["watch", "mytrack", "--once"]
+        child = start_forked(trecexam_command, command, folder=desk, output=desk / "printed")
+        end = time.monotonic() + 60
+        while not any(at in prompt for prompt in [*server.seen]):
+            assert time.monotonic() < end, (desk / "printed").read_text()
+            time.sleep(0.01)
+        child.kill()
+        child.join(60)
+        assert child.exitcode == -signal.SIGKILL
+        assert not (root / "bank.nuggets.jsonl").exists() or "Updated" not in at
+        hung = {prompt for prompt in server.seen if at in prompt}
+        server.script = answer_as_a_judge
+        assert run(command) == 0
+        again = {prompt for prompt, times in server.seen.items() if times > 1}
+        assert again == hung
+        assert len(hung) == 1
+        n_asked = len(server.bodies)
+        assert run(command) == 0
+        assert len(server.bodies) == n_asked
+
+
+def test_the_settings_have_a_section_for_each_grader(desk: Path) -> None:
+    with serving(answer_as_a_judge) as server:
+        text = (made(server) / "trecexam.toml").read_text()
+    config = tomllib.loads(text)
+    assert config["grader"] == {"name": "openai", "model": "M", "base_url": server.url}
+    assert config["graders"] == {
+        "nuggets": {
+            "unit": "response",
+            "prompt": "NuggetAssign",
+            "bank": ["bank.nuggets.jsonl"],
+            "write_bank": "nuggetizer",
+        },
+        "support": {},
+        "umbrela": {"prompt": "UMBRELA", "pool": "citations"},
+        "rubric": {"bank": ["bank.questions.jsonl"], "write_bank": "questions"},
+    }
+    # What each is for stands there.
+    for name, word in zip(NAMES, ("Nuggets:", "Support:", "Retrieval:", "Coverage:"), strict=True):
+        assert f"[graders.{name}]\n# {word}" in text
+
+
+def test_a_bank_that_is_given_is_asked_about_and_none_is_written(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(ROOT / "examples" / "track" / "bank.nuggets.jsonl", desk / "mine.jsonl")
+    given = (desk / "mine.jsonl").read_bytes()
+    with serving(answer_as_a_judge) as server:
+        root = made(server, "--bank", "mine.jsonl")
+        assert run(["watch", "mytrack", "--once"]) == 0
+        assert not any(map(writes_a_bank, server.seen))
+    assert [path.name for path in root.glob("bank.*")] == ["bank.mine.jsonl"]
+    assert (root / "bank.mine.jsonl").read_bytes() == given
+    config = tomllib.loads((root / "trecexam.toml").read_text())
+    assert config["track"]["bank"] == ["bank.mine.jsonl"]
+    assert config["graders"]["rubric"] == {}
+    assert board_of(capsys, "mytrack")["rag-demo"][COLUMNS[4]]
+
+
+def test_a_written_bank_is_the_users_to_edit(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(answer_as_a_judge) as server:
+        root = made(server)
+        assert run(["watch", "mytrack", "--once"]) == 0
+        said = capsys.readouterr().err
+        n_nuggets = sum(map(len, nuggets_of(root).values()))
+        assert f"nuggets: bank.nuggets.jsonl is written, {n_nuggets} items of 2 queries; edit it" in said
+        assert "rubric: bank.questions.jsonl is written, 10 items of 2 queries" in said
+        bank, n_asked = root / "bank.nuggets.jsonl", len(server.bodies)
+        kept = [line for line in bank.read_text().splitlines(keepends=True) if '"q01"' in line]
+        reworded = json.loads(kept[0]) | {"nugget": "A pump carries heat indoors"}
+        edited = "".join([json.dumps(reworded) + "\n", *kept[1:]])
+        bank.write_text(edited)
+        assert run(["watch", "mytrack", "--once"]) == 0
+        # The second query has no item any more, and none is written; the reworded one is asked about alone.
+        assert bank.read_text() == edited
+        (asked,) = [body["messages"][-1]["content"] for body in server.bodies[n_asked:]]
+        assert "A pump carries heat indoors" in asked
+        bank.write_text(edited.replace('"nugget":', '"retired": true, "nugget":'))
+        retired = bank.read_text()
+        assert run(["watch", "mytrack", "--once"]) == 1
+        assert bank.read_text() == retired
+        assert len(server.bodies) == n_asked + 1
+
+
+def test_an_estimate_has_a_row_for_each_bank_and_asks_nobody(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(answer_as_a_judge) as server:
+        made(server, settings="price_in = 1.0\nprice_out = 2.0")
+        rows = json.loads(printed(capsys, "watch", "mytrack", "--estimate", "--json"))
+        assert server.bodies == []
+        names = [row["grader"] for row in rows]
+        assert names == ["bank of nuggets", "bank of rubric", "support", "umbrela", "sum"]
+        by_name = {row["grader"]: row for row in rows}
+        assert by_name["bank of rubric"]["cells"] == by_name["bank of rubric"]["calls"] == 2
+        for column in ("cells", "tokens_in", "calls", "cost"):
+            assert by_name["sum"][column] == pytest.approx(sum(row[column] for row in rows[:-1]))
+        said = capsys.readouterr().err
+        assert run(["watch", "mytrack", "--once"]) == 0
+        asked = sum(map(writes_a_bank, server.seen))
+        estimated = [by_name[f"bank of {name}"] for name in ("nuggets", "rubric")]
+        assert sum(row["calls"] for row in estimated) >= asked
+        rows = json.loads(printed(capsys, "watch", "mytrack", "--estimate", "--json"))
+        assert [(row["grader"], row["cells"]) for row in rows] == [(name, 0) for name in (*NAMES, "sum")]
+    assert said == ""
+
+
+def test_banks_and_graders_have_one_purse(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(answer_as_a_judge) as server:
+        root = made(server, settings="concurrency = 1\nbudget_tokens = 4000")
+        assert run(["watch", "mytrack", "--once"]) == 1
+        said = capsys.readouterr().err
+        reached = "`budget_tokens` = 4,000 in [grader] is reached; raise it to go on"
+        assert (
+            f"nuggets: mytrack: bank.nuggets.jsonl is not written yet: {reached}; what was answered" in said
+        )
+        assert not (root / "bank.nuggets.jsonl").exists()
+        assert used(server) <= 4000
+        n_asked = len(server.bodies)
+        assert run(["watch", "mytrack", "--once"]) == 1
+        assert len(server.bodies) == n_asked
+        config = root / "trecexam.toml"
+        config.write_text(config.read_text().replace("= 4000", "= 400000"))
+        assert run(["watch", "mytrack", "--once"]) == 0
+        assert set(server.seen.values()) == {1}
+        # What writing the banks took counts: a grader that comes later has that much less.
+        total = used(server)
+        config.write_text(
+            config.read_text().replace("= 400000", f"= {total + 200}")
+            + '\n[graders.thomas]\nprompt = "Thomas"\n'
+        )
+        n_asked = len(server.bodies)
+        assert run(["watch", "mytrack", "--once"]) == 1
+        assert used(server) <= total + 200
+        assert len(server.bodies) <= n_asked + 2
+
+
+def used(server: Scripted) -> int:
+    """Tokens as the server counted them, in and out."""
+    return sum(len(str(body["messages"][-1]["content"]).split()) + 3 for body in server.bodies)
+
+
+def test_a_server_that_is_gone_ends_its_bank_and_others_go_on(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(answer_as_a_judge) as server, serving(lambda exchange: exchange.fail(401)) as closed:
+        root = made(server)
+        config = root / "trecexam.toml"
+        config.write_text(f'{config.read_text()}\n[generator]\nmodel = "W"\nbase_url = "{closed.url}"\n')
+        assert run(["watch", "mytrack", "--once"]) == 1
+        said = capsys.readouterr().err
+        assert "nuggets: " in said
+        assert "rubric: " in said
+        assert [path.name for path in root.glob("bank.*")] == []
+        board = board_of(capsys, "mytrack")
+        assert float(board["rag-demo"]["support:SupportF1"]) > 0
+        assert all(name.startswith(("support:", "umbrela:")) for name in measures_of(board))
+        closed.script = answer_as_a_judge
+        assert run(["watch", "mytrack", "--once"]) == 0
+    assert measures_of(board_of(capsys, "mytrack"))[:5] == COLUMNS
+
+
+def test_a_query_without_passages_gets_no_nuggets_and_is_named(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (desk / "queries.tsv").open("a") as file:
+        file.write("q99\twhat nobody retrieves\n")
+    with serving(answer_as_a_judge) as server:
+        root = made(server)
+        assert run(["watch", "mytrack", "--once"]) == 0
+    said = capsys.readouterr().err
+    assert "nuggets: query q99: has no passage with a text: neither a relevant one nor a run's" in said
+    assert set(nuggets_of(root)) == {"q01", "q02"}
+
+
+def test_without_runs_nuggets_are_made_from_what_responses_cite(desk: Path) -> None:
+    for path in (desk / "runs").glob("*.run"):
+        path.unlink()
+    with serving(answer_as_a_judge) as server:
+        root = made(server)
+        assert run(["watch", "mytrack", "--once"]) == 0
+        texts = {
+            row["docid"]: row["text"]
+            for row in map(json.loads, (desk / "passages.jsonl").read_text().splitlines())
+        }
+        for line in (desk / "runs" / "rag-demo.jsonl").read_text().splitlines():
+            row = json.loads(line)
+            (prompt,) = [
+                each for each in server.seen if "Updated Nugget List:" in each and row["topic"] in each
+            ]
+            cited = {row["references"][at] for sentence in row["answer"] for at in sentence["citations"]}
+            assert {doc_id for doc_id, text in texts.items() if text in prompt} == cited
+    assert set(nuggets_of(root)) == {"q01", "q02"}
+
+
+def test_by_embedding_it_scores_what_embeddings_can_say_and_says_what_is_missing(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("sentence_transformers", reason="the extra `offline` is not installed")
+    track = ROOT / "examples" / "track"
+    assert run(["init", "mytrack", "--rag", *FILES]) == 0
+    lacking = {
+        "nuggets": "mytrack: no test bank, and `embedding` cannot write one: put bank.nuggets.jsonl here",
+        "umbrela": "mytrack/trecexam.toml: `embedding` cannot grade relevance: name a language model",
+        "rubric": "mytrack: no test bank, and `embedding` cannot write one: put bank.questions.jsonl here",
+    }
+    said = capsys.readouterr().err
+    assert all(said.count(f"warning: {name}: {reason}") == 1 for name, reason in lacking.items())
+    set_up(Path("mytrack"))
+    assert run(["watch", "mytrack", "--once"]) == 0
+    said = capsys.readouterr().err
+    assert all(said.count(f"note: {name}: {reason}") == 1 for name, reason in lacking.items())
+    board = board_of(capsys, "mytrack")
+    assert [*board] == ["rag-demo"]
+    assert measures_of(board) == ("support:SupportF1", "support:SupportP", "support:SupportR")
+    statuses = json.loads(printed(capsys, "status", "mytrack", "--json"))["graders"]
+    assert [name for name in NAMES if "unable" in statuses[name]] == [*lacking]
+    # A bank that is put there is asked about at the next look, and is never written to.
+    lines = (track / "bank.nuggets.jsonl").read_text().splitlines(keepends=True)
+    Path("mytrack/bank.nuggets.jsonl").write_text("".join(line for line in lines[:2]))
+    given = Path("mytrack/bank.nuggets.jsonl").read_bytes()
+    assert run(["watch", "mytrack", "--once"]) == 0
+    said = capsys.readouterr().err
+    assert "note: rubric: " in said
+    assert "note: nuggets: " not in said
+    assert Path("mytrack/bank.nuggets.jsonl").read_bytes() == given
+    board = board_of(capsys, "mytrack")
+    assert measures_of(board)[:3] == COLUMNS[:3]
+
+
+def test_labels_of_relevance_that_there_are_stand_for_a_model(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(answer_as_a_judge) as server:
+        lines = [line for path in desk.glob("runs/*.run") for line in path.read_text().splitlines()]
+        rows = {tuple(line.split()[:3:2]) for line in lines}
+        (desk / "umbrela.qrels").write_text("".join(f"{q} 0 {d} {len(d) % 4}\n" for q, d in sorted(rows)))
+        root = made(server, "--recorded", "umbrela.qrels")
+        assert run(["watch", "mytrack", "--once"]) == 0
+        assert not any("##final" in prompt for prompt in server.seen)
+    umbrela = tomllib.loads((root / "trecexam.toml").read_text())["graders"]["umbrela"]
+    assert umbrela == {"name": "recorded", "recorded": "umbrela.qrels", "pool": "citations"}
+    assert float(board_of(capsys, "mytrack")["dense"]["umbrela:nDCG@10"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--prompt", "UMBRELA"), "--prompt is of one grader, and --rag makes four: set `prompt` in"),
+        (("--unit", "response"), "--unit is of one grader"),
+        (("--pool", "both"), "--pool is of one grader"),
+        (("--grader", "ragval"), "--rag is for language models and embedding, not for --grader ragval"),
+        (("--recorded", "runs/rag-demo.jsonl"), "--recorded takes labels of relevance (qrels)"),
+    ],
+)
+def test_what_is_of_one_grader_is_refused(
+    desk: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], reason: str
+) -> None:
+    assert run(["init", "mytrack", "--rag", *FILES, *words]) == 2
+    assert reason in capsys.readouterr().err
+    assert not Path("mytrack").exists()

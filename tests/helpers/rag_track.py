@@ -1,0 +1,70 @@
+"""The files that a RAG track begins with, and a server that answers all that its four graders ask."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+from assigning import assign
+from cited import judging
+from scripted_server import Exchange
+from support import ROOT
+
+#: What `init --rag` is given beside a grader.
+FILES = ("--queries", "queries.tsv", "--passages", "passages.jsonl", "--runs", "runs/")
+
+
+def lay_out_two_queries(folder: Path) -> None:
+    """Queries, passages, judgments, two runs and a file of responses of the demo track, of two queries."""
+    track = ROOT / "examples" / "track"
+    (folder / "runs").mkdir()
+    shutil.copy(track / "passages.jsonl", folder)
+    for name in ("queries.tsv", "qrels.txt", "runs/dense.run", "runs/random.run", "runs/rag-demo.jsonl"):
+        lines = (track / name).read_text().splitlines(keepends=True)
+        (folder / name).write_text("".join(line for line in lines if re.search(r"\bq0[12]\b", line)))
+
+
+def write_other_responses(folder: Path) -> None:
+    """A second system: it says every second sentence of the first, and its second one says it otherwise."""
+    rows = [json.loads(line) for line in (folder / "runs" / "rag-demo.jsonl").read_text().splitlines()]
+    for row in rows:
+        row["run_id"] = "other"
+        row["answer"] = row["answer"][::2]
+        row["answer"][-1]["text"] += " Or so they say."
+    (folder / "runs" / "other.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def answer_as_a_judge(exchange: Exchange) -> None:
+    """What any prompt of a RAG track asks for; nuggets are the first words of passages."""
+    prompt = exchange.prompt
+    if "Updated Nugget List:" in prompt:
+        passages = re.findall(r"^\[\d+\] (.*)$", prompt, re.MULTILINE)
+        exchange.say(str([" ".join(text.split()[:6]).replace("'", "") for text in passages[:4]]))
+    elif "vital or okay" in prompt:
+        exchange.say(str(["vital", "okay", "okay", "vital"][: prompt.count("', '") + 1]))
+    elif "concise insightful questions" in prompt:
+        exchange.say(
+            json.dumps(
+                {
+                    "questions": [
+                        f"Which {part} matters here?" for part in ("cause", "cost", "risk", "price", "rule")
+                    ]
+                }
+            )
+        )
+    elif "Nugget List: " in prompt:
+        assign(exchange)
+    elif "Statement: " in prompt:
+        judging(exchange)
+    elif "##final score" in prompt:
+        exchange.say(f"##final score: {len(prompt) % 4}")
+    else:
+        exchange.say()
+
+
+def writes_a_bank(prompt: str) -> bool:
+    """Whether a prompt is one of those by which test banks are written."""
+    marks = ("Updated Nugget List:", "vital or okay", "concise insightful questions")
+    return any(mark in prompt for mark in marks)

@@ -1,0 +1,83 @@
+"""Who has a language model write test banks: an extension that declares a `bank_writer`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from trecexam.errors import TrackError
+from trecexam.extension import extensions, named
+from trecexam.graders.base import NOTHING_SPENT, Estimate, Spent
+from trecexam.track import TrackFolder
+
+
+class WrittenBank(NamedTuple):
+    """What came of writing a bank.
+
+    Attributes:
+        path: of its file, which is written when every query is through, and not before.
+        items, queries: how many it has, and of how many queries.
+        failures: a line for each query that has got no items, or not all.
+        why: what ended it early; "" where it came to its end.
+    """
+
+    path: Path
+    items: int
+    queries: int
+    failures: tuple[str, ...]
+    why: str
+
+
+class BankWriter(Protocol):
+    """Has a language model write banks. `folder` is a track's as the grader sees it who needs one."""
+
+    def write(
+        self,
+        folder: TrackFolder,
+        progress: Callable[[int, int], None],
+        stop: Callable[[], bool] | None,
+        beside: Spent,
+    ) -> WrittenBank:
+        """Writes the bank as `write_bank` says; what was answered before is not asked again.
+
+        Args:
+            progress: is told how many of how many prompts are answered.
+            stop: asked again and again; True ends it early.
+            beside: what others used of the same budget.
+
+        Raises:
+            TrecexamError, ConversionError: it cannot be written; what was answered is kept.
+        """
+        ...
+
+    def estimate(self, folder: TrackFolder) -> Estimate:
+        """What `write` would take, at most; asks nobody."""
+        ...
+
+    def spent(self, folders: Iterable[TrackFolder]) -> Spent:
+        """What writing the banks of these took of the budget of [grader]."""
+        ...
+
+
+@cache
+def bank_writer() -> BankWriter:
+    """The one that is installed.
+
+    Raises:
+        TrackError: none is.
+    """
+    at = next(
+        (extension.bank_writer for extension in extensions() if extension.bank_writer is not None), None
+    )
+    if at is None:
+        raise TrackError("`write_bank` is set, and no extension that is installed here writes test banks")
+    writer: BankWriter = named(at)
+    return writer
+
+
+def spent_on_banks(folders: Iterable[TrackFolder]) -> Spent:
+    """What writing these graders' banks took of the budget that they share."""
+    writing = [folder for folder in folders if folder.write_bank is not None]
+    return bank_writer().spent(writing) if writing else NOTHING_SPENT

@@ -1,0 +1,126 @@
+"""Test banks that an update writes where there are none: `write_bank` of [graders.NAME]."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from converters.errors import ConversionError
+from trecexam.errors import LockedError, TrackError, TrecexamError
+from trecexam.graders.base import Estimate
+from trecexam.line.bank_writer import WrittenBank, bank_writer
+from trecexam.line.grading import Progress
+from trecexam.line.input_files import read_bank_file
+from trecexam.line.loaded_track import TrackLoaders
+from trecexam.line.shared_inputs import SharedInputs
+from trecexam.line.track_graders import declared_kind, folder_of
+from trecexam.tables.text import plural
+from trecexam.track import TrackFolder
+
+#: What a progress bar counts.
+PROMPTS = "prompts of its bank"
+
+
+class BanksWritten(NamedTuple):
+    """What came of all banks that were missing.
+
+    Attributes:
+        notes: what was written, and which queries have nothing in it, a line each.
+        errors: grader -> why it has no bank still.
+    """
+
+    notes: tuple[str, ...]
+    errors: Mapping[str, TrecexamError | ConversionError]
+
+
+def lacks_bank(folder: TrackFolder, shared: SharedInputs) -> bool:
+    """Whether a grader's bank is to be written: its section says how, and there is nothing to ask about.
+
+    A file that a person gave, or edited, is a bank as soon as it has one item, be it retired: it is never
+    written over, nor is anything added.
+
+    Raises:
+        ConversionError: a file of the bank cannot be read.
+    """
+    if folder.write_bank is None:
+        return False
+    kind = declared_kind(folder)
+    kinds = frozenset[str]() if kind is None else kind.item_kinds
+    return not any(
+        item.kind in kinds
+        for path in folder.bank(optional=True)
+        if path.stat().st_size
+        for item in shared.files.get("bank", path, read_bank_file)[0]
+    )
+
+
+def write_missing_banks(
+    loaders: TrackLoaders,
+    names: Iterable[str],
+    progress: Callable[[Progress], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+    hold: Collection[Path] = (),
+) -> BanksWritten:
+    """Writes the banks of those graders that have none and say how; the others' are as they are.
+
+    Args:
+        names: of the graders that are meant.
+        progress: is told how many prompts are answered.
+        hold: run files that are being written now: what nuggets are made from may be among them, so that
+            nothing is written meanwhile.
+    """
+    notes: list[str] = []
+    errors: dict[str, TrecexamError | ConversionError] = {}
+    for name in names:
+        if hold or (stop is not None and stop()):
+            break
+
+        def shown(done: int, total: int, name: str = name) -> None:
+            if progress is not None:
+                progress(Progress(done, total, name, PROMPTS))
+
+        try:
+            folder = folder_of(loaders.folder, name)
+            if not lacks_bank(folder, loaders.shared):
+                continue
+            if not folder.config.has_writer:
+                raise folder.no_bank_yet()
+            made = bank_writer().write(folder, shown, stop, loaders.spent_beside_bank(name))
+        except LockedError as error:
+            errors[name] = TrecexamError(error.reason, path=error.path)
+        except (TrecexamError, ConversionError) as error:
+            errors[name] = error
+        else:
+            if made.why and stop is not None and stop():
+                break
+            if made.why or not made.items:
+                errors[name] = _unwritten(folder, made)
+                continue
+            of = f"{plural(made.items, 'item')} of {plural(made.queries, 'query')}"
+            notes.append(f"{name}: {folder.shown(made.path)} is written, {of}; edit it in any editor")
+            notes += (f"{name}: {failure}" for failure in made.failures)
+    return BanksWritten(tuple(notes), errors)
+
+
+def _unwritten(folder: TrackFolder, made: WrittenBank) -> TrecexamError:
+    """Why there is no bank, and what to do."""
+    target = folder.shown(made.path)
+    if made.why:
+        return TrackError(
+            f"{target} is not written yet: {made.why}; what was answered is kept, and `trecexam watch "
+            f"{folder.root}` goes on with it",
+            path=folder.root,
+        )
+    first = made.failures[0] if made.failures else "there are no queries"
+    return TrackError(f"{target} is not written, no query has got an item: {first}", path=folder.root)
+
+
+def estimate_missing_banks(loaders: TrackLoaders, names: Iterable[str]) -> dict[str, Estimate]:
+    """Grader -> what writing its bank would take, of those that have none and could have it written."""
+    estimates: dict[str, Estimate] = {}
+    for name in names:
+        folder = folder_of(loaders.folder, name)
+        if lacks_bank(folder, loaders.shared) and folder.config.has_writer:
+            estimates[name] = bank_writer().estimate(folder)
+    return estimates
