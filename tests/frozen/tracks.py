@@ -273,7 +273,7 @@ def embedding(of: Recorder) -> None:
 
 @track
 def rag(of: Recorder) -> None:
-    """A RAG track as it is today, three folders: nuggets of whole responses and support, UMBRELA, rubric."""
+    """A RAG track in three folders: nuggets of whole responses and support, UMBRELA, rubric."""
     url = of.server(material.answering)
     of.write("queries.tsv", "".join(f"{q}\t{said}\n" for q, said in material.QUERIES.items()))
     of.jsonl("passages.jsonl", *material.passages())
@@ -289,11 +289,17 @@ def rag(of: Recorder) -> None:
     )
     main, umbrela, rubric = of.track, of.track / "umbrela", of.track / "rubric"
     model = ("--grader", "openai", "--model", "tiny", "--base-url", url)
+    given = {
+        "queries": "queries.tsv",
+        "passages": "passages.jsonl",
+        "bank": "bank.nuggets.jsonl",
+        "runs": "runs",
+    }
+    files = [word for name in names for word in (f"--{name.partition('.')[0]}", main / name)]
     of.does(
         "init",
         umbrela,
-        "--inputs-of",
-        main,
+        *files,
         "--qrels",
         main / "people.qrels",
         *model,
@@ -302,7 +308,7 @@ def rag(of: Recorder) -> None:
         "--pool",
         "citations",
     )
-    of.does("init", rubric, "--inputs-of", main, *model)
+    of.does("init", rubric, *files, *model)
     for folder in (main, umbrela, rubric):
         of.says("watch", folder, "--estimate")
         of.does("watch", folder, "--once")

@@ -86,14 +86,14 @@ def without_vital(names: Iterable[str], bank: Bank) -> tuple[str, ...]:
 
 
 def left_out_runs(track: Assessment) -> tuple[str, ...]:
-    """A line on ranked runs that are left out, and the setting that brings them back.
-
-    None where the track has several graders: each looks at the runs that are its own.
-    """
-    if not track.left_out_runs or track.folder.grader is not None:
+    """A line on ranked runs that are left out, and the setting that brings them back."""
+    if not track.left_out_runs:
         return ()
     if not track.kind.ranks:
         return (f"{plural(track.left_out_runs, 'ranked run')} left out: they cite nothing",)
+    if track.folder.grader is not None:
+        runs = plural(track.left_out_runs, "ranked run")
+        return (f'{runs} left out: `unit = "response"` in [{track.folder.section}] grades responses alone',)
     runs, are = plural(track.left_out_runs, "ranked run"), "is" if track.left_out_runs == 1 else "are"
     back = "the run" if track.left_out_runs == 1 else "the runs"
     return (
