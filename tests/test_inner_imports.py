@@ -52,6 +52,7 @@ PERMITTED = {
     },
     "pydantic": {
         "trecexam",
+        "trecexam.cli.scores",
         "trecexam.extensions.banks.cli.check",
         "trecexam.cli.check",
         "trecexam.cli.config",
@@ -71,6 +72,7 @@ PERMITTED = {
         "trecexam.cli.working",
     },
     "converters": {
+        "trecexam.cli.working",
         "trecexam.extensions.banks.cli.check",
         "trecexam.cli.check",
         "trecexam.cli.convert",

@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import grades_notes
-from trecexam.line.loaded_track import LoadedTrack, TrackLoaders, is_of_documents
+from trecexam.line.loaded_track import LoadedTrack, TrackLoaders, is_of_documents, is_of_one_grader
 from trecexam.line.loader import TrackLoader
 from trecexam.tables.result import Result
 from trecexam.track import TrackFolder
@@ -130,7 +130,8 @@ def on_folder(function: Callable[Concatenate[TrackFolder, P], R]) -> Callable[Co
     @wraps(function)
     def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> R:
         _check_arguments(method, self, *args, **kwargs)
-        return function(self.folder, *args, **kwargs)
+        folder = self._loader.folder if is_of_one_grader(function) else self.folder
+        return function(folder, *args, **kwargs)
 
     return _with_self(method, function)
 

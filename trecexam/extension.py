@@ -47,6 +47,8 @@ class Extension:
         features: each a `trecexam.line.output_files.Feature`: files in out/, sections of the report and
             of the live page, plots.
         graders: each a `trecexam.graders.Factory`, by the name that `name` in [grader] has for it.
+        settings: sections of trecexam.toml, each a subclass of `trecexam.config.Section`, by name.
+        kinds: each a `trecexam.line.kind.Kind`, by the name that `kind` in [graders.NAME] has for it.
         item_values: what is known of items beside their grades ("discrimination"): each a function of an
             `Assessment` and a min_rating or None, which gives (query_id, item_id) -> value.
         promise: says which items are most promising for which passage, so that these are graded first: a
@@ -62,6 +64,8 @@ class Extension:
     accessors: Mapping[str, str] = field(default_factory=dict)
     features: tuple[str, ...] = ()
     graders: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
+    kinds: Mapping[str, str] = field(default_factory=dict)
     item_values: Mapping[str, str] = field(default_factory=dict)
     promise: str | None = None
     teacher: str | None = None
@@ -77,6 +81,8 @@ class Extension:
         yield from self.accessors.values()
         yield from self.features
         yield from self.graders.values()
+        yield from self.settings.values()
+        yield from self.kinds.values()
         yield from self.item_values.values()
         single = (self.promise, self.teacher, self.elsewhere, self.bank_writer)
         yield from (place for place in single if place is not None)
@@ -96,7 +102,7 @@ def extensions() -> tuple[Extension, ...]:
         if found.setdefault(name, at) != at:
             raise TrecexamError(f"two extensions are called '{name}': {found[name]} and {at}; uninstall one")
     loaded = tuple(_load(name, at) for name, at in found.items())
-    for kind in ("commands", "accessors", "graders"):
+    for kind in ("commands", "accessors", "graders", "settings", "kinds"):
         names: dict[str, str] = {}
         for extension in loaded:
             for name in getattr(extension, kind):

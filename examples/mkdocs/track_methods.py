@@ -7,26 +7,38 @@ from typing import Any
 
 import griffe
 
-MAKERS = ("on_loaded", "on_loader", "on_folder")
+#: Who makes a method -> which of its arguments is the function that it has the docstring of.
+MAKERS = {"on_loaded": 0, "on_graded": 0, "on_loader": 0, "on_folder": 0, "on_track": 1}
 
 
 class TrackMethods(griffe.Extension):
-    """`leaderboard = on_loaded(leaderboard)` in `trecexam.api.Track` is a method."""
+    """`leaderboard = on_loaded(leaderboard)` is a method, of a track or of an extension's accessor."""
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
         """Puts the functions in the attributes' places, with `self` for their first argument."""
         if pkg.path != "trecexam":
             return
-        track = pkg["api.Track"]
-        for name, member in list(track.members.items()):
-            call = member.is_attribute and member.value
-            if isinstance(call, griffe.ExprCall) and str(call.function) in MAKERS:
-                # The argument is the module's name, though the class has one that is spelled the same.
-                function = pkg[f"api.{call.arguments[0]}"]
-                if function.is_alias:
-                    function = function.final_target
-                method = copy.copy(function)
-                method.name, method.parent = name, track
-                first, *others = function.parameters
-                method.parameters = griffe.Parameters(griffe.Parameter("self", kind=first.kind), *others)
-                track.members[name] = method
+        accessors = [
+            folder["accessor"]
+            for folder in pkg["extensions"].modules.values()
+            if "accessor" in folder.members
+        ]
+        for module in (pkg["api"], *accessors):
+            for owner in module.classes.values():
+                if not owner.is_alias:
+                    _make_methods(module, owner)
+
+
+def _make_methods(module: griffe.Module, owner: griffe.Class) -> None:
+    for name, member in list(owner.members.items()):
+        call = member.is_attribute and member.value
+        if isinstance(call, griffe.ExprCall) and str(call.function) in MAKERS:
+            # The argument is the module's name, though the class has one that is spelled the same.
+            function = module[str(call.arguments[MAKERS[str(call.function)]])]
+            if function.is_alias:
+                function = function.final_target
+            method = copy.copy(function)
+            method.name, method.parent = name, owner
+            first, *others = function.parameters
+            method.parameters = griffe.Parameters(griffe.Parameter("self", kind=first.kind), *others)
+            owner.members[name] = method

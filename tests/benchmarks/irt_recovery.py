@@ -237,9 +237,9 @@ def official(track: str) -> str:
     import trecexam
 
     with trecexam.open_track(track) as opened:
-        exam = opened.exam.fit()
-    fitted, f = exam.fitted, exam.fitted.fit
-    taus = {(ours, theirs): one.kendall_tau for ours, theirs, one in exam.official}
+        fitted = opened.exam.fit()
+    f = fitted.fit
+    taus = {(ours, theirs): one.kendall_tau for ours, theirs, one in fitted.official}
     names = list(dict.fromkeys(theirs for _, theirs in taus))
     lines = ["| official | tau of abilities | tau of the share of items covered |", "|---|---|---|"]
     lines += [f"| {name} | {taus['theta', name]:.3f} | {taus['accuracy', name]:.3f} |" for name in names]

@@ -48,7 +48,7 @@ INTRODUCTION = """# What to judge next, to learn from: TREC DL 2019
 Made by `python tests/benchmarks/judge_plan.py TRACK` on the 21 queries, 37 runs and 4,339 judgments of `../shared/dl19`, with FLAN-T5-large's
 recorded ratings among the features. Nothing is judged at first; then what the plan of `trecexam learned-next` names is, by the official judgments. The plan chooses
 among passages that have one. kappa (>= 2 or not) is on the rest, tau is Kendall's, of nDCG@10 leaderboards with learned gains and with all judgments.
-Intervals are 95%, over queries, as those of `trecexam learn --cross-validate`. MiniLM was trained on MS MARCO: see learned.md.
+Intervals are 95%, over queries, as those of `trecexam cross-validate`. MiniLM was trained on MS MARCO: see learned.md.
 """
 
 

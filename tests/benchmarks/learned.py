@@ -57,12 +57,12 @@ ENCODERS = (
 INTRODUCTION = """# Learning from a track's own judgments: TREC DL 2019
 
 Made by `python tests/benchmarks/learned.py TRACK` on the 21 queries, 37 runs and 4,339 judgments of `../shared/dl19`, with FLAN-T5-large's
-recorded ratings. Judgments are hidden as `trecexam learn --cross-validate` hides them; kappa is on hidden judgments (>= 2 or not), tau
+recorded ratings. Judgments are hidden as `trecexam cross-validate` hides them; kappa is on hidden judgments (>= 2 or not), tau
 is Kendall's, of nDCG@10 leaderboards with these gains and with all judgments. 95% intervals are over queries: those of `kappa` and `correlate`;
 of ranks moved and of differences Student's t with the delete-d jackknife's standard error, as tau's without its bias. Means over three draws of judgments where these are random.
 
 **Caution:** the encoder, all-MiniLM-L6-v2, was trained on MS MARCO, whose passages and kind of questions these are: on other collections its
-features may be worth less, and `--cross-validate` there says so. `c = 0.1` of the regressions is not chosen by the data (see the ablation); the kernel is, by likelihood, and cuts are fitted, anew in each fit.
+features may be worth less, and `cross-validate` there says so. `c = 0.1` of the regressions is not chosen by the data (see the ablation); the kernel is, by likelihood, and cuts are fitted, anew in each fit.
 
 **What hurts**, by the table of parts: nothing by much. Without the cosine with the query, the items, late interaction or the centroid, tau of queries left out is higher by
 .01 to .02 and most else is the same, with 21 queries within chance; standardised features cost .01 of kappa and gain .02 of tau where queries are left out. Ratings of the grader matter most

@@ -61,7 +61,7 @@ def words(text: str) -> set[str]:
     return set(re.findall(r"\w+", text.lower()))
 
 
-def overlaps(track: Path) -> dict[str, float]:
+def overlaps(track: Path, first_ranks: int = 20) -> dict[str, float]:
     """Each run's mean over all items of the best rating among its first passages, from the files."""
     passages = map(json.loads, (track / "passages.jsonl").read_text().splitlines())
     texts = {row["docid"]: row["text"] for row in passages}
@@ -72,7 +72,7 @@ def overlaps(track: Path) -> dict[str, float]:
         lines = [line.split() for line in file.read_text().splitlines()]
         for query in bank:
             found = sorted((-float(line[4]), line[2]) for line in lines if line[0] == query["query_id"])
-            first = [texts[doc_id] for _, doc_id in found[:20]]
+            first = [texts[doc_id] for _, doc_id in found[:first_ranks]]
             for question in (each["question_text"] for each in query["questions"]):
                 shares = [len(words(question) & words(text)) / len(words(question)) for text in first]
                 best.append(max((round(5 * share) for share in shares), default=0))
@@ -91,6 +91,16 @@ def test_an_installed_evaluator_is_in_help_outputs_report_and_page(installed: Pa
     assert rows[0] == ["run", "overlap"]
     assert {run: float(value) for run, value in rows[1:]} == pytest.approx(overlaps(track))
     assert len(rows) == 4
+    settings = called(*program, "config", track)
+    assert "[overlap]\n# Passages of each run and query that count.\n# first = 20\n" in settings
+    with (track / "trecexam.toml").open("a") as file:
+        file.write("[overlap]\nfirst = 1\n")
+    called(*program, "watch", track, "--once")
+    lines = (track / "out" / "overlap.tsv").read_text().splitlines()[1:]
+    assert dict(line.split("\t") for line in lines).keys() == overlaps(track).keys()
+    assert [float(line.split("\t")[1]) for line in lines] == pytest.approx(
+        sorted(overlaps(track, 1).values(), reverse=True)
+    )
     manifest = json.loads((track / "out" / "manifest.json").read_text())
     assert "overlap.tsv" in manifest["outputs"]
     assert manifest["grader"] == {"grader": "overlap", "version": 1}
@@ -98,13 +108,21 @@ def test_an_installed_evaluator_is_in_help_outputs_report_and_page(installed: Pa
     assert "Words of the items</h2>" in report
     assert "Mean over queries and items of the best rating" in report
     said = json.loads(called(*program, "overlap", track, "--json"))
-    assert {row["run"]: row["overlap"] for row in said["runs"]} == pytest.approx(overlaps(track))
+    assert {row["run"]: row["overlap"] for row in said["runs"]} == pytest.approx(overlaps(track, 1))
     page = called(installed, "-c", PAGE, track)
     assert '<a href="/section/overlap">Words of the items</a>' in page
     assert "<h1>Words of the items</h1>" in page
     assert all(run in page for run in overlaps(track))
     in_python = "import sys, trecexam; print(len(trecexam.open_track(sys.argv[1]).overlap.runs().rows))"
     assert called(installed, "-c", in_python, track) == "3\n"
+
+
+def test_the_page_of_the_docs_shows_its_files() -> None:
+    page = (ROOT / "examples" / "your-evaluator.md").read_text()
+    shown = [block for _, block in re.findall(r"^```(py|toml)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)]
+    folder = ROOT / "examples" / "evaluator"
+    files = [folder / "pyproject.toml", *folder.glob("trecexam_overlap/*.py")]
+    assert sorted(shown) == sorted(file.read_text() for file in files)
 
 
 def test_without_it_nothing_of_it_is_there(small_track: Path) -> None:
@@ -125,6 +143,7 @@ GOOD = 'from trecexam.extension import *\nEXTENSION = Extension("theirs", {})\n'
         ("import no_such_module\n", "the extension 'theirs' (theirs_one:EXTENSION) cannot be loaded: No mod"),
         ("EXTENSION = 3\n", "is no trecexam.extension.Extension"),
         (GOOD.format('features=("theirs_one.FEATURE",)'), "names 'theirs_one.FEATURE': give \"module:name\""),
+        (GOOD.format('graders={"erag": "a:B"}'), "'erag' and 'theirs' both have 'erag' in `graders`"),
         (GOOD.format('accessors={"bank": "a:B"}'), "'banks' and 'theirs' both have 'bank' in `accessors`"),
         (GOOD.format('commands={"init": Command("a:b", "", "")}'), "has a command 'init', as trecexam has"),
     ],

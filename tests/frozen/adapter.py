@@ -29,6 +29,7 @@ MODES: Mapping[tuple[str, str], tuple[tuple[str, ...], tuple[str, ...]]] = {
     ("correlate", "--swaps"): (("swaps",), ()),
     ("correlate", "--outliers"): (("outliers",), ("--most",)),
     ("correlate", "--representative"): (("representative",), ("--most",)),
+    ("learn", "--cross-validate"): (("cross-validate",), ()),
     ("correlate", "--learned"): (("learned-correlate",), ()),
 }
 #: An output file's name as it was frozen -> as it is now.

@@ -37,6 +37,18 @@ def _asked(url: str, section: str = "grader", **words: object) -> str:
     return toml(section, name="openai", model="tiny", base_url=url, price_in=1.0, price_out=2.0, **words)
 
 
+def lay_out_rag(of: Recorder) -> None:
+    """Queries, passages, people's judgments, three systems' responses, a run, and a bank of nuggets."""
+    of.write("queries.tsv", "".join(f"{q}\t{said}\n" for q, said in material.QUERIES.items()))
+    of.jsonl("passages.jsonl", *material.passages())
+    of.write("people.qrels", material.qrels())
+    for run in ("full", "brief", "silent"):
+        of.jsonl(f"runs/{run}.jsonl", *material.responses(run))
+    for name, lines in material.runs(names="a").items():
+        of.write(f"runs/{name}.run", lines)
+    of.jsonl("bank.nuggets.jsonl", *material.nuggets())
+
+
 @track
 def demo(of: Recorder) -> None:
     """The demo; people's ratings of cells, passages and sentences; settings that go and come back."""
@@ -218,7 +230,7 @@ def recorded(of: Recorder) -> None:
         of.says("leaderboard", of.track)
     old, new = of.track / "bank.questions.jsonl", of.root / "bank.new.jsonl"
     new.write_text(old.read_text().replace("What of", "And what of", 1))
-    of.says("bank", "diff", old, new, of.track)
+    of.says("bank", "diff", old, new, of.track, "--all")
     of.does("convert", old, of.root / "of-bank.tsv", "--to", "queries")
     of.says(
         "evaluate",
@@ -275,26 +287,14 @@ def embedding(of: Recorder) -> None:
 def rag(of: Recorder) -> None:
     """A RAG track in three folders: nuggets of whole responses and support, UMBRELA, rubric."""
     url = of.server(material.answering)
-    of.write("queries.tsv", "".join(f"{q}\t{said}\n" for q, said in material.QUERIES.items()))
-    of.jsonl("passages.jsonl", *material.passages())
-    of.write("people.qrels", material.qrels())
-    for run in ("full", "brief", "silent"):
-        of.jsonl(f"runs/{run}.jsonl", *material.responses(run))
-    for name, lines in material.runs(names="a").items():
-        of.write(f"runs/{name}.run", lines)
-    of.jsonl("bank.nuggets.jsonl", *material.nuggets())
+    lay_out_rag(of)
     of.write(
         "trecexam.toml",
         _asked(url, "graders.nuggets") + _asked(url, "graders.support"),
     )
     main, umbrela, rubric = of.track, of.track / "umbrela", of.track / "rubric"
     model = ("--grader", "openai", "--model", "tiny", "--base-url", url)
-    given = {
-        "queries": "queries.tsv",
-        "passages": "passages.jsonl",
-        "bank": "bank.nuggets.jsonl",
-        "runs": "runs",
-    }
+    names = ("queries.tsv", "passages.jsonl", "bank.nuggets.jsonl", "runs")
     files = [word for name in names for word in (f"--{name.partition('.')[0]}", main / name)]
     of.does(
         "init",

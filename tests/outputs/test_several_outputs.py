@@ -124,6 +124,8 @@ def test_a_run_that_one_grader_does_not_look_at_has_no_number_there(root: Path) 
         for each in board.rows:
             assert math.isnan(each.scores[1].mean) == (each.run != "gen")
         assert any(line.startswith(f"other: not of {len(ranked)} runs") for line in board.notes)
+        left_out = f'{len(ranked)} runs are left out, neither graded nor ranked: `runs` = "responses" in'
+        assert any(line.startswith(f"other: {left_out} [graders.other]") for line in board.notes)
     assert {each["run"]: each["other:Cover(rel=2)@4"] for each in rows(root / "out/leaderboard.tsv")}[
         ranked[0]
     ] == ""

@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 @click.option(
     "--by",
     type=click.Choice(["grader", "learned"]),
-    help="Who gives the labels: the grader, or what the judgments teach [default: learned where `learn "
-    "--cross-validate` found it the best, else grader].",
+    help="Who gives the labels: the grader, or what the judgments teach [default: learned where "
+    "`cross-validate` found it the best, else grader].",
 )
 @click.option(
     "--insist", is_flag=True, help="Of --by learned: also where cross-validation found another way better."

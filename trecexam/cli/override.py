@@ -11,7 +11,6 @@ import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
 from trecexam.files.track_lock import holder
-from trecexam.scores.ratings import MAX_RATING
 from trecexam.tables.terminal import printable
 
 #: Which of several people's ratings counts, by the rule.
@@ -20,6 +19,9 @@ COUNTING = {"latest": "the last", "majority": "the majority", "adjudicated": "wh
 
 def _rating(given: str, words: Sequence[str]) -> int:
     """A rating, or the word for it, as a whole or up to the first "_"."""
+    # Imports numpy, which --help must not wait for.
+    from trecexam.scores.ratings import MAX_RATING
+
     word = given.strip().lower()
     known = {
         **{each.partition("_")[0]: n for n, each in enumerate(words)},

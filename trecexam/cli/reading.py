@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,20 +15,20 @@ from trecexam.tables.terminal import printable
 if TYPE_CHECKING:
     from trecexam.tables.result import Result
 
-_OPTIONS = (
+_FORMS = (
     click.option("--json", "form", flag_value="json", default=None, help="JSON, with the notes."),
     click.option("--latex", "form", flag_value="latex", help="LaTeX tables, with booktabs."),
     click.option(
         "--table", "form", flag_value="table", help="In a pipe what a terminal shows, without colour."
     ),
     click.option("--wide", is_flag=True, help="All columns and whole names, however narrow the terminal."),
-    click.option(
-        "-o",
-        "--output",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        help="Write to this file; replaced as a whole.",
-    ),
+)
+_OUTPUT = click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write to this file; replaced as a whole.",
 )
 
 
@@ -45,17 +45,43 @@ def reading(function: Callable[..., Result]) -> Callable[..., int]:
         answer(result, form, wide=wide, output=output)
         return 1 if result.rejected else 0
 
-    for option in reversed(_OPTIONS):
+    return _with_options(command, (*_FORMS, _OUTPUT))
+
+
+def writing(function: Callable[..., tuple[Result, int]]) -> Callable[..., int]:
+    """As `reading`, of a command that writes files, shows a `Result` at its end, and has an exit status.
+
+    Where the files go is for the command to say: the result has no -o of its own.
+    """
+
+    @wraps(function)
+    def command(form: str | None, wide: bool, **options: Any) -> int:
+        result, status = function(**options)
+        answer(result, form, wide=wide)
+        return status
+
+    return _with_options(command, _FORMS)
+
+
+def _with_options(
+    command: Callable[..., int], options: Sequence[Callable[[Callable[..., int]], Callable[..., int]]]
+) -> Callable[..., int]:
+    for option in reversed(options):
         command = option(command)
     return command
+
+
+def say(result: Result) -> None:
+    """Its notes, to stderr."""
+    for note in result.notes:
+        click.echo(printable(note), err=True)
 
 
 def answer(
     result: Result, form: str | None = None, *, wide: bool = False, output: Path | None = None
 ) -> None:
     """Shows a result as these options say, and its notes."""
-    for note in result.notes:
-        click.echo(printable(note), err=True)
+    say(result)
     if form == "table" or (form is None and output is None and show.on_terminal()):
         shown = show.table_lines(result.for_people(), wide=wide, styled=output is None)
         text = "".join(f"{line}\n" for line in shown)

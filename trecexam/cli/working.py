@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from converters.errors import ConversionError
 from trecexam.cli import show
 from trecexam.cli.signals import signals
 from trecexam.errors import TrecexamError
@@ -18,6 +17,7 @@ from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
+    from converters.errors import ConversionError
     from trecexam.graders.base import Estimate, Usage
     from trecexam.graders.sampling import MeasuredTime, PacedTime
 
@@ -102,7 +102,8 @@ def show_several_estimates(
         estimates: name -> gives what it would take, and measures how long. Who cannot go on is named.
         banks: name -> what writing the grader's test bank would take, where it has none.
     """
-    # Behind it is pydantic.
+    # Behind them are all formats, and pydantic.
+    from converters.errors import ConversionError
     from trecexam.graders.base import Estimate as Estimated
 
     found = {f"bank of {name}": estimated for name, estimated in banks.items()}

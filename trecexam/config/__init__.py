@@ -3,7 +3,7 @@
 from trecexam.config.exams import ExamSection
 from trecexam.config.file import line_of_setting, load_config, render_config
 from trecexam.config.graders import GraderSection
-from trecexam.config.language_models import GeneratorSection, LanguageModelSection
+from trecexam.config.language_models import GeneratorSection, LanguageModelSection, Section
 from trecexam.config.named_grader import NamedGrader
 from trecexam.config.ray import RaySection
 from trecexam.config.sections import ScoresSection, TrackSection, UnparsedPolicy
@@ -19,6 +19,7 @@ __all__ = [
     "NamedGrader",
     "RaySection",
     "ScoresSection",
+    "Section",
     "TrackConfig",
     "TrackSection",
     "UnparsedPolicy",

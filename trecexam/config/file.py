@@ -21,7 +21,7 @@ from trecexam.config.language_models import LanguageModelSection
 from trecexam.config.named_grader import NamedGrader
 from trecexam.config.sections import ScoresSection, TrackSection
 from trecexam.config.several import check_several
-from trecexam.config.track_config import CONFIG_NAME, TrackConfig
+from trecexam.config.track_config import CONFIG_NAME, TrackConfig, config_class
 from trecexam.errors import ConfigError
 
 #: What a newcomer may want to set, beside what `init` was given.
@@ -67,7 +67,7 @@ def load_config(path: Path) -> TrackConfig:
     except ConversionError as error:
         raise ConfigError(error.reason, path=path) from None
     try:
-        config = TrackConfig.model_validate(data)
+        config = config_class().model_validate(data)
     except ValidationError as error:
         raise _explain(error, path, text) from None
     if wrong := check_several(config):
@@ -106,10 +106,10 @@ def _explain(error: ValidationError, path: Path, text: str) -> ConfigError:
 def _section(location: Sequence[str]) -> type[BaseModel]:
     """What has the last key of a place."""
     if len(location) == 1:
-        return TrackConfig
+        return config_class()
     if len(location) > 2:
         return NamedGrader
-    section = TrackConfig.model_fields[location[0]].annotation
+    section = config_class().model_fields[location[0]].annotation
     assert isinstance(section, type)
     assert issubclass(section, BaseModel)
     return section
@@ -154,7 +154,7 @@ def render_config(
     ]
     if not full:
         lines.append("# There are more: `trecexam config TRACK` prints all, and what each does.")
-    for section in TrackConfig.model_fields:
+    for section in config_class().model_fields:
         if section == "graders":
             lines += _several(values.get(section, {}), comments, full=full)
             continue

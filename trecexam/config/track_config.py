@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import SerializerFunctionWrapHandler, model_serializer
+from pydantic import SerializerFunctionWrapHandler, create_model, model_serializer
 
 from trecexam.config.exams import ExamSection
 from trecexam.config.graders import GraderSection
@@ -23,8 +24,10 @@ from trecexam.config.sections import (
     WatchSection,
 )
 from trecexam.errors import ConfigError
+from trecexam.extension import extensions, named
 
 CONFIG_NAME = "trecexam.toml"
+S = TypeVar("S", bound=Section)
 #: Graders whose model can write, too.
 LANGUAGE_MODELS = ("openai", "causal", "seq2seq")
 
@@ -53,6 +56,14 @@ class TrackConfig(Section):
         if not self.graders:
             values.pop("graders", None)
         return values
+
+    def section(self, kind: type[S]) -> S:
+        """The section of trecexam.toml that an extension declares; its defaults where it is not there."""
+        for name, declared in type(self).model_fields.items():
+            if declared.annotation is kind:
+                section: S = getattr(self, name)
+                return section
+        return kind()
 
     @property
     def has_writer(self) -> bool:
@@ -118,3 +129,22 @@ class TrackConfig(Section):
         least = self.scores.min_relevant if threshold is None else threshold
         rel = f"(rel={least})" if least > 1 or "min_relevant" in self.scores.model_fields_set else ""
         return ["nDCG@10", f"AP{rel}", f"P{rel}@{self.track.depth}"]
+
+
+@cache
+def config_class() -> type[TrackConfig]:
+    """`TrackConfig` with the sections that extensions declare.
+
+    Raises:
+        ConfigError: one of them has a name that is taken.
+    """
+    declared = {name: at for extension in extensions() for name, at in extension.settings.items()}
+    taken = sorted(declared.keys() & TrackConfig.model_fields.keys())
+    if taken:
+        raise ConfigError(f"an extension declares the section [{taken[0]}], which trecexam has: uninstall it")
+    if not declared:
+        return TrackConfig
+    sections: dict[str, Any] = {name: named(at) for name, at in declared.items()}
+    fields: dict[str, Any] = {name: (kind, kind()) for name, kind in sections.items()}
+    made: type[TrackConfig] = create_model("TrackConfig", __base__=TrackConfig, **fields)
+    return made

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 from trecexam.errors import LockedError, TrecexamError
-from trecexam.files.lock_file import open_lock_file
+from trecexam.files.exclusive_lock import open_lock_file
 
 
 class TrackLock:

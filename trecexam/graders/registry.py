@@ -1,14 +1,12 @@
 """Where graders are found.
 
-New ones come with an extension (`graders` of `trecexam.extension.Extension`), or alone through the entry
-point group "trecexam.graders", whose objects are `Factory` instances.
+Others come with an extension: `graders` of `trecexam.extension.Extension`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import entry_points
 
 from trecexam.extension import extensions, named
 from trecexam.graders.base import Factory
@@ -30,7 +28,4 @@ def available() -> Mapping[str, Factory]:
     declared = (extension.graders for extension in extensions())
     for graders in (BUILT_IN, *declared):
         factories |= {name: named(at) for name, at in graders.items()}
-    for entry in entry_points(group="trecexam.graders"):
-        if entry.name not in factories:
-            factories[entry.name] = entry.load()
     return dict(sorted(factories.items()))

@@ -60,8 +60,8 @@ class Assessment(TrackInputs):
         grades: what the grader wrote, as it is stored.
         evaluated: values of measures, kept from one loaded track to the next.
         kept: other values, see `derived`.
-        left_out_runs: the number of ranked runs in the drop folder that are neither graded nor ranked, since
-            the setting `unit` has whole responses alone.
+        left_out_runs: the number of runs in the drop folder that are neither graded nor ranked, since the
+            setting `unit` has whole responses alone, or `runs` of one of several graders others.
     """
 
     name: str

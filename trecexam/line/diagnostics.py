@@ -52,10 +52,11 @@ def grades_notes(track: Assessment, *, human: bool = True) -> tuple[str, ...]:
     Args:
         human: also how many are people's.
     """
-    return (*(_human(track) if human else ()), *_missing(track))
+    return (*(human_notes(track) if human else ()), *_missing(track))
 
 
-def _human(track: Assessment) -> Iterator[str]:
+def human_notes(track: Assessment) -> Iterator[str]:
+    """How many grades are people's, and whose, in a line; none where there are none."""
     summary = track.override_summary()
     if summary["who"]:
         cited = f", and for {plural(summary['support'], 'citation')}" if "support" in summary else ""

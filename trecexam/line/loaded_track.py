@@ -25,6 +25,7 @@ F = TypeVar("F", bound=Callable[..., object])
 T = TypeVar("T")
 L = TypeVar("L", bound=Hashable)
 _OF_DOCUMENTS: set[Callable[..., object]] = set()
+_OF_ONE_GRADER: set[Callable[..., object]] = set()
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +90,17 @@ def of_documents(function: F) -> F:
     """
     _OF_DOCUMENTS.add(function)
     return function
+
+
+def of_one_grader(function: F) -> F:
+    """Marks a function of a folder that is about what one grader has there, as its history."""
+    _OF_ONE_GRADER.add(function)
+    return function
+
+
+def is_of_one_grader(function: Callable[..., object]) -> bool:
+    """Whether a function, or the one that it wraps, is marked so."""
+    return unwrap(function) in _OF_ONE_GRADER
 
 
 def is_of_documents(function: Callable[..., object]) -> bool:

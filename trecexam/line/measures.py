@@ -86,18 +86,23 @@ def without_vital(names: Iterable[str], bank: Bank) -> tuple[str, ...]:
 
 
 def left_out_runs(track: Assessment) -> tuple[str, ...]:
-    """A line on ranked runs that are left out, and the setting that brings them back."""
+    """A line on runs that are left out, and the setting that brings them back."""
     if not track.left_out_runs:
         return ()
+    if track.folder.grader is not None and track.folder.whole.graders[track.name].runs:
+        # One of several graders looks at some of the runs alone.
+        which = track.folder.whole.graders[track.name].runs
+        runs, are = plural(track.left_out_runs, "run"), "is" if track.left_out_runs == 1 else "are"
+        return (
+            f'{runs} {are} left out, neither graded nor ranked: `runs` = "{which}" in [graders.{track.name}]',
+        )
     if not track.kind.ranks:
         return (f"{plural(track.left_out_runs, 'ranked run')} left out: they cite nothing",)
-    if track.folder.grader is not None:
-        runs = plural(track.left_out_runs, "ranked run")
-        return (f'{runs} left out: `unit = "response"` in [{track.folder.section}] grades responses alone',)
+    section = "track" if track.folder.grader is None else track.folder.section
     runs, are = plural(track.left_out_runs, "ranked run"), "is" if track.left_out_runs == 1 else "are"
     back = "the run" if track.left_out_runs == 1 else "the runs"
     return (
-        f'{runs} {are} left out, neither graded nor ranked: with `unit = "response"` in [track] only '
+        f'{runs} {are} left out, neither graded nor ranked: with `unit = "response"` in [{section}] only '
         f'responses are; `unit = "passage"` brings {back} back',
     )
 

@@ -44,7 +44,7 @@ class Result(Framed):
     """
 
     notes: tuple[str, ...]
-    rejected: tuple[str, ...] = ()
+    rejected: tuple[object, ...] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -2,10 +2,19 @@
 
 from dataclasses import dataclass
 
+from pydantic import Field
+
 from trecexam.calls import Accessor, on_loaded
+from trecexam.config import Section
 from trecexam.line.output_files import feature_of_result
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table
+
+
+class OverlapSection(Section):
+    """[overlap] of trecexam.toml."""
+
+    first: int = Field(20, ge=1, description="Passages of each run and query that count.")
 
 
 @dataclass(frozen=True)
@@ -19,11 +28,12 @@ class Overlaps(Result):
 
 def overlaps(track):
     """Each run's mean best rating, best first."""
+    first = track.config.section(OverlapSection).first
     totals, n = dict.fromkeys(track.runs, 0.0), 0
     for query in track.ratings():
         n += query.ratings.shape[1]
         for run, ranks in zip(track.runs, track.pool[query.query_id].ranks, strict=True):
-            best = query.ratings[ranks[ranks >= 0]].max(axis=0, initial=0)
+            best = query.ratings[[place for place in ranks[:first] if place >= 0]].max(axis=0, initial=0)
             totals[run] += float(best.sum())
     means = ((run, total / max(n, 1)) for run, total in totals.items())
     return Overlaps(tuple(sorted(means, key=lambda row: -row[1])))
@@ -33,4 +43,6 @@ class OverlapAccessor(Accessor):
     runs = on_loaded(overlaps)
 
 
-OVERLAP = feature_of_result("overlap", "Words of the items", overlaps, ("cells", "people", "runs"))
+OVERLAP = feature_of_result(
+    "overlap", "Words of the items", overlaps, ("cells", "people", "runs", "settings")
+)

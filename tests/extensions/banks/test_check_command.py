@@ -36,7 +36,7 @@ def test_problems_are_rows_and_exit_with_1(tmp_path: Path, capsys: Capture) -> N
     assert err == "3 items of 1 query: 2 problems\n"
     assert run(["bank", "check", str(bank), "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
-    assert [row["problem"] for row in found] == [row[4] for row in rows]
+    assert [row["problem"] for row in found["findings"]] == [row[4] for row in rows]
 
 
 def test_several_files_are_one_bank(tmp_path: Path, capsys: Capture) -> None:

@@ -39,11 +39,11 @@ def test_agreement_is_of_what_two_judged_and_where_they_differ_is_listed(graded:
         after = track.judging.agreement()
         assert after.rows == found.rows
         assert (after.disagreements[0].counts, after.disagreements[0].adjudicated) == (1, True)
-        assert after.disagreement_table().rows[0] == (
+        assert after.tables["disagreements"].rows[0] == (
             "passage", "q1", "q1-d01", "", "ada 0, bob 2", 2, 1, "yes",
         )  # fmt: skip
-        assert found.as_json()["intervals"] == "intervals are 95%, over topics, where there are 5 or more"
-        assert found.as_json()["disagreements"][0]["ratings"] == {"ada": 0, "bob": 2}
+        assert found.intervals == "intervals are 95%, over topics, where there are 5 or more"
+        assert found.disagreements[0].ratings == {"ada": 0, "bob": 2}
 
 
 def test_items_and_whole_passages_are_apart_and_three_people_have_a_row_for_all(graded: Path) -> None:

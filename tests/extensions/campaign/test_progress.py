@@ -35,8 +35,8 @@ def test_progress_is_by_assessor_and_topic_with_what_is_left_and_how_fast_it_goe
         for name in ("tasks", "done", "left", "judgments", "cannot"):
             of_ada = [getattr(row, name) for row in found.topics if row.assessor == "ada"]
             assert sum(of_ada) == getattr(ada, name)
-        assert found.table().header[0:2] == ("assessor", "tasks")
-        assert len(found.table(topics=True).rows) == len(found.topics)
+        assert found.table.header[0:2] == ("assessor", "tasks")
+        assert len(found.tables["topics"]) == len(found.topics)
 
 
 def test_a_passage_whose_items_are_judged_in_part_is_left(graded: Path) -> None:

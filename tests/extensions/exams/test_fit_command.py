@@ -151,7 +151,13 @@ def test_json_is_fit_json_and_python_gives_the_same(
     out = tmp_path / "fitted"
     assert run(["exam", "fit", str(matrix), "-o", str(out), "--no-plots", "--model", "2pl", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
-    assert shown == json.loads((out / "fit.json").read_text())
+    kept = json.loads((out / "fit.json").read_text())
+    assert {name: shown[name] for name in kept if name in shown and name not in ("information", "notes")} == {
+        name: value for name, value in kept.items() if name not in ("information", "notes")
+    }
+    assert shown["information_at_mean"] == kept["information"]
+    assert shown["notes"][: len(kept["notes"])] == kept["notes"]
+    assert [row["item"] for row in shown["items"]] == [row["item"] for row in table(out / "items.tsv")]
     found = fit_exam(matrix, Settings.of("2pl", priors=True))
     assert found.fit.log_likelihood == shown["log_likelihood"]
 
@@ -186,7 +192,7 @@ def test_improve_writes_a_folder_a_step_and_the_curve_of_every_step(
     assert "step 2: 8 items" in table(out / "plots" / "information_by_step.tsv")[0]
     assert shown.out.splitlines()[-3:] == (out / "steps.tsv").read_text().splitlines()[-3:]
     again = improve_exam(matrix, steps=2, drop=0.2)
-    assert [len(step.exam.items) for step in again.steps] == [12, 10, 8]
+    assert [len(step.exam.items) for step in again.fits] == [12, 10, 8]
 
 
 @pytest.mark.parametrize(
@@ -342,7 +348,7 @@ def test_a_track_is_an_exam_of_its_runs(track: Path, min_rating: int, depth: int
     with trecexam.open_track(track) as opened:
         found = opened.exam.fit(min_rating=min_rating, depth=depth)
         expected = naive_responses(opened, min_rating, depth)
-    exam = found.fitted.exam
+    exam = found.exam
     seen = {
         (name, item): None if math.isnan(value) else int(value)
         for name, row in zip(exam.examinees, exam.values, strict=True)
@@ -352,8 +358,8 @@ def test_a_track_is_an_exam_of_its_runs(track: Path, min_rating: int, depth: int
     assert seen == {key: value for key, value in expected.items() if key in seen}
     left = {item for _, item in expected} - set(exam.items)
     assert all(value is None for (_, item), value in expected.items() if item in left)
-    assert found.fitted.fit.settings.model == "2pl"
-    assert found.fitted.fit.settings.anchor == "prior"
+    assert found.fit.settings.model == "2pl"
+    assert found.fit.settings.anchor == "prior"
     theirs = {(ours, official) for ours, official, _ in found.official}
     assert {ours for ours, _ in theirs} == {"theta", "accuracy"}
 
@@ -384,7 +390,7 @@ def test_exam_fit_of_a_track_writes_a_leaderboard_and_its_agreement(
 
 def test_retired_items_are_not_asked_and_a_persons_rating_counts(track: Path) -> None:
     with trecexam.open_track(track) as opened:
-        exam = opened.exam.fit().fitted.exam
+        exam = opened.exam.fit().exam
         place = next(
             n for n in range(len(exam.items)) if 0 < np.nansum(exam.values[:, n]) < len(exam.examinees)
         )
@@ -393,7 +399,7 @@ def test_retired_items_are_not_asked_and_a_persons_rating_counts(track: Path) ->
         for doc_id in docs:
             opened.override(query_id, doc_id, 0, item=item, who="me", why="a test")
     with trecexam.open_track(track) as opened:
-        exam = opened.exam.fit().fitted.exam
+        exam = opened.exam.fit().exam
         assert not np.nansum(exam.values[:, exam.items.index(item)])
     bank = track / "bank.questions.jsonl"
     rows = [json.loads(line) for line in bank.read_text().splitlines()]
@@ -405,14 +411,14 @@ def test_retired_items_are_not_asked_and_a_persons_rating_counts(track: Path) ->
     ]
     bank.write_text("".join(json.dumps(row) + "\n" for row in flat))
     with trecexam.open_track(track) as opened:
-        assert item not in opened.exam.fit().fitted.exam.items
+        assert item not in opened.exam.fit().exam.items
 
 
 def test_verify_spurious_shows_each_items_discrimination_between_runs(
     track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with trecexam.open_track(track) as opened:
-        fitted = opened.exam.fit().fitted
+        fitted = opened.exam.fit()
     a = dict(zip(fitted.exam.items, fitted.fit.a, strict=True))
     share = dict(zip(fitted.exam.items, np.nanmean(fitted.exam.values, axis=0), strict=True))
     capsys.readouterr()

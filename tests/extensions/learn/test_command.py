@@ -214,7 +214,7 @@ def test_judgments_of_one_query_alone_are_learned_from_and_called_into_question(
     edit_qrels(learnable, lambda row: row[3] if row[0] == "q0" else None)
     error = said(capsys, learnable)
     assert "all judgments are of one query, 'q0'" in error
-    assert "judgments only: see --cross-validate" in error
+    assert "judgments only: see `trecexam cross-validate`" in error
     assert {row["query_id"] for row in learned(learnable)} == {f"q{at}" for at in range(5)}
 
 
@@ -311,15 +311,6 @@ def test_python_gives_the_same_table_and_writes_nothing_unasked(learnable: Path)
         track.learn.write(labels)
     rows = learned(learnable)
     assert [(row["query_id"], row["doc_id"]) for row in rows] == [tuple(row[:2]) for row in labels.table.rows]
-
-
-def test_options_of_the_validation_are_refused_without_it(
-    learnable: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert "of --cross-validate" in said(capsys, learnable, "--known", "0.5", status=2)
-    # A default that is typed is typed, too.
-    for option, value in (("--seed", "0"), ("--repeats", "3")):
-        assert "of --cross-validate" in said(capsys, learnable, option, value, status=2)
 
 
 def test_an_update_learns_where_the_settings_say_so(learnable: Path) -> None:

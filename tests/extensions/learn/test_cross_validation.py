@@ -1,4 +1,4 @@
-"""`learn --cross-validate`: what is hidden, what it is compared with, and what is said of it."""
+"""`cross-validate`: what is hidden, what it is compared with, and what is said of it."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def test_a_threshold_that_no_judgment_reaches_is_named(
 ) -> None:
     config = (learnable / "trecexam.toml").read_text()
     (learnable / "trecexam.toml").write_text(config.replace("min_relevant = 2", "min_relevant = 3"))
-    assert run(["learn", str(learnable), "--cross-validate", "--repeats", "1"]) == 0
+    assert run(["cross-validate", str(learnable), "--repeats", "1"]) == 0
     assert "no judgment reaches `min_relevant = 3`, so kappa says nothing" in capsys.readouterr().err
 
 
@@ -267,25 +267,26 @@ def test_the_command_shows_every_way_with_intervals_and_writes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     learnable = make_learnable(tmp_path / "six", queries=7, runs="abcdef")
-    assert run(["learn", str(learnable), "--cross-validate", "--json", "--known", "0.5", "--top", "3"]) == 0
+    assert run(["cross-validate", str(learnable), "--json", "--known", "0.5", "--top", "3"]) == 0
     shown = capsys.readouterr()
     result = json.loads(shown.out)
-    splits = list(dict.fromkeys(row["split"] for row in result["rows"]))
+    splits = list(dict.fromkeys(row["split"] for row in result["ways"]))
     assert splits[:3] == ["queries left out", "50% known at random", "3 most retrieved known"]
-    methods = [row["method"] for row in result["rows"] if row["split"] == splits[1]]
+    methods = [row["method"] for row in result["ways"] if row["split"] == splits[1]]
     assert methods == ["learned", "unjudged = 0", "unjudged = 1", "unjudged = 2", "condensed"]
-    learned = next(row for row in result["rows"] if row["split"] == splits[1])
+    learned = next(row for row in result["ways"] if row["split"] == splits[1])
     assert learned["tau.low"] <= learned["tau.high"]
     assert "tau has no interval" not in shown.err
     assert learned["kappa.low"] <= learned["kappa"] <= learned["kappa.high"]
-    assert all(line in shown.err for line in result["verdicts"])
+    assert all(line in shown.err for line in result["notes"])
+    assert sum("learned labels" in line for line in result["notes"]) >= len(splits)
     assert not (learnable / "out").exists()
 
 
 def test_why_tau_has_no_interval_is_said(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["learn", str(learnable), "--cross-validate", "--json", "--known", "0.5"]) == 0
+    assert run(["cross-validate", str(learnable), "--json", "--known", "0.5"]) == 0
     shown = capsys.readouterr()
-    assert {row["tau.low"] for row in json.loads(shown.out)["rows"]} == {None}
+    assert {row["tau.low"] for row in json.loads(shown.out)["ways"]} == {None}
     assert "tau has no interval" in shown.err
     assert "fewer than 5 distinct values on a side" in shown.err
 
@@ -294,7 +295,7 @@ def test_too_few_judgments_to_hide_any_are_named(learnable: Path, capsys: pytest
     rows = [line.split() for line in (learnable / "qrels.txt").read_text().splitlines()]
     two = [next(row for row in rows if row[3] == label) for label in "02"]
     (learnable / "qrels.txt").write_text("".join(" ".join(row) + "\n" for row in two))
-    assert run(["learn", str(learnable), "--cross-validate"]) == 2
+    assert run(["cross-validate", str(learnable)]) == 2
     assert "too few judgments to validate on" in capsys.readouterr().err
 
 
@@ -312,5 +313,5 @@ def test_teams_are_left_out_as_the_file_says(learnable: Path, tmp_path: Path) ->
 def test_numbers_that_are_none_are_refused_in_a_line(
     learnable: Path, capsys: pytest.CaptureFixture[str], option: str, value: str
 ) -> None:
-    assert run(["learn", str(learnable), "--cross-validate", option, value]) == 2
+    assert run(["cross-validate", str(learnable), option, value]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1

@@ -87,7 +87,7 @@ def test_the_command_shows_every_grader_that_is_there(
     assert -1 <= by_name["grader probable"].tau.value <= 1
     assert -1 <= by_name["grader probable"].kappa.value <= 1
     # The track's own grader, which is another one, never graded here.
-    assert run(["learn", str(learnable), "--cross-validate", "--json", "--repeats", "1"]) == 0
+    assert run(["cross-validate", str(learnable), "--json", "--repeats", "1"]) == 0
     assert '"grader hash"' in capsys.readouterr().out
 
 

@@ -111,7 +111,7 @@ def test_where_too_few_are_judged_there_are_no_intervals_and_it_says_why(
             assert 0 <= float(row[measure]) <= 1
             assert (row[f"{measure}.low"], row[f"{measure}.high"]) == ("", "")
     out, _ = printed(capsys, "learned-leaderboard", learnable, *options, "--json")
-    assert {row[f"{measure}.low"] for row in json.loads(out)["runs"] for measure in MEASURES} == {None}
+    assert {row[f"{measure}.low"] for row in json.loads(out)["leaderboard"] for measure in MEASURES} == {None}
     out, err = printed(capsys, "learned-correlate", learnable, "--official-measure", "nDCG@10")
     assert "no intervals: 2.0 passages a query are judged" in err
     assert {(row["kendall_tau.low"], row["kendall_tau.high"]) for row in table(out)} == {("", "")}
@@ -133,8 +133,8 @@ def test_json_has_full_precision_and_says_what_the_intervals_hold(
     assert (value["measures"], value["n_queries"], value["intervals"]) == ([*MEASURES], 5, "these queries")
     with trecexam.open_track(learnable) as track:
         board = track.learn.leaderboard(these_queries=True)
-    assert [row["run"] for row in value["runs"]] == list(board.runs)
-    assert [row["nDCG@10"] for row in value["runs"]] == board.scores.means[0].tolist()
+    assert [row["run"] for row in value["leaderboard"]] == list(board.runs)
+    assert [row["nDCG@10"] for row in value["leaderboard"]] == board.scores.means[0].tolist()
 
 
 def test_without_runs_or_judgments_it_says_so(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""`learn --cross-validate --from`: how well another track's judgments carry over."""
+"""`cross-validate --from`: how well another track's judgments carry over."""
 
 from __future__ import annotations
 
@@ -92,10 +92,10 @@ def test_without_judgments_here_the_other_track_is_validated_within_itself_and_i
 ) -> None:
     bare = make_learnable(tmp_path / "bare", queries=2)
     (bare / "qrels.txt").unlink()
-    options = ["--cross-validate", "--repeats", "1", "--json"]
-    assert run(["learn", str(bare), "--from", str(learnable), *options]) == 0
+    options = ["--repeats", "1", "--json"]
+    assert run(["cross-validate", str(bare), "--from", str(learnable), *options]) == 0
     shown = capsys.readouterr()
     assert f"no judgments here, so all figures are of {learnable} within itself" in shown.err
-    assert run(["learn", str(learnable), *options]) == 0
-    assert json.loads(shown.out)["rows"] == json.loads(capsys.readouterr().out)["rows"]
+    assert run(["cross-validate", str(learnable), *options]) == 0
+    assert json.loads(shown.out)["ways"] == json.loads(capsys.readouterr().out)["ways"]
     assert not (bare / "out").exists()

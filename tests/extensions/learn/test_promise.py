@@ -129,7 +129,7 @@ def test_an_update_shows_how_far_encoding_is_before_the_first_cell(
     shown: list[tuple[str, int, int]] = []
     with trecexam.open_track(make_small_track(tmp_path / "t"), grader=ModelGrader()) as track:
         track.update(
-            progress=lambda progress: shown.append(("graded", *progress)),
+            progress=lambda progress: shown.append(("graded", progress.graded, progress.cells)),
             encoding=lambda done, of: shown.append(("encoded", done, of)),
         )
     kinds = [kind for kind, _, _ in shown]

@@ -46,7 +46,7 @@ def validated_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             opened.grade()
         assert run(["learn", str(root)]) == 0
         arguments = ["--known", "0.3", "--top", "4", "--repeats", "1"]
-        assert run(["learn", str(root), "--cross-validate", *arguments]) == 0
+        assert run(["cross-validate", str(root), *arguments]) == 0
     return root
 
 
@@ -331,7 +331,8 @@ def test_learned_labels_that_nobody_checked_are_said_to_be_so(
     track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = fill(capsys, track, "--by", "learned")
-    assert f"nobody has checked that learned labels are the best way here; `trecexam learn {track} " in said
+    check = f"`trecexam cross-validate {track}`"
+    assert f"nobody has checked that learned labels are the best way here; {check}" in said
 
 
 @pytest.mark.parametrize(
@@ -359,11 +360,11 @@ def test_where_the_grader_is_better_it_fills_loudly_unless_somebody_insists(
 def test_cross_validation_says_and_keeps_which_way_is_best(
     track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["--cross-validate", "--known", "0.3", "--top", "4", "--repeats", "1", "--json"]
+    arguments = ["--known", "0.3", "--top", "4", "--repeats", "1", "--json"]
     capsys.readouterr()
-    assert run(["learn", str(track), *arguments]) == 0
+    assert run(["cross-validate", str(track), *arguments]) == 0
     captured = capsys.readouterr()
-    rows = json.loads(captured.out)["rows"]
+    rows = json.loads(captured.out)["ways"]
     counted = {row["split"] for row in rows} - {"queries left out"}
     ways = {"learned": "learned", "grader": "grader recorded", "label:0": "unjudged = 0"}
     ways |= {"label:1": "unjudged = 1", "label:2": "unjudged = 2"}
@@ -390,8 +391,8 @@ def test_cross_validation_says_and_keeps_which_way_is_best(
 
 def test_cross_validation_with_another_tracks_judgments_keeps_nothing(track: Path, tmp_path: Path) -> None:
     other = make_learnable(tmp_path / "other")
-    arguments = ["--cross-validate", "--known", "0.3", "--top", "4", "--repeats", "1", "--from", str(other)]
-    assert run(["learn", str(track), *arguments]) == 0
+    arguments = ["--known", "0.3", "--top", "4", "--repeats", "1", "--from", str(other)]
+    assert run(["cross-validate", str(track), *arguments]) == 0
     assert not verdict_file(track).exists()
 
 
@@ -399,9 +400,7 @@ def test_where_nothing_can_be_kept_cross_validation_shows_its_figures_all_the_sa
     track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (verdict_file(track) / "not ours").mkdir(parents=True)
-    assert (
-        run(["learn", str(track), "--cross-validate", "--known", "0.3", "--top", "4", "--repeats", "1"]) == 0
-    )
+    assert run(["cross-validate", str(track), "--known", "0.3", "--top", "4", "--repeats", "1"]) == 0
     assert "not kept for `trecexam fill`" in capsys.readouterr().err
 
 

@@ -3,16 +3,44 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 
 from trecexam.bank.changes import BankChange
 from trecexam.features.history.changes import BoardChange, LabelChange, LeaderboardSnapshot
+from trecexam.features.history.tables import label_table
 from trecexam.scores.rank_correlation.ranks import Ranks
 from trecexam.scores.rank_correlation.tau import kendall_tau
 from trecexam.scores.ties import TIE_DECIMALS
+from trecexam.tables.result import Result
+from trecexam.tables.table import Layout, Table, Value
+from trecexam.tables.text import SPELT, counted, plural, shorten_list
+
+RUN_COLUMNS = (
+    "run",
+    "measure",
+    "rank.old",
+    "rank.new",
+    "move",
+    "mean.old",
+    "mean.new",
+    "labels_changed",
+    "because",
+)
+LABEL_COLUMNS = ("query_id", "doc_id", "label.old", "label.new", "gained", "lost")
+ITEM_COLUMNS = (
+    "query_id",
+    "item_id",
+    "change",
+    "reached.old",
+    "reached.new",
+    "ungraded",
+    "text.old",
+    "text.new",
+)
 
 
 @dataclass(frozen=True)
@@ -65,7 +93,7 @@ class MeasureDiff:
 
 
 @dataclass(frozen=True)
-class BankDiff:
+class BankDiff(Result):
     """What differs between two banks, and on the track's leaderboards by them.
 
     Attributes:
@@ -76,6 +104,9 @@ class BankDiff:
         measures: each measure by itself; means are over all queries of the respective bank.
         in_both: the same over the queries of both banks; () where these are the same queries.
         unused: bank files of the track that neither side has.
+        notes: which items differ, what that does to labels and ranks, what has no grade yet.
+        by: the table that comes first.
+        every: also runs that keep their rank, and passages that reach other items under the same label.
     """
 
     old: BankSide
@@ -86,11 +117,194 @@ class BankDiff:
     measures: tuple[MeasureDiff, ...]
     in_both: tuple[MeasureDiff, ...] = ()
     unused: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    by: Literal["runs", "labels", "items"] = "runs"
+    every: bool = False
+
+    def declare(self) -> dict[str, Table]:
+        """`runs`, `labels`, `items` that differ; `measures`; `in_both`, runs over common queries alone."""
+        tables = {
+            "runs": _run_table(self.measures, every=self.every),
+            "labels": _labels_table(self),
+            "items": _items_table(self),
+            "measures": _measures_table(self),
+            "in_both": _run_table(self.in_both, every=self.every),
+        }
+        return {self.by: tables[self.by], **tables}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the two banks have, and the items that this track's grader does not ask about."""
+        not_asked = sorted(item_id for _, item_id in self.not_asked)
+        return {"old": _side(self.old), "new": _side(self.new), "not_asked": not_asked}
 
     @property
     def labels(self) -> tuple[LabelChange, ...]:
         """The passages with another label, or that reach other items under the same one."""
         return self.measures[0].board.labels if self.measures else ()
+
+
+def _run_table(measures: Iterable[MeasureDiff], *, every: bool) -> Table:
+    """A row a measure and run: its ranks (from 1, ties share the better one), how far it rises, its means.
+
+    Args:
+        every: runs that keep their rank too.
+    """
+    rows = tuple(_run_rows(measures, every=every))
+    return Table(RUN_COLUMNS, rows, layout=Layout(("run", "measure")))
+
+
+def _run_rows(measures: Iterable[MeasureDiff], *, every: bool) -> Iterator[tuple[Value, ...]]:
+    for by in measures:
+        for row in by.board.runs:
+            ranks = row.rank_before, row.rank_after
+            if every or ranks[0] != ranks[1]:
+                move = None if ranks[0] is None or ranks[1] is None else ranks[0] - ranks[1]
+                means = row.means[by.measure]
+                yield (row.run, by.measure, *ranks, move, *means, row.labels, row.because(by.board.depth))
+
+
+def _labels_table(diff: BankDiff) -> Table:
+    """A row a passage whose label differs: its labels, and the items that it reaches under one bank alone."""
+    rows = (row for row in diff.labels if diff.every or row.before != row.after)
+    return Table(LABEL_COLUMNS, label_table(rows).rows)
+
+
+def _items_table(diff: BankDiff) -> Table:
+    """A row an item that differs: how many passages reach it, cells without a grade in the new bank, texts.
+
+    `reached` is empty where nobody is asked about the item.
+    """
+    return Table(ITEM_COLUMNS, tuple(_item_row(diff, change) for change in diff.items))
+
+
+def _item_row(diff: BankDiff, change: BankChange) -> tuple[Value, ...]:
+    key = change.query_id, change.item_id
+    reached = diff.reached.get(key)
+    return (
+        *key,
+        change.change,
+        *(reached or (None, None)),
+        diff.new.ungraded.get(key, 0) if change.new and not change.new.retired else None,
+        change.old.text if change.old else None,
+        change.new.text if change.new else None,
+    )
+
+
+def summary(diff: BankDiff) -> Iterator[str]:
+    """Lines for people: which items differ, what that does to labels and ranks, what has no grade yet."""
+    yield _items(diff)
+    if diff.not_asked:
+        yield f"{plural(len(diff.not_asked), 'item')} of these this track's grader does not ask about"
+    own_files = diff.new.files[1:]
+    if own_files:
+        yield f"on both sides with the track's other bank files: {', '.join(own_files)}"
+    if diff.unused:
+        yield f"OLD and NEW stand for the whole bank; the track's own files are {', '.join(diff.unused)}"
+    yield from _queries(diff)
+    changed = [row for row in diff.labels if row.before != row.after]
+    only = len(diff.labels) - len(changed)
+    yield f"{plural(len(changed), 'label')} differ" + (
+        f"; {plural(only, 'passage')} with other items under the same label" if only else ""
+    )
+    for by in diff.measures:
+        yield _moves(by)
+    for by in diff.in_both:
+        yield f"over the queries in both banks alone: {_moves(by)}"
+    for name, side in (("OLD", diff.old), ("NEW", diff.new)):
+        if side.refused:
+            more = f", and {len(side.refused) - 1:,} more" if len(side.refused) > 1 else ""
+            yield f"not taken of {name}: {side.refused[0]}{more}"
+        yield from (f"{name}: {caution}" for caution in side.cautions)
+        yield from _ungraded(name, side)
+
+
+def _items(diff: BankDiff) -> str:
+    sizes = [
+        f"{name} {plural(side.n_items, 'item')} of {plural(len(side.query_ids), 'query')}"
+        + (f" ({side.n_retired:,} more retired)" if side.n_retired else "")
+        for name, side in (("OLD", diff.old), ("NEW", diff.new))
+    ]
+    done = "no item differs"
+    if diff.items:
+        kinds = [change.change for change in diff.items]
+        counts = ", ".join(f"{kinds.count(kind):,} {_WORDS.get(kind, kind)}" for kind in dict.fromkeys(kinds))
+        queries = list(dict.fromkeys(change.query_id for change in diff.items))
+        done = f"items: {counts} in {counted(queries, 'query')}"
+    return f"{done}; {', '.join(sizes)}"
+
+
+_WORDS = {"importance": "of another importance"}
+
+
+def _queries(diff: BankDiff) -> Iterator[str]:
+    sides = [set(side.query_ids) for side in (diff.old, diff.new)]
+    for name, query_ids in (("OLD", sides[0] - sides[1]), ("NEW", sides[1] - sides[0])):
+        if query_ids:
+            yield (
+                f"{name} alone has {counted(sorted(query_ids), 'query')}: "
+                "each mean is over all queries of its own bank"
+            )
+
+
+def _moves(by: MeasureDiff) -> str:
+    runs = len(by.board.runs)
+    only = by.moved - by.reranked
+    removed, added = (sum(row.change == kind for row in by.board.runs) for kind in ("gone", "new"))
+    if not runs:
+        parts = ["no runs"]
+    elif not by.moved + removed + added:
+        parts = ["no run changes rank or mean"]
+    elif by.reranked:
+        verb = "changes" if by.reranked == 1 else "change"
+        parts = [f"{by.reranked:,} of {plural(runs, 'run')} {verb} rank"]
+        parts[0] += f", {only:,} more their mean alone" if only else ""
+    else:
+        parts = [f"no run changes rank, {only:,} of {runs:,} their mean"]
+    parts += (f"{plural(n, 'run')} in {side} alone" for n, side in ((removed, "OLD"), (added, "NEW")) if n)
+    if not math.isnan(by.kendall_tau):
+        parts.append(f"Kendall's tau {by.kendall_tau:.4f}")
+    return f"{by.measure}: {'; '.join(parts)}"
+
+
+def _ungraded(name: str, side: BankSide) -> Iterator[str]:
+    if not side.ungraded:
+        return
+    cells = sum(side.ungraded.values())
+    keys = [item_id for _, item_id in side.ungraded]
+    spelt = shorten_list(keys, SPELT, quote="")
+    many = len(keys) != 1
+    hint = "" if side.own else f"put {name} into the track and "
+    yield (
+        f"{plural(len(keys), 'item')} of {name} {'have' if many else 'has'} cells without a grade, "
+        f"{cells:,} of {side.n_cells:,} ({spelt}): {hint}run `trecexam watch --once` first, or read the "
+        f"labels of {name} as a lower bound"
+    )
+
+
+def _measures_table(diff: BankDiff) -> Table:
+    """A row a measure, over all queries and over those in both banks: how many runs move, and tau."""
+    rows = (
+        (by.measure, over, by.kendall_tau, by.reranked, by.moved, len(by.board.runs))
+        for over, measures in (("all", diff.measures), ("both", diff.in_both))
+        for by in measures
+    )
+    return Table(("measure", "queries", "kendall_tau", "reranked", "moved", "runs"), tuple(rows))
+
+
+def _side(side: BankSide) -> dict[str, Any]:
+    return {
+        "files": list(side.files),
+        "queries": list(side.query_ids),
+        "items": side.n_items,
+        "retired_items": side.n_retired,
+        "cells": side.n_cells,
+        "ungraded": [
+            {"query_id": query_id, "item_id": item_id, "cells": cells}
+            for (query_id, item_id), cells in side.ungraded.items()
+        ],
+        "not_taken": list(side.refused),
+    }
 
 
 def tau_of(before: LeaderboardSnapshot, after: LeaderboardSnapshot) -> float:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from converters.bank_lines import BankLine
 from converters.records import Item
 from trecexam.bank.junk import junk_in
 from trecexam.bank.likeness import copies, folded
+from trecexam.tables.result import Result
+from trecexam.tables.table import Table
+from trecexam.tables.text import plural
 
 #: Words that an item may have. The longest of dl19's 210 questions has 21, of TREC RAG 2025's nuggets 19.
 MAX_WORDS = {"question": 30, "nugget": 20}
@@ -36,13 +39,14 @@ class BankFinding(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Checked:
+class Checked(Result):
     """What the checks found.
 
     Attributes:
         problems: in the order of the files and lines; then those of queries.
         edited: the items that read otherwise than they were generated, which is no problem.
         queries, items, retired: how many there are, the retired items not among the items.
+        with_edited: whether the edited items are among the findings.
     """
 
     problems: tuple[BankFinding, ...]
@@ -50,6 +54,20 @@ class Checked:
     queries: int
     items: int
     retired: int
+    notes: tuple[str, ...] = ()
+    with_edited: bool = False
+    rejected: tuple[BankFinding, ...] = ()
+
+    def declare(self) -> dict[str, Table]:
+        """A row for each thing to look at."""
+        found = (*self.problems, *(self.edited if self.with_edited else ()))
+        return {"findings": Table(BankFinding._fields, found)}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """How many queries and items there are, and how many of these are edited."""
+        counts = {"queries": self.queries, "items": self.items, "retired": self.retired}
+        return {**counts, "edited_items": len(self.edited)}
 
 
 class _Placed(NamedTuple):
@@ -112,7 +130,15 @@ def check_lines(
         for placed_item in live
         if (was := _generated_as(placed_item.item))
     )
-    return Checked(tuple(problems), tuple(edited), len(queries), len(live), len(placed) - len(live))
+    found = Checked(tuple(problems), tuple(edited), len(queries), len(live), len(placed) - len(live))
+    return found.noted(_told(found))
+
+
+def _told(found: Checked) -> str:
+    kept = f" ({found.retired:,} more retired)" if found.retired else ""
+    what = plural(len(found.problems), "problem") if found.problems else "nothing to look at"
+    edited = f"; {plural(len(found.edited), 'item')} edited since generated" if found.edited else ""
+    return f"{plural(found.items, 'item')}{kept} of {plural(found.queries, 'query')}: {what}{edited}"
 
 
 def _generated_as(item: Item) -> str:

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 
 from trecexam.bank.changes import BankChange, bank_changes
 from trecexam.config import TrackConfig
-from trecexam.extensions.banks.bank_difference import BankDiff, BankSide, MeasureDiff, tau_of
+from trecexam.extensions.banks.bank_difference import (
+    BankDiff,
+    BankSide,
+    MeasureDiff,
+    summary,
+    tau_of,
+)
 from trecexam.features.history.changes import (
     LeaderboardSnapshot,
     QuerySnapshot,
@@ -18,6 +24,7 @@ from trecexam.features.history.changes import (
     board_change,
 )
 from trecexam.features.history.snapshot import finite, query_states
+from trecexam.line.diagnostics import human_notes
 from trecexam.line.evaluation import rubric_values
 from trecexam.line.loader import TrackLoader
 from trecexam.line.measure_names import names_of
@@ -71,7 +78,7 @@ def bank_diff(
     queries = sides[0].side.query_ids, sides[1].side.query_ids
     common = sorted(set(queries[0]) & set(queries[1]))
     printed = [str(measure(name)) for name in names]
-    return BankDiff(
+    difference = BankDiff(
         sides[0].side,
         sides[1].side,
         changes,
@@ -81,6 +88,7 @@ def bank_diff(
         () if queries[0] == queries[1] else _compared(loader.config, printed, sides, (common, common)),
         () if replaced or len(own) < 2 else tuple(loader.folder.shown(path) for path in own),
     )
+    return difference.noted(*human_notes(loader.load()), *summary(difference))
 
 
 def _reached(former: _Evaluated, later: _Evaluated) -> dict[tuple[str, str], tuple[int, int]]:

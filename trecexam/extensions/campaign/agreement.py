@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -13,11 +13,15 @@ from converters.overrides import ADJUDICATED
 from trecexam.extensions.campaign.alpha import MIN_TOPICS, Alpha, alpha, cells_by_topic
 from trecexam.extensions.campaign.assessments import CellKey, opinions_of
 from trecexam.scores.kappa import Kappa, kappa, weighted_kappa
-from trecexam.tables.table import Table
+from trecexam.tables.result import Result
+from trecexam.tables.table import Layout, Table
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
 
+#: What the intervals are, in words.
+INTERVALS = f"intervals are 95%, over topics, where there are {MIN_TOPICS} or more"
 Level = Literal["passage", "item", "citation"]
 
 
@@ -68,26 +72,34 @@ class Disagreement(NamedTuple):
 
 
 @dataclass(frozen=True)
-class AssessorAgreement:
+class AssessorAgreement(Result):
     """How far the assessors of a track agree.
 
     Attributes:
         rule: whose rating counts, see [judging].
         rows: for each level all together first, then each two.
         disagreements: the widest apart first.
+        notes: how much people differ on, and what the intervals are.
+        by: the table that comes first.
     """
 
     rule: str
     rows: tuple[AgreementRow, ...]
     disagreements: tuple[Disagreement, ...]
+    notes: tuple[str, ...] = ()
+    by: Literal["agreement", "disagreements"] = "agreement"
 
     @property
-    def interval_note(self) -> str:
-        """What the intervals are, in words."""
-        return f"intervals are 95%, over topics, where there are {MIN_TOPICS} or more"
+    def facts(self) -> dict[str, Any]:
+        """Whose rating counts, and what the intervals are."""
+        return {"rule": self.rule, "intervals": INTERVALS}
 
-    def table(self) -> Table:
-        """A row for all, and for each two."""
+    def declare(self) -> dict[str, Table]:
+        """`agreement`, a row for all, and each two; `disagreements`, a row for each cell they differ on."""
+        tables = {"agreement": self._agreement(), "disagreements": self._disagreements()}
+        return tables if self.by == "agreement" else dict(reversed(tables.items()))
+
+    def _agreement(self) -> Table:
         header = (
             *("level", "assessors", "topics", "cells", "same"),
             *("alpha", "alpha.low", "alpha.high", "kappa", "kappa.low", "kappa.high", "weighted_kappa"),
@@ -100,10 +112,9 @@ class AssessorAgreement:
             )
             for row in self.rows
         )
-        return Table(header, tuple(rows))
+        return Table(header, tuple(rows), layout=Layout(("level", "assessors")))
 
-    def disagreement_table(self) -> Table:
-        """A row for each cell on which people differ."""
+    def _disagreements(self) -> Table:
         header = ("level", "query_id", "doc_id", "item_id", "ratings", "spread", "counts", "adjudicated")
         rows = (
             (
@@ -116,18 +127,6 @@ class AssessorAgreement:
             for row in self.disagreements
         )
         return Table(header, tuple(rows))
-
-    def as_json(self) -> dict[str, Any]:
-        """Both tables, each disagreement with the ratings by name."""
-        return {
-            "rule": self.rule,
-            "intervals": self.interval_note,
-            "agreement": self.table().records(),
-            "disagreements": [
-                {**row._asdict(), "ratings": dict(row.ratings), "spread": row.spread}
-                for row in self.disagreements
-            ],
-        }
 
 
 def assessor_agreement(track: Assessment, *, seed: int = 0) -> AssessorAgreement:
@@ -176,7 +175,15 @@ def assessor_agreement(track: Assessment, *, seed: int = 0) -> AssessorAgreement
                 rating = None if now is None else now.rating
                 disagreements.append(Disagreement(level, *key, ratings, rating, decided))
     disagreements.sort(key=lambda row: (-row.spread, row[:4]))
-    return AssessorAgreement(track.config.judging.rule, tuple(rows), tuple(disagreements))
+    return AssessorAgreement(
+        track.config.judging.rule, tuple(rows), tuple(disagreements), (_told(rows, disagreements),)
+    )
+
+
+def _told(rows: Sequence[AgreementRow], disagreements: Sequence[Disagreement]) -> str:
+    if not rows:
+        return "nothing is judged by two people; see --overlap of `trecexam judge plan`"
+    return f"people differ on {plural(len(disagreements), 'judgment')}; {INTERVALS}"
 
 
 def _row(

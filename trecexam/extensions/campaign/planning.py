@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -16,6 +16,7 @@ from trecexam.features.judge_next.judge_next import next_judgments
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.typed_text import MAX_WHO, typed
 from trecexam.scores.retrieved import retrieved_weights
+from trecexam.tables.result import Result
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural
 
@@ -27,14 +28,14 @@ Order = Literal["change", "swaps", "learned", "retrieved"]
 
 
 @dataclass(frozen=True)
-class PlannedCampaign:
+class PlannedCampaign(Result):
     """A plan that was written.
 
     Attributes:
         n_done: how many of its tasks are done already.
         n_left_out: passages without a judgment that are in no task.
         by: what passages of a topic are ordered by; "" where nothing new was planned.
-        notes: what a reader must know, a line each.
+        notes: what a reader must know, how many tasks there are, and where.
     """
 
     plan: JudgingPlan
@@ -55,20 +56,18 @@ class PlannedCampaign:
             f"time; {self.n_done:,} are done{left_out}"
         )
 
-    def table(self) -> Table:
+    def declare(self) -> dict[str, Table]:
         """A row for each assessor."""
-        return Table(
-            ("assessor", "topics", "tasks", "overlap"),
-            tuple(
-                (
-                    name,
-                    len({row.query_id for row in rows if not row.overlap}),
-                    len(rows),
-                    sum(row.overlap for row in rows),
-                )
-                for name, rows in self.plan.by_assessor.items()
-            ),
+        rows = (
+            (
+                name,
+                len({row.query_id for row in rows if not row.overlap}),
+                len(rows),
+                sum(row.overlap for row in rows),
+            )
+            for name, rows in self.plan.by_assessor.items()
         )
+        return {"assessors": Table(("assessor", "topics", "tasks", "overlap"), tuple(rows))}
 
 
 @of_documents
@@ -143,7 +142,8 @@ def plan_judging(
     there = {row[1:3] for row in plan.rows}
     left_out = sum((topic.query_id, doc_id) not in there for topic in topics for doc_id in topic.doc_ids)
     path = write_plan(track.folder, plan)
-    return PlannedCampaign(plan, path, sum(map(done, plan.rows)), left_out, order, notes)
+    planned = PlannedCampaign(plan, path, sum(map(done, plan.rows)), left_out, order, notes)
+    return replace(planned, notes=(*notes, f"{planned.summary}: {path}"))
 
 
 def _check(
@@ -197,7 +197,7 @@ def _places(
         most = max((len(pooled.doc_ids) for pooled in track.pool.values()), default=1)
         learned = plan_judgments(track, query_ids=query_ids, per_query=max(1, most), progress=progress)
         pairs = [(row.query_id, row.doc_id) for row in learned.rows]
-        notes = learned.notes
+        notes = learned.about
     elif order != "retrieved":
         level: Literal["passage"] | None = None if track.config.judging.scale is None else "passage"
         listed = next_judgments(track, level=level, by=order, query_ids=query_ids, progress=progress)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from converters.records import HumanRating
 from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import CellKey, asked_items, is_done, opinions_of
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, plan_path, read_plan
 from trecexam.line.loaded_track import of_documents
-from trecexam.tables.table import Table
+from trecexam.tables.result import Result
+from trecexam.tables.table import Layout, Table
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
@@ -41,23 +42,27 @@ class ProgressRow(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Progress:
+class Progress(Result):
     """How far a campaign is.
 
     Attributes:
         topics: a row for each assessor and topic, in the order of the plan.
         assessors: a row for each assessor.
+        by: the table that comes first.
     """
 
     topics: tuple[ProgressRow, ...]
     assessors: tuple[ProgressRow, ...]
+    notes: tuple[str, ...] = ()
+    by: Literal["assessor", "topic"] = "assessor"
 
-    def table(self, *, topics: bool = False) -> Table:
-        """A row for each assessor, or for each assessor and topic."""
-        if topics:
-            return Table(ProgressRow._fields, self.topics)
+    def declare(self) -> dict[str, Table]:
+        """`assessors`, a row for each; `topics`, a row for each assessor and topic."""
         header = tuple(name for name in ProgressRow._fields if name != "query_id")
-        return Table(header, tuple((row.assessor, *row[2:]) for row in self.assessors))
+        assessors = Table(header, tuple((row.assessor, *row[2:]) for row in self.assessors))
+        topics = Table(ProgressRow._fields, self.topics, layout=Layout(("assessor", "query_id")))
+        tables = {"assessors": assessors, "topics": topics}
+        return tables if self.by == "assessor" else dict(reversed(tables.items()))
 
 
 def progress(

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
+from trecexam.cli.reading import answer, say
 from trecexam.cli.signals import exit_status, signals
 from trecexam.cli.working import show_estimate
 from trecexam.tables.terminal import printable
-from trecexam.tables.text import plural
-
-if TYPE_CHECKING:
-    from trecexam.api import Track
-    from trecexam.extensions.erag.evaluation import Evaluation
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 #: Inputs not taken that are named before the rest is counted.
@@ -162,31 +158,13 @@ def erag(
                 progress=progress,
                 stop=lambda: bool(stopped),
             )
-        _say(opened, done, output)
-    if not done.complete:
-        return exit_status(caught, 1)
-    show.table(done.means(), as_json=as_json, json_value=done.as_json() if as_json else None)
-    return 1 if done.rejected or done.refused or done.failed else 0
-
-
-def _say(track: Track, done: Evaluation, output: Path) -> None:
-    def say(line: str) -> None:
-        click.echo(printable(line), err=True)
-
     for row in done.rejected[:_SPELT]:
-        say(f"not taken: {row}")
+        click.echo(printable(f"not taken: {row}"), err=True)
     if len(done.rejected) > _SPELT:
-        say(f"not taken: {len(done.rejected) - _SPELT:,} more (all in {output}/rejected.tsv)")
-    for note in done.notes:
-        say(note)
+        left = len(done.rejected) - _SPELT
+        click.echo(f"not taken: {left:,} more (all in {output}/rejected.tsv)", err=True)
     if not done.complete:
-        say("stopped: nothing is written, and what the model wrote is kept; start again to go on")
-        return
-    if done.labelled.empty:
-        say(f"{plural(done.labelled.empty, 'empty output')}, scored by the metric like others")
-    for line in (done.unlabelled(), *done.refused, *done.undefined()):
-        if line:
-            say(line)
-    labels = plural(sum(map(len, done.labelled.labels.values())), "label")
-    kind = "0 or 1" if done.binary else "fractions; as whole numbers, 5 x label, in labels.graded.qrels"
-    say(f"{labels} by {done.metric} ({kind}), {plural(len(done.query_ids), 'query')}: {output}")
+        say(done)
+        return exit_status(caught, 1)
+    answer(replace(done, notes=(*done.notes, f"written: {output}")), "json" if as_json else None)
+    return 1 if done.rejected or done.refused or done.failed else 0

@@ -308,11 +308,11 @@ def _finished(
         notes=(*notes, *tied_runs(runs, query_ids)),
         complete=complete,
     )
-    if request.end_to_end is None:
-        return evaluation
-    return correlated(
-        evaluation, request.end_to_end, folder.shown(request.end_to_end), frozenset(chosen.others)
-    )
+    if request.end_to_end is not None:
+        evaluation = correlated(
+            evaluation, request.end_to_end, folder.shown(request.end_to_end), frozenset(chosen.others)
+        )
+    return replace(evaluation, notes=(*evaluation.notes, *evaluation.told()))
 
 
 def _gold_files(folder: TrackFolder, request: EragRequest) -> tuple[Path, ...]:

@@ -28,7 +28,8 @@ from trecexam.extensions.erag.retrieval import (
 from trecexam.extensions.erag.runs import refused_lines
 from trecexam.files.atomic import remove, replace_together
 from trecexam.files.stamps import Rejected
-from trecexam.tables.table import Table, to_tsv
+from trecexam.tables.result import Result
+from trecexam.tables.table import Layout, Table, to_tsv
 from trecexam.tables.text import plural
 
 #: Of the measures that are computed where none is named.
@@ -47,7 +48,7 @@ FILES = (
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Result):
     """Runs scored by what a downstream model makes of each of their documents.
 
     Attributes:
@@ -58,7 +59,7 @@ class Evaluation:
         refused: why the others were not.
         correlations: run -> measure -> correlation with the end-to-end scores; empty where none were given.
         rejected: inputs that were not taken.
-        notes: what one must know beside, a line each.
+        notes: what one must know beside, a line each; of `erag` also how many labels there are, and of what.
         complete: False where the model was stopped before it had answered all.
     """
 
@@ -83,15 +84,39 @@ class Evaluation:
         values = [self.values[run][query_id][measure] for query_id in self.query_ids]
         return math.fsum(values) / len(values) if values else 0.0
 
-    def means(self) -> Table:
+    def declare(self) -> dict[str, Table]:
+        """`runs`, the means, best first; `labels`, `scores` and the others are the files, by name."""
+        tables = {"runs": self._means(), "labels": self._labels(), "scores": self._scores()}
+        if self.labelled.unlabelled:
+            tables["unlabelled"] = Table(Unlabelled._fields, self.labelled.unlabelled)
+        if self.correlations:
+            tables["correlation"] = self._correlation()
+        if self.rejected:
+            tables["rejected"] = Table(Rejected._fields, tuple(tuple(row) for row in self.rejected))
+        return tables
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What labels are made with, how many there are, and which measures they do not allow."""
+        return {
+            "metric": self.metric,
+            "binary": self.binary,
+            "n_queries": len(self.query_ids),
+            "n_labels": sum(map(len, self.labelled.labels.values())),
+            "n_unlabelled": Counter(row.status for row in self.labelled.unlabelled),
+            "empty_outputs": self.labelled.empty,
+            "refused_measures": list(self.refused),
+        }
+
+    def _means(self) -> Table:
         """A line a run, the best by the first measure first; ties by name."""
         rows: list[tuple[Any, ...]] = [
             (run, *(self.mean(run, name) for name in self.measures)) for run in self.values
         ]
         rows.sort(key=lambda row: (-round(row[1], 12) if self.measures else 0, row[0]))
-        return Table(("run", *self.measures), tuple(rows))
+        return Table(("run", *self.measures), tuple(rows), layout=Layout(("run",)))
 
-    def labels(self) -> Table:
+    def _labels(self) -> Table:
         """`query_id doc_id label`; whole numbers where all are 0 or 1."""
         binary = self.binary
         return Table(
@@ -103,7 +128,7 @@ class Evaluation:
             ),
         )
 
-    def scores(self) -> Table:
+    def _scores(self) -> Table:
         """`run measure query_id value`, with the mean after the queries, as `all`."""
         return Table(
             ("run", "measure", "query_id", "value"),
@@ -118,7 +143,7 @@ class Evaluation:
             ),
         )
 
-    def correlation(self) -> Table:
+    def _correlation(self) -> Table:
         """`run measure n_queries kendall_tau spearman_rho`; empty fields where they are undefined."""
         return Table(
             ("run", "measure", "n_queries", "kendall_tau", "spearman_rho"),
@@ -167,18 +192,13 @@ class Evaluation:
 
     def contents(self) -> dict[str, bytes]:
         """The files, by their names; those that do not apply are not among them."""
-        contents = {"labels.tsv": _bytes(self.labels()), "scores.tsv": _bytes(self.scores())}
+        contents = {
+            f"{name}.tsv": to_tsv(table).encode() for name, table in self.tables.items() if name != "runs"
+        }
         buffer = io.BytesIO()
         write_qrels(self.qrels(), buffer)
         if buffer.tell():
             contents["labels.qrels" if self.binary else "labels.graded.qrels"] = buffer.getvalue()
-        if self.labelled.unlabelled:
-            contents["unlabelled.tsv"] = _bytes(Table(Unlabelled._fields, self.labelled.unlabelled))
-        if self.correlations:
-            contents["correlation.tsv"] = _bytes(self.correlation())
-        if self.rejected:
-            rows = tuple(tuple(row) for row in self.rejected)
-            contents["rejected.tsv"] = _bytes(Table(Rejected._fields, rows))
         return contents
 
     def write(self, folder: Path) -> None:
@@ -193,24 +213,17 @@ class Evaluation:
             if name not in contents:
                 remove(folder / name)
 
-    def as_json(self) -> dict[str, Any]:
-        """All of it, for programs."""
-        return {
-            "metric": self.metric,
-            "binary": self.binary,
-            "queries": len(self.query_ids),
-            "labels": sum(map(len, self.labelled.labels.values())),
-            "unlabelled": Counter(row.status for row in self.labelled.unlabelled),
-            "empty_outputs": self.labelled.empty,
-            "rejected": len(self.rejected),
-            "refused_measures": list(self.refused),
-            "runs": self.means().records(),
-            "correlation": [
-                {"run": run, "measure": name, **each._asdict()}
-                for run, by_measure in self.correlations.items()
-                for name, each in by_measure.items()
-            ],
-        }
+    def told(self) -> Iterator[str]:
+        """How many labels there are, what has none, what was not computed and why, a line each."""
+        if not self.complete:
+            yield "stopped: nothing is written, and what the model wrote is kept; start again to go on"
+            return
+        if self.labelled.empty:
+            yield f"{plural(self.labelled.empty, 'empty output')}, scored by the metric like others"
+        yield from filter(None, (self.unlabelled(), *self.refused, *self.undefined()))
+        labels = plural(sum(map(len, self.labelled.labels.values())), "label")
+        kind = "0 or 1" if self.binary else "fractions; as whole numbers, 5 x label, in labels.graded.qrels"
+        yield f"{labels} by {self.metric} ({kind}), {plural(len(self.query_ids), 'query')}"
 
 
 def evaluated(
@@ -297,7 +310,3 @@ def correlated(evaluation: Evaluation, path: Path, shown: str, others: frozenset
     }
     rejected = (*evaluation.rejected, *refused_lines(shown, errors))
     return replace(evaluation, correlations=correlations, rejected=rejected)
-
-
-def _bytes(table: Table) -> bytes:
-    return to_tsv(table).encode()

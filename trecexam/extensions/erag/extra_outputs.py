@@ -49,7 +49,7 @@ def _section(evaluation: Evaluation) -> ReportSection:
         "compared with gold outputs, and that is the document's label.",
         "In the sections below a document's rating is 5 times its label, rounded.",
         tuple(f"{line}." for line in (*lines, evaluation.unlabelled(), *evaluation.notes) if line),
-        excerpt(evaluation.means(), _ROWS, "erag/scores.tsv"),
+        excerpt(evaluation.table, _ROWS, "erag/scores.tsv"),
         {},
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trecexam.calls import Accessor, named_as_called, on_folder, on_loaded
+from trecexam.calls import Accessor, named_as_called, on_folder, on_graded
 from trecexam.extensions.exams import calls
 
 
@@ -10,8 +10,8 @@ from trecexam.extensions.exams import calls
 class ExamAccessor(Accessor):
     """Exams on the track's passages, and its bank as one that the runs take."""
 
-    fit = on_loaded(calls.fit_exam)
-    improve = on_loaded(calls.improve_exam)
+    fit = on_graded(calls.fit_exam)
+    improve = on_graded(calls.improve_exam)
     generate = on_folder(calls.generate_exam)
     estimate = on_folder(calls.estimate_exam)
     refill = on_folder(calls.refill_exam)

@@ -28,10 +28,9 @@ from trecexam.line.assessment import Assessment
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
-    from trecexam.extensions.exams.fitting import ImprovedExam
     from trecexam.extensions.exams.irt.improvement import ImprovementStep
     from trecexam.extensions.exams.irt.settings import Settings
-    from trecexam.extensions.exams.rubric import TrackExam
+    from trecexam.extensions.exams.results import ExamFit, ImprovedExam
 
 
 def generate_exam(
@@ -168,7 +167,7 @@ def fit_exam(
     groups: Path | None = None,
     min_rating: int | None = None,
     depth: int | None = None,
-) -> TrackExam:
+) -> ExamFit:
     """Fits an item response model: how able each run is, how hard and discriminating each item.
 
     A run has an item right where one of its first `depth` passages is rated min_rating or better on it.

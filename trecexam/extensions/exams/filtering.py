@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from trecexam.files.kept import read_object
 from trecexam.graders.embedding import EmbeddingGrader
 from trecexam.graders.weights import model_folder, offline_folder
 from trecexam.packages import install, missing_packages
+from trecexam.tables.result import Result
 from trecexam.tables.table import Table, to_json, to_tsv
 
 if TYPE_CHECKING:
@@ -29,13 +30,14 @@ _EMBEDDING = ("extra-candidate-embedding", "intra-candidate-embedding")
 
 
 @dataclass(frozen=True)
-class FilteredExam:
+class FilteredExam(Result):
     """An exam with what its filters found.
 
     Attributes:
         kinds: of each question, in their order.
         generation: how many answers were asked for and could not be read; empty where nobody noted it.
         embed: what the embedding filters compared with; None where they are not used.
+        notes: how many questions there were, and are left; what one gets right by guessing.
     """
 
     path: Path
@@ -44,6 +46,7 @@ class FilteredExam:
     settings: ExamSection
     generation: Mapping[str, Any]
     embed: Embed | None = None
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def stays(self) -> tuple[bool, ...]:
@@ -68,8 +71,16 @@ class FilteredExam:
             "settings": self.settings.model_dump(),
         }
 
-    def table(self) -> Table:
-        """A line a filter."""
+    def declare(self) -> dict[str, Table]:
+        """`filters`, a row a filter; `groups`, the kept questions by level, type and topic."""
+        return {"filters": self._filters(), "groups": self.groups()}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """How many questions were generated, parsed, dropped and kept, and what they are like."""
+        return {name: value for name, value in self.stats.items() if name != "filters"}
+
+    def _filters(self) -> Table:
         header = ("filter", "dropped", "alone", "threshold", "share")
         rows = (
             (name, counts["dropped"], counts["alone"], counts.get("threshold"), counts.get("share"))
@@ -119,7 +130,25 @@ def filter_exam(
     embed = _embedder(settings.embedding, root) if settings.embedding is not None and compares else None
     filtered = apply(questions, settings, embed, patterns)
     kinds = tuple(QuestionKind.of(question) for question in questions)
-    return FilteredExam(path, filtered, kinds, settings, read_object(companion_file(path, GENERATION)), embed)
+    generation = read_object(companion_file(path, GENERATION))
+    exam = FilteredExam(path, filtered, kinds, settings, generation, embed)
+    return replace(exam, notes=tuple(_told(exam)))
+
+
+def _told(exam: FilteredExam) -> Iterator[str]:
+    stats = exam.stats
+    if stats["generated"] is not None:
+        bad = sum((stats["badly_parsed"] or {}).values())
+        yield f"{stats['generated']:,} questions generated, {bad:,} badly parsed"
+    if exam.settings.embedding is None:
+        yield "no sentence embeddings are compared (--embedding offline does)"
+    yield f"{stats['questions']:,} questions: {stats['dropped']:,} dropped, {stats['kept']:,} kept"
+    if (after := stats["after"])["questions"]:
+        fixed, longest = after["fixed_answer"], after["longest_answer"]
+        yield (
+            f"of these one gets {fixed['accuracy']:.1%} right by always answering {fixed['letter']}, "
+            f"{longest['accuracy']:.1%} by the longest candidate"
+        )
 
 
 def write_filtered(exam: FilteredExam, folder: Path) -> None:

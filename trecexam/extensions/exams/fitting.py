@@ -5,23 +5,25 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from converters.response_matrix import ResponseMatrix
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams import tables
-from trecexam.extensions.exams.irt.exam import Exam, FittedExam
+from trecexam.extensions.exams.irt.exam import Exam
 from trecexam.extensions.exams.irt.fitting import fit
-from trecexam.extensions.exams.irt.improvement import LEAST_ITEMS, Improvement, ImprovementStep, improve
+from trecexam.extensions.exams.irt.improvement import LEAST_ITEMS, ImprovementStep, improve
 from trecexam.extensions.exams.irt.settings import Settings
 from trecexam.extensions.exams.plots import exam_plots, steps_plot
 from trecexam.extensions.exams.responses import ExamResponses, LabelFiles, from_file, usable_responses
+from trecexam.extensions.exams.results import ExamFit, ImprovedExam, told
 from trecexam.files import atomic as files
 from trecexam.tables.plots.canvas import draw
 from trecexam.tables.plots.drawings import plot_files
-from trecexam.tables.table import Table, to_json, to_tsv
+from trecexam.tables.table import to_json, to_tsv
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.tables.plots.model import Plot
@@ -31,37 +33,13 @@ _OPTIONAL = ("components.tsv", "correlation.tsv", "matrix.tsv")
 _STEP = re.compile(r"step-\d+\Z")
 
 
-@dataclass(frozen=True)
-class ImprovedExam:
-    """An exam's improvement.
-
-    Attributes:
-        steps: the exam that was left after each step, fitted; the first is the whole one.
-    """
-
-    exam: Exam
-    improvement: Improvement
-    steps: tuple[FittedExam, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def folders(self) -> list[str]:
-        """The name of each step's folder."""
-        digits = len(str(len(self.steps) - 1))
-        return [f"step-{number:0{digits}}" for number in range(len(self.steps))]
-
-    def table(self) -> Table:
-        """A row a step."""
-        return tables.steps_table(self.improvement, self.exam.items, self.folders)
-
-
 def fit_exam(
     source: Path | str | ResponseMatrix,
     settings: Settings | None = None,
     *,
     components: Path | None = None,
     groups: Path | None = None,
-) -> FittedExam:
+) -> ExamFit:
     """Fits an item response model to a response matrix.
 
     Args:
@@ -116,18 +94,19 @@ def _responses(source: Path | str | ResponseMatrix, labels: LabelFiles) -> ExamR
     )
 
 
-def fitted(responses: ExamResponses, settings: Settings) -> FittedExam:
+def fitted(responses: ExamResponses, settings: Settings) -> ExamFit:
     """The exam's fit.
 
     Raises:
         TrecexamError: a model cannot be fitted to it.
     """
-    exam = responses.exam
+    exam = replace(responses.exam, notes=responses.notes)
     try:
         result = fit(exam.values, settings, exam.components)
     except ValueError as error:
         raise TrecexamError(str(error), path=responses.source) from None
-    return FittedExam(exam, result, (*responses.notes, *result.notes))
+    found = ExamFit(exam, result)
+    return replace(found, notes=tuple(told(found)))
 
 
 def improved(
@@ -145,7 +124,7 @@ def improved(
     Raises:
         TrecexamError: a model cannot be fitted to it, or an argument is impossible.
     """
-    exam = responses.exam
+    exam = replace(responses.exam, notes=responses.notes)
     try:
         improvement = improve(
             exam.values,
@@ -160,14 +139,11 @@ def improved(
     except ValueError as error:
         raise TrecexamError(str(error), path=responses.source) from None
     fits = tuple(
-        FittedExam(
-            _part(exam, step.items.tolist()),
-            step.fit,
-            step.fit.notes if number else (*responses.notes, *step.fit.notes),
-        )
+        ExamFit(_part(exam if number == 0 else replace(exam, notes=()), step.items.tolist()), step.fit)
         for number, step in enumerate(improvement.steps)
     )
-    return ImprovedExam(exam, improvement, fits, fits[0].notes)
+    stopped = f"{plural(len(fits) - 1, 'step')}: {improvement.stopped}"
+    return ImprovedExam(exam, improvement, fits, (*exam.notes, *fits[0].fit.notes, stopped))
 
 
 def _part(exam: Exam, places: Sequence[int]) -> Exam:
@@ -187,13 +163,8 @@ def _part(exam: Exam, places: Sequence[int]) -> Exam:
     )
 
 
-def write_fit(
-    exam: FittedExam, out: Path, *, plots: bool = True, more: Sequence[tuple[str, Table]] = ()
-) -> list[str]:
+def write_fit(exam: ExamFit, out: Path, *, plots: bool = True) -> list[str]:
     """Writes a fit's files into a folder; what of an earlier fit does not apply to this one is removed.
-
-    Args:
-        more: further tables, by their file names.
 
     Returns:
         Why a plot could not be drawn, a line each.
@@ -201,14 +172,7 @@ def write_fit(
     Raises:
         TrecexamError: a file cannot be written.
     """
-    written = {
-        "items.tsv": tables.items_table(exam),
-        "examinees.tsv": tables.examinees_table(exam),
-        "information.tsv": tables.information_table(exam),
-        "item_quality.tsv": tables.quality_table(exam),
-        **({"components.tsv": tables.components_table(exam)} if exam.fit.components else {}),
-        **dict(more),
-    }
+    written = {f"{name}.tsv": table for name, table in exam.tables.items() if name != "abilities"}
     files.make_folder(out)
     for name in _OPTIONAL:
         if name not in written:
@@ -232,9 +196,9 @@ def write_improvement(improved_exam: ImprovedExam, out: Path, *, plots: bool = T
     ):
         _clear(old)
     why: list[str] = []
-    for folder, step in zip(improved_exam.folders, improved_exam.steps, strict=True):
+    for folder, step in zip(improved_exam.folders, improved_exam.fits, strict=True):
         why += write_fit(step, out / folder, plots=plots)
-    files.replace(out / "steps.tsv", to_tsv(improved_exam.table()).encode())
+    files.replace(out / "steps.tsv", improved_exam.to_tsv().encode())
     files.replace(out / "improve.json", to_json(improvement_json(improved_exam)).encode())
     _clear_plots(out)
     return why + (list(_draw([steps_plot(improved_exam.improvement)], out)) if plots else [])
@@ -248,9 +212,10 @@ def improvement_json(improved_exam: ImprovedExam) -> dict[str, object]:
             "converged": step.fit.converged,
             "dropped": [improved_exam.exam.items[place] for place in step.dropped],
         }
-        for row, step in zip(improved_exam.table().records(), improved_exam.improvement.steps, strict=True)
+        for row, step in zip(improved_exam.table.records(), improved_exam.improvement.steps, strict=True)
     ]
-    return {"stopped": improved_exam.improvement.stopped, "steps": steps, "notes": list(improved_exam.notes)}
+    notes = [*improved_exam.exam.notes, *improved_exam.fits[0].fit.notes]
+    return {"stopped": improved_exam.improvement.stopped, "steps": steps, "notes": notes}
 
 
 def _draw(plots: Iterable[Plot], out: Path) -> Iterator[str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -14,22 +15,29 @@ from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.scoring import Examinee
 from trecexam.files.atomic import replace_together
 from trecexam.files.exclusive_lock import exclusive_lock
+from trecexam.tables.result import Result
 from trecexam.tables.table import Table, to_tsv
 
 
-class ExamineeTable(NamedTuple):
-    """A line for each examinee in the folder, new or old: its components and its accuracy.
+@dataclass(frozen=True)
+class Examinees(Result):
+    """Each examinee in the folder, new or old: its components and its accuracy.
 
-    `changed` are those that were there and had answered a question otherwise.
+    Attributes:
+        notes: which of them were there and had answered a question otherwise.
     """
 
-    table: Table
-    changed: tuple[str, ...]
+    examinees: Table
+    notes: tuple[str, ...]
+
+    def declare(self) -> dict[str, Table]:
+        """A row an examinee."""
+        return {"examinees": self.examinees}
 
 
 def write_examinees(
     examinees: Sequence[Examinee], questions: Sequence[ExamQuestion], folder: Path
-) -> ExamineeTable:
+) -> Examinees:
     """Writes matrix.tsv, responses.jsonl, components.tsv and answers.jsonl, beside those that are there.
 
     Several processes may do so at once.
@@ -42,7 +50,7 @@ def write_examinees(
         return _write(examinees, questions, folder)
 
 
-def _write(examinees: Sequence[Examinee], questions: Sequence[ExamQuestion], folder: Path) -> ExamineeTable:
+def _write(examinees: Sequence[Examinee], questions: Sequence[ExamQuestion], folder: Path) -> Examinees:
     new = {examinee.name: examinee for examinee in examinees}
     ids = [question.question_id for question in questions]
     old = _old(folder, ids)
@@ -94,7 +102,8 @@ def _write(examinees: Sequence[Examinee], questions: Sequence[ExamQuestion], fol
         }
     )
     table = Table(("examinee", *header, "answered", "accuracy"), tuple(map(_line, rows)))
-    return ExamineeTable(table, tuple(changed))
+    notes = (f"{name}: answers otherwise than before, and takes that one's place" for name in changed)
+    return Examinees(table, tuple(notes))
 
 
 def _line(row: Mapping[str, Any]) -> tuple[str | int | float | None, ...]:

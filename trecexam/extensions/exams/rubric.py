@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,17 +11,14 @@ import numpy as np
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.fitting import fitted
 from trecexam.extensions.exams.irt import fitting
-from trecexam.extensions.exams.irt.exam import FittedExam
 from trecexam.extensions.exams.irt.settings import Settings
 from trecexam.extensions.exams.responses import LabelFiles, from_track, item_names
-from trecexam.features.correlation.tables import correlation_table
+from trecexam.extensions.exams.results import ExamFit, told
 from trecexam.line.evaluation import official_values
 from trecexam.line.official import LEADERBOARD
 from trecexam.line.relevance import official_measures
 from trecexam.scores.correlation import correlate
 from trecexam.scores.evaluate import measure
-from trecexam.tables.table import Table
-from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,36 +28,6 @@ if TYPE_CHECKING:
 
 #: With fewer runs an item's discrimination is its prior's, not its own.
 LEAST_RUNS = 5
-
-
-@dataclass(frozen=True)
-class TrackExam:
-    """A track's bank as an exam.
-
-    Attributes:
-        fitted: runs are its examinees.
-        official: ("theta" or "accuracy", official measure, how far the two agree); () without an official
-            side.
-    """
-
-    fitted: FittedExam
-    official: tuple[tuple[str, str, Correlation], ...]
-
-    def correlations(self) -> Table:
-        """One row a pair; no intervals, as an ability has no values per query."""
-        return correlation_table(
-            [((ours, theirs), correlation) for ours, theirs, correlation in self.official],
-            ("measure", "official_measure"),
-        )
-
-    def matrix(self) -> Table:
-        """The responses: 1, 0, or None."""
-        exam = self.fitted.exam
-        rows = [
-            (name, *(None if value != value else int(value) for value in row))
-            for name, row in zip(exam.examinees, exam.values.tolist(), strict=True)
-        ]
-        return Table(("examinee", *exam.items), tuple(rows))
 
 
 def default_settings() -> Settings:
@@ -75,7 +42,7 @@ def fit_track(
     *,
     min_rating: int | None = None,
     depth: int | None = None,
-) -> TrackExam:
+) -> ExamFit:
     """Fits a model to a loaded track's runs and items.
 
     Args:
@@ -88,7 +55,8 @@ def fit_track(
     fitted_exam = fitted(
         from_track(track, labels, min_rating=min_rating, depth=depth), settings or default_settings()
     )
-    return TrackExam(fitted_exam, tuple(_against_official(track, fitted_exam)))
+    found = replace(fitted_exam, official=tuple(_against_official(track, fitted_exam)))
+    return replace(found, notes=tuple(told(found)))
 
 
 def discriminations(track: Assessment, min_rating: int | None = None) -> Mapping[tuple[str, str], float]:
@@ -109,7 +77,7 @@ def discriminations(track: Assessment, min_rating: int | None = None) -> Mapping
     return {key: known[name] for key, name in names.items() if name in known}
 
 
-def _against_official(track: Assessment, fitted_exam: FittedExam) -> Iterator[tuple[str, str, Correlation]]:
+def _against_official(track: Assessment, fitted_exam: ExamFit) -> Iterator[tuple[str, str, Correlation]]:
     ours = {
         name: dict(zip(fitted_exam.exam.examinees, values.tolist(), strict=True))
         for name, values in (("theta", fitted_exam.fit.theta), ("accuracy", fitted_exam.fit.accuracy))
@@ -134,13 +102,3 @@ def _against_official(track: Assessment, fitted_exam: FittedExam) -> Iterator[tu
                 np.array([worth[run] for run in runs]),
             )
             yield name, theirs, correlate(*both_sides, resamples=0)
-
-
-def official_remark(exam: TrackExam) -> str | None:
-    """How the abilities agree with the first official measure and the official leaderboard, in words."""
-    taus = [
-        f"{correlation.kendall_tau:.3f} with {theirs}"
-        for ours, theirs, correlation in exam.official
-        if ours == "theta"
-    ]
-    return f"Kendall's tau of abilities: {shorten_list(taus, 4, quote='')}" if taus else None

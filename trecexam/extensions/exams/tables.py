@@ -10,7 +10,7 @@ import numpy as np
 
 from trecexam.extensions.exams.irt.information import GRID, item_information
 from trecexam.extensions.exams.irt.information import exam_information as of_all
-from trecexam.tables.table import Table, Value
+from trecexam.tables.table import Layout, Table, Value
 
 if TYPE_CHECKING:
     from trecexam.extensions.exams.irt.exam import FittedExam
@@ -71,7 +71,8 @@ def abilities_table(fitted: FittedExam) -> Table:
     for rank, place in enumerate(fitted.order.tolist(), 1):
         theta, accuracy = float(fitted.fit.theta[place]), float(fitted.fit.accuracy[place])
         rows.append((rank, fitted.exam.examinees[place], theta, *fitted.interval(place), accuracy))
-    return Table(("rank", "examinee", "theta", "theta.low", "theta.high", "accuracy"), tuple(rows))
+    header = ("rank", "examinee", "theta", "theta.low", "theta.high", "accuracy")
+    return Table(header, tuple(rows), layout=Layout(("rank", "examinee")))
 
 
 def components_table(fitted: FittedExam) -> Table:
@@ -158,7 +159,7 @@ def fit_json(fitted: FittedExam) -> dict[str, Any]:
             name: int(which.sum()) for name, which in f.bound.items() if s.bounds[name][0] < s.bounds[name][1]
         },
         "information": information_json(fitted),
-        "notes": list(fitted.notes),
+        "notes": [*fitted.exam.notes, *f.notes],
     }
     if f.components:
         values |= {"components": [part.name for part in f.components], "mean": f.mean, "se_mean": f.se_mean}

@@ -16,6 +16,11 @@ EXTENSION = Extension(
         "learned-correlate": Command(
             f"{__name__}.cli.boards:learned_correlate", "How far those agree officially.", "holes"
         ),
+        "cross-validate": Command(
+            f"{__name__}.cli.boards:cross_validate",
+            "How good learned labels are.",
+            "holes",
+        ),
         "learned-next": Command(
             f"{__name__}.cli.next:learned_next", "What people should judge, to learn most from it.", "people"
         ),

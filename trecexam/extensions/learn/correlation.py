@@ -82,9 +82,10 @@ def compare_learned(
         )
         for scores in comparisons
     ]
-    why_none = (*(() if board.enough else (board.summary(),)), *without_interval(comparisons))
     compared = comparison_notes(track, comparisons, (), official_measures)
-    lines = tuple(dict.fromkeys((*compared, *board.notes, *why_none)))
+    # The board's first note is on its own intervals: it says why there are none here.
+    of_board = board.notes[1:] if board.enough else board.notes
+    lines = tuple(dict.fromkeys((*compared, *of_board, *without_interval(comparisons))))
     return LeaderboardComparison(
         len(comparisons[0].query_ids), ("measure", "official_measure"), tuple(pairs), p, lines
     )

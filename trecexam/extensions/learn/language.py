@@ -40,10 +40,10 @@ def odd_languages(passages: Sequence[str], model: str) -> list[str]:
     if model == OFFLINE_MODEL:
         advice = (
             f"and {OFFLINE_MODEL.rpartition('/')[2]} reads English: name a model of your language with "
-            "--encoder, and see --cross-validate"
+            "--encoder, and see `trecexam cross-validate`"
         )
     else:
-        advice = f"and {model} may not read that: see --cross-validate"
+        advice = f"and {model} may not read that: see `trecexam cross-validate`"
     letters = [letter for text in passages for letter in text if letter.isalpha()]
     foreign = sum(not _is_latin(letter) for letter in letters)
     if foreign > SHARE * len(letters):

@@ -19,7 +19,9 @@ from trecexam.line.assessment import Assessment, Part
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.official import Official
 from trecexam.line.sources import LEARNED_IDENTITY, LEARNED_QRELS
-from trecexam.tables.table import Table, to_json, to_tsv
+from trecexam.tables.result import Result
+from trecexam.tables.table import Table, to_json
+from trecexam.tables.text import plural
 
 TABLE, QRELS, IDENTITY = "learned.tsv", LEARNED_QRELS, LEARNED_IDENTITY
 BOARD = "learned-leaderboard.tsv"
@@ -28,25 +30,40 @@ PARTS: tuple[Part, ...] = ("cells", "runs", "official", "settings")
 
 
 @dataclass(frozen=True, eq=False)
-class LearnedLabels:
+class LearnedLabels(Result):
     """What the passages of a pool were judged, or would be.
 
     Attributes:
-        table: query, passage, gain, standard deviation, label, judged or not; a row for each pooled passage
-            that is judged or has a text.
-        qrels: the official judgments as they are, and after them a line for each other row of the table.
+        rows: query, passage, gain, standard deviation, label, judged or not; one for each pooled passage that
+            is judged or has a text.
+        qrels: the official judgments as they are, and after them a line for each other row.
         board: the runs by expected nDCG and AP; None where there are no runs.
         identity: what it was learned by and from; `track` are digests of the track's parts.
-        notes: what a reader must know, a line each.
+        notes: what a reader must know, and how much was learned from how much.
         n_encoded: how many passages were encoded for it.
     """
 
-    table: Table
+    rows: tuple[tuple[str, str, float, float, int, str], ...]
     qrels: bytes
     board: LearnedBoard | None
     identity: dict[str, Any]
     notes: tuple[str, ...]
     n_encoded: int
+
+    def declare(self) -> dict[str, Table]:
+        """`labels`, as learned.tsv has them; `leaderboard`, where there are runs."""
+        labels = Table(("query_id", "doc_id", "gain", "sd", "label", "judged"), self.rows)
+        return {"labels": labels, **({} if self.board is None else self.board.tables)}
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The leaderboard, where there is one."""
+        return () if self.board is None else ("leaderboard",)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What it was learned by and from."""
+        return {"learned": self.identity}
 
     def write(self, folder: Path) -> tuple[Path, ...]:
         """Writes learned.tsv, learned.qrels, where there are runs learned-leaderboard.tsv, and learned.json,
@@ -58,9 +75,9 @@ class LearnedLabels:
         Returns:
             The files that changed.
         """
-        contents = {TABLE: to_tsv(self.table).encode(), QRELS: self.qrels}
+        contents = {TABLE: self.to_tsv().encode(), QRELS: self.qrels}
         if self.board is not None:
-            contents[BOARD] = to_tsv(self.board.table()).encode()
+            contents[BOARD] = self.board.to_tsv().encode()
         outputs = {name: sha256(content) for name, content in contents.items()}
         contents[IDENTITY] = to_json({**self.identity, "outputs": outputs}).encode()
         make_folder(folder)
@@ -85,13 +102,18 @@ def learn(
     Arguments, and what is raised, are those of `learn_pool`.
     """
     pool = learn_pool(track, source=source, encoder=encoder, grades=grades, progress=progress)
-    rows = list(_rows(pool.data.queries, pool.predictions))
+    rows = tuple(_rows(pool.data.queries, pool.predictions))
+    judged = sum(row[-1] == "yes" for row in rows)
     return LearnedLabels(
-        Table(("query_id", "doc_id", "gain", "sd", "label", "judged"), tuple(rows)),
+        rows,
         _qrels(pool.data.official, rows),
         board_of(track, pool) if track.runs else None,
         {**pool.identity, "track": {part: track.part_digests[part] for part in PARTS}},
-        pool.notes,
+        (
+            *pool.notes,
+            f"learned from {plural(pool.identity['judgments']['count'], 'judgment')}: {judged:,} passages "
+            f"are judged, {len(rows) - judged:,} have learned labels",
+        ),
         pool.data.n_encoded,
     )
 

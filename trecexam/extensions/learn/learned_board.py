@@ -24,7 +24,8 @@ from trecexam.line.diagnostics import NO_RUNS
 from trecexam.line.loaded_track import of_documents
 from trecexam.scores.correlation import half_width
 from trecexam.scores.ties import TIE_DECIMALS
-from trecexam.tables.table import Table
+from trecexam.tables.result import Result
+from trecexam.tables.table import Layout, Table
 
 #: Of nDCG; less where the pool is not so deep.
 K = 10
@@ -36,7 +37,7 @@ MIN_JUDGED, MIN_SHARE = 15, 0.2
 
 
 @dataclass(frozen=True, eq=False)
-class LearnedBoard:
+class LearnedBoard(Result):
     """The expected leaderboard, by nDCG, best run first.
 
     Attributes:
@@ -48,7 +49,7 @@ class LearnedBoard:
         these_queries: whether intervals are for these queries alone, and hold the labels only.
         judged_a_query: pooled passages that are judged, of a query on average.
         enough: whether enough is judged for intervals, as `enough_judged`.
-        notes: what a reader must know, a line each.
+        notes: what the intervals are, and what else a reader must know.
     """
 
     measures: tuple[str, str]
@@ -80,22 +81,22 @@ class LearnedBoard:
         means = np.round(self.scores.means[0], TIE_DECIMALS).tolist()
         return tuple(means.index(mean) + 1 for mean in means)
 
-    def table(self) -> Table:
+    def declare(self) -> dict[str, Table]:
         """`run`, of each measure the expected mean and its interval's ends, and the share that is judged."""
         low, high = self.ends
         columns = [side[at].tolist() for at in range(2) for side in (self.scores.means, low, high)]
         names = [f"{measure}{end}" for measure in self.measures for end in ("", ".low", ".high")]
         rows = zip(self.runs, *columns, self.judged, strict=True)
-        return Table(("run", *names, f"Judged@{self.measures[0].split('@')[1]}"), tuple(rows))
+        header = ("run", *names, f"Judged@{self.measures[0].split('@')[1]}")
+        return {"leaderboard": Table(header, tuple(rows), layout=Layout(("run",), ranks=self.ranks))}
 
-    def as_json(self) -> dict[str, Any]:
-        """The table with full precision, how many queries, and what the intervals are for."""
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The measures, how many queries, and what the intervals are for."""
         return {
             "measures": list(self.measures),
             "n_queries": len(self.query_ids),
             "intervals": "these queries" if self.these_queries else "all queries",
-            "notes": list(self.notes),
-            "runs": self.table().records(),
         }
 
     def summary(self) -> str:
@@ -164,7 +165,7 @@ def board_of(
     names, judged = tuple(track.runs), _judged(queries, k)
     means = np.round(scores.means[0], TIE_DECIMALS).tolist()
     order = sorted(range(len(names)), key=lambda at: (-means[at], names[at]))
-    return LearnedBoard(
+    board = LearnedBoard(
         (f"nDCG@{k}", f"AP(rel={min_relevant})@{track.depth}"),
         tuple(query.passages.query_id for query in queries),
         tuple(names[at] for at in order),
@@ -175,6 +176,7 @@ def board_of(
         enough_judged(queries),
         pool.notes,
     )
+    return board.noted(board.summary())
 
 
 def enough_judged(queries: Sequence[PooledQueryToLearn]) -> bool:

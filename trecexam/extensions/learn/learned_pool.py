@@ -276,7 +276,9 @@ def _few(
     notes = []
     judged = [q for q in queries if not np.isnan(q.passages.judgments).all()]
     if learned.n_judgments < FEW:
-        notes.append(f"learned from {plural(learned.n_judgments, 'judgment')} only: see --cross-validate")
+        notes.append(
+            f"learned from {plural(learned.n_judgments, 'judgment')} only: see `trecexam cross-validate`"
+        )
     if len(judged) == 1 and not others:
         notes.append(
             f"all judgments are of one query, '{judged[0].passages.query_id}': what is learned may not hold "

@@ -1,13 +1,12 @@
-"""How good learning is on this track: `learn --cross-validate`."""
+"""How good learning is on this track: `cross-validate`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -33,7 +32,8 @@ from trecexam.line.assessment import Assessment
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.loader import TrackLoader
 from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES
-from trecexam.tables.table import Table
+from trecexam.tables.result import Result
+from trecexam.tables.table import Layout, Table, Value
 from trecexam.tables.text import plural, shorten_list
 from trecexam.track import TrackFolder
 
@@ -43,49 +43,35 @@ TOP = (5, 10)
 
 
 @dataclass(frozen=True)
-class Validation:
-    """What `trecexam learn --cross-validate` shows.
+class Validation(Result):
+    """How good learning is on judgments that were hidden from it, beside plain rules.
 
     Attributes:
         rows: split by split, "learned" first.
-        notes: what a reader must know to read the numbers, a line each.
-        best: which way to fill holes is the best, as is kept for `fill`; None where nothing is.
+        notes: what a reader must know to read the numbers; for each split whether learning is better than the
+            other rules; which way to fill holes is the best, as is kept for `fill`.
     """
 
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
-    best: str | None = None
 
-    def table(self) -> Table:
+    def declare(self) -> dict[str, Table]:
         """A row for each way of hiding judgments and each way of treating what is hidden."""
         figures = ("kappa", "tau", "shift", "gain")
         header = [name for figure in figures for name in (figure, f"{figure}.low", f"{figure}.high")]
-        return Table(
-            ("split", "method", "known", "hidden", *header),
-            tuple(
-                (
-                    *(row.split, row.method, round(row.known), round(row.hidden)),
-                    *(
-                        value
-                        for estimate in (row.kappa, row.tau, row.shift, row.gain)
-                        for value in (estimate.value, estimate.low, estimate.high)
-                    ),
-                )
-                for row in self.rows
-            ),
+        rows: Iterable[tuple[Value, ...]] = (
+            (
+                *(row.split, row.method, round(row.known), round(row.hidden)),
+                *(
+                    value
+                    for estimate in (row.kappa, row.tau, row.shift, row.gain)
+                    for value in (estimate.value, estimate.low, estimate.high)
+                ),
+            )
+            for row in self.rows
         )
-
-    def summary_lines(self) -> tuple[str, ...]:
-        """The notes, then for each split whether learning is better than the other rules; what is best."""
-        return (*self.notes, *verdicts(self.rows), *([] if self.best is None else [self.best]))
-
-    def as_json(self) -> dict[str, Any]:
-        """The table with full precision, what follows from it, and the notes."""
-        return {
-            "notes": list(self.notes),
-            "verdicts": list(verdicts(self.rows)),
-            "rows": self.table().records(),
-        }
+        layout = Layout(("split", "method"), figures)
+        return {"ways": Table(("split", "method", "known", "hidden", *header), tuple(rows), layout=layout)}
 
 
 @of_documents
@@ -139,7 +125,7 @@ def cross_validate(
         validation = _validated(track, gathered, splits, resamples, seed, steps)
         # Of what is learned from another track `fill` knows nothing.
         line = None if source is not None else keep(track, gathered, validation.rows, splits)
-        return replace(validation, best=line)
+        return validation if line is None else replace(validation, notes=(*validation.notes, line))
     with TrackLoader(TrackFolder.open(source)) as loader:
         other = loader.load()
         of_other = gather_data(other, encoder=encoder, grades=gathered.graded, progress=progress)
@@ -244,7 +230,7 @@ def _validated(
             f"tau has no interval with fewer than {MIN_QUERIES} queries, or where the runs have fewer than "
             f"{MIN_DISTINCT} distinct values on a side"
         )
-    return Validation(tuple(rows), tuple(notes))
+    return Validation(tuple(rows), (*notes, *verdicts(rows)))
 
 
 def _teams(runs: Sequence[str], path: Path | str | None) -> dict[str, list[int]]:

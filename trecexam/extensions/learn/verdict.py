@@ -1,4 +1,4 @@
-"""What `learn --cross-validate` last showed of the ways to fill, kept beside the store for `fill`."""
+"""What `cross-validate` last showed of the ways to fill, kept beside the store for `fill`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trecexam.line.official import Official, official_judgments
 
 FILE = "verdict.json"
 #: What to do where there is no verdict that counts.
-CHECK = "`trecexam learn {} --cross-validate`"
+CHECK = "`trecexam cross-validate {}`"
 
 
 class SplitFigures(BaseModel):

@@ -31,7 +31,8 @@ OURS = frozenset(
             "logout",
             "override",
         ),
-        *("queries", "query", "rejected", "run", "search", "state", "static", "support", "who", "work"),
+        *("queries", "query", "rejected", "run", "search", "section", "state", "static"),
+        *("support", "who", "work"),
     )
 )
 _PREFIX = re.compile(r"(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+")

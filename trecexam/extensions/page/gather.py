@@ -321,7 +321,9 @@ def _added(track: Assessment) -> Iterator[PagePart]:
     """What extensions add to the report, as the report has it."""
     folder = track.folder
     for feature in (named(at) for extension in extensions() for at in extension.features):
-        added = FeatureReport(()) if feature.report is None else feature.report(track)
+        added = FeatureReport(())
+        if feature.report is not None and feature.applies(track):
+            added = feature.report(track)
         drawings = Drawings(folder.out, folder.state / "plots.json") if added.plots else None
         pictures = {plot.name: Picture(plot, drawings.of(plot)) for plot in added.plots if drawings}
         yield from (PagePart(part, pictures) for part in added.parts)

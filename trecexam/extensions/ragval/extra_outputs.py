@@ -44,7 +44,7 @@ def made_of(answers: JudgedAnswers, track: Assessment) -> ExtraFiles:
     folder = track.folder
     memory = folder.state / "ragval-plots.json"
     drawings = Drawings(folder.out / FOLDER, memory, pdf=track.config.report.pdf)
-    pictures = {plot.name: Picture(plot, drawings.of(plot)) for plot in report.plots()}
+    pictures = {plot.name: Picture(plot, drawings.of(plot)) for plot in report.plots}
     drawings.remember()
     contents |= files_of(report, lambda plot: pictures[plot.name].drawing)
     return ExtraFiles(contents, _section(answers, report, pictures))
@@ -59,7 +59,7 @@ def _section(answers: JudgedAnswers, report: RagvalReport, pictures: dict[str, P
         "In the sections below an answer is a passage, and its scores, rounded down, are its ratings on two "
         "items.",
         tuple(f"{line}." for line in (*report.notes, *answers.remarks())),
-        excerpt(report.table(), _ROWS, f"{FOLDER}/report.tsv"),
+        excerpt(report.table, _ROWS, f"{FOLDER}/report.tsv"),
         pictures,
     )
 
@@ -67,7 +67,7 @@ def _section(answers: JudgedAnswers, report: RagvalReport, pictures: dict[str, P
 def _plot_named(name: str) -> Callable[[Assessment, PlotMeasures], Plot]:
     def make(track: Assessment, asked: PlotMeasures) -> Plot:
         rows = judged(track).rows
-        made = {plot.name: plot for plot in report_of(rows).plots()} if rows else {}
+        made = {plot.name: plot for plot in report_of(rows).plots} if rows else {}
         if name not in made:
             raise TrecexamError(
                 f"no plot {name}: it is of judged answers with scores"

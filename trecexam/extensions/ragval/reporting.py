@@ -28,11 +28,17 @@ from trecexam.files import atomic as files
 from trecexam.tables.plots.canvas import draw
 from trecexam.tables.plots.drawings import FOLDER, KINDS, plot_files
 from trecexam.tables.plots.model import Drawing, Plot
+from trecexam.tables.result import Result
 from trecexam.tables.table import Table, to_json, to_tsv
 from trecexam.tables.text import plural
 
 #: The systems that are the bounds where nobody names others.
 BASELINE, ORACLE = "closed-book", "oracle"
+_MEANING = {
+    "interval": "95%, Student's t over questions",
+    "test": "two-sided paired t test over shared questions; p_holm: over all pairs of a score",
+    "bins": f"sums of {BINS[0]} to {BINS[-1]}; one between two whole sums counts at the lower one",
+}
 #: What is written only where it applies.
 _OPTIONAL = ("bounds.tsv", "sweep.tsv", "rejected.tsv")
 _PLOTS = ("means", "histogram", "sweep")
@@ -64,7 +70,7 @@ class ReportOptions:
 
 
 @dataclass(frozen=True)
-class RagvalReport:
+class RagvalReport(Result):
     """Systems by their judged answers.
 
     Attributes:
@@ -83,33 +89,32 @@ class RagvalReport:
     notes: tuple[str, ...] = ()
     rejected: tuple[ConversionError, ...] = ()
 
-    def table(self) -> Table:
-        """`run_id n unparsed truthfulness relevance sum n_input_tokens n_output_tokens`, a row a system.
-
-        Where an answer says what it retrieved, `n_retrieved mean_blocks` as well.
-        """
-        return tables.report_table(self.systems)
-
-    def json(self) -> dict[str, Any]:
-        """All of it with full precision, ready for JSON."""
-        return {
-            "runs": tables.systems_json(self.systems),
-            "intervals": "95%, Student's t over questions",
-            "test": "two-sided paired t test over shared questions; p_holm: over all pairs of a score",
-            "bins": f"sums of {BINS[0]} to {BINS[-1]}; one between two whole sums counts at the lower one",
-            "significance": tables.significance_table(self.comparisons).records(),
-            "baseline": self.baseline,
-            "oracle": self.oracle,
-            "bounds": tables.bounds_table(self.places).records(),
-            "sweep": tables.sweep_table(self.sweep).records() if self.sweep else None,
-            "notes": list(self.notes),
-            "rejected": _rejected_table(self.rejected).records(),
+    def declare(self) -> dict[str, Table]:
+        """`report`, a row a system; the others are the files of `ragval report`, by name; and `answers`."""
+        of_report = {
+            "report": tables.report_table(self.systems),
+            "intervals": tables.intervals_table(self.systems),
+            "histogram": tables.histogram_table(self.systems),
+            "significance": tables.significance_table(self.comparisons),
         }
+        if self.baseline is not None or self.oracle is not None:
+            of_report["bounds"] = tables.bounds_table(self.places)
+        if self.sweep is not None:
+            of_report["sweep"] = tables.sweep_table(self.sweep)
+        if self.rejected:
+            of_report["rejected"] = _rejected_table(self.rejected)
+        return {**of_report, "answers": tables.answers_table(self.systems)}
 
-    def plots(self) -> list[Plot]:
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Which systems are the bounds, and what intervals, p values and bins are."""
+        return {"baseline": self.baseline, "oracle": self.oracle, **_MEANING}
+
+    @property
+    def plots(self) -> tuple[Plot, ...]:
         """Means, histogram, and the sweep where there is one."""
         named: dict[str | None, System] = {each.run_id: each for each in self.systems}
-        return ragval_plots(self.systems, named.get(self.baseline), named.get(self.oracle), self.sweep)
+        return tuple(ragval_plots(self.systems, named.get(self.baseline), named.get(self.oracle), self.sweep))
 
     def write(self, out: Path | str, *, plots: bool = True) -> list[str]:
         """Writes its files into a folder; what of an earlier report does not apply to this one is removed.
@@ -175,7 +180,8 @@ def ragval_report(
     rejected: list[ConversionError] = []
     rows = read_judged(given, rejected.append, parameter=options.field)
     try:
-        return replace(report_of(rows, options), rejected=tuple(rejected))
+        report = report_of(rows, options)
+        return replace(report, rejected=tuple(rejected))
     except NoAnswersError as error:
         first = f"; the first of {plural(len(rejected), 'error')}: {rejected[0]}" if rejected else ""
         raise NoAnswersError(f"{error.reason}{first}") from None
@@ -221,22 +227,11 @@ def files_of(
     Args:
         draw: draws a plot; None for no plots.
     """
-    by_name = {
-        "report.tsv": report.table(),
-        "intervals.tsv": tables.intervals_table(report.systems),
-        "histogram.tsv": tables.histogram_table(report.systems),
-        "significance.tsv": tables.significance_table(report.comparisons),
-    }
-    if report.baseline is not None or report.oracle is not None:
-        by_name["bounds.tsv"] = tables.bounds_table(report.places)
-    if report.sweep is not None:
-        by_name["sweep.tsv"] = tables.sweep_table(report.sweep)
-    if report.rejected:
-        by_name["rejected.tsv"] = _rejected_table(report.rejected)
-    for name, table in by_name.items():
-        yield name, to_tsv(table).encode()
-    yield "report.json", to_json(report.json()).encode()
-    for plot in report.plots() if draw is not None else ():
+    for name, table in report.tables.items():
+        if name != "answers":
+            yield f"{name}.tsv", to_tsv(table).encode()
+    yield "report.json", to_json(_report_json(report)).encode()
+    for plot in report.plots if draw is not None else ():
         assert draw is not None
         yield from plot_files(plot, draw(plot))
 
@@ -304,6 +299,23 @@ def _sweep(
     if left:
         notes.append(f"{plural(len(left), 'run')} without {options.sweep}, not in sweep.tsv: {_some(left)}")
     return along, notes
+
+
+def _report_json(report: RagvalReport) -> dict[str, Any]:
+    """All of it with full precision, as report.json has it."""
+    return {
+        "runs": tables.systems_json(report.systems),
+        "intervals": _MEANING["interval"],
+        "test": _MEANING["test"],
+        "bins": _MEANING["bins"],
+        "significance": report.tables["significance"].records(),
+        "baseline": report.baseline,
+        "oracle": report.oracle,
+        "bounds": tables.bounds_table(report.places).records(),
+        "sweep": report.tables["sweep"].records() if report.sweep else None,
+        "notes": list(report.notes),
+        "rejected": _rejected_table(report.rejected).records(),
+    }
 
 
 def _rejected_table(rejected: Iterable[ConversionError]) -> Table:

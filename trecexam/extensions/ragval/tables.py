@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from trecexam.extensions.ragval.judged_scores import BINS, SCORES
-from trecexam.tables.table import Table, Value
+from trecexam.tables.table import Layout, Table, Value
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
@@ -37,7 +37,27 @@ def report_table(systems: Iterable[System]) -> Table:
         )
         for system in systems
     ]
-    return Table((*REPORT_COLUMNS, *(RETRIEVED_COLUMNS if known else ())), tuple(rows), digits=4)
+    header = (*REPORT_COLUMNS, *(RETRIEVED_COLUMNS if known else ()))
+    return Table(header, tuple(rows), digits=4, layout=Layout(("run_id",)))
+
+
+def answers_table(systems: Iterable[System]) -> Table:
+    """A row a system: what is to be known of its answers to read the report."""
+    header = (
+        *("run_id", "without_input_tokens", "without_output_tokens"),
+        *("repeated_questions", "unanswered_questions"),
+    )
+    rows = (
+        (
+            system.run_id,
+            system.input_tokens.missing,
+            system.output_tokens.missing,
+            system.repeated,
+            system.unanswered,
+        )
+        for system in systems
+    )
+    return Table(header, tuple(rows))
 
 
 def intervals_table(systems: Iterable[System]) -> Table:

@@ -30,6 +30,7 @@ from trecexam.features.history.snapshot import origin_of, snapshot_of
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_kept, read_regular, write_kept
 from trecexam.files.stamps import stamp
+from trecexam.line.loaded_track import of_one_grader
 from trecexam.tables.table import to_tsv
 from trecexam.tables.terminal import printable
 from trecexam.track import TrackFolder
@@ -250,6 +251,7 @@ def _entry(known: _Logged | None, now: _Logged, track: Assessment) -> Entry:
     return Entry(now.entry, when, cause(touched, values), touched, values, board, known.key, now.key)
 
 
+@of_one_grader
 def history(folder: TrackFolder) -> tuple[LogRow, ...]:
     """Which runs moved at each change of the leaderboard, and why: the rows of out/history/log.tsv.
 
@@ -262,6 +264,7 @@ def history(folder: TrackFolder) -> tuple[LogRow, ...]:
     return History(folder).rows()
 
 
+@of_one_grader
 def history_entry(folder: TrackFolder, number: int) -> Entry:
     """All that one change did: files, settings, runs on every measure, items and labels.
 

@@ -1,14 +1,14 @@
 """The kinds of grading that are known here.
 
-New ones come in through the entry point group "trecexam.kinds", whose objects are `Kind` instances.
+Others come with an extension: `kinds` of `trecexam.extension.Extension`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import cache
-from importlib.metadata import entry_points
 
+from trecexam.extension import extensions, named
 from trecexam.line.kind import Kind
 from trecexam.line.kinds import nuggets, relevance, rubric, support
 
@@ -19,7 +19,7 @@ BUILT_IN = {kind.name: kind for kind in (rubric.KIND, nuggets.KIND, relevance.KI
 @cache
 def available() -> Mapping[str, Kind]:
     """Every kind known here by name."""
-    others = {entry.name: entry.load() for entry in entry_points(group="trecexam.kinds")}
+    others = {name: named(at) for extension in extensions() for name, at in extension.kinds.items()}
     return {**others, **BUILT_IN}
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from trecexam.cli import show
-from trecexam.cli.options import json_option
+from trecexam.cli.reading import reading
 from trecexam.errors import TrecexamError
-from trecexam.tables.table import Table
-from trecexam.tables.text import plural
+
+if TYPE_CHECKING:
+    from trecexam.tables.result import Result
 
 
 @click.command(epilog="Example: trecexam bank check bank.questions.jsonl --max-words 25")
@@ -26,8 +28,8 @@ from trecexam.tables.text import plural
 @click.option(
     "--edited", is_flag=True, help="List, too, the items that read otherwise than they were generated."
 )
-@json_option
-def check(paths: tuple[Path, ...], max_words: int | None, edited: bool, as_json: bool) -> int:
+@reading
+def check(paths: tuple[Path, ...], max_words: int | None, edited: bool) -> Result:
     """What to look at again in the bank files FILE..., or in TRACK's bank.
 
     Lines that cannot be read; items that are empty, too long, a copy of the query, there twice (up to case
@@ -35,7 +37,6 @@ def check(paths: tuple[Path, ...], max_words: int | None, edited: bool, as_json:
     or text. Exit status 0: nothing was found; 1: something was.
     """
     from trecexam.extensions.banks.check import check_files, check_track
-    from trecexam.extensions.banks.checks import BankFinding
     from trecexam.line.track_graders import open_folder
 
     folders = [path for path in paths if path.is_dir()]
@@ -45,13 +46,5 @@ def check(paths: tuple[Path, ...], max_words: int | None, edited: bool, as_json:
         checked = check_track(open_folder(folders[0]), max_words=max_words)
     else:
         checked = check_files(paths, max_words)
-    findings = (*checked.problems, *(checked.edited if edited else ()))
-    show.table(Table(BankFinding._fields, findings), as_json=as_json)
-    kept = f" ({checked.retired:,} more retired)" if checked.retired else ""
-    what = plural(len(checked.problems), "problem") if checked.problems else "nothing to look at"
-    click.echo(
-        f"{plural(checked.items, 'item')}{kept} of {plural(checked.queries, 'query')}: {what}"
-        + (f"; {plural(len(checked.edited), 'item')} edited since generated" if checked.edited else ""),
-        err=True,
-    )
-    return 1 if checked.problems else 0
+    # What is to be looked at is what ends the command with 1.
+    return replace(checked, with_edited=edited, rejected=checked.problems)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 import trecexam
 from trecexam.cli import show
-from trecexam.cli.options import json_option, track_argument
+from trecexam.cli.options import track_argument
+from trecexam.cli.reading import writing
+
+if TYPE_CHECKING:
+    from trecexam.tables.result import Result
 
 
 def _share(ctx: click.Context, param: click.Parameter, text: str) -> float:
@@ -65,7 +69,7 @@ def _heirs(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
     help="Who takes over what another one did not do; may be repeated.",
 )
 @click.option("--seed", type=click.IntRange(0), metavar="N", default=0, help="Of what is drawn  [default: 0]")
-@json_option
+@writing
 def plan(
     track: Path,
     assessors: str,
@@ -76,8 +80,7 @@ def plan(
     queries: tuple[str, ...],
     reassign: dict[str, str],
     seed: int,
-    as_json: bool,
-) -> None:
+) -> tuple[Result, int]:
     """Divide the passages of TRACK among assessors: a topic stays with one, and all have as much to do.
 
     The plan is TRACK/judging.tsv, a line a passage, which may be edited. Planned again, what is done stays,
@@ -98,7 +101,4 @@ def plan(
             seed=seed,
             progress=show.steps(bar),
         )
-    for note in planned.notes:
-        click.echo(note, err=True)
-    click.echo(f"{planned.summary}: {planned.path}", err=True)
-    show.table(planned.table(), as_json=as_json)
+    return planned, 0

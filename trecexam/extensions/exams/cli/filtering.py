@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from trecexam.cli import show
-from trecexam.cli.options import json_option
+from trecexam.cli.reading import writing
 
 if TYPE_CHECKING:
     from trecexam.config import ExamSection
-    from trecexam.extensions.exams.filtering import FilteredExam
+    from trecexam.tables.result import Result
 
 
 @click.command(
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     help='For the embedding filters: "offline", a folder or a hub id of a sentence-transformers model '
     "[default: these are not used].",
 )
-@json_option
-def filtering(exam: Path, output: Path, track: Path | None, as_json: bool, **given: Any) -> int:
+@writing
+def filtering(exam: Path, output: Path, track: Path | None, **given: Any) -> tuple[Result, int]:
     """Leave out the questions of EXAM.jsonl that are no good, and say why.
 
     \b
@@ -69,9 +69,8 @@ def filtering(exam: Path, output: Path, track: Path | None, as_json: bool, **giv
     settings = _settings(track, given)
     filtered = filter_exam(exam, settings, track)
     write_filtered(filtered, output)
-    _say(filtered, output)
-    show.table(filtered.table(), as_json=as_json, json_value=filtered.stats if as_json else None)
-    return 0 if any(filtered.stays) else 1
+    filtered = replace(filtered, notes=(*filtered.notes, f"written: {output}"))
+    return filtered, 0 if any(filtered.stays) else 1
 
 
 def _settings(track: Path | None, given: dict[str, Any]) -> ExamSection:
@@ -110,24 +109,3 @@ def _settings(track: Path | None, given: dict[str, Any]) -> ExamSection:
             f"--{name}: ".replace("_", "-").replace("shares", "share") for name in first["loc"][:1]
         )
         raise click.UsageError(option + message) from None
-
-
-def _say(filtered: FilteredExam, output: Path) -> None:
-    stats = filtered.stats
-    if stats["generated"] is not None:
-        bad = sum((stats["badly_parsed"] or {}).values())
-        click.echo(f"{stats['generated']:,} questions generated, {bad:,} badly parsed", err=True)
-    if filtered.settings.embedding is None:
-        click.echo("no sentence embeddings are compared (--embedding offline does)", err=True)
-    after = stats["after"]
-    click.echo(
-        f"{stats['questions']:,} questions: {stats['dropped']:,} dropped, {stats['kept']:,} kept: {output}",
-        err=True,
-    )
-    if after["questions"]:
-        fixed, longest = after["fixed_answer"], after["longest_answer"]
-        click.echo(
-            f"of these one gets {fixed['accuracy']:.1%} right by always answering {fixed['letter']}, "
-            f"{longest['accuracy']:.1%} by the longest candidate",
-            err=True,
-        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import click
 
 import trecexam
 from trecexam.cli import show
-from trecexam.cli.options import json_option
+from trecexam.cli.reading import writing
 from trecexam.extensions.exams.cli.options import (
     is_track,
     model_options,
@@ -17,12 +18,11 @@ from trecexam.extensions.exams.cli.options import (
     refuse_for_matrix,
     settings_of,
 )
-from trecexam.tables.terminal import printable
-from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.extensions.exams.irt.improvement import ImprovementStep
     from trecexam.extensions.exams.irt.settings import ModelName
+    from trecexam.tables.result import Result
 
 #: Of a track's outputs.
 FOLDER = "exam-improved"
@@ -41,7 +41,7 @@ FOLDER = "exam-improved"
     metavar="SHARE",
     help="Of the questions that are left, this share goes at each step: 0.1 is a tenth.",
 )
-@json_option
+@writing
 def improve(
     source: Path,
     out: Path | None,
@@ -54,8 +54,7 @@ def improve(
     plots: bool,
     steps: int,
     drop: float,
-    as_json: bool,
-) -> int:
+) -> tuple[Result, int]:
     """Drop the questions that tell examinees apart least, fit again on what is left, and so on.
 
     Step 0 is the whole exam. First go the questions that everyone or no one got right, then those with the
@@ -85,8 +84,6 @@ def improve(
                 depth=depth,
                 progress=progress,
             )
-            show.human(opened)
-            show.missing(opened.counts(), opened.folder.root)
     else:
         refuse_for_matrix(min_rating, depth)
         improved = fitting.improve_exam(
@@ -99,11 +96,5 @@ def improve(
             progress=progress,
         )
     why = fitting.write_improvement(improved, where, plots=plots)
-    for note in improved.notes:
-        click.echo(printable(note), err=True)
-    for line in (f"{plural(len(improved.steps) - 1, 'step')}: {improved.improvement.stopped}", *why):
-        click.echo(line, err=True)
-    show.table(
-        improved.table(), as_json=as_json, json_value=fitting.improvement_json(improved) if as_json else None
-    )
-    return 0 if all(step.fit.converged for step in improved.steps) else 1
+    improved = replace(improved, notes=(*improved.notes, *why, f"written: {where}"))
+    return improved, 0 if all(step.fit.converged for step in improved.fits) else 1

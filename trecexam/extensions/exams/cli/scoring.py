@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,9 +12,9 @@ from click.core import ParameterSource
 
 from trecexam.cli import show
 from trecexam.cli.options import json_option
+from trecexam.cli.reading import answer
 from trecexam.cli.signals import exit_status, signals
 from trecexam.cli.working import show_estimate
-from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
     from trecexam.config import GeneratorSection
@@ -142,27 +143,23 @@ def scoring(
         estimate_of = partial(estimate_taking, settings, output, todo, how)
         return show_estimate(estimate_of, "questions", as_json=as_json, doing="answering")
     take = create_examinee(settings, output, how)
-    table, status = None, 0
+    status, notes = 0, dict[str, None]()
+    found = None
     stopped: list[bool] = []
     with signals(lambda: stopped.append(True)) as caught:
         for setup in todo:
             with show.grading("answering", "answered", "questions") as shown:
                 examinee = take(setup, show.steps(shown), lambda: bool(stopped))
-            table, changed = write_examinees([examinee], questions, output)
-            for each in changed:
-                click.echo(
-                    printable(f"{each}: answers otherwise than before, and takes that one's place"), err=True
-                )
+            found = write_examinees([examinee], questions, output)
+            notes |= dict.fromkeys(found.notes)
             for note in (*examinee.notes, *([f"ended early: {examinee.why}"] if examinee.why else [])):
-                click.echo(printable(f"{examinee.name}: {note}"), err=True)
+                notes[f"{examinee.name}: {note}"] = None
             status = max(status, int(len(examinee.answers) < len(questions)))
             if examinee.why:
                 break
-    if table is not None:
-        show.table(table, as_json=as_json)
-    click.echo(
-        f"next: trecexam exam fit {output}/matrix.tsv -o DIR --components {output}/components.tsv", err=True
-    )
+    following = f"next: trecexam exam fit {output}/matrix.tsv -o DIR --components {output}/components.tsv"
+    if found is not None:
+        answer(replace(found, notes=(*notes, following)), "json" if as_json else None)
     return exit_status(caught, status)
 
 

@@ -33,6 +33,7 @@ class Exam:
         texts: item -> its text, where it is known.
         groups: grouping -> group -> the places of its items.
         queries: item -> its query, for a rubric bank.
+        notes: what was left out and what else one must know of the responses, a line each.
     """
 
     examinees: tuple[str, ...]
@@ -42,6 +43,7 @@ class Exam:
     texts: Mapping[str, str] = field(default_factory=dict)
     groups: Mapping[str, Mapping[str, Sequence[int]]] = field(default_factory=dict)
     queries: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,11 +72,10 @@ class ItemQuality:
 
 @dataclass(frozen=True, eq=False)
 class FittedExam:
-    """An exam, its fit, and what one must know to read it, a line each."""
+    """An exam and its fit."""
 
     exam: Exam
     fit: Fit
-    notes: tuple[str, ...] = ()
 
     @cached_property
     def order(self) -> NDArray[np.intp]:

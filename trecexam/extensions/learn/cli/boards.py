@@ -1,4 +1,4 @@
-"""`trecexam learned-leaderboard` and `learned-correlate`: the leaderboard by learned labels."""
+"""`trecexam learned-leaderboard`, `learned-correlate` and `cross-validate`: what learned labels say."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import click
 import trecexam
 from trecexam.cli import show
 from trecexam.cli.correlate import official_measure_option, rbo_p_option
-from trecexam.cli.options import aligned_option, json_option, track_argument, wide_option
+from trecexam.cli.options import track_argument
 from trecexam.cli.reading import reading
 from trecexam.cli.scores import bad_measures
-from trecexam.tables.table import Layout
+from trecexam.extensions.learn.cli.learn import encoder_option, no_grades_option, source_option
 
 if TYPE_CHECKING:
     from trecexam.tables.result import Result
@@ -24,10 +24,8 @@ if TYPE_CHECKING:
 @click.option(
     "--these-queries", is_flag=True, help="Treat queries as fixed: intervals cover label uncertainty only."
 )
-@wide_option
-@aligned_option
-@json_option
-def learned_leaderboard(track: Path, these_queries: bool, wide: bool, aligned: bool, as_json: bool) -> None:
+@reading
+def learned_leaderboard(track: Path, these_queries: bool) -> Result:
     """Expected nDCG@10 and AP of TRACK's runs, where labels learned from judgments stand for missing ones.
 
     Scores are means over draws of what people would say of unjudged passages; .low and .high are 95%
@@ -35,13 +33,8 @@ def learned_leaderboard(track: Path, these_queries: bool, wide: bool, aligned: b
     Judged@10 the share of a run's first ten passages that people judged. Nothing is written.
     """
     with trecexam.open_track(track) as opened, show.grading("encoding", "encoded", "passages") as encoding:
-        board = opened.learn.leaderboard(these_queries=these_queries, progress=show.steps(encoding))
-    for line in (board.summary(), *board.notes):
-        click.echo(line, err=True)
-    layout = Layout(("run",), ranks=board.ranks)
-    show.table(
-        board.table(), as_json=as_json, json_value=board.as_json(), layout=layout, wide=wide, aligned=aligned
-    )
+        board: Result = opened.learn.leaderboard(these_queries=these_queries, progress=show.steps(encoding))
+    return board
 
 
 @click.command(epilog="Example: trecexam learned-correlate mytrack --official-measure official_leaderboard")
@@ -64,3 +57,74 @@ def learned_correlate(track: Path, official_measures: tuple[str, ...], rbo_p: fl
             official_measures or None, rbo_p=rbo_p, progress=show.steps(encoding)
         )
     return result
+
+
+@click.command(epilog="Example: trecexam cross-validate mytrack --known 0.2 --top 3")
+@track_argument
+@source_option
+@encoder_option
+@no_grades_option
+@click.option(
+    "--known",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    multiple=True,
+    metavar="SHARE",
+    help="The share of judgments known, at random; may be repeated  [default: 0.1, 0.5].",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    multiple=True,
+    metavar="K",
+    help="The most retrieved judged passages known of each query; may be repeated  [default: 5, 10].",
+)
+@click.option(
+    "--teams",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="run<TAB>team lines; a team is left out as a whole.",
+)
+@click.option(
+    "--repeats",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="Draws of a share, and of half of the teams.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random numbers."
+)
+@reading
+def cross_validate(
+    track: Path,
+    source: Path | None,
+    encoder: str | None,
+    no_grades: bool,
+    known: tuple[float, ...],
+    top: tuple[int, ...],
+    teams: Path | None,
+    repeats: int,
+    seed: int,
+) -> Result:
+    """How good `trecexam learn` is on judgments of TRACK that are hidden from it, beside plain rules.
+
+    Writes nothing, but keeps for `trecexam fill` which way to fill holes is the best.
+    """
+    with (
+        trecexam.open_track(track) as opened,
+        show.grading("encoding", "encoded", "passages") as encoding,
+        show.grading("validating", "done", "fits") as fitting,
+    ):
+        validation: Result = opened.learn.cross_validate(
+            known=known or None,
+            top=top or None,
+            teams=teams,
+            source=source,
+            encoder=encoder,
+            grades=not no_grades,
+            repeats=repeats,
+            seed=seed,
+            progress=show.steps(encoding),
+            steps=show.steps(fitting),
+        )
+    return validation

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 import trecexam
 from trecexam.cli import show
-from trecexam.cli.options import json_option, track_argument
+from trecexam.cli.options import track_argument
+from trecexam.cli.reading import reading
+
+if TYPE_CHECKING:
+    from trecexam.tables.result import Result
 
 
 @click.command(
@@ -43,8 +48,7 @@ from trecexam.cli.options import json_option, track_argument
     help="Of --budget: stop where the next passage of each query is expected to move the leaderboard less.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of what is random.")
-@click.option("--top", type=click.IntRange(min=1), metavar="N", help="Rows  [default: all]")
-@json_option
+@reading
 def learned_next(
     track: Path,
     queries: tuple[str, ...],
@@ -53,9 +57,7 @@ def learned_next(
     random_share: float,
     stop_below: float,
     seed: int,
-    top: int | None,
-    as_json: bool,
-) -> None:
+) -> Result:
     """The passages of TRACK from whose judgments `trecexam learn` learns most: what people should judge next.
 
     A plan for nDCG@10: of each query the most retrieved passages that nobody judged, by which the leaderboard
@@ -63,7 +65,7 @@ def learned_next(
     deviation. It needs no grade; the first time passages are encoded, as by `trecexam learn`.
     """
     with trecexam.open_track(track) as opened, show.grading("encoding", "encoded", "passages") as encoding:
-        plan = opened.learn.next(
+        plan: Result = opened.learn.next(
             query_ids=queries,
             per_query=per_query,
             budget=budget,
@@ -72,16 +74,4 @@ def learned_next(
             seed=seed,
             progress=show.steps(encoding),
         )
-        file = opened.folder.qrels()
-        qrels = "qrels.txt" if file is None else file.name
-    for line in plan.notes:
-        click.echo(line, err=True)
-    drawn, n = sum(row.why == "random" for row in plan.rows), len(plan.rows)
-    for line in (
-        f"{plan.judged:,} pooled passages are judged, {plan.candidates:,} are not"
-        + (f"; gains are learned from {plan.n_learned:,}" if plan.n_learned else ""),
-        f"{n:,} to judge, {n - drawn:,} the most retrieved and {drawn:,} at random: {plan.stopped}",
-        *([f"to judge: lines `QUERY_ID 0 DOC_ID LABEL` in {qrels}, or `trecexam override`"] if n else []),
-    ):
-        click.echo(line, err=True)
-    show.table(plan.table(top), as_json=as_json, json_value=plan.as_json(top) if as_json else None)
+    return plan

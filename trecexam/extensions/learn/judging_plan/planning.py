@@ -16,6 +16,7 @@ from trecexam.extensions.learn.judging_plan.plan import Planned, judging_rounds
 from trecexam.extensions.learn.learned_pool import LearnedPool, learn_pool, people_judgments
 from trecexam.features.judge_next.shown import beginning
 from trecexam.scores.retrieved import retrieved_weights
+from trecexam.tables.result import Result
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural
 
@@ -49,7 +50,7 @@ class PlannedJudgment:
 
 
 @dataclass(frozen=True)
-class JudgmentPlan:
+class JudgmentPlan(Result):
     """What to judge, so that leaderboards and labels gain most by learning from it.
 
     Attributes:
@@ -59,7 +60,7 @@ class JudgmentPlan:
         changes: where there is a budget: by how much tau is expected to change with each round of `rows`, and
             by the first that is not among them; see `expected_change`.
         stopped: why the plan ends where it does, in words.
-        notes: what a reader must know, a line each.
+        about: what a reader must know of what was learned; the notes have it, too, and what is to be done.
     """
 
     rows: tuple[PlannedJudgment, ...]
@@ -68,31 +69,47 @@ class JudgmentPlan:
     n_learned: int
     changes: tuple[float, ...]
     stopped: str
-    notes: tuple[str, ...]
+    about: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
-    def table(self, top: int | None = None) -> Table:
-        """The first `top` rows (None: all); texts are cut and without control characters."""
-        return Table(
-            ("place", "query_id", "doc_id", "why", "runs", "gain", "sd", "text"),
-            tuple(
-                (place, row.query_id, row.doc_id, row.why, row.runs, row.gain, row.sd, beginning(row.text))
-                for place, row in enumerate(self.rows[:top], 1)
-            ),
+    def declare(self) -> dict[str, Table]:
+        """`judgments` in the order in which to judge, with beginnings of texts; `texts` has them whole."""
+        header = ("place", "query_id", "doc_id", "why", "runs", "gain", "sd", "text")
+        judgments = (
+            (place, row.query_id, row.doc_id, row.why, row.runs, row.gain, row.sd, beginning(row.text))
+            for place, row in enumerate(self.rows, 1)
         )
-
-    def as_json(self, top: int | None = None) -> dict[str, Any]:
-        """The first `top` rows (None: all) with whole texts, and why the plan ends where it does."""
+        texts = ((row.query_id, row.doc_id, row.query_text, row.text) for row in self.rows)
         return {
-            "by": "learned",
+            "judgments": Table(header, tuple(judgments)),
+            "texts": Table(("query_id", "doc_id", "query_text", "text"), tuple(texts)),
+        }
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """How much is judged and was learned from, what the leaderboard would gain, and why the plan ends."""
+        return {
             "candidates": self.candidates,
             "judged": self.judged,
             "learned_from": self.n_learned,
             "planned": len(self.rows),
             "expected_changes": list(self.changes),
             "stopped": self.stopped,
-            "notes": list(self.notes),
-            "judgments": [{"place": place, **vars(row)} for place, row in enumerate(self.rows[:top], 1)],
         }
+
+    def summary(self, qrels: str) -> tuple[str, ...]:
+        """How much is judged, how much is to be, and how one says so.
+
+        Args:
+            qrels: the name of the file of official judgments.
+        """
+        drawn, n = sum(row.why == "random" for row in self.rows), len(self.rows)
+        return (
+            f"{self.judged:,} pooled passages are judged, {self.candidates:,} are not"
+            + (f"; gains are learned from {self.n_learned:,}" if self.n_learned else ""),
+            f"{n:,} to judge, {n - drawn:,} the most retrieved and {drawn:,} at random: {self.stopped}",
+            *([f"to judge: lines `QUERY_ID 0 DOC_ID LABEL` in {qrels}, or `trecexam override`"] if n else []),
+        )
 
 
 def plan_judgments(
@@ -176,7 +193,7 @@ def plan_judgments(
                 track.sheets[query_id].text_of(doc_id) or "",
             )
         )
-    return JudgmentPlan(
+    plan = JudgmentPlan(
         tuple(rows),
         candidates,
         sum(len(of_query) for of_query in unjudged) - candidates,
@@ -185,6 +202,8 @@ def plan_judgments(
         stopped,
         notes,
     )
+    qrels = track.folder.qrels()
+    return plan.noted(*notes, *plan.summary("qrels.txt" if qrels is None else qrels.name))
 
 
 def _check(

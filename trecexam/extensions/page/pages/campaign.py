@@ -76,7 +76,7 @@ def campaign(request: Request) -> Response:
     view_of(request)
     progress = None if read_plan(folder) is None else live.call(judging_progress)
     if progress is not None:
-        tables = {"assessors": progress.table(), "topics": progress.table(topics=True)}
+        tables = dict(progress.tables)
         file = table_file(Address.of(request), tables)
         if file is not None:
             return file
@@ -100,7 +100,7 @@ def agreement(request: Request) -> Response:
             rows=(*agreed.rows, *cited.rows),
             disagreements=(*agreed.disagreements, *cited.disagreements),
         )
-    tables = {"agreement": agreed.table(), "disagreements": agreed.disagreement_table()}
+    tables = dict(agreed.tables)
     file = table_file(address, tables)
     if file is not None:
         return file

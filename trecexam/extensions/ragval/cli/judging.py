@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import click
 import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
+from trecexam.cli.reading import answer
 from trecexam.cli.signals import exit_status, signals
 from trecexam.cli.working import show_estimate, used_now
 from trecexam.tables.terminal import printable
@@ -64,9 +66,16 @@ def judging(
         stopped: list[bool] = []
         with show.grading("judging", "judged") as progress, signals(lambda: stopped.append(True)) as caught:
             made = opened.ragval.judge(model=settings, progress=progress, stop=lambda: bool(stopped))
-        _say(made, opened.folder.out / "ragval")
-    if made.report is not None:
-        show.table(made.report.table(), as_json=as_json, json_value=made.report.json() if as_json else None)
+        folder = opened.folder.out / "ragval"
+    _say(made)
+    remarks = made.judged.remarks()
+    if made.report is None:
+        for line in (*remarks, "no answers to judge: drop files of them into the folder for runs"):
+            click.echo(printable(line), err=True)
+    else:
+        what = f"{plural(made.graded, 'answer')} judged now" if made.graded else "nothing new to judge"
+        notes = (*remarks, *made.report.notes, f"{what}, {len(made.judged.rows):,} in all: {folder}")
+        answer(replace(made.report, notes=notes), "json" if as_json else None)
     return exit_status(caught, 0 if made.complete and made.report is not None and not made.rejected else 1)
 
 
@@ -93,19 +102,12 @@ def _model(model: str | None, base_url: str | None, key_env: str | None) -> dict
     return settings or None
 
 
-def _say(made: Judging, folder: Path) -> None:
+def _say(made: Judging) -> None:
     for row in made.rejected[:_NAMED]:
         click.echo(printable(f"not taken: {row}"), err=True)
     if len(made.rejected) > _NAMED:
         click.echo(f"not taken: {len(made.rejected) - _NAMED:,} more", err=True)
     if not made.complete:
         click.echo(f"ended early: {made.why or 'stopped'}", err=True)
-    for remark in (*made.judged.remarks(), *(made.report.notes if made.report else ())):
-        click.echo(printable(remark), err=True)
     if made.usage is not None:
         used_now(made.usage)
-    if made.report is None:
-        click.echo("no answers to judge: drop files of them into the folder for runs", err=True)
-        return
-    what = f"{plural(made.graded, 'answer')} judged now" if made.graded else "nothing new to judge"
-    click.echo(f"{what}, {len(made.judged.rows):,} in all: {folder}", err=True)

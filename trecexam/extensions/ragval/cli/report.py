@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from trecexam.cli import show
-from trecexam.cli.options import json_option
+from trecexam.cli.reading import writing
 from trecexam.extensions import ragval
 from trecexam.tables.terminal import printable
+
+if TYPE_CHECKING:
+    from trecexam.tables.result import Result
 
 #: Of the lines with errors, so many are named.
 _NAMED = 20
@@ -50,7 +54,7 @@ _NAMED = 20
     help="A TSV file with run_id and a column a parameter, for --sweep.",
 )
 @click.option("--plots/--no-plots", default=True, help="Draw the plots [default: yes].")
-@json_option
+@writing
 def report(
     paths: tuple[Path, ...],
     output: Path | None,
@@ -59,8 +63,7 @@ def report(
     sweep: str | None,
     parameters: Path | None,
     plots: bool,
-    as_json: bool,
-) -> int:
+) -> tuple[Result, int]:
     """Systems by their judged answers in FILE..., JSON Lines (plain or gzip).
 
     A line has truthfulness and relevance, 1 to 5, question_id (or the question's text), and perhaps run_id,
@@ -83,7 +86,4 @@ def report(
         where = f"{output / 'rejected.tsv'} has all" if output else "--json and -o DIR have all"
         more = f", {where}" if len(comparison.rejected) > _NAMED else ""
         click.echo(f"lines with errors: {len(comparison.rejected):,}{more}", err=True)
-    for note in (*comparison.notes, *why):
-        click.echo(printable(note), err=True)
-    show.table(comparison.table(), as_json=as_json, json_value=comparison.json() if as_json else None)
-    return 1 if comparison.rejected else 0
+    return replace(comparison, notes=(*comparison.notes, *why)), 1 if comparison.rejected else 0

@@ -1,0 +1,119 @@
+"""What a fit of an exam, and an exam's improvement, answer: their tables, facts and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from trecexam.extensions.exams import tables
+from trecexam.extensions.exams.irt.exam import Exam, FittedExam
+from trecexam.features.correlation.tables import correlation_table
+from trecexam.tables.result import Result
+from trecexam.tables.table import Table
+from trecexam.tables.text import plural, shorten_list
+
+if TYPE_CHECKING:
+    from trecexam.extensions.exams.irt.improvement import Improvement
+    from trecexam.scores.correlation import Correlation
+
+
+@dataclass(frozen=True, eq=False)
+class ExamFit(Result, FittedExam):
+    """A fitted exam: how able each examinee is, how hard and discriminating each item.
+
+    Attributes:
+        notes: what one must know to read it, how well it fits, and how many items are doubted.
+        official: of a track, ("theta" or "accuracy", official measure, how far the two agree); () without an
+            official side, as abilities have no values per query there are no intervals.
+    """
+
+    notes: tuple[str, ...] = ()
+    official: tuple[tuple[str, str, Correlation], ...] = ()
+
+    def declare(self) -> dict[str, Table]:
+        """`abilities`, the examinees as a leaderboard; the others are the files of `exam fit`, by name."""
+        of_fit = {
+            "abilities": tables.abilities_table(self),
+            "items": tables.items_table(self),
+            "examinees": tables.examinees_table(self),
+            "information": tables.information_table(self),
+            "item_quality": tables.quality_table(self),
+        }
+        if self.fit.components:
+            of_fit["components"] = tables.components_table(self)
+        if self.exam.queries:
+            of_fit["matrix"] = self._matrix()
+        if self.official:
+            pairs = [((ours, theirs), correlation) for ours, theirs, correlation in self.official]
+            of_fit["correlation"] = correlation_table(pairs, ("measure", "official_measure"))
+        return of_fit
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What was fitted, how well, and with which settings."""
+        values = tables.fit_json(self)
+        # Of these there are tables, and the notes.
+        about = values.pop("information")
+        return {name: values[name] for name in values if name not in ("notes", "components")} | {
+            "information_at_mean": about
+        }
+
+    def _matrix(self) -> Table:
+        """The responses: 1, 0, or None."""
+        rows = [
+            (name, *(None if value != value else int(value) for value in row))
+            for name, row in zip(self.exam.examinees, self.exam.values.tolist(), strict=True)
+        ]
+        return Table(("examinee", *self.exam.items), tuple(rows))
+
+
+def told(fitted: ExamFit) -> Iterator[str]:
+    """The notes of a fit, a line each."""
+    f = fitted.fit
+    yield from (*fitted.exam.notes, *f.notes)
+    yield (
+        f"{f.settings.model.upper()} of {len(f.theta):,} examinees x {len(f.a):,} questions: log-likelihood "
+        f"{f.log_likelihood:.2f} after {f.iterations:,} iterations; RMSE {f.errors.model:.3f}, of the "
+        f"examinees' means {f.errors.baseline:.3f}"
+    )
+    yield tables.information_line(fitted)
+    doubted = sum(bool(item.note) for item in fitted.quality)
+    yield f"{plural(doubted, 'question')} doubted; `item_quality` says why"
+    taus = [
+        f"{correlation.kendall_tau:.3f} with {theirs}"
+        for ours, theirs, correlation in fitted.official
+        if ours == "theta"
+    ]
+    if taus:
+        yield f"Kendall's tau of abilities: {shorten_list(taus, 4, quote='')}"
+
+
+@dataclass(frozen=True, eq=False)
+class ImprovedExam(Result):
+    """An exam's improvement.
+
+    Attributes:
+        fits: the exam that was left after each step, fitted; the first is the whole one.
+        notes: those of the whole exam, and why there are no more steps.
+    """
+
+    exam: Exam
+    improvement: Improvement
+    fits: tuple[ExamFit, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def folders(self) -> list[str]:
+        """The name of each step's folder."""
+        digits = len(str(len(self.fits) - 1))
+        return [f"step-{number:0{digits}}" for number in range(len(self.fits))]
+
+    def declare(self) -> dict[str, Table]:
+        """A row a step."""
+        return {"steps": tables.steps_table(self.improvement, self.exam.items, self.folders)}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Why there are no more steps."""
+        return {"stopped": self.improvement.stopped}
