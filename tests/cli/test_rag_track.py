@@ -364,6 +364,25 @@ def test_a_query_without_passages_gets_no_nuggets_and_is_named(
     assert set(nuggets_of(root)) == {"q01", "q02"}
 
 
+def test_a_watching_daemon_writes_the_banks_too(desk: Path) -> None:
+    with serving(answer_as_a_judge) as server:
+        root = made(server)
+        child = start_forked(trecexam_command, ["watch", "mytrack"], folder=desk, output=desk / "printed")
+        manifest, end = root / "out" / "manifest.json", time.monotonic() + 120
+        while not (manifest.exists() and json.loads(manifest.read_text())["complete"]):
+            assert time.monotonic() < end, (desk / "printed").read_text()
+            time.sleep(0.1)
+        child.terminate()
+        child.join(60)
+        assert child.exitcode == 0
+        said = (desk / "printed").read_text()
+        assert said.count("bank.nuggets.jsonl is written") == 1
+        n_asked = len(server.bodies)
+        assert n_asked == len(server.seen)
+        assert run(["watch", "mytrack", "--once"]) == 0
+        assert len(server.bodies) == n_asked
+
+
 def test_without_runs_nuggets_are_made_from_what_responses_cite(desk: Path) -> None:
     for path in (desk / "runs").glob("*.run"):
         path.unlink()

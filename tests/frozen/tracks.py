@@ -285,7 +285,7 @@ def embedding(of: Recorder) -> None:
 
 @track
 def rag(of: Recorder) -> None:
-    """A RAG track as it is today, three folders: nuggets of whole responses and support, UMBRELA, rubric."""
+    """A RAG track in three folders: nuggets of whole responses and support, UMBRELA, rubric."""
     url = of.server(material.answering)
     lay_out_rag(of)
     of.write(
@@ -294,11 +294,12 @@ def rag(of: Recorder) -> None:
     )
     main, umbrela, rubric = of.track, of.track / "umbrela", of.track / "rubric"
     model = ("--grader", "openai", "--model", "tiny", "--base-url", url)
+    names = ("queries.tsv", "passages.jsonl", "bank.nuggets.jsonl", "runs")
+    files = [word for name in names for word in (f"--{name.partition('.')[0]}", main / name)]
     of.does(
         "init",
         umbrela,
-        "--inputs-of",
-        main,
+        *files,
         "--qrels",
         main / "people.qrels",
         *model,
@@ -307,7 +308,7 @@ def rag(of: Recorder) -> None:
         "--pool",
         "citations",
     )
-    of.does("init", rubric, "--inputs-of", main, *model)
+    of.does("init", rubric, *files, *model)
     for folder in (main, umbrela, rubric):
         of.says("watch", folder, "--estimate")
         of.does("watch", folder, "--once")

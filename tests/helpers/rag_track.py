@@ -15,6 +15,9 @@ from support import ROOT
 #: What `init --rag` is given beside a grader.
 FILES = ("--queries", "queries.tsv", "--passages", "passages.jsonl", "--runs", "runs/")
 
+#: What questions are about.
+PARTS = ("cause", "cost", "risk", "price", "rule")
+
 
 def lay_out_two_queries(folder: Path) -> None:
     """Queries, passages, judgments, two runs and a file of responses of the demo track, of two queries."""
@@ -45,15 +48,7 @@ def answer_as_a_judge(exchange: Exchange) -> None:
     elif "vital or okay" in prompt:
         exchange.say(str(["vital", "okay", "okay", "vital"][: prompt.count("', '") + 1]))
     elif "concise insightful questions" in prompt:
-        exchange.say(
-            json.dumps(
-                {
-                    "questions": [
-                        f"Which {part} matters here?" for part in ("cause", "cost", "risk", "price", "rule")
-                    ]
-                }
-            )
-        )
+        exchange.say(json.dumps({"questions": [f"Which {part} matters here?" for part in PARTS]}))
     elif "Nugget List: " in prompt:
         assign(exchange)
     elif "Statement: " in prompt:

@@ -37,7 +37,8 @@ class NamedGrader(GraderSection, ScoresSection):
     write_bank: str | None = Field(
         None,
         examples=["nuggetizer"],
-        description="`watch` has a language model write the bank in this way, where there is none.",
+        description="`watch` has the language model write the bank where there is none, as `bank generate` "
+        "does with this prompt: nuggetizer, questions, nuggets or another. Unset: it writes none.",
     )
     bank: list[str] | None = _as_in_track("bank")
     qrels: str | None = _as_in_track("qrels")
