@@ -89,15 +89,15 @@ def left_out_runs(track: Assessment) -> tuple[str, ...]:
     """A line on runs that are left out, and the setting that brings them back."""
     if not track.left_out_runs:
         return ()
-    if track.folder.grader is not None and track.folder.whole.graders[track.name].runs:
+    if not track.kind.ranks:
+        return (f"{plural(track.left_out_runs, 'ranked run')} left out: they cite nothing",)
+    if track.config.track.unit != "response":
         # One of several graders looks at some of the runs alone.
         which = track.folder.whole.graders[track.name].runs
         runs, are = plural(track.left_out_runs, "run"), "is" if track.left_out_runs == 1 else "are"
         return (
             f'{runs} {are} left out, neither graded nor ranked: `runs` = "{which}" in [graders.{track.name}]',
         )
-    if not track.kind.ranks:
-        return (f"{plural(track.left_out_runs, 'ranked run')} left out: they cite nothing",)
     section = "track" if track.folder.grader is None else track.folder.section
     runs, are = plural(track.left_out_runs, "ranked run"), "is" if track.left_out_runs == 1 else "are"
     back = "the run" if track.left_out_runs == 1 else "the runs"
