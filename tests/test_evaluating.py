@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def own(folder: Path) -> Any:
     """The rows of the track in that folder."""
     with trecexam.open_track(folder, grader=HashGrader()) as track:
-        track.grade()
+        track.grading.grade()
         return track.leaderboard(MEASURES).rows
 
 
@@ -244,12 +244,12 @@ def test_in_a_folder_grades_stay_and_other_runs_are_added(folder: Path, tmp_path
         first.close()
     assert (tmp_path / "kept" / "out" / "leaderboard.tsv").exists()
     asked = len(grader.asked)
-    assert asked == first.track.counts().cells
+    assert asked == first.track.grading.counts().cells
     with trecexam.evaluate(
         {"again": folder / "runs" / "run0.run"}, grader=grader, measures=MEASURES, folder=tmp_path / "kept"
     ) as done:
         assert [row.run for row in done.leaderboard.rows] == ["again"]
-        assert set(done.track.run_files()) == {"again", "run0"}
+        assert set(done.track.files.runs()) == {"again", "run0"}
         assert any("the same rankings and scores" in line for line in done.leaderboard.notes)
     assert len(grader.asked) == asked > 0
     other = {"new": {"q1": {"q1-d01": 1}}, "again": {"q1": {"q1-d01": 1}}}
@@ -287,7 +287,7 @@ def test_query_ids_keep_their_leading_zeros(tmp_path: Path) -> None:
     ) as done:
         values = done.per_query()
         assert set(values["query_id"]) == {"007", "7"}
-        assert set(done.track.qrels_frame()["query_id"]) == {"007"}
+        assert set(done.track.export.qrels_frame()["query_id"]) == {"007"}
         assert done.leaderboard.rows[0].n_answered == 1
 
 

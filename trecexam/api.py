@@ -2,62 +2,59 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trecexam.calls import named_as_called, on_folder, on_graded, on_loaded, on_loader, on_track
+from converters.errors import ConversionError
+from trecexam import accessors as groups
+from trecexam.calls import named_as_called, on_folder, on_graded, on_loaded, on_track
 from trecexam.chosen import chosen_grader, took
-from trecexam.errors import TrecexamError
-from trecexam.extension import accessors, named, no_such
+from trecexam.errors import TrecexamError, did_you_mean
+from trecexam.extension import accessors, named
 from trecexam.features.adding.runs import add_run
 from trecexam.features.agreement.agreement import agreements
-from trecexam.features.compare_graders.compare import compare_grader_pairs, compare_graders
-from trecexam.features.correlation.comparison import compare as correlate
-from trecexam.features.correlation.comparison import outlying, swapped
-from trecexam.features.correlation.joint import compare_all
-from trecexam.features.correlation.representative import representative
-from trecexam.features.exporting import exports, frames, ranx
-from trecexam.features.exporting.facets import without_facet
-from trecexam.features.exporting.pooled import pooled_passages
-from trecexam.features.fill import fill as filling
-from trecexam.features.fill.simulation import simulate_removal, simulate_runs
-from trecexam.features.history.history import history, history_entry
+from trecexam.features.exporting import exports, frames
 from trecexam.features.holes.holes import holes_report
-from trecexam.features.judge_next.cited import next_cited
-from trecexam.features.judge_next.judge_next import next_judgments
 from trecexam.features.leaderboard.differences import differences
 from trecexam.features.leaderboard.joint import joint_leaderboard
 from trecexam.features.leaderboard.overall import overall_leaderboard
-from trecexam.features.leaderboard.readings import difference
-from trecexam.features.override import overriding
 from trecexam.features.support.support import support
-from trecexam.features.verification import reproducing, verification
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.base import Estimate
 from trecexam.line.evaluation import leaderboard
-from trecexam.line.grading import Graded, Progress
-from trecexam.line.grading_time import measure_time
-from trecexam.line.judged_pool import count_judged_outside
+from trecexam.line.grading import Progress
 from trecexam.line.kind import Kind
 from trecexam.line.loaded_track import TrackLoaders, of_each
 from trecexam.line.loader import TrackLoader
-from trecexam.line.lost_grades import lost_grades, refuse_lost_grades
-from trecexam.line.missing_banks import estimate_missing_banks
-from trecexam.line.rejected import all_rejected, all_rejected_of
-from trecexam.line.sheets import Counts
-from trecexam.line.status import joint_status, status_of
-from trecexam.outputs.outputs import Outputs
+from trecexam.line.status import joint_status, status_line, status_of
 from trecexam.outputs.plotting import plot
-from trecexam.outputs.update_all import grade_all, update_all
+from trecexam.outputs.update_all import update_all
 from trecexam.outputs.updates import Update
+from trecexam.scores.measures import measure
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
-    from trecexam.files.stamps import Rejected
     from trecexam.graders import Grader
-    from trecexam.graders.sampling import MeasuredTime
+
+
+#: What people try -> what there is.
+_SPELLED = {
+    "differences": "compare",
+    "human_ratings": "override.ratings",
+    "find_holes": "fill.find",
+    "history_entry": "history.entry",
+    "significance": "compare",
+    "query_ids": "queries",
+    "run_names": "files.runs()",
+    "evaluate": "leaderboard",
+    "plots": "plot",
+    "gradings": "grades",
+    "judgments": "export.official_qrels",
+    "correlation": "correlate",
+}
 
 
 def open_track(
@@ -155,15 +152,40 @@ class Track:
         """Closes the store; also done at the end of a `with` block."""
         self._loaders.close()
 
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return self.folder.root.resolve().name
+
+    @property
+    def queries(self) -> dict[str, str]:
+        """query_id -> the query's text, of those that means are over; "" where none is known."""
+        track = self._loader.load()
+        return {query_id: track.query_texts.get(query_id, "") for query_id in track.bank.query_ids}
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The leaderboard's own measures; the first orders it. Of several graders as `NAME:MEASURE`."""
+        if not self._is_joint:
+            return tuple(str(measure(each)) for each in self._loader.load().measures)
+        of_each = self._loaders.load().assessments.items()
+        return tuple(f"{name}:{measure(own)}" for name, each in of_each for own in each.measures)
+
+    def __repr__(self) -> str:
+        try:
+            return f"<Track {self.name!r}: {status_line(self.status())}>"
+        except (TrecexamError, ConversionError) as error:
+            return f"<Track {self.name!r}, which cannot be read: {error}>"
+
     def __getattr__(self, name: str) -> Any:
         """What an extension adds by this name: `track.exam`, `track.bank`.
 
         Raises:
-            AttributeError: none does; it names the nearest name that there is.
+            AttributeError: none does; it names what there is in its place.
         """
         at = None if name.startswith("_") else accessors().get(name)
         if at is None:
-            raise AttributeError(no_such(name, dir(self)))
+            raise AttributeError(f"a track has no '{name}'{_instead(name)}")
         made = self.__dict__[name] = named(at)(self)
         return made
 
@@ -209,44 +231,6 @@ class Track:
                 regrade=regrade,
             )
 
-    def grade(
-        self,
-        *,
-        progress: Callable[[Progress], None] | None = None,
-        stop: Callable[[], bool] | None = None,
-    ) -> Graded:
-        """Grades what has no grade yet, as `update` does, and writes nothing to `out/`.
-
-        Raises:
-            LockedError: a daemon is running on this track.
-            TrecexamError, ConversionError: what stands in the way.
-        """
-        with TrackLock(self.folder.lock_path):
-            if self._is_joint:
-                return grade_all(self._loaders, progress, stop)
-            refuse_lost_grades(self._loader)
-            self._loader.open_to_write()
-            return self._loader.grade(self._loader.load(), progress, stop)[1]
-
-    def lost_grades(self) -> int:
-        """How many cells a grader that costs had graded, where the store has no grade any more; else 0."""
-        if self._is_joint:
-            return sum(of_each(self._loaders, lost_grades))
-        return lost_grades(self._loader)
-
-    def forget_errors(self) -> int:
-        """Drops the stored answers with the status "error", so that the next update asks again; how many.
-
-        Raises:
-            LockedError: a daemon is running on this track.
-        """
-        with TrackLock(self.folder.lock_path):
-            loaders = [self._loader] if not self._is_joint else list(self._loaders.values())
-            for loader in loaders:
-                Outputs(loader.folder).forget()
-                loader.open_to_write()
-            return sum(loader.forget_errors() for loader in loaders)
-
     def estimate(self) -> Estimate:
         """What `update` would have to grade: cells and, where a server is asked, calls, tokens and money.
         Asks nobody. Of several graders it is the sum of those that can go on.
@@ -258,41 +242,6 @@ class Track:
             return self._loader.estimate(self._loader.load())
         return reduce(Estimate.plus, of_each(self._loaders, lambda each: each.estimate(each.load())))
 
-    def estimate_banks(self) -> dict[str, Estimate]:
-        """What `update` would take to write the test banks that are missing, by grader; asks nobody.
-
-        Raises:
-            TrecexamError, ConversionError: what stands in the way.
-        """
-        return estimate_missing_banks(self._loaders, self.graders if self._is_joint else [self._loader.name])
-
-    def estimate_time(self) -> MeasuredTime | None:
-        """How long `update` would grade on this machine, by a small sample that is graded and not stored.
-
-        None where nothing is to be graded, and of graders that count tokens, are users' own or run on a
-        cluster: none of these is asked.
-
-        Raises:
-            TrecexamError, ConversionError: the track cannot be read, or the grader cannot run here.
-        """
-        return measure_time(self._loader)
-
-    def run_files(self) -> Mapping[str, Path]:
-        """Display name of each run -> its file."""
-        return self._loader.load().run_files
-
-    def override_summary(self) -> dict[str, Any]:
-        """How many cells and passages people rated in place of the grader, and who did."""
-        return self._loader.load().override_summary()
-
-    def counts(self) -> Counts:
-        """The cells of the pool by what became of them."""
-        return self._loader.load().counts
-
-    def thresholds(self) -> tuple[int, ...]:
-        """Every min_rating that the grader's scale has."""
-        return tuple(range(1, self._loader.traits.scale.max_rating + 1))
-
     def status(self) -> dict[str, Any]:
         """Counts of what the track holds and of its cells, the grader, and who grades it now.
 
@@ -303,69 +252,99 @@ class Track:
             return joint_status(self._loaders)
         return status_of(self._loader)
 
-    def rejected(self) -> tuple[Rejected, ...]:
-        """What of the track's inputs was not taken, and what has no grade, with file, line and reason."""
-        if self._is_joint:
-            return all_rejected_of(self._loaders.load())
-        return all_rejected(self._loader.load())
+    @property
+    def grading(self) -> groups.Grading:
+        """How far grading is, and what it takes: `counts()`, `grade()`, `estimate_time()` ..."""
+        return groups.Grading(self)
 
-    judged_outside_pool = on_folder(count_judged_outside)
+    @property
+    def files(self) -> groups.Files:
+        """What was read: `runs()`, `rejected()` ..."""
+        return groups.Files(self)
 
-    # Scores and exports.
+    @property
+    def export(self) -> groups.Export:
+        """What other tools take: data frames, ranx, subtopics, the pool."""
+        return groups.Export(self)
+
+    @property
+    def correlate(self) -> groups.Correlate:
+        """How far the grades agree with the official side: `correlate()`, `correlate.swaps()` ..."""
+        return groups.Correlate(self)
+
+    @property
+    def compare_graders(self) -> groups.CompareGraders:
+        """Several graders against the official side, and any two: `compare_graders.pairs()`."""
+        return groups.CompareGraders(self)
+
+    @property
+    def fill(self) -> groups.Fill:
+        """Fills judgment holes: `fill(fill.find())`."""
+        return groups.Fill(self)
+
+    @property
+    def simulate(self) -> groups.Simulate:
+        """How far filled judgment holes can be trusted: `simulate.runs()`, `simulate.removal()`."""
+        return groups.Simulate(self)
+
+    @property
+    def verify(self) -> groups.Verify:
+        """What the scores are made of: `verify.grading()`, `grid()`, `missing()`, `spurious()` ..."""
+        return groups.Verify(self)
+
+    @property
+    def override(self) -> groups.Override:
+        """A person's rating in place of the grader's: `override(...)`; `override.ratings()` has them."""
+        return groups.Override(self)
+
+    @property
+    def judge_next(self) -> groups.JudgeNext:
+        """What a person should judge next: `judge_next()`."""
+        return groups.JudgeNext(self)
+
+    @property
+    def history(self) -> groups.History:
+        """Which runs moved at each change, and why: `history()`, `history.entry(3)`."""
+        return groups.History(self)
+
+    # Scores, and how far they agree with the official side.
 
     leaderboard = on_track(joint_leaderboard, leaderboard)
-    overall_leaderboard = on_graded(overall_leaderboard)
+    overall = on_graded(overall_leaderboard)
     compare = on_graded(differences)
-    compare_readings = on_loaded(difference)
-    qrels = on_loaded(exports.qrels)
-    qrels_frame = on_loaded(frames.qrels_frame)
     per_query = on_loaded(frames.per_query)
-    grades_frame = on_loaded(frames.grades_frame)
-    ranx_qrels = on_loaded(ranx.ranx_qrels)
-    ranx_runs = on_loaded(ranx.ranx_runs)
-    runs = on_loaded(exports.runs)
-    official_qrels = on_loaded(exports.official_qrels)
-    items_without_facet = on_loaded(without_facet)
-    subtopics = on_loaded(exports.subtopics)
+    qrels = on_loaded(exports.qrels)
     grades = on_loaded(exports.grades)
-    pool = on_loaded(pooled_passages)
-    plot = on_loaded(plot)
 
-    # How far the grades agree with the official side.
-
-    correlate = on_track(compare_all, correlate)
-    swaps = on_graded(swapped)
-    outliers = on_graded(outlying)
-    representative = on_graded(representative)
     agreement = on_graded(agreements, human=False)
-    compare_graders = on_loader(compare_graders)
-    compare_grader_pairs = on_loader(compare_grader_pairs)
-
-    # Judgment holes: where they are, filling them, and what that is worth.
-
     holes = on_loaded(holes_report)
-    find_holes = on_loader(filling.find_holes)
-    fill = on_loader(filling.fill)
-    simulate_runs = on_loaded(simulate_runs)
-    simulate_removal = on_loaded(simulate_removal)
-
-    # What the grader did, what people say to it, and what changed.
-
-    verify_grading = on_loaded(verification.grading)
-    verify_grid = on_loaded(verification.grids)
-    verify_missing = on_loaded(verification.missing)
-    verify_spurious = on_loaded(verification.spurious)
-    verify_reproducible = on_loader(reproducing.verify_reproducible)
-    estimate_reproducible = on_loader(reproducing.estimate_reproducible)
-    judgments_unused = on_loaded(verification.judgments_unused)
-    judge_next = on_loaded(next_judgments)
-    judge_next_cited = on_loaded(next_cited)
-    override = on_loaded(overriding.override)
-    human_ratings = on_loaded(overriding.human_table)
-    human_refused = on_loaded(overriding.refused_overrides)
-    history = on_folder(history)
-    history_entry = on_folder(history_entry)
+    plot = on_loaded(plot)
 
     # Whether what responses cite supports what they say.
 
     support = on_loaded(support)
+
+
+def _instead(name: str) -> str:
+    """What there is in place of a name that a track does not have."""
+    if name.startswith("_"):
+        return ""
+    if name in _SPELLED:
+        return f"; use track.{_SPELLED[name]}"
+    of_groups = {
+        call: f"{group}.{call}"
+        for group, made in vars(Track).items()
+        if isinstance(made, property) and (kind := getattr(groups, _class_of(made), None))
+        for call in dir(kind)
+        if not call.startswith("_") and call not in ("folder", "track")
+    }
+    if name in of_groups:
+        return f"; use track.{of_groups[name]}"
+    public = [each for each in dir(Track) if not each.startswith("_")]
+    return did_you_mean(name, [*public, *of_groups, *accessors()], before="; ")
+
+
+def _class_of(made: property) -> str:
+    """The name of what a property gives."""
+    kind = str(inspect.get_annotations(made.fget).get("return", "")) if made.fget else ""
+    return kind.removeprefix("groups.")

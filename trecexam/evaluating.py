@@ -166,19 +166,19 @@ def _graded(
     outputs: bool,
 ) -> Leaderboard:
     """The leaderboard of these runs, after all is graded that can be."""
-    files = track.run_files()
+    files = track.files.runs()
     for name, path in paths.items():
         if files.get(name) != path:
-            reasons = (row.reason for row in track.rejected() if row.file == track.folder.shown(path))
+            reasons = (row.reason for row in track.files.rejected() if row.file == track.folder.shown(path))
             reason = next(reasons, f"has another name in the track, where another file is of run '{name}'")
             raise TrecexamError(f"run '{name}': {reason}", path=path)
     # A measure that cannot be computed shows before hours of grading go by.
     _leaderboard(track, measures, paths)
-    done = (track.update if outputs else track.grade)(progress=progress)
+    done = (track.update if outputs else track.grading.grade)(progress=progress)
     if not done.complete:
         raise TrecexamError(done.why or "grading was stopped", path=track.folder.root)
     board = _leaderboard(track, measures, paths)
-    notes = (*map(str, track.rejected()), *track.status()["notes"])
+    notes = (*map(str, track.files.rejected()), *track.status()["notes"])
     return dataclasses.replace(board, notes=(*board.notes, *notes))
 
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 import os
 import pkgutil
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trecexam.errors import TrecexamError, did_you_mean
+from trecexam.errors import TrecexamError
 
 GROUP = "trecexam.extensions"
 
@@ -124,11 +124,6 @@ def named(at: str) -> Any:
 def accessors() -> dict[str, str]:
     """Name on a track -> where the accessor is."""
     return {name: at for extension in extensions() for name, at in extension.accessors.items()}
-
-
-def no_such(name: str, known: Collection[str]) -> str:
-    """What is said where a track has no such name."""
-    return f"a track has no '{name}'{did_you_mean(name, known, before='; ')}"
 
 
 def _load(name: str, at: str) -> Extension:

@@ -166,7 +166,7 @@ def agreement_rows(track: trecexam.Track, name: str) -> Iterator[str]:
 
 def kappa_of(track: trecexam.Track, relevant: int) -> float:
     """Cohen's kappa of pooled passages that people judged."""
-    judged = {(row.query_id, row.doc_id): row.relevance >= relevant for row in track.official_qrels()}
+    judged = {(row.query_id, row.doc_id): row.relevance >= relevant for row in track.export.official_qrels()}
     pairs = [
         (row.relevance >= 4, judged[row.query_id, row.doc_id])
         for row in track.qrels()

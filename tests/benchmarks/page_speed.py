@@ -249,7 +249,7 @@ def report(root: Path, rounds: int) -> str:
             writes = measure(url, names, rounds)
         sizes = memory(pid), memory(child)
     with trecexam.open_track(root) as track:
-        counts = track.counts()
+        counts = track.grading.counts()
     cells = [idle, rereads, writes]
     lines = [
         f"{len(names.queries)} queries x {len(names.runs)} runs, {counts.cells:,} grades;",

@@ -93,7 +93,7 @@ def test_any_run_on_its_passages_has_grades_for_all_of_them(
     assert run(["demo", str(demo)]) == 0
     assert "\nall\t" in capsys.readouterr().out
     with trecexam.open_track(demo) as track:
-        assert (track.counts().cells, track.counts().missing) == (7760, 0)
+        assert (track.grading.counts().cells, track.grading.counts().missing) == (7760, 0)
 
 
 def test_what_was_edited_stays_and_what_is_missing_comes_back(demo: Path) -> None:

@@ -67,7 +67,7 @@ def test_each_prompt_and_model_asks_what_it_asks_alone(
     asked = len(server.bodies)
     with trecexam.open_track(alone) as plain, trecexam.open_track(graded_by_three) as track:
         # The keys of grades are the same: nothing is asked again, whichever way it goes.
-        assert plain.counts().missing == 0
+        assert plain.grading.counts().missing == 0
         assert plain.leaderboard().rows == track["umbrela"].leaderboard().rows
         assert plain.update().graded == 0
     assert len(server.bodies) == asked
@@ -93,7 +93,7 @@ def test_status_has_a_row_for_each_grader_and_a_sum(root: Path, capsys: pytest.C
     assert list(table) == ["rubric", "umbrela", "mini", "sum"]
     with trecexam.open_track(root) as track:
         for name in track.graders:
-            assert int(table[name]["cells"]) == track[name].counts().cells
+            assert int(table[name]["cells"]) == track[name].grading.counts().cells
     assert int(table["sum"]["cells"]) == sum(int(table[n]["cells"]) for n in ("rubric", "umbrela", "mini"))
     assert int(table["sum"]["requests"]) == int(table["sum"]["cells"])
     assert table["umbrela"]["kind"] == "relevance"
@@ -197,8 +197,8 @@ def test_a_server_that_is_gone_ends_its_own_part_alone(server: Scripted, tmp_pat
     )
     with trecexam.open_track(root) as track:
         done = track.update()
-        assert track["rubric"].counts().missing == 0
-        assert track["gone"].counts().missing > 0
+        assert track["rubric"].grading.counts().missing == 0
+        assert track["gone"].grading.counts().missing > 0
     assert not done.complete
     assert done.why.startswith("gone: ")
     assert done.graders["rubric"].complete
@@ -231,7 +231,7 @@ def test_compare_graders_compares_those_of_the_same_cells(
     assert "not compared, as other things are asked, or nothing can be said: umbrela" in told
     assert compared("--grader", "mini", "--grader", "umbrela")[0] == ["mini", "umbrela"]
     with trecexam.open_track(root) as track:
-        pairs = track.compare_grader_pairs(["rubric", "mini"])
+        pairs = track.compare_graders.pairs(["rubric", "mini"])
         assert {(row.grader, row.other_grader) for row in pairs.rows} == {("rubric", "mini")}
         # The same numbers as of each by itself.
         for name in ("rubric", "mini"):

@@ -42,7 +42,7 @@ def test_a_dropped_run_and_an_edited_recording_are_told_with_their_labels(track:
     assert run(["watch", str(track), "--once"]) == 0
     after = qrels(track)
     with trecexam.open_track(track) as opened:
-        entry = opened.history_entry(2)
+        entry = opened.history.entry(2)
     assert entry.cause == "runs/p_bert.run added"
     assert {(row.query_id, row.doc_id): (row.before, row.after) for row in entry.board.labels} == {
         key: (before.get(key), after[key]) for key in after if before.get(key) != after[key]
@@ -70,7 +70,7 @@ def test_a_dropped_run_and_an_edited_recording_are_told_with_their_labels(track:
         file.write("\n".join(lines) + "\n")
     assert run(["watch", str(track), "--once"]) == 0
     with trecexam.open_track(track) as opened:
-        entry = opened.history_entry(3)
+        entry = opened.history.entry(3)
     assert entry.cause.startswith("graded.flan-t5-large.jsonl.gz edited; grader: sha256 ")
     assert {row.query_id for row in entry.board.labels} == {"19335"}
     moved = [row for row in entry.board.runs if row.change == "moved" and row.labels]

@@ -85,7 +85,7 @@ def test_leaving_out_a_run_is_what_ir_measures_gives_on_files_without_its_judgme
 ) -> None:
     qrels, labels = read_qrels(track / "qrels.txt"), read_qrels(track / "out" / "rubric.qrels")
     with trecexam.open_track(track) as opened:
-        report = opened.simulate_runs(["nDCG@10"], cuts={4: 2, 5: 3})
+        report = opened.simulate.runs(["nDCG@10"], cuts={4: 2, 5: 3})
     rows = {one.run: one for one in report.rows}
     full = means(qrels, rankings, nDCG @ 10)
     assert {name: one.full.mean for name, one in rows.items()} == pytest.approx(full)
@@ -111,7 +111,7 @@ def test_leaving_out_a_run_is_what_ir_measures_gives_on_files_without_its_judgme
 
 def test_fill_disturbs_the_leaderboard_less_than_random_holes_do(track: Path) -> None:
     with trecexam.open_track(track) as opened:
-        rows = opened.simulate_removal(["nDCG@10"], repeats=3).rows
+        rows = opened.simulate.removal(["nDCG@10"], repeats=3).rows
     assert [one.n_removed for one in rows] == [434, 868, 1302, 1736, 2170, 2603, 3037, 3471, 3905]
     for one in rows:
         assert one.fill.tau > one.holes.tau

@@ -52,7 +52,7 @@ def test_missed_passages_are_those_that_a_loop_finds(
     track: Path, ratings: Ratings, judgments: Mapping[tuple[str, str], int], min_rating: int
 ) -> None:
     with trecexam.open_track(track) as opened:
-        found = opened.verify_missing(min_rating=min_rating, min_relevant=2)
+        found = opened.verify.missing(min_rating=min_rating, min_relevant=2)
     pool = {(topic.query_id, doc_id) for topic, _ in found.queries for doc_id in topic.passages}
     expected = {
         (query_id, doc_id)
@@ -68,9 +68,9 @@ def test_items_discriminate_as_scipy_says(
     track: Path, ratings: Ratings, judgments: Mapping[tuple[str, str], int]
 ) -> None:
     with trecexam.open_track(track) as opened:
-        found = opened.verify_spurious(min_relevant=2)
+        found = opened.verify.spurious(min_relevant=2)
         pool = {
-            (query.topic.query_id, row.doc_id) for query in opened.verify_grid().queries for row in query.rows
+            (query.topic.query_id, row.doc_id) for query in opened.verify.grid().queries for row in query.rows
         }
     assert len(found.items) == 210
     for item in found.items:

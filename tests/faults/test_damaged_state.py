@@ -167,7 +167,7 @@ def test_an_entry_of_the_history_that_is_no_file_any_more_stops_nothing(
     (track / "out" / "leaderboard.tsv").unlink()
     update(track)
     with trecexam.open_track(track) as opened, pytest.raises(trecexam.TrecexamError, match="is a pipe"):
-        opened.history_entry(1)
+        opened.history.entry(1)
     entry.unlink()
     entry.write_bytes(expected["out/history/000001.json"])
 

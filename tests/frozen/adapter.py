@@ -16,6 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from outside import find_outside
+
 #: First words of a command line as the recipes write it -> as it is now; the longest that fits is taken.
 COMMANDS: Mapping[tuple[str, ...], tuple[str, ...]] = {}
 #: What was an option that made another command of one -> that command, and what the option is now.
@@ -72,7 +74,8 @@ _SCRUBBED = (
 )
 
 
-_OUTSIDE = Path(__file__).resolve().parents[3] / "shared"
+#: Any of what lies there says where it lies.
+_OUTSIDE = found.parent if (found := find_outside("*")) else Path("/nowhere")
 
 
 def command(words: Sequence[str]) -> list[str]:

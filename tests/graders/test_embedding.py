@@ -288,7 +288,7 @@ def test_the_demos_recorded_labels_of_support_are_those_of_the_embedder(tmp_path
     trecexam.make_demo_track(tmp_path, grade=True)
     with trecexam.open_track(tmp_path) as track:
         assert track["support"].folder.config.grader.name == "embedding"
-        track["support"].grade()
+        track["support"].grading.grade()
         track["support"].support(output=tmp_path / "made")
     assert (tmp_path / "made" / "support.tsv").read_text() == (DATA / "support.tsv").read_text()
 

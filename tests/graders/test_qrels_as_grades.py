@@ -86,7 +86,7 @@ def test_passages_of_one_text_and_queries_of_one_text_keep_grades_of_their_own(
     )  # fmt: skip
     with trecexam.open_track(tmp_path / "track") as track:
         assert {(row.query_id, row.doc_id): row.relevance for row in track.qrels()} == labels
-        (page,) = [p for p in track.pool() if (p.query_id, p.doc_id) == ("q1", "d01")]
+        (page,) = [p for p in track.export.pool() if (p.query_id, p.doc_id) == ("q1", "d01")]
     assert page.text == "alike"
 
 
@@ -97,7 +97,7 @@ def test_the_scale_is_that_of_the_labels(
     labels = {("q0", f"d{d:02}"): d % (best + 1) for d in range(20)}
     init(tmp_path / "track", "--recorded", write_qrels(tmp_path / "x.qrels", labels), "--runs", runs)
     with trecexam.open_track(tmp_path / "track") as track:
-        assert track.thresholds() == tuple(range(1, best + 1))
+        assert track.grading.thresholds() == tuple(range(1, best + 1))
     capsys.readouterr()
     assert run(["leaderboard", str(tmp_path / "track")]) == 0
     expected = "P@20" if counts_from == 1 else f"P(rel={counts_from})@20"
@@ -218,7 +218,7 @@ def test_a_person_may_overrule_a_label_of_qrels(tmp_path: Path, labels: Labels, 
     with trecexam.open_track(root) as track:
         track.override("q1", "d01", 3, who="ann", why="it says so")
         track.update()
-        assert track.human_refused() == ()
+        assert track.override.refused() == ()
         assert {(r.query_id, r.doc_id): r.relevance for r in track.qrels()}["q1", "d01"] == 3
 
 
@@ -262,8 +262,8 @@ def test_umbrela_of_rag_2025_makes_a_leaderboard_by_itself(tmp_path: Path) -> No
         status=0,
     )
     with trecexam.open_track(root) as track:
-        assert track.counts().ok == 26341
-        assert track.thresholds() == (1, 2, 3, 4)
+        assert track.grading.counts().ok == 26341
+        assert track.grading.thresholds() == (1, 2, 3, 4)
         board = {row.run: row.scores[0].mean for row in track.leaderboard(["nDCG@10"]).rows}
     expected = [
         dcg([of_query[d] for d in sorted(of_query)]) / dcg(sorted(of_query.values(), reverse=True))
@@ -287,7 +287,7 @@ def test_a_recording_that_changes_is_seen_by_a_track_that_is_open(
         write_qrels(root / "umbrela.qrels", others)
         track.update()
         assert {(row.query_id, row.doc_id): row.relevance for row in track.qrels()} == others
-        assert track.thresholds() == (1, 2, 3, 4)
+        assert track.grading.thresholds() == (1, 2, 3, 4)
         after = track.leaderboard()
         assert after != before
         # Going back finds what was stored.

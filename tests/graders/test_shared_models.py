@@ -40,7 +40,7 @@ def test_two_prompts_of_one_model_load_it_once(tmp_path: Path, monkeypatch: pyte
         assert all(each.graded for each in done.graders.values())
         # The third one's numbers are on another device, as far as its settings say.
         assert len(loaded) == 2
-        assert track["rubric"].counts().ok + track["rubric"].counts().unparsed > 0
+        assert track["rubric"].grading.counts().ok + track["rubric"].grading.counts().unparsed > 0
 
 
 def test_each_prompt_gets_the_answers_that_it_gets_alone(tmp_path: Path) -> None:

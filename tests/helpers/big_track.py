@@ -142,4 +142,6 @@ if __name__ == "__main__":
     began = time.perf_counter()
     made = make_big_track(wanted.pop("folder"), **wanted)
     with trecexam.open_track(made) as track:
-        print(f"{track.counts().cells:,} cells in {time.perf_counter() - began:.0f} s", file=sys.stderr)
+        print(
+            f"{track.grading.counts().cells:,} cells in {time.perf_counter() - began:.0f} s", file=sys.stderr
+        )

@@ -68,7 +68,7 @@ def test_generated_responses_alone_are_ranked_by_cover_everywhere(small_track: P
         # A whole passage's label changes no Cover; the first measure that it changes is the default then.
         assert track.judge_next(level="passage").measure == "nDCG@8"
         assert track.compare().measures[0].measure == RESPONSES[0]
-        swaps = track.swaps()
+        swaps = track.correlate.swaps()
         assert swaps.found[0][0][0] == RESPONSES[0]
     out = root / "out"
     assert heading(out / "leaderboard.tsv") == ["run", *RESPONSES]

@@ -142,7 +142,7 @@ def test_the_bank_is_edited_and_checked_by_query(tmp_path: Path) -> None:
         track.bank.add_item("q1", "and what else?", who="ann")
         bank = (root / "bank.questions.jsonl").read_text()
         assert '"query_id": "q1/T_2/deep"' in bank
-        assert track.counts().cells == 144
+        assert track.grading.counts().cells == 144
         assert track.bank.check().problems == ()
         facets = {row.query_id for row in track.qrels(by="facet")}
     assert facets == {f"q{n}/{facet}" for n in (1, 2, 3) for facet in ("T_1", "T_2/deep")} - {"q1/T_2/deep"}

@@ -49,8 +49,8 @@ def test_the_leaderboard_is_by_weighted_coverage_and_a_changed_weight_asks_no_gr
         assert board.measures[0] == COMPLIANCE
         rated = {(row["query_id"], row["doc_id"], row["item_id"]): row["rating"] for row in track.grades()}
         items = {item.item_id: item for item in converters.read(rubrics / "bank.nuggets.jsonl")}
-        runs = track.runs()
-        frame = track.qrels_frame(library="pandas")
+        runs = track.export.runs()
+        frame = track.export.qrels_frame(library="pandas")
         assert set(frame["weight"]) == set(map(float, WEIGHTS))
         # What carries the weights elsewhere gives the same scores there.
         for qrels in (frame, list(track.qrels())):

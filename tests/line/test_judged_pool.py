@@ -108,8 +108,8 @@ def test_judged_passages_without_a_text_are_counted_in_a_line(root: Path) -> Non
         }
     ]
     with trecexam.open_track(root, grader=HashGrader()) as track:
-        assert track.counts().no_text == 0
-        assert track.counts().missing == 0
+        assert track.grading.counts().no_text == 0
+        assert track.grading.counts().missing == 0
         assert track.status()["judged_only_passages"] == 10
     assert (
         "the first 3 of each run and query, and 10 judged passages that are not among them"
@@ -200,12 +200,12 @@ def test_the_estimate_counts_them_before_anything_is_asked(root: Path) -> None:
     grader = HashGrader()
     with trecexam.open_track(root, grader=grader) as track:
         assert track.estimate().cells == (3 * 12 + 1) * 4
-        assert track.judged_outside_pool() == 12
+        assert track.files.judged_outside_pool() == 12
     assert not grader.asked
     (root / "trecexam.toml").write_text(OFF)
     with trecexam.open_track(root, grader=grader) as track:
         assert track.estimate().cells == 3 * 9 * 4
-        assert track.judged_outside_pool() == 12
+        assert track.files.judged_outside_pool() == 12
 
 
 def test_a_judged_passage_is_no_hole_and_in_no_runs_counts(root: Path) -> None:
@@ -213,7 +213,7 @@ def test_a_judged_passage_is_no_hole_and_in_no_runs_counts(root: Path) -> None:
     update(root)
     holes = (root / "out" / "holes.tsv").read_bytes()
     with trecexam.open_track(root, grader=HashGrader()) as track:
-        to_fill = track.find_holes()
+        to_fill = track.fill.find()
         assert to_fill.holes == {"q3": ("q3-d01",)}
         assert to_fill.pooled == 27
         deep = track.holes([3, 8])
@@ -221,7 +221,7 @@ def test_a_judged_passage_is_no_hole_and_in_no_runs_counts(root: Path) -> None:
     update(root)
     assert (root / "out" / "holes.tsv").read_bytes() == holes
     with trecexam.open_track(root, grader=HashGrader()) as track:
-        assert track.find_holes().holes == to_fill.holes
+        assert track.fill.find().holes == to_fill.holes
         # Deeper than the pool a judged passage has a grade now, and had none.
         assert sum(row.holes.ungraded for row in deep.sums() if row.depth == 8) < sum(
             row.holes.ungraded for row in track.holes([3, 8]).sums() if row.depth == 8
@@ -231,15 +231,15 @@ def test_a_judged_passage_is_no_hole_and_in_no_runs_counts(root: Path) -> None:
 def test_agreement_and_the_rule_of_fill_and_verify_see_them(root: Path) -> None:
     update(root)
     with trecexam.open_track(root, grader=HashGrader()) as track:
-        agreed, rule = track.agreement(), track.find_holes().rule
-        outside = sum(found.outside for _, found in track.verify_missing().queries)
+        agreed, rule = track.agreement(), track.fill.find().rule
+        outside = sum(found.outside for _, found in track.verify.missing().queries)
     # What has no text is only judged.
     assert (agreed.n_both, agreed.n_label_only, agreed.n_judgment_only) == (37, 0, 2)
     assert rule.n_both == 37
     assert outside == 2
     (root / "trecexam.toml").write_text(OFF)
     with trecexam.open_track(root, grader=HashGrader()) as track:
-        agreed, rule = track.agreement(), track.find_holes().rule
+        agreed, rule = track.agreement(), track.fill.find().rule
     assert (agreed.n_both, agreed.n_label_only, agreed.n_judgment_only) == (27, 0, 12)
     assert rule.n_both == 27
 
@@ -247,12 +247,12 @@ def test_agreement_and_the_rule_of_fill_and_verify_see_them(root: Path) -> None:
 def test_a_removed_judgment_is_filled_where_a_run_has_the_passage_alone(root: Path) -> None:
     update(root)
     with trecexam.open_track(root, grader=HashGrader()) as track:
-        (row, *_) = [row for row in track.simulate_removal(["AP"], repeats=8).rows if row.removed == 90]
+        (row, *_) = [row for row in track.simulate.removal(["AP"], repeats=8).rows if row.removed == 90]
         in_both, judged = 27, 40
         # Nine of ten judgments go, and with them those of nine of ten passages of the runs.
         assert row.filled < in_both
         assert row.filled / row.n_removed == pytest.approx(in_both / judged, abs=0.08)
-        notes = track.simulate_removal(["AP"], repeats=1).notes
+        notes = track.simulate.removal(["AP"], repeats=1).notes
         assert any(note.startswith("27 of 40 judged passages have an automatic label") for note in notes), (
             notes
         )
@@ -261,7 +261,7 @@ def test_a_removed_judgment_is_filled_where_a_run_has_the_passage_alone(root: Pa
 def test_the_exported_pool_has_them_without_a_rank(root: Path) -> None:
     update(root)
     with trecexam.open_track(root, grader=HashGrader()) as track:
-        pool = {(passage.query_id, passage.doc_id): passage for passage in track.pool()}
+        pool = {(passage.query_id, passage.doc_id): passage for passage in track.export.pool()}
     assert set(pool) == labelled(root)
     alone = pool["q1", ALONE]
     assert alone.text == "what nobody retrieves"

@@ -137,7 +137,7 @@ def test_an_update_that_grades_keeps_its_codes_though_its_store_stays_open(
 
 def test_another_grader_has_codes_of_its_own(root: Path) -> None:
     with trecexam.open_track(root, grader=HashGrader(version=2)) as track:
-        assert track.counts().ok == 0
+        assert track.grading.counts().ok == 0
 
 
 def test_a_program_that_reads_answers_otherwise_goes_to_the_store_though_its_version_is_the_same(

@@ -331,7 +331,7 @@ def test_two_nuggets_with_the_same_text_are_graded_once_and_counted_twice(
         assert track.update().graded == len(hash_grader.asked) == 3
         (row,) = track.leaderboard(list(NAMES.values())).rows
         (qrel,) = track.qrels()
-        grades, subtopics = list(track.grades()), list(track.subtopics(min_rating=1))
+        grades, subtopics = list(track.grades()), list(track.export.subtopics(min_rating=1))
     ratings = qrel.ratings
     assert ratings[3] == ratings[0]
     said = {5: S, 4: P, 3: P}

@@ -73,7 +73,7 @@ def test_outputs_of_expected_labels_have_gains_beside_whole_labels(unsure: Path)
     with trecexam.open_track(unsure, grader=UnsureGrader()) as track:
         chances = by_hand(track)
         board = track.leaderboard()
-        runs = track.runs()
+        runs = track.export.runs()
     header, *lines = (unsure / "out" / "rubric.gains.tsv").read_text().splitlines()
     assert header.split("\t") == ["query_id", "doc_id", "gain", "label"]
     rows = [line.split("\t") for line in lines]
@@ -101,9 +101,9 @@ def test_outputs_of_expected_labels_have_gains_beside_whole_labels(unsure: Path)
 
 def test_the_frame_of_labels_has_the_gains_as_real_numbers(unsure: Path) -> None:
     with trecexam.open_track(unsure, grader=UnsureGrader()) as track:
-        frame = track.qrels_frame(library="pyarrow")
-        assert "gain" not in track.qrels_frame(library="pyarrow", binary=True).column_names
-        assert "gain" not in track.qrels_frame(library="pyarrow", label="max").column_names
+        frame = track.export.qrels_frame(library="pyarrow")
+        assert "gain" not in track.export.qrels_frame(library="pyarrow", binary=True).column_names
+        assert "gain" not in track.export.qrels_frame(library="pyarrow", label="max").column_names
     lines = (unsure / "out" / "rubric.gains.tsv").read_text().splitlines()[1:]
     written = {
         (q, d): (float(gain), int(label)) for q, d, gain, label in (line.split("\t") for line in lines)
@@ -134,14 +134,14 @@ def test_ir_measures_computes_ecover_from_the_tracks_rows(unsure: Path) -> None:
         rows = list(track.qrels(probabilities=True))
         board = track.leaderboard([ECover(rel=4) @ 8])
         for row in board.rows:
-            run = list(track.runs()[row.run])
+            run = list(track.export.runs()[row.run])
             for calc in (ir_measures.calc_aggregate, provider.calc_aggregate):
                 assert calc([ECover(rel=4) @ 8], rows, run)[ECover(rel=4) @ 8] == pytest.approx(
                     row.scores[0].mean
                 )
         with pytest.raises(ValueError, match="probabilities=True"):
             ir_measures.calc_aggregate([ECover @ 8], track.qrels(), run)
-        overall = track.overall_leaderboard([ECover(rel=4) @ 8, Cover(rel=4) @ 8]).overall
+        overall = track.overall([ECover(rel=4) @ 8, Cover(rel=4) @ 8]).overall
         assert overall["ECover(rel=4)@8"].mean >= max(row.scores[0].mean for row in board.rows)
 
 
@@ -168,7 +168,7 @@ def test_without_probabilities_expected_labels_are_the_plain_ones(tmp_path: Path
     for name, config in (("max", EXPECTED.replace("expected", "max")), ("expected", EXPECTED)):
         root = make_small_track(tmp_path / name, config=config)
         with trecexam.open_track(root, grader=HashGrader()) as track:
-            track.grade()
+            track.grading.grade()
             found = track.leaderboard(["nDCG@8", "AP(rel=4)", "Cover(rel=4)@8", "ECover(rel=4)@8"])
         boards.append(found.rows)
         assert re.search("count as certain", found.notes[0])
@@ -184,7 +184,7 @@ def test_probabilities_of_another_scale_count_as_none(tmp_path: Path) -> None:
 
     root = make_small_track(tmp_path / "t", config=EXPECTED)
     with trecexam.open_track(root, grader=EightNumbers()) as track:
-        track.grade()
+        track.grading.grade()
         board = track.leaderboard(["Cover(rel=4)@8", "ECover(rel=4)@8"])
     assert re.search("count as certain", board.notes[0])
     assert all(row.scores[0].mean == row.scores[1].mean for row in board.rows)
@@ -248,10 +248,10 @@ def test_what_cannot_be_probabilities_counts_as_none_and_is_named_once(
     lines = (root / "qrels.txt").read_text().splitlines(keepends=True)
     (root / "half.qrels").write_text("".join(lines[::2]))
     with trecexam.open_track(root, grader=OddGrader(odd)) as track:
-        n = track.grade().cells
+        n = track.grading.grade().cells
         (line,) = track.leaderboard(["ECover(rel=4)@8"]).notes
         rows = list(track.qrels(probabilities=True))
-        filled = track.fill(track.find_holes(root / "half.qrels", rule="identity"), output=root / "f.qrels")
+        filled = track.fill(track.fill.find(root / "half.qrels", rule="identity"), output=root / "f.qrels")
         cells = track.judge_next("Cover(rel=4)@8")
     assert line.startswith(
         f"{n // 4} of the grader's {n} ratings have no probabilities ({n // 4} have numbers stored that "

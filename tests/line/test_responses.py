@@ -342,7 +342,7 @@ def test_a_pool_becomes_what_it_is_made_of(
     with trecexam.open_track(small_track, grader=hash_grader) as track:
         track.update()
         pool = tmp_path / "pool.jsonl.gz"
-        converters.write(track.pool(), pool, "workbench")
+        converters.write(track.export.pool(), pool, "workbench")
     for name in ("out.qrels", "passages.jsonl", "grades.jsonl", "again.jsonl"):
         target = {"out.qrels": "qrels", "again.jsonl": "workbench"}.get(name, name.split(".")[0])
         assert run(["convert", str(pool), str(tmp_path / name), "--to", target]) == 0

@@ -254,7 +254,7 @@ def test_the_daemon_asks_only_about_what_an_editor_changed(small_track: Path) ->
         assert len(asked()) == 12
         retire(small_track, "q1/0")
         assert asked() == set()
-        assert track.counts().missing == 0
+        assert track.grading.counts().missing == 0
         edit(
             small_track,
             lambda item: item.update(question_text="new?") if item["question_id"] == "q2/3" else None,
@@ -263,7 +263,7 @@ def test_the_daemon_asks_only_about_what_an_editor_changed(small_track: Path) ->
         assert asked() == {"q2/3"}
         retire(small_track, "q1/0", retired=False)
         assert asked() == set()
-        assert track.counts().missing == 0
+        assert track.grading.counts().missing == 0
         retire(small_track, query_id="q3")
         assert asked() == set()
         retire(small_track, query_id="q3", retired=False)
@@ -276,14 +276,14 @@ def test_the_history_says_what_was_retired_and_brought_back(small_track: Path) -
     retire(small_track, query_id="q2")
     number = updated(small_track)[1].entry
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
-        entry = track.history_entry(number)
+        entry = track.history.entry(number)
     assert entry.cause == "bank.questions.jsonl edited"
     assert {item for row in entry.board.labels for item in row.lost} >= {"q1/1"}
     retire(small_track, "q1/1", retired=False)
     retire(small_track, query_id="q2", retired=False)
     number = updated(small_track)[1].entry
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
-        entry = track.history_entry(number)
+        entry = track.history.entry(number)
     assert entry.cause == "bank.questions.jsonl edited"
     assert {item for row in entry.board.labels for item in row.gained} >= {"q1/1"}
 

@@ -54,11 +54,11 @@ def test_each_grader_says_what_it_says_alone(track: trecexam.Track, tmp_path: Pa
         (alone / "trecexam.toml").write_text(settings)
         grader = HashGrader(version=1 if name == "rubric" else 2)
         with trecexam.open_track(alone, grader=grader) as only:
-            only.grade()
-            track[name].grade()
+            only.grading.grade()
+            track[name].grading.grade()
             assert track[name].leaderboard().rows == only.leaderboard().rows
             assert list(track[name].qrels()) == list(only.qrels())
-            assert track[name].counts() == only.counts()
+            assert track[name].grading.counts() == only.grading.counts()
             assert track[name].folder.config.scores == only.folder.config.scores
 
 
@@ -93,21 +93,21 @@ def test_who_cannot_go_on_ends_its_own_part_alone(two: Path) -> None:
 
 
 def test_peoples_ratings_are_of_one_grader(track: trecexam.Track, two: Path) -> None:
-    query_id, doc_id = next((row.query_id, row.doc_id) for row in track["other"].pool())
+    query_id, doc_id = next((row.query_id, row.doc_id) for row in track["other"].export.pool())
     for name in track.graders:
-        track[name].grade()
+        track[name].grading.grade()
     track["other"].override(query_id, doc_id, rating=5, who="ann", why="it does")
     assert (two / "overrides.other.tsv").exists()
     assert not (two / "overrides.tsv").exists()
-    assert track["other"].override_summary()["passages"] == 1
-    assert track["rubric"].override_summary()["passages"] == 0
+    assert track["other"].override.summary()["passages"] == 1
+    assert track["rubric"].override.summary()["passages"] == 0
     track["rubric"].override(query_id, doc_id, rating=1, who="bo", why="it does not")
     assert (two / "overrides.tsv").exists()
-    assert track["other"].override_summary()["who"] == ["ann"]
+    assert track["other"].override.summary()["who"] == ["ann"]
     several(two, '\n[graders.third]\nkind = "rubric"\npeople = "other"\n')
     graders = {name: HashGrader(version=n) for n, name in enumerate(("rubric", "other", "third"))}
     with trecexam.open_track(two, graders=graders) as opened:
-        assert opened["third"].override_summary()["who"] == ["ann"]
+        assert opened["third"].override.summary()["who"] == ["ann"]
 
 
 def test_nothing_is_asked_again_when_the_grader_becomes_one_of_several(small_track: Path) -> None:
@@ -119,11 +119,11 @@ def test_nothing_is_asked_again_when_the_grader_becomes_one_of_several(small_tra
     with trecexam.open_track(
         small_track, graders={"rubric": grader, "other": HashGrader(version=2)}
     ) as track:
-        assert track["rubric"].grade().cells == 0
+        assert track["rubric"].grading.grade().cells == 0
         assert track["rubric"].folder.out == small_track / "out"
         assert track["other"].folder.out == small_track / "out" / "other"
-        assert track["rubric"].counts().missing == 0
-        assert track["other"].counts().missing > 0
+        assert track["rubric"].grading.counts().missing == 0
+        assert track["other"].grading.counts().missing > 0
     assert before == {p.name: p.read_bytes() for p in (small_track / "out").iterdir() if p.is_file()}
 
 
@@ -156,7 +156,7 @@ def test_whose_grader_is_meant_has_to_be_said(two: Path) -> None:
 def test_what_a_grader_grades_must_be_known(small_track: Path, sections: str, line: int, reason: str) -> None:
     several(small_track, sections, shared="")
     with pytest.raises(ConfigError) as caught, trecexam.open_track(small_track) as track:
-        [track[name].counts() for name in track.graders]
+        [track[name].grading.counts() for name in track.graders]
     assert reason in str(caught.value)
     assert caught.value.line == line
     assert str(caught.value).startswith(str(small_track / "trecexam.toml"))
@@ -206,7 +206,7 @@ def test_a_plain_track_has_one_grader_and_the_settings_that_it_had(small_track: 
     assert load_config(small_track / "trecexam.toml").graders == {}
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
         assert track.graders == ("rubric",)
-        track.grade()
+        track.grading.grade()
         assert track["rubric"].leaderboard().rows == track.leaderboard().rows
 
 
@@ -222,20 +222,20 @@ def test_ratings_of_people_that_no_grader_takes_are_named(small_track: Path) -> 
     (small_track / "overrides.b.tsv").write_text("whatever\n")
     given = {"a": HashGrader(), "b": HashGrader(version=2)}
     with trecexam.open_track(small_track, graders=given) as track:
-        rows = {row.file: row.reason for row in track.rejected()}
+        rows = {row.file: row.reason for row in track.files.rejected()}
         assert "those of this track take overrides.a.tsv, overrides.b.tsv" in rows["overrides.tsv"]
         assert rows["overrides.b.tsv"].startswith("b: ")
-        assert "overrides.tsv" not in {row.file for row in track["a"].rejected()}
+        assert "overrides.tsv" not in {row.file for row in track["a"].files.rejected()}
 
 
 def test_graders_that_ask_the_same_ask_once_whoever_comes_first(small_track: Path) -> None:
     several(small_track, '\n[graders.a]\nkind = "rubric"\ndepth = 4\n[graders.b]\nkind = "rubric"\n')
     given = {"a": HashGrader(), "b": HashGrader()}
     with trecexam.open_track(small_track, graders=given) as track:
-        assert track["b"].counts().missing == 144
-        graded = track["a"].grade().cells
+        assert track["b"].grading.counts().missing == 144
+        graded = track["a"].grading.grade().cells
         assert graded
-        assert track["b"].counts().missing == 144 - graded
-        track["b"].grade()
+        assert track["b"].grading.counts().missing == 144 - graded
+        track["b"].grading.grade()
         assert len(given["a"].asked) + len(given["b"].asked) == 144
-        assert track["a"].counts().missing == track["b"].counts().missing == 0
+        assert track["a"].grading.counts().missing == track["b"].grading.counts().missing == 0

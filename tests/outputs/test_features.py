@@ -38,7 +38,7 @@ def test_a_feature_is_in_the_outputs_and_in_the_report_by_what_it_declares(
     monkeypatch.setattr(outputs, "features", lambda: declared)
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
         track.update()
-        runs = list(track.run_files())
+        runs = list(track.files.runs())
     page = (small_track / "out" / "report.html").read_text()
     line = f'<p class="note">&lt;b&gt;, {", ".join(runs)}</p>\n</section>'
     section = f'<section aria-labelledby="names-section">\n<h2 id="names-section">Names of runs</h2>\n{line}'

@@ -215,7 +215,7 @@ def test_a_stop_ends_all_and_what_was_graded_stays(root: Path) -> None:
         assert not done.complete
         assert {each.grader for each in asked} == {"rubric"}
         assert not given["other"].asked
-        assert track["rubric"].counts().missing
+        assert track["rubric"].grading.counts().missing
         rest = track.update()
         assert rest.complete
         assert rest.graders["rubric"].graded == 144 - done.graded
@@ -347,4 +347,4 @@ def test_with_a_report_it_begins_with_the_joint_table(root: Path) -> None:
 def test_settings_that_are_wrong_for_one_grader_name_its_section(root: Path) -> None:
     (root / "trecexam.toml").write_text(TWO.replace("min_rating = 2", 'min_rating = 2\nmeasures = ["x"]'))
     with trecexam.open_track(root, graders=graders()) as track, pytest.raises(ConfigError):
-        track["other"].counts()
+        track["other"].grading.counts()

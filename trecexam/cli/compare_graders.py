@@ -91,7 +91,7 @@ def compare_graders(
     """
     with trecexam.open_track(track) as opened, bad_measures():
         if between or by_item:
-            return opened.compare_grader_pairs(
+            return opened.compare_graders.pairs(
                 graders, recorded=recorded, min_ratings=min_ratings, by_item=by_item
             )
         return opened.compare_graders(

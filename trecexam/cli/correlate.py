@@ -71,7 +71,7 @@ def correlate(
     furthest from the diagonal.
     """
     with trecexam.open_track(track) as opened, bad_measures():
-        ratings = sorted({*min_ratings, *(opened.thresholds() if thresholds else ())})
+        ratings = sorted({*min_ratings, *(opened.grading.thresholds() if thresholds else ())})
         return opened.correlate(
             measures or None, official_measures or None, min_ratings=ratings, per_query=per_query, rbo_p=rbo_p
         )
@@ -93,7 +93,7 @@ def swaps(
     or passive (none). By the first measure of each side unless measures are given.
     """
     with trecexam.open_track(track) as opened, bad_measures():
-        return opened.swaps(measures or None, official_measures or None, min_ratings=min_ratings)
+        return opened.correlate.swaps(measures or None, official_measures or None, min_ratings=min_ratings)
 
 
 @click.command(epilog="Example: trecexam outliers mytrack --most 5")
@@ -118,7 +118,7 @@ def outliers(
     too high. By the first measure of each side unless measures are given.
     """
     with trecexam.open_track(track) as opened, bad_measures():
-        return opened.outliers(
+        return opened.correlate.outliers(
             measures or None, official_measures or None, min_ratings=min_ratings, most=most
         )
 
@@ -142,4 +142,4 @@ def representative(
     .other_half that of the same queries on the other half, .random_queries that of random ones.
     """
     with trecexam.open_track(track) as opened, bad_measures():
-        return opened.representative(measures or None, official_measures or None, most=most)
+        return opened.correlate.representative(measures or None, official_measures or None, most=most)

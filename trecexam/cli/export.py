@@ -79,7 +79,7 @@ def qrels(
     with trecexam.open_track(track) as opened:
         rows = opened.qrels(label=label, min_rating=min_rating, min_answers=min_answers, binary=binary, by=by)
         _write_qrels(rows, output)
-        left_out = opened.items_without_facet() if by == "facet" else 0
+        left_out = opened.export.items_without_facet() if by == "facet" else 0
         if left_out:
             click.echo(f"{left_out:,} items have no facet, and are left out", err=True)
         show.human(opened)
@@ -92,7 +92,7 @@ def qrels(
 def subtopics(track: Path, output: Path | None, min_rating: int | None) -> None:
     """Which passage reaches which item, as ndeval takes it: query, item index, document, 0 or 1."""
     with trecexam.open_track(track) as opened:
-        _write_qrels(opened.subtopics(min_rating=min_rating), output)
+        _write_qrels(opened.export.subtopics(min_rating=min_rating), output)
         show.human(opened)
 
 
@@ -122,7 +122,7 @@ def pool(track: Path, output: Path | None) -> None:
 
     buffer = io.BytesIO()
     with trecexam.open_track(track) as opened:
-        write_pool(opened.pool(), buffer)
+        write_pool(opened.export.pool(), buffer)
     content = buffer.getvalue()
     if output is not None and output.suffix == ".gz":
         content = gzip.compress(content, mtime=0)
@@ -149,7 +149,7 @@ def runs(track: Path, output: Path, runs: tuple[str, ...]) -> None:
 
     contents: dict[Path, bytes] = {}
     with trecexam.open_track(track) as opened:
-        for name, run in opened.runs(runs or None).items():
+        for name, run in opened.export.runs(runs or None).items():
             # Runs that share a tag are named by their paths.
             tag = "_".join(name.replace("/", "_").split())
             path = output / f"{tag}.run"
@@ -169,7 +169,7 @@ def runs(track: Path, output: Path, runs: tuple[str, ...]) -> None:
 def official(track: Path, output: Path | None) -> None:
     """Official judgments of TRACK as trec_eval takes them, whatever their columns or ir_datasets had."""
     with trecexam.open_track(track) as opened:
-        _write_qrels(opened.official_qrels(), output)
+        _write_qrels(opened.export.official_qrels(), output)
 
 
 def _grade_lines(track: Track) -> bytes:

@@ -90,7 +90,7 @@ def fill(
         raise click.UsageError("- is no file: MERGED and its sources belong together")
     cuts = cuts_of(rule, thresholds)
     with trecexam.open_track(track) as opened:
-        holes = opened.find_holes(
+        holes = opened.fill.find(
             qrels,
             depth=depth,
             rule=rule,

@@ -34,7 +34,7 @@ def history(track: Path, entry: int | None, labels: bool, as_json: bool) -> None
                 click.echo(f"no history yet: `trecexam watch {track}` keeps it in {folder}", err=True)
             show.table(rendering.overview_table(rows), as_json=as_json)
             return
-        shown = opened.history_entry(entry)
+        shown = opened.history.entry(entry)
     if labels:
         show.table(rendering.label_table(shown.board.labels), as_json=as_json)
     elif as_json:

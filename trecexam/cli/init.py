@@ -166,7 +166,7 @@ def _say_judged_outside(root: Path) -> None:
     from converters.errors import ConversionError
 
     with suppress(trecexam.TrecexamError, ConversionError), trecexam.open_track(root) as track:
-        outside, depth = track.judged_outside_pool(), track.folder.config.track.depth
+        outside, depth = track.files.judged_outside_pool(), track.folder.config.track.depth
         if outside:
             click.echo(
                 f"{plural(outside, 'judged passage')} {'is' if outside == 1 else 'are'} outside of the runs' "

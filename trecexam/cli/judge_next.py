@@ -94,7 +94,7 @@ def _cited(
     track: Path, queries: tuple[str, ...], budget: int | None, top: int | None, *, as_json: bool
 ) -> None:
     with trecexam.open_track(track) as opened:
-        plan = opened.judge_next_cited(query_ids=queries, budget=budget)
+        plan = opened.judge_next.cited(query_ids=queries, budget=budget)
         root, grader = opened.folder.root, opened.folder.grader
     top = top or (20 if budget is None else None)
     shown = f"; the first {top}" if top is not None and len(plan.rows) > top else ""

@@ -15,6 +15,19 @@ from trecexam.errors import TrecexamError
 from trecexam.extension import extensions
 from trecexam.version import __version__
 
+#: The commands that `--help` shows first, and then groups of commands. Those of extensions name their group.
+FIRST = ("demo", "init", "watch", "status", "leaderboard", "correlate", "serve", "config")
+GROUPS = {
+    "look closer": (
+        *("compare", "overall", "swaps", "outliers", "representative", "agreement", "compare-graders"),
+        *("verify", "history", "plot", "support"),
+    ),
+    "holes": ("holes", "fill", "simulate"),
+    "people": ("judge-next", "override"),
+    "banks and exams": (),
+    "published evaluators": ("evaluate",),
+    "files": ("export", "check", "convert", "formats", "graders"),
+}
 #: sub-command -> (module, function, help line). The line stands here so that --help imports none of them.
 COMMANDS = {
     "demo": ("trecexam.cli.demo", "demo", "A small track, graded, for a first look."),
@@ -79,7 +92,26 @@ def commands() -> dict[str, tuple[str, str, str]]:
     return found
 
 
+def grouped() -> dict[str, list[str]]:
+    """Heading -> its commands: the first ones, then each group with those that extensions add."""
+    found = {"Commands": list(FIRST), **{name: list(known) for name, known in GROUPS.items()}}
+    for extension in extensions():
+        for name, command in extension.commands.items():
+            if name not in FIRST:
+                found.setdefault(command.group, []).append(name)
+    return found
+
+
 class _CommandGroup(LazyGroup):
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        known = commands()
+        width = max(map(len, known))
+        for heading, names in grouped().items():
+            rows = [(f"{name:<{width}}", known[name][2]) for name in names if name in known]
+            if rows:
+                with formatter.section(heading[0].upper() + heading[1:]):
+                    formatter.write_dl(rows)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)

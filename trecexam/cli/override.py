@@ -78,8 +78,8 @@ def override(
     """
     if listed:
         with trecexam.open_track(track) as opened:
-            show.table(opened.human_ratings(), as_json=as_json)
-            refused = opened.human_refused()
+            show.table(opened.override.ratings(), as_json=as_json)
+            refused = opened.override.refused()
         for row in refused:
             click.echo(f"not taken: {printable(str(row))}", err=True)
         return 1 if refused else 0

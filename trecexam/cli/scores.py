@@ -71,7 +71,7 @@ def overall(track: Path, measures: tuple[str, ...]) -> Result:
     have it. The last column is the official rank, where TRACK has an official leaderboard.
     """
     with trecexam.open_track(track) as opened, bad_measures():
-        return opened.overall_leaderboard(measures or None)
+        return opened.overall(measures or None)
 
 
 @click.command(
@@ -108,7 +108,7 @@ def evaluate(qrels: Path, runs: tuple[Path, ...], measures: tuple[str, ...], per
 def say_what_is_missing(track: Track) -> None:
     """Says what people rated, which cells have no grade and which passages no text."""
     show.human(track)
-    show.missing(track.counts(), track.folder.root)
+    show.missing(track.grading.counts(), track.folder.root)
 
 
 class bad_measures:  # noqa: N801 - reads as a block, not as a class

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from trecexam.api import Track
-    from trecexam.line.assessment import Assessment
     from trecexam.line.grading import Progress
     from trecexam.line.sheets import Counts
 
@@ -150,9 +149,9 @@ def _encodable(text: str) -> str:
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
-def human(track: Track | Assessment) -> None:
+def human(track: Track) -> None:
     """Says how much of what is shown people rated, if they did."""
-    summary = track.override_summary()
+    summary = track.override.summary()
     if summary["who"]:
         click.echo(
             f"a person's rating stands in place of the grader's in {summary['cells']:,} cells and for "

@@ -109,7 +109,7 @@ def runs(
         show.grading("encoding", "encoded", "passages") as encoding,
         show.grading("simulating", "simulated", "steps") as progress,
     ):
-        return opened.simulate_runs(
+        return opened.simulate.runs(
             measures or None,
             rule=how,
             cuts=cuts,
@@ -157,7 +157,7 @@ def removal(
         show.grading("encoding", "encoded", "passages") as encoding,
         show.grading("simulating", "simulated", "steps") as progress,
     ):
-        return opened.simulate_removal(
+        return opened.simulate.removal(
             measures or None,
             rule=how,
             cuts=cuts,

@@ -90,7 +90,7 @@ def grading(
     refused, error; missing where there is none, no_text where the passage has no text to grade.
     """
     with trecexam.open_track(track) as opened:
-        queries = opened.verify_grading(
+        queries = opened.verify.grading(
             query_ids=query_ids or None,
             item_ids=item_ids or None,
             doc_ids=doc_ids or None,
@@ -104,7 +104,7 @@ def grading(
                 show.lines(verification.grading_tsv(queries, top))
             case "json":
                 values = [verification.grading_json(query, top) for query in queries]
-                show.json_value({"human_ratings": opened.override_summary(), "queries": values})
+                show.json_value({"human_ratings": opened.override.summary(), "queries": values})
 
 
 @verify.command(epilog="Example: trecexam verify grid mytrack -q q1")
@@ -130,7 +130,7 @@ def grid(
     --min-rating or better. In TSV the column item.N is the query's N-th item, so queries share their columns.
     """
     with trecexam.open_track(track) as opened:
-        grids = opened.verify_grid(
+        grids = opened.verify.grid(
             query_ids=query_ids or None,
             item_ids=item_ids or None,
             doc_ids=doc_ids or None,
@@ -138,7 +138,7 @@ def grid(
         )
         _note_judgments(opened)
         show.human(opened)
-        human_ratings = opened.override_summary()
+        human_ratings = opened.override.summary()
     match _shape(as_json=as_json):
         case "text":
             show.lines(verification_text.grid_lines(grids, show.width(), top=top))
@@ -173,11 +173,11 @@ def missing(
     official judgments.
     """
     with trecexam.open_track(track) as opened:
-        missed_relevant = opened.verify_missing(
+        missed_relevant = opened.verify.missing(
             query_ids=query_ids or None, min_rating=min_rating, min_relevant=min_relevant
         )
         show.human(opened)
-        human_ratings = opened.override_summary()
+        human_ratings = opened.override.summary()
     coverage = [passages for _, passages in missed_relevant.queries]
     _note_unjudged(missed_relevant.unjudged)
     chosen = _shape(as_json=as_json)
@@ -233,7 +233,7 @@ def spurious(
     well it tells able runs from others, whatever the judgments say. Needs official judgments.
     """
     with trecexam.open_track(track) as opened:
-        ranking = opened.verify_spurious(
+        ranking = opened.verify.spurious(
             query_ids=query_ids or None,
             item_ids=item_ids or None,
             min_rating=min_rating,
@@ -241,7 +241,7 @@ def spurious(
             order=order,
         )
         show.human(opened)
-        human_ratings = opened.override_summary()
+        human_ratings = opened.override.summary()
     _note_unjudged(ranking.unjudged)
     match _shape(as_json=as_json):
         case "text":
@@ -263,7 +263,7 @@ def readings(track: Path, measures: tuple[str, ...]) -> Result:
     track's own.
     """
     with trecexam.open_track(track) as opened, bad_measures():
-        return opened.compare_readings(measures=measures or None)
+        return opened.verify.readings(measures=measures or None)
 
 
 @verify.command(epilog="Example: trecexam verify reproducible mytrack --sample 200")
@@ -296,7 +296,7 @@ def reproducible(track: Path, sample: int, yes: bool, as_json: bool) -> int:
             show.grading(done="graded again", what="cells") as progress,
             signals(lambda: stopped.append(True)) as caught,
         ):
-            done = opened.verify_reproducible(sample=sample, progress=progress, stop=lambda: bool(stopped))
+            done = opened.verify.reproducible(sample=sample, progress=progress, stop=lambda: bool(stopped))
     for note in done.notes:
         click.echo(f"note: {note}", err=True)
     if done.why:
@@ -313,7 +313,7 @@ def reproducible(track: Path, sample: int, yes: bool, as_json: bool) -> int:
 
 def _agree_to_cost(track: Track, sample: int, *, yes: bool) -> None:
     """Says what asking a grader that costs takes; goes on where somebody agrees."""
-    estimated = track.estimate_reproducible(sample=sample)
+    estimated = track.verify.estimate_reproducible(sample=sample)
     if estimated.tokens_in is None:
         return
     calls = estimated.cells if estimated.calls is None else estimated.calls
@@ -336,7 +336,7 @@ def _shape(*, as_json: bool) -> Shape:
 
 
 def _note_judgments(track: Track) -> None:
-    reason = track.judgments_unused()
+    reason = track.verify.judgments_unused()
     if reason is not None:
         click.echo(f"no judgments shown: {reason}", err=True)
 

@@ -83,7 +83,9 @@ def watch(
     refuse_json_alone(as_json=as_json)
     if retry_errors:
         with trecexam.open_track(track) as opened:
-            click.echo(f"{opened.forget_errors():,} errors forgotten, to be asked about again", err=True)
+            click.echo(
+                f"{opened.grading.forget_errors():,} errors forgotten, to be asked about again", err=True
+            )
     regrade = regrade or _may_regrade(track)
     if once:
         return _once(track, regrade=regrade)
@@ -107,7 +109,7 @@ def _estimate(root: Path, *, as_json: bool) -> None:
     with trecexam.open_track(root) as track:
         chosen = chosen_grader.get()
         names = track.graders if chosen is None else (chosen,)
-        banks = track.estimate_banks()
+        banks = track.grading.estimate_banks()
         if banks or len(names) > 1:
             graders = {name: partial(_of_one, track, name) for name in names}
             show_several_estimates(graders, banks, as_json=as_json)
@@ -115,13 +117,13 @@ def _estimate(root: Path, *, as_json: bool) -> None:
         estimated = track.estimate()
         if estimated.tokens_in is None:
             click.echo("this grader does not count tokens", err=True)
-        show_grading_estimate(estimated, track.estimate_time, as_json=as_json)
+        show_grading_estimate(estimated, track.grading.estimate_time, as_json=as_json)
         if estimated.tokens_in is not None and estimated.cost is None:
             click.echo("set `price_in` and `price_out` in [grader] to see what it would cost", err=True)
 
 
 def _of_one(track: Track, name: str) -> tuple[Estimate, Callable[[], MeasuredTime | None]]:
-    return track[name].estimate(), track[name].estimate_time
+    return track[name].estimate(), track[name].grading.estimate_time
 
 
 def _may_regrade(root: Path) -> bool:
@@ -129,7 +131,7 @@ def _may_regrade(root: Path) -> bool:
     if not sys.stdin.isatty():
         return False
     with trecexam.open_track(root) as track:
-        lost = track.lost_grades()
+        lost = track.grading.lost()
     return bool(lost) and click.confirm(
         f"The store of grades is gone or an older one. Grade {lost:,} cells again, which were graded once "
         "and cost?",

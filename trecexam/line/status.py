@@ -16,6 +16,7 @@ from trecexam.line.loader import TrackLoader
 from trecexam.line.measures import left_out_runs
 from trecexam.line.rejected import rejected_rows
 from trecexam.line.sheets import Counts
+from trecexam.tables.text import plural
 
 #: What a grader that costs used.
 USAGE = ("requests", "tokens_in", "tokens_out", "cost")
@@ -85,3 +86,18 @@ def joint_status(loaders: TrackLoaders) -> dict[str, Any]:
             *dict.fromkeys(note for each in graders.values() for note in each.get("notes", ())),
         ],
     }
+
+
+def status_line(status: Mapping[str, Any]) -> str:
+    """A status in a line: runs, queries, graders, and how far each of them is."""
+    graders: Mapping[str, Mapping[str, Any]] = status.get("graders") or {status["grader"]: status}
+    largest = max(graders.values(), key=lambda each: each.get("queries", 0))
+    sizes = f"{plural(largest.get('runs', 0), 'run')}, {plural(largest.get('queries', 0), 'query')}"
+    return "; ".join([sizes, *(f"{name} {_how_far(each)}" for name, each in graders.items())])
+
+
+def _how_far(status: Mapping[str, Any]) -> str:
+    if "unable" in status:
+        return f"cannot grade ({status['unable']})"
+    cells = status["cells"]
+    return f"has graded {cells - status['missing']:,} of {plural(cells, 'cell')}"

@@ -31,6 +31,8 @@ def find_plot(name: str) -> FeaturePlot:
         TrecexamError: there is none; it names the nearest and all.
     """
     known = track_plots()
+    if not name:
+        raise TrecexamError(f"which plot? There are {', '.join(known)}")
     if name not in known:
         guess = did_you_mean(name, known, before="; ") or ";"
         raise TrecexamError(f"no plot '{name}'{guess} there are {', '.join(known)}")
@@ -45,7 +47,7 @@ def plots_table() -> Table:
 
 def plot(
     track: Assessment,
-    name: str,
+    name: str = "",
     *,
     measure: MeasureLike | None = None,
     official_measure: MeasureLike | None = None,
@@ -66,8 +68,9 @@ def plot(
         font_size: points, 3 to 40; some letters are a little smaller.
 
     Raises:
-        TrecexamError: there is no such plot, the track has nothing for it, or it has no room in this size.
-        ValueError: a measure cannot be computed, or a length or font size is none.
+        TrecexamError: there is no such plot, or none is named (it says which there are); the track has
+        nothing for it, or it has no room in this size. ValueError: a measure cannot be computed, or a length
+        or font size is none.
     """
     declared = find_plot(name)
     if not LEAST <= font_size <= MOST:

@@ -108,7 +108,7 @@ class _Cover(_CoverBase):
     Qrels, by what they are:
 
     - rows that carry `ratings` (`trecexam.scores.RubricQrel`), and data frames with a row for each passage
-      and item (`Track.qrels_frame`): the items are those of the test bank. They alone carry the items'
+      and item (`Track.export.qrels_frame`): the items are those of the test bank. They alone carry the items'
       importance and weights, without which all weights but equal ones are refused;
     - other rows with the item as iteration and the rating as relevance: the items are the distinct
       iterations among the query's rows, which have to name every item of the query. A data frame's column

@@ -16,7 +16,7 @@ from trecexam.scores.ratings import MAX_RATING
 T = TypeVar("T")
 #: What the second column of plain qrels holds, and what data frames make of none.
 _NO_ITEM = frozenset(("0", "Q0", "", "0.0", "nan", "None", "<NA>"))
-#: What a row of `Track.qrels_frame` has: a passage's rating on one item.
+#: What a row of `Track.export.qrels_frame` has: a passage's rating on one item.
 _RATED = frozenset(("query_id", "doc_id", "item_id", "rating"))
 #: What a row of `trecexam.pyterrier.qrels` has, by ir_measures' names: a passage's ratings on all items.
 _CARRYING = frozenset(("query_id", "doc_id", "relevance", "ratings"))
@@ -59,8 +59,9 @@ class ItemRows(NamedTuple):
         if self.unnamed is not None:
             raise ValueError(
                 f"{measure} needs the rating of each item, and the qrels of query {self.unnamed!r} have rows "
-                "that name no item (iteration 0, Q0 or none): pass track.qrels() or track.qrels_frame() of "
-                "trecexam, or, with rel=1, rows whose iteration is the item (out/rubric.subtopics.qrels)"
+                "that name no item (iteration 0, Q0 or none): pass track.qrels() or "
+                "track.export.qrels_frame() of trecexam, or, with rel=1, rows whose iteration is the item "
+                "(out/rubric.subtopics.qrels)"
             )
         if self.greatest is not None and self.greatest <= 1 < measure["rel"]:
             kept = {key: value for key, value in measure.params.items() if key != "partial"}
@@ -109,7 +110,7 @@ def _carrying(row: Any) -> Qrel:
     if isinstance(row.ratings, str):
         raise ValueError(
             f"qrels of query {row.query_id!r}: the ratings of passage {row.doc_id!r} are text, "
-            f"{row.ratings!r}; keep such a frame as parquet or pickle, or track.qrels_frame() as CSV"
+            f"{row.ratings!r}; keep such a frame as parquet or pickle, or track.export.qrels_frame() as CSV"
         )
     if not hasattr(row.ratings, "__len__"):
         return Qrel(*fields)

@@ -74,7 +74,7 @@ def test_a_track_is_planned_in_the_order_of_judge_next_and_what_is_judged_is_lef
         listed = track.judge_next(level="passage").rows
         planned = track.judging.plan(["ada", "bob"], seed=1)
         tasks = planned.plan.tasks("ada") + planned.plan.tasks("bob")
-        pool = {(row.query_id, row.doc_id) for row in track.pool()}
+        pool = {(row.query_id, row.doc_id) for row in track.export.pool()}
         assert planned.by == "change"
         assert set(tasks) == pool - {("q1", "q1-d03")}
         for query_id in ("q1", "q2", "q3"):
@@ -95,7 +95,7 @@ def test_official_judgments_are_not_made_again_but_items_of_judged_passages_are(
     config.write_text(config.read_text().replace("scale", "whole_passage = false\nscale"))
     with campaign(graded, "", official=True) as track:
         planned = track.judging.plan(["ada"], by="retrieved")
-        assert planned.plan.budget == len(list(track.pool()))
+        assert planned.plan.budget == len(list(track.export.pool()))
         items = [item.item_id for item in to_rate(track, "q1").items]
         for item_id in items:
             record_assessment(track.folder, to_rate(track, "q1"), "q1-d03", item_id, 2, who="zoe")

@@ -156,7 +156,7 @@ def test_the_daemon_says_that_no_worker_is_there_and_goes_on_when_one_is(
     assert len(said) == 1
     assert f"Ray cluster '{cluster.address}': no worker got a place within 3 s" in said[0]
     with trecexam.open_track(root, grader=HashGrader()) as opened:
-        counts = opened.counts()
+        counts = opened.grading.counts()
     assert (counts.missing, counts.ok) == (0, counts.cells)
 
 

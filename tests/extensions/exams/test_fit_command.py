@@ -303,7 +303,7 @@ def naive_responses(track: Track, min_rating: int, depth: int) -> dict[tuple[str
     ratings = {(g["query_id"], g["doc_id"], g["item_id"]): g["rating"] for g in track.grades()}
     found: dict[tuple[str, str], int | None] = {}
     items = {(q, i) for q, _, i in ratings}
-    for name, path in track.run_files().items():
+    for name, path in track.files.runs().items():
         ranked: dict[str, list[tuple[float, str]]] = {}
         for line in Path(path).read_text().splitlines():
             query_id, _, doc_id, _, score, _ = line.split()

@@ -374,7 +374,7 @@ def test_what_cannot_be_probabilities_is_learned_from_as_a_rating_and_named_once
 
         shutil.rmtree(learnable / ".trecexam", ignore_errors=True)
         with trecexam.open_track(learnable, grader=OddGrader()) as track:
-            track.grade()
+            track.grading.grade()
             found = track.learn.labels()
             return found.table, [note for note in found.notes if "probabilities" in note]
 

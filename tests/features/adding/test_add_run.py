@@ -27,7 +27,7 @@ def test_an_added_run_is_on_the_leaderboard_under_its_name(small_track: Path) ->
         path = track.add_run("mine.v2", FRAME)
         assert path == small_track / "runs" / "mine.v2.run"
         assert path.read_text() == "q1 Q0 q1-d02 1 2.0 mine.v2\nq1 Q0 q1-d01 2 1.0 mine.v2\n"
-        assert track.run_files()["mine.v2"] == path
+        assert track.files.runs()["mine.v2"] == path
         assert {row.run for row in track.leaderboard().rows} == {"mine.v2", "run0", "run1", "run2"}
         track.add_run("mine.v2", FRAME)
         with pytest.raises(TrecexamError, match="another run is there already; replace=True replaces it"):
@@ -74,9 +74,9 @@ def test_responses_are_added_by_the_name_of_their_system(small_track: Path, tmp_
             track.add_run("rag", tmp_path / "x.jsonl")
         (tmp_path / "x.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(empty) + "\n")
         track.add_run("rag", tmp_path / "x.jsonl")
-        assert "rag" in track.run_files()
+        assert "rag" in track.files.runs()
         assert "runs/rag.jsonl:2: the response to query 'q2' has no text (lost: response)" in map(
-            str, track.rejected()
+            str, track.files.rejected()
         )
 
 

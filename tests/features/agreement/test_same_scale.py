@@ -221,9 +221,9 @@ def test_the_live_page_calls_relevant_what_agreement_does(tmp_path: Path) -> Non
 def test_items_are_verified_against_judgments_on_their_scale(tmp_path: Path) -> None:
     labels, judgments = drawn(3, 9, (4, 3, 2, 1))
     with trecexam.open_track(make_track(tmp_path, labels, judgments)) as track:
-        found = track.verify_missing()
+        found = track.verify.missing()
         assert (found.min_rating, found.min_relevant) == (2, 2)
-        found = track.verify_missing(min_relevant=1)
+        found = track.verify.missing(min_relevant=1)
         assert (found.min_rating, found.min_relevant) == (1, 1)
 
 

@@ -257,7 +257,7 @@ def test_stored_grades_are_read_and_nothing_is_graded_or_stored(
     with trecexam.open_track(track) as opened:
         compared = opened.compare_graders([HashGrader(), stranger], recorded=[two[0]], measures=["P@5"])
         alone = opened.compare_graders([HashGrader()], measures=["P@5"])
-        pairs = opened.compare_grader_pairs([HashGrader()], recorded=[two[0]])
+        pairs = opened.compare_graders.pairs([HashGrader()], recorded=[two[0]])
     assert files(track) == before
     assert stranger.asked == []
     names = {row["grader"] for row in compared.table.records()}

@@ -129,17 +129,17 @@ def test_measures_that_are_the_same_at_a_threshold_stand_there_once(
 def test_a_threshold_beyond_the_scale_is_refused(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "1<=x<=5" in talk(capsys, "correlate", graded, "--min-rating", "6", status=2)[1]
     with trecexam.open_track(graded) as track:
-        assert track.thresholds() == (1, 2, 3, 4, 5)
+        assert track.grading.thresholds() == (1, 2, 3, 4, 5)
     narrow = HashGrader()
     narrow.scale = Scale(2, 2)  # type: ignore[attr-defined]
     with trecexam.open_track(graded, grader=narrow) as track:
-        assert track.thresholds() == (1, 2)
+        assert track.grading.thresholds() == (1, 2)
         with pytest.raises(
             trecexam.TrecexamError, match=r"min_rating 4: 1\.\.2 needed, as the grader rates 0\.\.2"
         ):
             track.correlate(min_ratings=[1, 4])
         with pytest.raises(trecexam.TrecexamError, match=r"min_rating 0: 1\.\.2 needed"):
-            track.swaps(min_ratings=[0])
+            track.correlate.swaps(min_ratings=[0])
 
 
 def test_rbo_p_is_passed_on(many: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -357,10 +357,10 @@ def test_everything_is_a_call(graded: Path) -> None:
     with trecexam.open_track(graded) as track:
         found = track.correlate(["P@5"], ["nDCG@10"], min_ratings=[3], rbo_p=0.5)
         assert [key for key, _ in found.pairs] == [("P(rel=3)@5", "nDCG@10", 3)]
-        outliers = track.outliers(most=1)
+        outliers = track.correlate.outliers(most=1)
         assert len(outliers.found[0][1]) == 1
         (graded / "qrels.txt").unlink()
-        for call in (track.correlate, track.swaps, track.outliers):
+        for call in (track.correlate, track.correlate.swaps, track.correlate.outliers):
             with pytest.raises(
                 NothingToCompareError, match="nothing to compare: it needs runs, and official"
             ):

@@ -99,7 +99,7 @@ def test_the_table_says_what_few_queries_are_worth(many: Path, capsys: pytest.Ca
         names = [row.run for row in track.leaderboard(["nDCG@8"]).rows]
         # The same by hand, from the values query by query.
         capsys.readouterr()
-        found = track.representative(["nDCG@8"], most=4)
+        found = track.correlate.representative(["nDCG@8"], most=4)
     assert [row["query_id"] for row in table] == [row["query_id"] for row in found]
     assert [int(row["n_queries"]) for row in table] == [1, 2, 3, 4]
     assert {row["measure"] for row in table} == {"nDCG@8"}

@@ -80,7 +80,7 @@ def test_an_item_that_the_grader_answered_nowhere_counts_in_every_export(graded:
     file_values = by_ir_measures(lambda: ir_measures.read_trec_qrels(path), graded, at_1(MEASURES))
     assert renamed(file_values) == pytest.approx(expected)
     with trecexam.open_track(graded) as track:
-        assert [tuple(row) for row in track.subtopics()] == [
+        assert [tuple(row) for row in track.export.subtopics()] == [
             tuple(row) for row in ir_measures.read_trec_qrels(path)
         ]
         assert by_ir_measures(track.qrels, graded, MEASURES) == pytest.approx(expected)
@@ -88,12 +88,12 @@ def test_an_item_that_the_grader_answered_nowhere_counts_in_every_export(graded:
 
 def test_the_labels_file_and_a_frame_of_qrels_are_refused(graded: Path) -> None:
     path = str(graded / "out" / "rubric.qrels")
-    with pytest.raises(ValueError, match=r"track\.qrels_frame\(\)"):
+    with pytest.raises(ValueError, match=r"track\.export\.qrels_frame\(\)"):
         by_ir_measures(lambda: ir_measures.read_trec_qrels(path), graded, MEASURES)
     pandas = pytest.importorskip("pandas")
     with trecexam.open_track(graded) as track:
         frame = pandas.DataFrame(track.qrels())
-    with pytest.raises(ValueError, match=r"track\.qrels_frame\(\)"):
+    with pytest.raises(ValueError, match=r"track\.export\.qrels_frame\(\)"):
         by_ir_measures(lambda: frame, graded, MEASURES)
 
 
@@ -102,7 +102,7 @@ def test_a_frame_in_long_form_gives_cover_and_all_other_measures(graded: Path, t
     measures = [*MEASURES, Cover(rel=2) @ 5, Cover(rel=5, partial=3) @ 5, nDCG @ 5, P(rel=4) @ 5, AP(rel=3)]
     expected = own(graded, measures)
     with trecexam.open_track(graded) as track:
-        frame = track.qrels_frame()
+        frame = track.export.qrels_frame()
         rows = list(track.qrels())
     assert list(frame.columns) == ["query_id", "doc_id", "item_id", "rating", "label", "relevance"]
     assert len(frame) == sum(len(row.ratings) for row in rows)
@@ -133,7 +133,7 @@ def test_a_frame_takes_the_rules_of_labels(graded: Path) -> None:
     pytest.importorskip("pandas")
     with trecexam.open_track(graded) as track:
         for rule in ({"binary": True, "min_rating": 3}, {"label": "count", "min_answers": 2}):
-            frame = track.qrels_frame(**rule)
+            frame = track.export.qrels_frame(**rule)
             labels = {(row.query_id, row.doc_id): row.relevance for row in track.qrels(**rule)}
             assert frame.groupby(["query_id", "doc_id"])["label"].first().to_dict() == labels
 
@@ -149,7 +149,7 @@ def test_a_frame_keeps_importance_for_weighted_cover(tmp_path: Path) -> None:
     measure = Cover(rel=4, partial=2, weights="vital") @ 5
     with trecexam.open_track(root, grader=HashGrader()) as track:
         track.update()
-        frame = track.qrels_frame()
+        frame = track.export.qrels_frame()
         board = {row.run: row.scores[0].mean for row in track.leaderboard([measure]).rows}
     assert set(frame["importance"]) == {"vital", "okay"}
     values = by_ir_measures(lambda: frame, root, [measure])
@@ -159,7 +159,7 @@ def test_a_frame_keeps_importance_for_weighted_cover(tmp_path: Path) -> None:
 def test_a_frame_whose_rows_contradict_each_other_is_refused(graded: Path) -> None:
     pandas = pytest.importorskip("pandas")
     with trecexam.open_track(graded) as track:
-        frame = track.qrels_frame()
+        frame = track.export.qrels_frame()
     twice = pandas.concat([frame, frame.head(1).assign(rating=lambda rows: 5 - rows["rating"])])
     with pytest.raises(ValueError, match="two ratings on item"):
         ir_measures.calc_aggregate([Cover @ 5], twice, {})
@@ -175,7 +175,7 @@ def test_a_frame_whose_rows_contradict_each_other_is_refused(graded: Path) -> No
 def test_without_pandas_a_frame_says_what_to_install(graded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with trecexam.open_track(graded) as track, pytest.raises(TrecexamError, match="pip install pandas"):
-        track.qrels_frame()
+        track.export.qrels_frame()
 
 
 def test_the_command_of_ir_measures_knows_no_cover(graded: Path) -> None:

@@ -68,7 +68,7 @@ def test_a_leaderboard_can_be_of_some_runs(track: trecexam.Track) -> None:
     assert [row.run for row in official.rows] == ["run1"]
     with pytest.raises(TrecexamError, match="no run 'run9'; did you mean 'run"):
         track.leaderboard(runs=["run9"])
-    for call in (track.leaderboard, track.per_query, track.runs, track.ranx_runs):
+    for call in (track.leaderboard, track.per_query, track.export.runs, track.export.ranx_runs):
         with pytest.raises(TrecexamError, match=r"^runs: give a list, as \['run1'\]$"):
             call(runs="run1")
 
@@ -115,8 +115,8 @@ def test_grades_are_a_frame_with_people_beside_the_grader(root: Path, track: tre
     first = rows[0]
     cell = [first[name] for name in ("query_id", "doc_id")]
     track.override(*cell, 5, item=first["item_id"], who="ann", why="so")
-    frame = track.grades_frame()
-    arrow = track.grades_frame(library="pyarrow")
+    frame = track.export.grades_frame()
+    arrow = track.export.grades_frame(library="pyarrow")
     (root / "overrides.tsv").unlink()
     ids = ["query_id", "doc_id", "item_id"]
     assert list(frame.columns) == [
@@ -155,15 +155,15 @@ def test_other_tables_are_data_frames_too(track: trecexam.Track) -> None:
 def test_runs_and_judgments_of_a_track_are_what_ir_measures_takes(track: trecexam.Track) -> None:
     board = track.leaderboard(["nDCG@5"], official=True, runs=["run1"])
     values = ir_measures.calc_aggregate(
-        [ir_measures.nDCG @ 5], track.official_qrels(), track.runs(["run1"])["run1"]
+        [ir_measures.nDCG @ 5], track.export.official_qrels(), track.export.runs(["run1"])["run1"]
     )
     assert values[ir_measures.nDCG @ 5] == pytest.approx(board.rows[0].scores[0].mean)
 
 
 def test_qrels_are_the_same_in_every_library(track: trecexam.Track) -> None:
-    of_pandas = track.qrels_frame()
-    pandas.testing.assert_frame_equal(track.qrels_frame(library="polars").to_pandas(), of_pandas)
-    assert track.qrels_frame(library="pyarrow").column_names == list(of_pandas.columns)
+    of_pandas = track.export.qrels_frame()
+    pandas.testing.assert_frame_equal(track.export.qrels_frame(library="polars").to_pandas(), of_pandas)
+    assert track.export.qrels_frame(library="pyarrow").column_names == list(of_pandas.columns)
 
 
 def test_a_library_that_is_not_there_is_named_with_its_extra(

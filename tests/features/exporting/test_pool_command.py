@@ -68,7 +68,7 @@ def test_an_exported_pool_tells_answers_without_a_rating_and_errors(tmp_path: Pa
     (root / "passages.jsonl").write_text('{"docid": "q1-d00", "text": "the only one"}\n')
     with trecexam.open_track(root, grader=grader) as track:
         track.update()
-        passages = {passage.doc_id: passage for passage in track.pool()}
+        passages = {passage.doc_id: passage for passage in track.export.pool()}
     (grading,) = passages["q1-d00"].gradings
     assert [item for item, _ in grading.answers] == ["q1/0", "q1/2", "q1/3"]
     assert [rating.item_id for rating in grading.self_ratings] == ["q1/2", "q1/3"]
@@ -84,7 +84,7 @@ def test_an_exported_pool_has_grades_of_the_query_itself_as_such(tmp_path: Path)
     root = make_small_track(tmp_path / "track", queries=1)
     with trecexam.open_track(root, grader=grader) as track:
         track.update()
-        passages = list(track.pool())
+        passages = list(track.export.pool())
     for passage in passages:
         (grade,) = passage.direct
         rating = hashed_rating(passage.text or "", "query number q1")
@@ -98,7 +98,7 @@ def test_an_exported_pool_has_the_texts_of_generated_responses(tmp_path: Path) -
     (root / "runs" / "gen.jsonl").write_text(json.dumps(row) + "\n")
     with trecexam.open_track(root, grader=HashGrader()) as track:
         track.update()
-        passages = {passage.doc_id: passage for passage in track.pool()}
+        passages = {passage.doc_id: passage for passage in track.export.pool()}
     own = passages["gen/q1/1"]
     assert own.text == "An answer."
     assert [(ranking.run, ranking.rank) for ranking in own.rankings] == [("gen", 1)]

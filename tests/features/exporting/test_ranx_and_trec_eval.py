@@ -22,7 +22,7 @@ RANX = """
 import json, sys
 import ranx, trecexam
 with trecexam.open_track(sys.argv[1]) as track:
-    runs = track.ranx_runs()
+    runs = track.export.ranx_runs()
     board = track.per_query(["nDCG@5", "P(rel=4)@5"], library="pyarrow").to_pylist()
     values = {
         measure: {
@@ -30,8 +30,8 @@ with trecexam.open_track(sys.argv[1]) as track:
             for name, run in runs.items()
         }
         for measure, metric, qrels in (
-            ("nDCG@5", "ndcg@5", track.ranx_qrels()),
-            ("P(rel=4)@5", "precision@5", track.ranx_qrels(binary=True, min_rating=4)),
+            ("nDCG@5", "ndcg@5", track.export.ranx_qrels()),
+            ("P(rel=4)@5", "precision@5", track.export.ranx_qrels(binary=True, min_rating=4)),
         )
     }
     best = runs["run0"].run["q1"]
@@ -68,7 +68,7 @@ def test_ranx_has_our_values_ties_as_trec_eval_orders_them_and_the_scores_of_the
 def test_without_ranx_its_extra_is_named(small_track: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ranx", None)
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
-        for call in (track.ranx_qrels, track.ranx_runs):
+        for call in (track.export.ranx_qrels, track.export.ranx_runs):
             with pytest.raises(TrecexamError, match=r"pip install ranx$"):
                 call()
 
@@ -92,7 +92,7 @@ def test_runs_are_written_as_trec_eval_takes_them_whatever_they_were(
     assert run(["export", "runs", str(root), "-o", str(tmp_path / "made" / "runs")]) == 0
     assert "6 runs written to" in capsys.readouterr().err
     with trecexam.open_track(root) as track:
-        runs = track.runs()
+        runs = track.export.runs()
     files = {path.stem: converters.read(path, "run") for path in (tmp_path / "made" / "runs").iterdir()}
     assert set(files) == {"run0", "run1", "run2", "one_x", "two_x", "rag"}
     for name, own in runs.items():

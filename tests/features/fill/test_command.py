@@ -135,14 +135,14 @@ def test_only_holes_are_sent_to_the_grader(tmp_path: Path) -> None:
     holes = pool_of(root) - labels(official).keys()
     grader = HashGrader()
     with trecexam.open_track(root, grader=grader) as track:
-        found = track.find_holes(official)
+        found = track.fill.find(official)
         assert not grader.asked
         assert not (root / ".trecexam").exists()
         assert found.missing == 4 * len(holes)
         filled = track.fill(found)
         assert {(cell.query_id, cell.doc_id) for cell in grader.asked} == holes
         assert filled.graded == len(grader.asked) == 4 * len(holes)
-        again = track.fill(track.find_holes(official))
+        again = track.fill(track.fill.find(official))
         assert again.graded == 0
         assert again.rows == filled.rows
     assert len(grader.asked) == 4 * len(holes)
@@ -152,7 +152,7 @@ def test_what_was_graded_for_holes_is_not_graded_again_by_an_update(tmp_path: Pa
     root = make_small_track(tmp_path / "track")
     grader = HashGrader()
     with trecexam.open_track(root, grader=grader) as track:
-        filled = track.fill(track.find_holes(drop(root, tmp_path / "half.qrels")))
+        filled = track.fill(track.fill.find(drop(root, tmp_path / "half.qrels")))
         track.update()
     cells = {(cell.query_id, cell.doc_id, cell.item.item_id) for cell in grader.asked}
     assert len(cells) == len(grader.asked) == 4 * len(pool_of(root)) > filled.graded > 0
@@ -164,7 +164,7 @@ def test_the_depth_may_be_less_or_more_than_the_tracks(tmp_path: Path, depth: in
     official = drop(root, tmp_path / "half.qrels", 0.8)
     grader = HashGrader()
     with trecexam.open_track(root, grader=grader) as track:
-        filled = track.fill(track.find_holes(official, depth=depth, rule="identity"))
+        filled = track.fill(track.fill.find(official, depth=depth, rule="identity"))
     expected = pool_of(root, depth) - labels(official).keys()
     assert expected
     new = filled.rows[len(filled.found.official.rows) :]
@@ -175,15 +175,15 @@ def test_the_depth_may_be_less_or_more_than_the_tracks(tmp_path: Path, depth: in
 def test_a_lower_depth_fits_on_all_grades_of_the_track(graded: Path, tmp_path: Path) -> None:
     official = drop(graded, tmp_path / "half.qrels")
     with trecexam.open_track(graded) as track:
-        assert track.find_holes(official, depth=1).rule == track.find_holes(official).rule
+        assert track.fill.find(official, depth=1).rule == track.fill.find(official).rule
 
 
 def test_the_confidence_is_that_of_the_grader_and_stays_when_nothing_is_graded(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track")
     official = drop(root, tmp_path / "half.qrels")
     with trecexam.open_track(root, grader=SureGrader()) as track:
-        first = track.fill(track.find_holes(official, rule="identity"))
-        again = track.fill(track.find_holes(official, rule="identity"))
+        first = track.fill(track.fill.find(official, rule="identity"))
+        again = track.fill(track.fill.find(official, rule="identity"))
     assert first.rows == again.rows
     for row in first.rows[len(first.found.official.rows) :]:
         ratings = [
@@ -234,9 +234,9 @@ def test_grading_a_hole_with_the_text_of_a_judged_passage_does_not_make_the_seco
     )
     (root / "qrels.txt").write_text("".join(f"q1 0 q1-d{d:02} {d // 2 % 3}\n" for d in range(0, 12, 2)))
     with trecexam.open_track(root, grader=HashGrader()) as track:
-        found = track.find_holes()
+        found = track.fill.find()
         assert found.rule.rule == "identity"
-        one, two = track.fill(found), track.fill(track.find_holes())
+        one, two = track.fill(found), track.fill(track.fill.find())
     assert one.rule == two.rule
     assert one.rule.rule == "fitted"
     assert one.rows == two.rows
@@ -285,7 +285,7 @@ def test_where_nothing_needs_grading_the_store_is_not_opened_to_write(
 
     monkeypatch.setattr("trecexam.line.loader.TrackLoader.open_to_write", refuse)
     with trecexam.open_track(graded) as track:
-        assert track.fill(track.find_holes(drop(graded, tmp_path / "half.qrels"))).filled > 0
+        assert track.fill(track.fill.find(drop(graded, tmp_path / "half.qrels"))).filled > 0
 
 
 def test_holes_without_text_or_grade_remain_and_are_counted(
@@ -326,7 +326,7 @@ def test_answers_without_a_rating_leave_a_hole(tmp_path: Path) -> None:
     grader = HashGrader()
     grader.status = lambda cell: "unparsed" if cell.doc_id == "q1-d01" else "ok"
     with trecexam.open_track(root, grader=grader) as track:
-        filled = track.fill(track.find_holes(official, rule="identity"))
+        filled = track.fill(track.fill.find(official, rule="identity"))
     assert filled.no_grade == 1
     assert not filled.complete
     assert "q1-d01" not in {row.qrel.doc_id for row in filled.rows}
@@ -469,7 +469,7 @@ def test_with_labels_that_count_the_threshold_is_min_answers(graded: Path, tmp_p
         RECORDED + '[scores]\nlabel = "count"\nmin_answers = 2\nmin_relevant = 2\n'
     )
     with trecexam.open_track(graded) as track:
-        found = track.find_holes(drop(graded, tmp_path / "half.qrels"), rule="thresholds")
+        found = track.fill.find(drop(graded, tmp_path / "half.qrels"), rule="thresholds")
     assert str(found.rule) == "thresholds: below 2: 0, from 2: 2"
 
 
@@ -565,7 +565,7 @@ def test_a_grader_that_breaks_keeps_what_it_graded_and_writes_nothing(tmp_path: 
     grader = HashGrader(batch=5)
     grader.fail_after = 3
     with trecexam.open_track(root, grader=grader) as track, pytest.raises(RuntimeError):
-        track.fill(track.find_holes(official), output=merged)
+        track.fill(track.fill.find(official), output=merged)
     assert not merged.exists()
     with GradeStore(root / ".trecexam" / "grades.sqlite", write=False) as store:
         assert store.count() == 15
@@ -573,10 +573,10 @@ def test_a_grader_that_breaks_keeps_what_it_graded_and_writes_nothing(tmp_path: 
         pass
     again = HashGrader()
     with trecexam.open_track(root, grader=again) as track:
-        filled = track.fill(track.find_holes(official), output=merged)
+        filled = track.fill(track.fill.find(official), output=merged)
     calm = make_small_track(tmp_path / "calm")
     with trecexam.open_track(calm, grader=HashGrader()) as track:
-        undisturbed = track.fill(track.find_holes(official))
+        undisturbed = track.fill(track.fill.find(official))
     assert len(again.asked) == undisturbed.graded - 15
     assert merged.read_bytes() == undisturbed.qrels
     assert filled.rows == undisturbed.rows
@@ -597,7 +597,7 @@ class Killed(HashGrader):
 if sys.argv[5] == "writing":
     Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 with trecexam.open_track(sys.argv[2], grader=Killed(batch=5)) as track:
-    track.fill(track.find_holes(sys.argv[3]), output=sys.argv[4])
+    track.fill(track.fill.find(sys.argv[3]), output=sys.argv[4])
 """
 
 
@@ -615,7 +615,7 @@ def test_killed_it_leaves_the_old_files_and_goes_on_where_it_was(
     assert (merged.read_text(), (tmp_path / "m.sources.tsv").read_text()) == ("old", "older")
     grader = HashGrader()
     with trecexam.open_track(root, grader=grader) as track:
-        filled = track.fill(track.find_holes(official), output=merged)
+        filled = track.fill(track.fill.find(official), output=merged)
     cells = 4 * filled.found.n_holes
     assert len(grader.asked) == (0 if kept is None else cells - kept)
     assert merged.read_bytes() == filled.qrels
@@ -654,7 +654,7 @@ def test_a_hole_in_two_queries_with_one_text_is_asked_once(tmp_path: Path) -> No
     (root / "qrels.txt").write_text("q1 0 z 1\nq2 0 z 1\n")
     grader = HashGrader()
     with trecexam.open_track(root, grader=grader) as track:
-        found = track.find_holes(rule="identity")
+        found = track.fill.find(rule="identity")
         filled = track.fill(found)
     assert (found.missing, len(grader.asked), filled.filled) == (1, 1, 2)
 
@@ -718,7 +718,7 @@ def test_whatever_is_judged_and_graded_no_human_line_changes(tmp_path: Path, see
         if rng.random() < 0.5:
             track.update()
         asked = len(grader.asked)
-        found = track.find_holes(
+        found = track.fill.find(
             official, depth=rng.choice([None, 2, 12]), rule=rng.choice([None, "identity"])
         )
         filled = track.fill(found, output=merged)
@@ -767,5 +767,5 @@ def test_fill_from_python_refuses_an_input_before_anything_is_graded(tmp_path: P
         trecexam.open_track(root, grader=grader) as track,
         pytest.raises(TrecexamError, match="never overwritten"),
     ):
-        track.fill(track.find_holes(drop(root, tmp_path / "half.qrels")), output=root / "passages.jsonl")
+        track.fill(track.fill.find(drop(root, tmp_path / "half.qrels")), output=root / "passages.jsonl")
     assert not grader.asked

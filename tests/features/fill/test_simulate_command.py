@@ -127,8 +127,8 @@ def test_json_has_what_the_table_has_and_the_map_of_each_row(
 def test_python_gives_the_same(apart: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows, _ = shown(capsys, "runs", apart, "--map", "identity", "--depth", "1")
     with trecexam.open_track(apart) as track:
-        report = track.simulate_runs(rule="identity", depth=1)
-        removal = track.simulate_removal(["P@2"], cuts={4: 1}, repeats=2, seed=3)
+        report = track.simulate.runs(rule="identity", depth=1)
+        removal = track.simulate.removal(["P@2"], cuts={4: 1}, repeats=2, seed=3)
     assert [one.run for one in report.rows] == [row["run"] for row in rows]
     assert [str(one.unique) for one in report.rows] == [row["unique"] for row in rows]
     assert {one.measure for one in removal.rows} == {"P@2"}

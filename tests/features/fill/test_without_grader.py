@@ -43,7 +43,7 @@ def validated_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(learning, "TextEncoder", lambda *_: WordEncoder())
         with trecexam.open_track(root) as opened:
-            opened.grade()
+            opened.grading.grade()
         assert run(["learn", str(root)]) == 0
         arguments = ["--known", "0.3", "--top", "4", "--repeats", "1"]
         assert run(["cross-validate", str(root), *arguments]) == 0
@@ -240,10 +240,10 @@ def test_encoding_is_told_and_a_track_in_python_has_the_same_choice(
         path.unlink()
     told = []
     with trecexam.open_track(track) as opened:
-        holes = opened.find_holes(by="learned")
+        holes = opened.fill.find(by="learned")
         filled = opened.fill(holes, progress=told.append)
         with pytest.raises(TrecexamError, match="--by label:2: is none of grader and learned"):
-            opened.find_holes(by="label:2")
+            opened.fill.find(by="label:2")
     assert (told[-1].graded, told[-1].cells) == (len(told), len(told))
     assert {row.source for row in filled.rows} == {"human", "learned"}
 

@@ -50,7 +50,7 @@ def test_an_entry_is_its_rows_of_the_log_in_out(changed: Path, capsys: pytest.Ca
 def test_labels_of_an_entry_are_a_table(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows, _ = shown(capsys, changed, "2", "--labels")
     with trecexam.open_track(changed) as track:
-        labels = track.history_entry(2).board.labels
+        labels = track.history.entry(2).board.labels
     assert [(row["query_id"], row["doc_id"]) for row in rows] == [(r.query_id, r.doc_id) for r in labels]
 
 

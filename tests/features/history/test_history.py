@@ -29,7 +29,7 @@ def update(root: Path, grader: HashGrader | None = None, **more: Any) -> trecexa
 def entries(root: Path) -> list[Entry]:
     track = trecexam.open_track(root, grader=HashGrader())
     names = sorted((root / "out" / "history").glob("[0-9]*.json"))
-    return [track.history_entry(int(path.stem)) for path in names]
+    return [track.history.entry(int(path.stem)) for path in names]
 
 
 def last(root: Path) -> Entry:
@@ -301,7 +301,7 @@ def test_old_entries_may_be_deleted(logged: Path) -> None:
     assert update(logged).entry == 2
     assert last(logged).before is not None
     with pytest.raises(TrecexamError, match="no entry 1: there are 2 to 2"):
-        trecexam.open_track(logged, grader=HashGrader()).history_entry(1)
+        trecexam.open_track(logged, grader=HashGrader()).history.entry(1)
 
 
 def test_a_history_that_cannot_be_written_leaves_the_outputs_as_they_were(

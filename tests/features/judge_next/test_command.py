@@ -396,7 +396,7 @@ def test_on_dl19_a_hundred_judgments_help_more_than_any_of_ten_random_hundreds(
         (root / "overrides.tsv").write_text("".join(lines))
         with trecexam.open_track(root) as track:
             board = track.leaderboard(["P(rel=4)@20"])
-            assert track.counts().human_passages == len(chosen)
+            assert track.grading.counts().human_passages == len(chosen)
         return float(
             kendalltau(
                 [row.scores[0].mean for row in board.rows], [official[row.run] for row in board.rows]

@@ -63,7 +63,7 @@ def root(planned_once: Path, tmp_path: Path) -> Path:
 
 def sentences(root: Path, **options: object) -> list[str]:
     with trecexam.open_track(root) as track:
-        rows = track.judge_next_cited(**options).rows  # type: ignore[arg-type]
+        rows = track.judge_next.cited(**options).rows  # type: ignore[arg-type]
     return [row.pair.item.text for row in rows]
 
 
@@ -84,7 +84,7 @@ def test_what_has_no_label_goes_first_then_what_runs_share_spread_over_responses
 
 def test_what_the_grader_is_unsure_of_goes_before_what_it_is_sure_of(root: Path) -> None:
     with trecexam.open_track(root) as track:
-        before = track.judge_next_cited(query_ids=["q1"]).rows
+        before = track.judge_next.cited(query_ids=["q1"]).rows
     labelled = [row.pair for row in before if row.pair.machine >= 0 and row.runs == 1]
     chances = {
         pair.key: tuple(0.98 if rating == pair.machine else 0.01 for rating in range(3)) for pair in labelled
@@ -105,7 +105,7 @@ def test_what_the_grader_is_unsure_of_goes_before_what_it_is_sure_of(root: Path)
             assert done.rowcount == 1
     store.close()
     with trecexam.open_track(root) as track:
-        rows = {row.pair.key: row for row in track.judge_next_cited().rows}
+        rows = {row.pair.key: row for row in track.judge_next.cited().rows}
     of_good = [key for key, row in rows.items() if row.pair.item.text in {"Freeze 0", "Heat 0"}]
     assert of_good[0] == unsure.key
     row = rows[unsure.key]
@@ -156,4 +156,4 @@ def test_options_of_other_lists_are_refused(
 
 def test_an_unknown_query_is_said(root: Path) -> None:
     with trecexam.open_track(root) as track, pytest.raises(TrecexamError, match="no response to query 'q7'"):
-        track.judge_next_cited(query_ids=["q7"])
+        track.judge_next.cited(query_ids=["q7"])

@@ -41,7 +41,7 @@ def query_to_rate(track: Track) -> QueryToRate:
 
 
 def standing(track: Track) -> list[tuple[str, int | None, str]]:
-    return [(row[5], row[3], row[-1]) for row in track.human_ratings().rows]
+    return [(row[5], row[3], row[-1]) for row in track.override.ratings().rows]
 
 
 def test_undo_brings_back_what_the_same_person_said_before(track: Track) -> None:
@@ -101,7 +101,7 @@ def test_who_cannot_judge_says_why_and_no_score_changes(track: Track) -> None:
     assert "\tcannot\t" in (track.folder.root / "overrides.tsv").read_text()
     assert standing(track) == [("Ann", None, "cannot judge")]
     assert track.leaderboard().rows == before.rows
-    assert track.override_summary() == {"cells": 0, "passages": 0, "who": []}
+    assert track.override.summary() == {"cells": 0, "passages": 0, "who": []}
 
 
 def test_time_and_notes_are_kept_and_the_file_gets_columns_for_them(track: Track) -> None:
@@ -119,10 +119,10 @@ def test_the_rule_is_a_setting_and_is_shown(track: Track, capsys: pytest.Capture
     for who, rating in (("Ann", 1), ("Bob", 4), ("Cid", 1)):
         track.override(*CELL, rating, who=who, why="x")
     assert "rule" not in track.status()
-    assert "rule" not in track.human_ratings().header
+    assert "rule" not in track.override.ratings().header
     with with_settings(track, '[judging]\nrule = "majority"\n') as majority:
         assert standing(majority) == [("Ann", 1, "counts"), ("Bob", 4, "overruled"), ("Cid", 1, "counts")]
-        assert majority.human_ratings().header[-2:] == ("rule", "state")
+        assert majority.override.ratings().header[-2:] == ("rule", "state")
         assert majority.status()["rule"] == "majority"
         majority.update()
     assert "that of the majority" in (track.folder.root / "out/report.html").read_text()
@@ -179,7 +179,7 @@ def test_a_judgment_that_is_not_on_the_scale_is_named(track: Track) -> None:
         "q1\tq1-d03\t\t5\tann\tx\nq1\tq1-d03\tq1/0\t1\tann\tx\nq1\tq1-d04\t\t1\tann\tx\n"
     )
     with with_settings(track, SCALE) as scaled:
-        reasons = [str(row) for row in scaled.rejected() if "judgments.tsv" in str(row)]
+        reasons = [str(row) for row in scaled.files.rejected() if "judgments.tsv" in str(row)]
         assert len(reasons) == 2
         assert "`scale` in [judging] is 0..2" in reasons[0]
         assert "put it into overrides.tsv" in reasons[1]

@@ -228,8 +228,8 @@ def test_other_commands_live_with_measures_of_support(
             board = track.leaderboard()
             assert {"good", "poor"} == {row.run for row in board.rows}
             assert len(list(track.compare().measures)) == 1
-            assert track.counts().missing == 0
-            assert track.counts().cells == 5
+            assert track.grading.counts().missing == 0
+            assert track.grading.counts().cells == 5
 
 
 def test_support_is_one_of_several_graders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -375,7 +375,7 @@ def test_truncated_responses_lose_what_comes_after(
 def test_the_setting_truncate_holds_for_grades_too(tmp_path: Path) -> None:
     root = make_cited_track(tmp_path / "track", more="[track]\ntruncate = 3\n", rubric=True)
     with trecexam.open_track(root) as track:
-        texts = {passage.doc_id: passage.text for passage in track.pool()}
+        texts = {passage.doc_id: passage.text for passage in track.export.pool()}
     assert texts["good/q1/1"] == "Pumps move heat."
 
 

@@ -171,7 +171,7 @@ def test_the_provenance_shows_in_every_output_and_a_withdrawal_brings_all_back(
     assert (status["cells"], status["ok"], status["human_cells"], status["no_text_cells"]) == (6, 5, 1, 1)
     assert status["rated_by"] == "ann"
     with trecexam.open_track(root) as track:
-        assert track.override_summary() == {"cells": 1, "passages": 0, "who": ["ann"]}
+        assert track.override.summary() == {"cells": 1, "passages": 0, "who": ["ann"]}
         assert "overrides.support.tsv added" in str(track.history())
     assert give(root, "q1", "q1-cost", "good:2", "--withdraw", *ANN) == 0
     assert "back to the grader's partial_support" in capsys.readouterr().err
@@ -193,7 +193,7 @@ def test_a_label_waits_while_no_response_has_its_sentence_and_is_refused_for_ano
 
     def state() -> tuple[str, list[str]]:
         with trecexam.open_track(root) as track:
-            return str(track.human_ratings().rows[0][-1]), [row.reason for row in track.human_refused()]
+            return str(track.override.ratings().rows[0][-1]), [row.reason for row in track.override.refused()]
 
     for name in kept:
         write_responses(root / "runs" / name, GOOD[0])
@@ -262,7 +262,7 @@ def test_labels_that_were_paid_for_are_not_paid_for_again_unasked(
     assert run(["watch", str(root), "--once"]) == 2
     assert "the 5 cells that were graded once would be graded again, which costs" in capsys.readouterr().err
     with trecexam.open_track(root) as track:
-        assert track.lost_grades() == 5
+        assert track.grading.lost() == 5
         with pytest.raises(StoreError):
             track.update()
     assert not (root / ".trecexam" / "grades.sqlite").exists()

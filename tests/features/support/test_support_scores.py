@@ -104,7 +104,7 @@ def test_scores_of_any_response_are_those_of_the_definition_on_its_json(
     lines = (f"r\tq\t{place}\t{doc}\t{names[rating]}\n" for (place, doc), rating in labels.items())
     (root / "labels.tsv").write_text("run\tquery_id\tsentence\tdoc_id\tlabel\n" + "".join(lines))
     with trecexam.open_track(root) as opened:
-        opened.grade()
+        opened.grading.grade()
     with TrackLoader(TrackFolder.open(root)) as loader:
         track = loader.load()
         values = cited_values(track, ["r"], ["q", "not answered"])

@@ -113,9 +113,9 @@ def test_grading_tells_cells_without_a_rating_apart(
     (root / "passages.jsonl").write_text("".join(lines[1:]))
     with trecexam.open_track(root, grader=grader) as track:
         track.update()
-        (query,) = track.verify_grading()
+        (query,) = track.verify.grading()
         by_item = {graded.item.item_id: graded.cells for graded in query.items}
-        (unread,) = track.verify_grading(statuses=["unparsed"])
+        (unread,) = track.verify.grading(statuses=["unparsed"])
     assert {cell.status for cell in by_item["q1/0"]} == {"unparsed", "no_text"}
     assert {cell.status for cell in by_item["q1/1"]} == {"refused", "no_text"}
     assert [(c.doc_id, c.rating, c.answer) for c in by_item["q1/2"] if c.status != "ok"] == [
@@ -130,7 +130,7 @@ def test_a_rating_that_counts_instead_of_an_unparsed_answer_is_the_one_shown(tmp
     root = make_small_track(tmp_path / "t", queries=1, config='[scores]\nunparsed = "seed"\n')
     with trecexam.open_track(root, grader=grader) as track:
         track.update()
-        (query,) = track.verify_grading(item_ids=["q1/0"])
+        (query,) = track.verify.grading(item_ids=["q1/0"])
     assert {(cell.rating, cell.status) for cell in query.items[0].cells} == {(1, "unparsed")}
 
 
@@ -142,7 +142,7 @@ def test_the_probability_is_that_of_the_rating(tmp_path: Path) -> None:
 
     with trecexam.open_track(make_small_track(tmp_path / "t", queries=1), grader=Sure()) as track:
         track.update()
-        (query,) = track.verify_grading()
+        (query,) = track.verify.grading()
     for graded in query.items:
         for cell in graded.cells:
             assert cell.rating is not None
@@ -223,7 +223,7 @@ def test_relevant_passages_that_could_reach_nothing_are_not_missed_ones(tmp_path
     grader.status = lambda cell: "unparsed" if cell.doc_id == "q1-d01" else "ok"
     with trecexam.open_track(root, grader=grader) as track:
         track.update()
-        ((_, found),) = track.verify_missing(min_rating=1).queries
+        ((_, found),) = track.verify.missing(min_rating=1).queries
     reaches = any(hashed_rating("passage 2 about q1", f"question {n} of q1?") for n in range(4))
     assert (found.without_text, found.unrated, found.outside) == (1, 1, 1)
     assert (found.reached, len(found.missed)) == (int(reaches), int(not reaches))
@@ -352,8 +352,8 @@ def test_a_rating_that_the_grader_never_gives_is_refused(tmp_path: Path) -> None
     with trecexam.open_track(make_small_track(tmp_path / "t"), grader=grader) as track:
         track.update()
         with pytest.raises(TrecexamError, match=r"no rating reaches 4: the grader rates 0\.\.3"):
-            track.verify_missing(min_rating=4)
-        assert track.verify_missing().min_rating == 2
+            track.verify.missing(min_rating=4)
+        assert track.verify.missing().min_rating == 2
 
 
 def test_one_run_without_relevant_passages_is_no_error(
@@ -415,7 +415,7 @@ def test_a_grid_of_many_items_is_broken_into_blocks(
     root = make_small_track(tmp_path / "t", queries=1, items=40)
     with trecexam.open_track(root, grader=HashGrader()) as track:
         track.update()
-        grids = track.verify_grid()
+        grids = track.verify.grid()
     lines = list(grid_lines(grids, 80))
     heads = [line for line in lines if line.startswith("judgment")]
     assert [int(n) for head in heads for n in re.findall(r"\d+", head)] == list(range(1, 41))

@@ -56,9 +56,9 @@ def test_a_grader_that_looks_at_each_cell_alone_gives_the_same_and_nothing_is_st
     before, asked = content(root), len(grader.asked)
     with trecexam.open_track(root, grader=grader) as track:
         counts = []
-        done = track.verify_reproducible(sample=5, progress=counts.append)
+        done = track.verify.reproducible(sample=5, progress=counts.append)
     assert done.same
-    assert (len(done.cells), done.graded, done.why) == (5, track.counts().ok, "")
+    assert (len(done.cells), done.graded, done.why) == (5, track.grading.counts().ok, "")
     assert [(row.comparison, row.cells, row.differing, row.share) for row in done.differences] == [
         (name, 5, 0, 0.0) for name in ("stored-alone", "stored-company", "alone-company")
     ]
@@ -77,7 +77,7 @@ def test_differences_are_those_that_a_recount_finds(tmp_path: Path) -> None:
     grader = Sociable(batch=4)
     root = updated(tmp_path, grader)
     with trecexam.open_track(root, grader=grader) as track:
-        done = track.verify_reproducible(sample=1_000)
+        done = track.verify.reproducible(sample=1_000)
         rows = {row.comparison: row for row in done.differences}
     assert not done.same
     assert len(done.cells) == done.graded
@@ -103,7 +103,7 @@ def test_the_sample_is_the_same_every_time_and_a_larger_one_holds_it(tmp_path: P
     root = updated(tmp_path, grader)
     with trecexam.open_track(root, grader=grader) as track:
         small, again, large = (
-            [cell.cell for cell in track.verify_reproducible(sample=n).cells] for n in (4, 4, 9)
+            [cell.cell for cell in track.verify.reproducible(sample=n).cells] for n in (4, 4, 9)
         )
     assert small == again == large[:4]
 
@@ -113,7 +113,7 @@ def test_what_is_stopped_says_so_and_is_not_called_the_same(tmp_path: Path) -> N
     root = updated(tmp_path, grader)
     asked = len(grader.asked)
     with trecexam.open_track(root, grader=grader) as track:
-        done = track.verify_reproducible(sample=8, stop=lambda: len(grader.asked) >= asked + 3)
+        done = track.verify.reproducible(sample=8, stop=lambda: len(grader.asked) >= asked + 3)
     assert done.why == "stopped"
     assert not done.same
     assert [cell.alone is not None for cell in done.cells] == [True] * 3 + [False] * 5
@@ -135,9 +135,9 @@ def test_answers_that_came_before_a_grader_failed_are_compared(tmp_path: Path) -
 
     with trecexam.open_track(root, grader=Failing()) as track:
         with pytest.raises(GraderError, match="HTTP 500"):
-            track.verify_reproducible(sample=8)
+            track.verify.reproducible(sample=8)
         fails_after = 3
-        done = track.verify_reproducible(sample=8)
+        done = track.verify.reproducible(sample=8)
     assert done.why == "the server answers HTTP 500"
     assert not done.same
     assert [difference.cells for difference in done.differences] == [3, 0, 0]
@@ -153,7 +153,7 @@ def test_recorded_grades_and_an_ungraded_track_have_nothing_to_verify(
         trecexam.open_track(root, grader=HashGrader()) as track,
         pytest.raises(TrecexamError, match="nothing is graded yet"),
     ):
-        track.verify_reproducible()
+        track.verify.reproducible()
 
 
 @pytest.fixture

@@ -183,7 +183,7 @@ def test_a_grader_without_answers_has_no_other_reading(small_track: Path, hash_g
         trecexam.open_track(small_track, grader=hash_grader) as opened,
         pytest.raises(TrecexamError, match="in one way only"),
     ):
-        opened.compare_readings("workbench")
+        opened.verify.readings("workbench")
 
 
 def test_graders_say_what_they_need(

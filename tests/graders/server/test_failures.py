@@ -324,7 +324,7 @@ def test_errors_are_asked_about_again_when_a_person_says_so_and_nothing_else_is(
     assert sum(again.values()) == 2
     assert all("passage 2 about q1" in prompt for prompt, count in again.items() if count)
     with trecexam.open_track(root) as opened:
-        assert (opened.counts().error, opened.counts().missing) == (0, 0)
+        assert (opened.grading.counts().error, opened.grading.counts().missing) == (0, 0)
     assert run(["watch", str(root), "--estimate", "--retry-errors"]) == 2
 
 

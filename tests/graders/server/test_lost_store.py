@@ -39,8 +39,8 @@ def test_a_lost_store_is_said_with_the_number_of_cells_and_nobody_is_asked_again
         assert run(["watch", str(root), "--once"]) == 0
         asked, before = len(server.bodies), outputs(root)
         with trecexam.open_track(root) as opened:
-            graded = opened.counts().ok
-            assert opened.lost_grades() == 0
+            graded = opened.grading.counts().ok
+            assert opened.grading.lost() == 0
         for lose in (lose_store, lambda root: shutil.rmtree(root / ".trecexam")):
             lose(root)
             capsys.readouterr()
@@ -53,7 +53,7 @@ def test_a_lost_store_is_said_with_the_number_of_cells_and_nobody_is_asked_again
             assert outputs(root) == before
             assert not (root / ".trecexam" / "grades.sqlite").exists()
         with trecexam.open_track(root) as opened:
-            assert opened.lost_grades() == graded
+            assert opened.grading.lost() == graded
             with pytest.raises(StoreError):
                 opened.update()
         assert run(["watch", str(root), "--once", "--regrade"]) == 0
@@ -119,7 +119,7 @@ def test_grading_alone_asks_for_nothing_again_either(track: MakeTrack) -> None:
         asked = len(server.bodies)
         lose_store(root)
         with trecexam.open_track(root) as opened, pytest.raises(StoreError, match=ASK):
-            opened.grade()
+            opened.grading.grade()
         assert len(server.bodies) == asked
         assert not (root / ".trecexam" / "grades.sqlite").exists()
 

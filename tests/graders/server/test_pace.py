@@ -56,7 +56,7 @@ def graded(track: MakeTrack, server: Scripted, **settings: Any) -> tuple[Path, i
     """A track that was graded once, and has everything to grade again; and how many cells that were."""
     root = track(server.url, **settings)
     with trecexam.open_track(root) as opened:
-        cells = opened.counts().missing
+        cells = opened.grading.counts().missing
     assert run(["watch", str(root), "--once"]) == 0
     grown(root)
     return root, cells

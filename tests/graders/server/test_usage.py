@@ -103,7 +103,7 @@ def test_an_estimate_asks_nobody_and_needs_no_key(
         assert server.bodies == []
     assert not (root / "out").exists()
     with trecexam.open_track(root) as opened:
-        cells = opened.counts().missing
+        cells = opened.grading.counts().missing
     assert int(found["cells"]) == cells
     assert int(found["tokens_out"]) == 8 * cells
     assert int(found["tokens_out_at_most"]) == 100 * cells
@@ -143,7 +143,7 @@ def test_an_estimate_of_a_grader_that_counts_no_tokens_is_its_cells_and_a_measur
     )
     with trecexam.open_track(small_track) as track:
         assert track.status()["stored_grades"] == 0
-        taken = track.estimate_time()
+        taken = track.grading.estimate_time()
     assert taken is not None
     assert taken.seconds == pytest.approx(taken.start + 144 * taken.pace / taken.cells)
 
@@ -154,10 +154,10 @@ def test_no_time_is_measured_of_what_may_cost_or_has_nothing_to_do(
     with serving() as server:
         root = track(server.url)
         with trecexam.open_track(root) as opened:
-            assert opened.estimate_time() is None
+            assert opened.grading.estimate_time() is None
         assert server.bodies == []
     with trecexam.open_track(root, grader=hash_grader) as opened:
-        assert opened.estimate_time() is None
+        assert opened.grading.estimate_time() is None
     assert not hash_grader.asked
     assert run(["watch", str(graded), "--estimate"]) == 0
     assert "would take" not in capsys.readouterr().err

@@ -20,6 +20,7 @@ from trecexam.files.atomic import replace_together
 from trecexam.graders.writing import Instruction, Writer, create_writer
 from trecexam.graders.writing.asking import AskingResult, PromptSet, ShowProgress, Stop, ask_all
 from trecexam.graders.writing.kept_answers import KeptAnswers
+from trecexam.tables.result import Result
 from trecexam.tables.table import Table, to_json
 
 DUPLICATES, KNOWN = "duplicates", "known"
@@ -47,7 +48,7 @@ class Knowing(AskingResult[str]):
 
 
 @dataclass(frozen=True)
-class FilteredBlocks:
+class FilteredBlocks(Result):
     """Blocks with what the filters found.
 
     Attributes:
@@ -61,6 +62,7 @@ class FilteredBlocks:
     conditions: Conditions
     knowing: Knowing | None = None
     rejected: tuple[ConversionError, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def n_kept(self) -> int:
@@ -81,10 +83,15 @@ class FilteredBlocks:
             "known": None if self.knowing is None else _known_json(self.knowing),
         }
 
-    def table(self) -> Table:
-        """A line a filter: how many blocks it takes out, and how many no other one does."""
+    def declare(self) -> dict[str, Table]:
+        """A row a filter: how many blocks it takes out, and how many no other one does."""
         rows = tuple((name, *counts.values()) for name, counts in self.stats()["filters"].items())
-        return Table(("filter", "dropped", "alone"), rows)
+        return {"filters": Table(("filter", "dropped", "alone"), rows)}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """How many blocks there were and are left, and what a model said that it knows."""
+        return {name: value for name, value in self.stats().items() if name != "filters"}
 
 
 def filter_blocks(path: Path, conditions: Conditions) -> FilteredBlocks:

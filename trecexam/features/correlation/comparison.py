@@ -205,7 +205,7 @@ def outlying(
     """The runs furthest from the diagonal of both leaderboards, furthest first.
 
     Args:
-        measures, official_measures, min_ratings: as in `Track.swaps`.
+        measures, official_measures, min_ratings: as in `Track.correlate.swaps`.
         most: so many runs of each pair of measures; None for all.
 
     Raises:

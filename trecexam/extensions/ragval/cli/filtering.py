@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from converters.dates import span
-from trecexam.cli import show
 from trecexam.cli.options import json_option
+from trecexam.cli.reading import answer
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import not_taken, show_estimate, used, working
 from trecexam.extensions.ragval.knowledge.choosing import Conditions, Where
@@ -122,8 +122,12 @@ def filtering(
         "known": known,
     }
     write_filtered(filtered, output, settings)
-    _say(filtered, output)
-    show.table(filtered.table(), as_json=as_json, json_value=filtered.stats() if as_json else None)
+    if filtered.knowing is not None:
+        _say_known(filtered.knowing)
+    not_taken(filtered.rejected)
+    dropped, left = len(filtered.blocks) - filtered.n_kept, filtered.n_kept
+    note = f"{len(filtered.blocks):,} blocks: {dropped:,} dropped, {left:,} kept: {output}"
+    answer(filtered.noted(note), "json" if as_json else None)
     whole = filtered.knowing is None or not (filtered.knowing.why or filtered.knowing.unwritten)
     return exit_status(caught, 0 if filtered.n_kept and whole and not filtered.rejected else 1)
 
@@ -172,17 +176,6 @@ def _known(
             asked = stage.without_known(filtered, writer, answers, work.progress, work.stop)
         caught += work.caught
         return asked
-
-
-def _say(filtered: FilteredBlocks, output: Path) -> None:
-    if filtered.knowing is not None:
-        _say_known(filtered.knowing)
-    not_taken(filtered.rejected)
-    stats = filtered.stats()
-    click.echo(
-        f"{stats['blocks']:,} blocks: {stats['dropped']:,} dropped, {stats['kept']:,} kept: {output}",
-        err=True,
-    )
 
 
 def _say_known(knowing: Knowing) -> None:

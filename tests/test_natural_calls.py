@@ -1,0 +1,129 @@
+"""What people try first from Python works, or the error names what does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas
+import pytest
+
+import trecexam
+
+LINES = 40
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("natural") / "mytrack"
+    trecexam.make_demo_track(folder)
+    with trecexam.open_track(folder) as track:
+        track.update()
+    return folder
+
+
+@pytest.fixture
+def track(folder: Path) -> Iterator[trecexam.Track]:
+    with trecexam.open_track(folder) as track:
+        yield track
+
+
+def test_a_run_and_a_measure_of_a_leaderboard(track: trecexam.Track) -> None:
+    board = track.leaderboard()
+    assert board["bm25"].run == "bm25"
+    assert board["bm25"]["nDCG@10"] == pytest.approx(0.538, abs=1e-3)
+    assert board["nDCG@10"] == [row.scores["nDCG@10"].mean for row in board.rows]
+    assert [row.run for row in board] == [row.run for row in board.rows]
+
+
+def test_the_best_run(track: trecexam.Track) -> None:
+    board = track.leaderboard(["nDCG@10"])
+    assert board.best.run == "dense-rerank"
+    assert board.best.scores["nDCG@10"] == board.best.scores[0]
+    with pytest.raises(KeyError, match=r"the leaderboard has no 'AP'; it has nDCG@10"):
+        board.best.scores["AP"]
+
+
+def test_a_leaderboard_as_a_data_frame(track: trecexam.Track) -> None:
+    board = track.leaderboard()
+    with pytest.raises(AttributeError, match=r"Leaderboard has no 'to_df'; use .to_pandas\(\) or .to_polars"):
+        board.to_df()  # type: ignore[attr-defined]
+    frame = pandas.DataFrame(board)
+    pandas.testing.assert_frame_equal(frame, board.to_pandas())
+    assert list(frame["run"]) == [row.run for row in board.rows]
+
+
+def test_correlations_and_differences_as_data_frames(track: trecexam.Track) -> None:
+    assert "kendall_tau" in track.correlate().to_pandas().columns
+    assert "kendall_tau" in pandas.DataFrame(track.correlate()).columns
+    assert "group" in track.compare().to_pandas().columns
+    with pytest.raises(AttributeError, match=r"a track has no .differences.; use track\.compare"):
+        track.differences()  # type: ignore[attr-defined]
+
+
+def test_kappa(track: trecexam.Track) -> None:
+    found = track.agreement()
+    assert found.kappa == found.found[0].binary.kappa.value  # type: ignore[attr-defined]
+    assert found.accuracy == found.found[0].accuracy  # type: ignore[attr-defined]
+
+
+def test_name_queries_and_measures(track: trecexam.Track) -> None:
+    assert track.name == "mytrack"
+    assert next(iter(track.queries)) == "q01"
+    assert "heat" in track.queries["q01"]
+    assert track.measures == track.leaderboard().measures
+
+
+def test_a_plot_without_a_name(track: trecexam.Track) -> None:
+    with pytest.raises(trecexam.TrecexamError, match=r"which plot\? There are leaderboard, .*scatter"):
+        track.plot()
+
+
+def test_printing_a_track_says_what_it_is(track: trecexam.Track) -> None:
+    shown = repr(track)
+    assert shown.startswith("<Track 'mytrack': 7 runs, 8 queries; recorded has graded ")
+    assert "of 2,9" in shown or "cells>" in shown
+
+
+@pytest.mark.parametrize("ask", ["leaderboard", "correlate", "agreement", "holes", "compare"])
+def test_printing_a_result_is_the_table_and_its_notes(track: trecexam.Track, ask: str) -> None:
+    result = getattr(track, ask)()
+    shown = str(result)
+    assert 3 <= len(shown.splitlines()) <= LINES
+    assert result.notes
+    assert result.notes[0][:40] in shown.replace("\n  ", " ")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("swaps", "use track.correlate.swaps"),
+        ("find_holes", "use track.fill.find"),
+        ("counts", "use track.grading.counts"),
+        ("query_ids", "use track.queries"),
+        ("leaderbord", "did you mean 'leaderboard'"),
+        ("qrels_frame", "use track.export.qrels_frame"),
+    ],
+)
+def test_a_name_that_a_track_does_not_have(track: trecexam.Track, name: str, said: str) -> None:
+    with pytest.raises(AttributeError, match=f"a track has no '{name}'; {said}"):
+        getattr(track, name)
+
+
+def test_a_track_that_cannot_be_read_can_be_printed(folder: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    trecexam.make_demo_track(broken)
+    with trecexam.open_track(broken) as track:
+        for path in broken.glob("bank*"):
+            path.write_text("{")
+        assert "which cannot be read: " in repr(track) or "cannot grade" in repr(track)
+
+
+def test_a_track_has_few_names_of_its_own() -> None:
+    """What extensions add is theirs; support becomes a grader's kind, and then has no name of its own."""
+    names = {name: getattr(trecexam.Track, name) for name in dir(trecexam.Track) if not name.startswith("_")}
+    theirs = {"support", "estimate_support", "judge_answers", "write_learned"}
+    for name, call in names.items():
+        if "extensions" in getattr(getattr(call, "__wrapped__", None), "__module__", ""):
+            theirs.add(name)
+    assert len({*names, "folder"} - theirs) <= 30

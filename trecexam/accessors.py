@@ -1,0 +1,229 @@
+"""What a track has by one name where several calls belong together: `track.verify.grid()`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trecexam.calls import (
+    Accessor,
+    named_as_called,
+    on_folder,
+    on_graded,
+    on_loaded,
+    on_loader,
+    on_track,
+)
+from trecexam.features.compare_graders.compare import compare_grader_pairs, compare_graders
+from trecexam.features.correlation.comparison import compare, outlying, swapped
+from trecexam.features.correlation.joint import compare_all
+from trecexam.features.correlation.representative import representative
+from trecexam.features.exporting import exports, frames, ranx
+from trecexam.features.exporting.facets import without_facet
+from trecexam.features.exporting.pooled import pooled_passages
+from trecexam.features.fill import fill as filling
+from trecexam.features.fill.simulation import simulate_removal, simulate_runs
+from trecexam.features.history.history import history, history_entry
+from trecexam.features.judge_next.cited import next_cited
+from trecexam.features.judge_next.judge_next import next_judgments
+from trecexam.features.leaderboard.readings import difference
+from trecexam.features.override import overriding
+from trecexam.features.verification import reproducing, verification
+from trecexam.files.track_lock import TrackLock
+from trecexam.line.grading import Graded, Progress
+from trecexam.line.grading_time import measure_time
+from trecexam.line.judged_pool import count_judged_outside
+from trecexam.line.loaded_track import of_each
+from trecexam.line.lost_grades import lost_grades, refuse_lost_grades
+from trecexam.line.missing_banks import estimate_missing_banks
+from trecexam.line.rejected import all_rejected, all_rejected_of
+from trecexam.line.sheets import Counts
+from trecexam.outputs.outputs import Outputs
+from trecexam.outputs.update_all import grade_all
+
+if TYPE_CHECKING:
+    from trecexam.files.stamps import Rejected
+    from trecexam.graders.base import Estimate
+    from trecexam.graders.sampling import MeasuredTime
+
+
+@named_as_called
+class Grading(Accessor):
+    """How far grading is, and what it takes."""
+
+    def grade(
+        self,
+        *,
+        progress: Callable[[Progress], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> Graded:
+        """Grades what has no grade yet, as `update` does, and writes nothing to `out/`.
+
+        Raises:
+            LockedError: a daemon is running on this track.
+            TrecexamError, ConversionError: what stands in the way.
+        """
+        with TrackLock(self.folder.lock_path):
+            if self._is_joint:
+                return grade_all(self._loaders, progress, stop)
+            refuse_lost_grades(self._loader)
+            self._loader.open_to_write()
+            return self._loader.grade(self._loader.load(), progress, stop)[1]
+
+    def lost(self) -> int:
+        """How many cells a grader that costs had graded, where the store has no grade any more; else 0."""
+        if self._is_joint:
+            return sum(of_each(self._loaders, lost_grades))
+        return lost_grades(self._loader)
+
+    def forget_errors(self) -> int:
+        """Drops the stored answers with the status "error", so that the next update asks again; how many.
+
+        Raises:
+            LockedError: a daemon is running on this track.
+        """
+        with TrackLock(self.folder.lock_path):
+            loaders = [self._loader] if not self._is_joint else list(self._loaders.values())
+            for loader in loaders:
+                Outputs(loader.folder).forget()
+                loader.open_to_write()
+            return sum(loader.forget_errors() for loader in loaders)
+
+    def estimate_time(self) -> MeasuredTime | None:
+        """How long `update` would grade on this machine, by a small sample that is graded and not stored.
+
+        None where nothing is to be graded, and of graders that count tokens, are users' own or run on a
+        cluster: none of these is asked.
+
+        Raises:
+            TrecexamError, ConversionError: the track cannot be read, or the grader cannot run here.
+        """
+        return measure_time(self._loader)
+
+    def estimate_banks(self) -> dict[str, Estimate]:
+        """What `update` would take to write the test banks that are missing, by grader; asks nobody.
+
+        Raises:
+            TrecexamError, ConversionError: what stands in the way.
+        """
+        return estimate_missing_banks(
+            self._loaders, list(self._loaders) if self._is_joint else [self._loader.name]
+        )
+
+    def counts(self) -> Counts:
+        """The cells of the pool by what became of them."""
+        return self._loader.load().counts
+
+    def thresholds(self) -> tuple[int, ...]:
+        """Every min_rating that the grader's scale has."""
+        return tuple(range(1, self._loader.traits.scale.max_rating + 1))
+
+
+@named_as_called
+class Files(Accessor):
+    """What was read."""
+
+    judged_outside_pool = on_folder(count_judged_outside)
+
+    def rejected(self) -> tuple[Rejected, ...]:
+        """What of the track's inputs was not taken, and what has no grade, with file, line and reason."""
+        if self._is_joint:
+            return all_rejected_of(self._loaders.load())
+        return all_rejected(self._loader.load())
+
+    def runs(self) -> Mapping[str, Path]:
+        """Display name of each run -> its file."""
+        return self._loader.load().run_files
+
+
+@named_as_called
+class Correlate(Accessor):
+    """How far the grades agree with the official side: `track.correlate()`."""
+
+    __call__ = on_track(compare_all, compare)
+    swaps = on_graded(swapped)
+    outliers = on_graded(outlying)
+    representative = on_graded(representative)
+
+
+@named_as_called
+class CompareGraders(Accessor):
+    """Several graders against the official side, `track.compare_graders()`, and any two with each other."""
+
+    __call__ = on_loader(compare_graders)
+    pairs = on_loader(compare_grader_pairs)
+
+
+@named_as_called
+class Fill(Accessor):
+    """Fills judgment holes: `track.fill(track.fill.find())`."""
+
+    find = on_loader(filling.find_holes)
+    __call__ = on_loader(filling.fill)
+
+
+@named_as_called
+class Simulate(Accessor):
+    """How far filled judgment holes can be trusted."""
+
+    runs = on_loaded(simulate_runs)
+    removal = on_loaded(simulate_removal)
+
+
+@named_as_called
+class Verify(Accessor):
+    """What the scores are made of: what the grader did, and where the bank lacks items."""
+
+    grading = on_loaded(verification.grading)
+    grid = on_loaded(verification.grids)
+    missing = on_loaded(verification.missing)
+    spurious = on_loaded(verification.spurious)
+    readings = on_loaded(difference)
+    reproducible = on_loader(reproducing.verify_reproducible)
+    estimate_reproducible = on_loader(reproducing.estimate_reproducible)
+    judgments_unused = on_loaded(verification.judgments_unused)
+
+
+@named_as_called
+class Override(Accessor):
+    """A person's rating in place of the grader's: `track.override(...)`; and the ratings that there are."""
+
+    __call__ = on_loaded(overriding.override)
+    ratings = on_loaded(overriding.human_table)
+    refused = on_loaded(overriding.refused_overrides)
+
+    def summary(self) -> dict[str, Any]:
+        """How many cells and passages people rated in place of the grader, and who did."""
+        return self._loader.load().override_summary()
+
+
+@named_as_called
+class JudgeNext(Accessor):
+    """What a person should judge next: `track.judge_next()`."""
+
+    __call__ = on_loaded(next_judgments)
+    cited = on_loaded(next_cited)
+
+
+@named_as_called
+class History(Accessor):
+    """Which runs moved at each change: `track.history()`."""
+
+    __call__ = on_folder(history)
+    entry = on_folder(history_entry)
+
+
+@named_as_called
+class Export(Accessor):
+    """What other tools take."""
+
+    runs = on_loaded(exports.runs)
+    official_qrels = on_loaded(exports.official_qrels)
+    subtopics = on_loaded(exports.subtopics)
+    pool = on_loaded(pooled_passages)
+    qrels_frame = on_loaded(frames.qrels_frame)
+    grades_frame = on_loaded(frames.grades_frame)
+    ranx_qrels = on_loaded(ranx.ranx_qrels)
+    ranx_runs = on_loaded(ranx.ranx_runs)
+    items_without_facet = on_loaded(without_facet)
