@@ -116,10 +116,11 @@ def fitted(table: Table, width: int | None, layout: Layout | None = None) -> Fit
         rest = list(_under_headings(rest))
         chosen = rest if width is None else _with_room(keys, rest, width, bare=not layout.split)
         if width is not None and layout.most is not None and len(chosen) < len(rest):
-            # Rather all columns that are meant than some of them with what stands behind their values.
+            # Rather all columns that are meant than some of them with what stands behind their values; where
+            # that is not enough room, the first ones as they are.
             plain = [replace(each, texts=each.bare, legend="") if each.bare else each for each in rest]
             with_room = _with_room(keys, plain, width, bare=False)
-            chosen = with_room if len(with_room) > len(chosen) else chosen
+            chosen = with_room if len(with_room) == len(rest) else chosen
         names = {each.name for each in chosen}
         rest = [each for each in rest if each.name not in names]
         in_line = [*keys, *chosen]

@@ -174,14 +174,14 @@ def test_support_has_the_pace_of_its_own_grader(
     ) as server:
         root = make_cited_track(tmp_path / "cited", server.url)
         capsys.readouterr()
-        assert run(["support", str(root), "--estimate"]) == 0
+        assert run(["watch", str(root), "--estimate"]) == 0
         assert "known after a first grading" in capsys.readouterr().err
-        run(["support", str(root)])
+        run(["watch", str(root), "--once"])
         passages = root / "passages.jsonl"
         texts = [json.loads(line) for line in passages.read_text().splitlines()]
         passages.write_text("".join(json.dumps({**t, "text": t["text"] + " More."}) + "\n" for t in texts))
         capsys.readouterr()
-        assert run(["support", str(root), "--estimate"]) == 0
+        assert run(["watch", str(root), "--estimate"]) == 0
     assert len([*SAID.finditer(capsys.readouterr().err)]) == 1
 
 
