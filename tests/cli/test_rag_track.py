@@ -432,7 +432,7 @@ def test_by_embedding_it_scores_what_embeddings_can_say_and_says_what_is_missing
     assert run(["watch", "mytrack", "--once"]) == 0
     said = capsys.readouterr().err
     assert "note: rubric: " in said
-    assert "note: nuggets: " not in said
+    assert "note: nuggets: mytrack: no test bank" not in said
     assert Path("mytrack/bank.nuggets.jsonl").read_bytes() == given
     board = board_of(capsys, "mytrack")
     assert measures_of(board)[:3] == COLUMNS[:3]
