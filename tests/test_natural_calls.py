@@ -40,7 +40,7 @@ def test_the_best_run(track: trecexam.Track) -> None:
     board = track.leaderboard(["nDCG@10"])
     assert board.best.run == "dense-rerank"
     assert board.best.scores["nDCG@10"] == board.best.scores[0]
-    with pytest.raises(KeyError, match=r"the leaderboard has no 'AP'; it has nDCG@10"):
+    with pytest.raises(KeyError, match=r"the leaderboard has no 'AP'; it has rubric:nDCG@10"):
         board.best.scores["AP"]
 
 
@@ -71,7 +71,8 @@ def test_name_queries_and_measures(track: trecexam.Track) -> None:
     assert track.name == "mytrack"
     assert next(iter(track.queries)) == "q01"
     assert "heat" in track.queries["q01"]
-    assert track.measures == track.leaderboard().measures
+    assert set(track.measures) == set(track.leaderboard().measures)
+    assert track["rubric"].measures == track["rubric"].leaderboard().measures
 
 
 def test_a_plot_without_a_name(track: trecexam.Track) -> None:
@@ -81,7 +82,7 @@ def test_a_plot_without_a_name(track: trecexam.Track) -> None:
 
 def test_printing_a_track_says_what_it_is(track: trecexam.Track) -> None:
     shown = repr(track)
-    assert shown.startswith("<Track 'mytrack': 7 runs, 8 queries; recorded has graded ")
+    assert shown.startswith("<Track 'mytrack': 7 runs, 8 queries; rubric has graded ")
     assert "of 2,9" in shown or "cells>" in shown
 
 

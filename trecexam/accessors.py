@@ -34,6 +34,7 @@ from trecexam.files.track_lock import TrackLock
 from trecexam.line.grading import Graded, Progress
 from trecexam.line.grading_time import measure_time
 from trecexam.line.judged_pool import count_judged_outside
+from trecexam.line.kind import Kind
 from trecexam.line.loaded_track import of_each
 from trecexam.line.lost_grades import lost_grades, refuse_lost_grades
 from trecexam.line.missing_banks import estimate_missing_banks
@@ -110,6 +111,11 @@ class Grading(Accessor):
         return estimate_missing_banks(
             self._loaders, list(self._loaders) if self._is_joint else [self._loader.name]
         )
+
+    @property
+    def kind(self) -> Kind:
+        """What the grader grades."""
+        return self._loader.kind
 
     def counts(self) -> Counts:
         """The cells of the pool by what became of them."""

@@ -26,7 +26,6 @@ from trecexam.files.track_lock import TrackLock
 from trecexam.graders.base import Estimate
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grading import Progress
-from trecexam.line.kind import Kind
 from trecexam.line.loaded_track import TrackLoaders, of_each
 from trecexam.line.loader import TrackLoader
 from trecexam.line.status import joint_status, status_line, status_of
@@ -100,11 +99,6 @@ class Track:
             TrackError: there is no grader of this name.
         """
         return Track(self._loaders, grader)
-
-    @property
-    def kind(self) -> Kind:
-        """What its grader grades."""
-        return self._loader.kind
 
     @property
     def _loader(self) -> TrackLoader:

@@ -66,7 +66,7 @@ def judge_next(
     p_change is the chance that a person says another label, expected_change by how much of a citation.
     """
     with trecexam.open_track(track) as opened:
-        ranks = opened.kind.ranks
+        ranks = opened.grading.kind.ranks
     if not ranks:
         others = (level, measure, by, include_judged or None)
         if any(option is not None for option in others):

@@ -97,7 +97,7 @@ def override(
     assert who
     assert why
     with trecexam.open_track(track) as opened:
-        value = None if rating is None else _rating(rating, opened.kind.words)
+        value = None if rating is None else _rating(rating, opened.grading.kind.words)
         done = opened.override(query_id, doc_id, value, item=item, who=who, why=why)
         root, lock = opened.folder.root, opened.folder.lock_path
         scale, rule = opened.folder.config.judging.scale, opened.folder.config.judging.rule

@@ -61,6 +61,7 @@ def write_missing_banks(
     progress: Callable[[Progress], None] | None = None,
     stop: Callable[[], bool] | None = None,
     hold: Collection[Path] = (),
+    doing: Callable[[str], None] = lambda stage: None,
 ) -> BanksWritten:
     """Writes the banks of those graders that have none and say how; the others' are as they are.
 
@@ -69,6 +70,7 @@ def write_missing_banks(
         progress: is told how many prompts are answered.
         hold: run files that are being written now: what nuggets are made from may be among them, so that
             nothing is written meanwhile.
+        doing: called before a bank is written, in words that follow "finishing".
     """
     notes: list[str] = []
     errors: dict[str, TrecexamError | ConversionError] = {}
@@ -86,6 +88,7 @@ def write_missing_banks(
                 continue
             if not folder.config.has_writer:
                 raise folder.no_bank_yet()
+            doing("the test banks")
             made = bank_writer().write(folder, shown, stop, loaders.spent_beside_bank(name))
         except LockedError as error:
             errors[name] = TrecexamError(error.reason, path=error.path)

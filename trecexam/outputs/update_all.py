@@ -50,9 +50,8 @@ def update_all(
     remove_gone(loaders.folder, tuple(loaders))
     given: dict[str, Any] = {"encoding": encoding, "regrade": regrade}
     names = tuple(loaders) if only is None else (only,)
-    doing("the test banks")
     # All of them first: other graders ask about the queries that have items.
-    banks = write_missing_banks(loaders, names, progress, stop, hold)
+    banks = write_missing_banks(loaders, names, progress, stop, hold, doing)
     if len(loaders) == 1:
         for error in banks.errors.values():
             raise error

@@ -14,7 +14,7 @@ from trecexam.scores.ties import TIE_DECIMALS
 from trecexam.scores.values import MeasureValues
 from trecexam.tables.frames import texts
 from trecexam.tables.result import Result
-from trecexam.tables.table import Layout, Table, Value
+from trecexam.tables.table import Layout, Table, Value, only_named
 
 #: What `override_summary` gives where nobody rated anything.
 NOBODY: Mapping[str, Any] = {"cells": 0, "passages": 0, "who": []}
@@ -51,6 +51,7 @@ class Scores(tuple[Score, ...]):
         """
         if not isinstance(at, str):
             return super().__getitem__(at)
+        at = at if at in self._places else only_named(at, self._places) or at
         if at not in self._places:
             raise KeyError(f"the leaderboard has no {at!r}; it has {', '.join(self._places)}")
         return super().__getitem__(self._places[at])

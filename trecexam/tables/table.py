@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -45,6 +45,12 @@ class Layout:
     short: Mapping[str, str] = field(default_factory=dict)
 
 
+def only_named(name: str, columns: Iterable[str]) -> str | None:
+    """The one of the columns `GRADER:NAME` that has this name behind the grader's; None unless it is one."""
+    found = [column for column in columns if column.endswith(f":{name}")]
+    return found[0] if len(found) == 1 else None
+
+
 class TableRow(dict[str, Value]):
     """A row of a table: `row["run"]`, or `row.run`."""
 
@@ -54,6 +60,8 @@ class TableRow(dict[str, Value]):
         raise AttributeError(f"a row has no {name!r}; use row[COLUMN] with one of {', '.join(self)}")
 
     def __missing__(self, name: str) -> Value:
+        if (found := only_named(name, self)) is not None:
+            return self[found]
         raise KeyError(f"a row has no column {name!r}; it has {', '.join(self)}")
 
 
@@ -93,6 +101,8 @@ class Table(Framed):
     def __getitem__(self, name: str) -> Any:
         """A column by its name, as a list; or the row whose first column has this value.
 
+        Of a column `NAME:MEASURE` the measure is enough where no other grader has it.
+
         Where several rows have it: a table of these.
 
         Raises:
@@ -102,6 +112,8 @@ class Table(Framed):
             place = self.header.index(name)
             return [row[place] for row in self.rows]
         found = tuple(row for row in self.rows if row and row[0] == name)
+        if not found and (column := only_named(name, self.header)) is not None:
+            return self[column]
         if not found:
             raise KeyError(
                 f"{name!r} is no column, and no row has it as {self.header[0]}; "

@@ -231,7 +231,7 @@ def test_graders_compared_on_the_judgments_scale_have_its_threshold(tmp_path: Pa
     labels, judgments = drawn(3, 7, (4, 3, 2, 1))
     with trecexam.open_track(make_track(tmp_path, labels, judgments)) as track:
         rows = track.compare_graders(measures=["P(rel=1)@20"], official_measures=["nDCG@10"])
-        table = rows.table()
+        table = rows.table
     found = {row["min_rating"]: row for row in table.records()}
     assert set(found) == {1, 2, 3}
     for at, row in found.items():

@@ -59,7 +59,7 @@ def test_leave_one_out_has_a_row_a_measure_and_run(apart: Path, capsys: pytest.C
     assert list(rows[0]) == [
         *("official_measure", "run", "left_out", "unique", "relevant", "filled"),
         *("rank.full", "rank.holes", "rank.fill", "mean.full", "mean.holes", "mean.fill"),
-        *("tau.holes", "tau.fill"),
+        *("tau.holes", "tau.fill", "map", "unfitted"),
     ]
     assert [row["official_measure"] for row in rows] == ["nDCG@10"] * 3 + ["P@2"] * 3
     assert {row["run"]: row["unique"] for row in rows} == {"a": "3", "b": "2", "c": "4"}
