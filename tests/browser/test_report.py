@@ -43,7 +43,10 @@ def report(tmp_path_factory: pytest.TempPathFactory, draw: Callable[[Plot], Draw
         write_run(root / "runs" / f"hostile{n}.run", {query: ["d1"]}, tag=text)
     bank.write_text("".join(json.dumps(row) + "\n" for row in rows))
     (root / "runs" / "<b>bad.run").write_text("no run\n")
-    with pytest.MonkeyPatch.context() as patch, trecexam.open_track(root, grader=HashGrader()) as track:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        trecexam.open_track(root, graders={"rubric": HashGrader()}) as track,
+    ):
         patch.setattr("trecexam.tables.plots.canvas._drawn", draw)
         track.update()
     return root / "out" / "report.html"

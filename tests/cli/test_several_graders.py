@@ -284,3 +284,20 @@ def tau_b(one: dict[str, float], other: dict[str, float]) -> float:
     same = sum(x * y for x, y in signs)
     untied = sum(abs(x) for x, _ in signs) * sum(abs(y) for _, y in signs)
     return same / math.sqrt(untied) if untied else float("nan")
+
+
+def test_a_grader_without_one_grade_has_empty_columns_and_no_zeros(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    trecexam.make_demo_track(folder)
+    with (folder / "trecexam.toml").open("a") as settings:
+        settings.write(
+            '\n[graders.x]\nkind = "rubric"\nname = "openai"\nmodel = "m"\nbase_url = "http://127.0.0.1:9/v1"\n'
+        )
+    with trecexam.open_track(folder) as track:
+        track["rubric"].grading.grade()
+        board, compared = track.leaderboard(), track.correlate()
+    of_x = [value for name in board.measures if name.startswith("x:") for value in board[name]]
+    assert of_x
+    assert all(value != value for value in of_x)
+    assert "x: nothing is graded yet, so its columns are empty" in board.notes
+    assert not any(name.startswith("x:") for name in [*compared["measure"], *compared["other_measure"]])

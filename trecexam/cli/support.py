@@ -92,7 +92,7 @@ def _of_support(track: trecexam.Track) -> trecexam.Track:
     """The track as its grader of support sees it: the one that was chosen, else the first."""
     if chosen_grader.get() is not None:
         return track
-    return next((track[name] for name in track.graders if not track[name].kind.ranks), track)
+    return next((track[name] for name in track.graders if not track[name].grading.kind.ranks), track)
 
 
 def _say(done: SupportReport, output: Path | None) -> None:

@@ -46,6 +46,13 @@ def without_text(
             )
 
 
+def is_graded(track: Assessment) -> bool:
+    """Whether there is anything to score: no cells at all, or one that the grader or a person answered."""
+    counts = track.counts
+    answered = counts.ok + counts.unparsed + counts.refused + counts.human_cells + counts.human_passages
+    return not counts.cells or answered > 0
+
+
 def grades_notes(track: Assessment, *, human: bool = True) -> tuple[str, ...]:
     """What one must know of the grades behind a result: how many people gave, and how many are missing.
 

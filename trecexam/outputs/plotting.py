@@ -69,8 +69,8 @@ def plot(
 
     Raises:
         TrecexamError: there is no such plot, or none is named (it says which there are); the track has
-        nothing for it, or it has no room in this size. ValueError: a measure cannot be computed, or a length
-        or font size is none.
+            nothing for it, or it has no room in this size.
+        ValueError: a measure cannot be computed, or a length or font size is none.
     """
     declared = find_plot(name)
     if not LEAST <= font_size <= MOST:

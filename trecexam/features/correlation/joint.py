@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from trecexam.errors import TrecexamError
 from trecexam.features.correlation.comparison import Key, LeaderboardComparison, compare
 from trecexam.features.correlation.paired_scores import NothingToCompareError, nothing_to_compare
+from trecexam.line.diagnostics import is_graded
 from trecexam.line.evaluation import rubric_values
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.measure_names import names_of
@@ -117,6 +118,9 @@ def _columns(track: LoadedTrack, measures: Sequence[MeasureLike] | None) -> Iter
             of_grader.setdefault(name, []).append(own)
         named = [(name, tuple(own)) for name, own in of_grader.items()]
     for name, columns in named:
+        if not is_graded(track[name]):
+            # All would be 0, and tied.
+            continue
         values = rubric_values(track[name], columns)
         yield from (_Column(name, measure, values) for measure in values.measures)
 

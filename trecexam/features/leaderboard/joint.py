@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import grades_notes
+from trecexam.line.diagnostics import grades_notes, is_graded
 from trecexam.line.evaluation import check_runs, leaderboard, own_leaderboard
 from trecexam.line.loaded_track import LoadedTrack, each_once
 from trecexam.line.measure_names import names_of
@@ -106,13 +106,18 @@ def joint_leaderboard(
     boards = _boards(track, measures)
     columns = _columns(track, measures, boards)
     names = tuple(f"{name}:{measure}" for name, measure in columns)
-    found = {name: {row.run: row for row in board.rows} for name, board in boards.items()}
-    all_runs = dict.fromkeys(row.run for board in boards.values() for row in board.rows)
+    # Of a grader without one grade all would be 0, as if it had found nothing good.
+    found = {
+        name: {row.run: row for row in board.rows} for name, board in boards.items() if is_graded(track[name])
+    }
+    plain = {row.run: row for board in boards.values() for row in board.rows}
+    all_runs = dict.fromkeys(plain)
     rows = []
     for run in all_runs if runs is None else [run for run in all_runs if run in set(runs)]:
         of_run = {name: rows_of[run] for name, rows_of in found.items() if run in rows_of}
+        row = next(iter(of_run.values()), plain[run])
         scores = [of_run[name].scores[measure] if name in of_run else _NOTHING for name, measure in columns]  # type: ignore[call-overload]
-        rows.append(replace(next(iter(of_run.values())), scores=Scores(scores, names)))
+        rows.append(replace(row, scores=Scores(scores, names)))
     rows.sort(key=_best_first)
     first = boards[columns[0][0]]
     shown = sum(len(each.columns) for each in track.assessments.values()) if measures is None else None
@@ -217,5 +222,10 @@ def _missing_runs(boards: Mapping[str, Leaderboard], runs: Collection[str]) -> I
 def _notes(track: LoadedTrack, boards: Mapping[str, Leaderboard]) -> Iterator[str]:
     """What one must know to read each grader's columns, and of whom there are none."""
     said = {name: (*grades_notes(track[name]), *board.notes) for name, board in boards.items()}
+    yield from (
+        f"{name}: nothing is graded yet, so its columns are empty"
+        for name in boards
+        if not is_graded(track[name])
+    )
     yield from each_once(said, lambda name, line: f"{name}: {line}")
     yield from (f"{name}: nothing of it here, {error}" for name, error in track.unable.items())
