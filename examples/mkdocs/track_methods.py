@@ -23,7 +23,7 @@ class TrackMethods(griffe.Extension):
             for folder in pkg["extensions"].modules.values()
             if "accessor" in folder.members
         ]
-        for module in (pkg["api"], *accessors):
+        for module in (pkg["api"], pkg["accessors"], *accessors):
             for owner in module.classes.values():
                 if not owner.is_alias:
                     _make_methods(module, owner)
