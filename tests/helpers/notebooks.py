@@ -25,7 +25,7 @@ def executed(path: Path, *, timeout: float = 120) -> NotebookNode:
     notebook = nbformat.read(path, as_version=4)
     with tempfile.TemporaryDirectory() as home:
         own = dict.fromkeys(("HOME", "IPYTHONDIR", "MPLCONFIGDIR", "TMPDIR"), home)
-        environment = {**os.environ, **own, "PYTHONPATH": str(ROOT)}
+        environment = {**os.environ, **own, "PYTHONPATH": str(ROOT), "COLUMNS": "100"}
         environment.pop("MPLBACKEND", None)
         manager = AsyncKernelManager(
             transport="ipc",
