@@ -40,7 +40,6 @@ PERMITTED = {
     "ir_measures": {"trecexam", "trecexam.cli.plot", "trecexam.cli.scores", "trecexam.cli.watch"},
     "pyarrow": {"trecexam.cli.init", "trecexam.cli.show"},
     "numpy": {
-        "trecexam.cli.override",
         "trecexam.extensions.exams.cli.fit",
         "trecexam.extensions.exams.cli.improve",
     },

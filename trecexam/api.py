@@ -102,27 +102,10 @@ class Track:
 
     @property
     def _loader(self) -> TrackLoader:
-        """That of the grader that is meant, else of the first."""
-        if self._grader is not None:
-            return self._loaders[self._grader]
-        loader = self._loaders.first
-        took(loader.name, self.graders)
-        return loader
-
-    @property
-    def _of_documents(self) -> TrackLoader:
-        """That of the grader that is meant, else of the first whose labels are of documents."""
-        if self._grader is not None or len(self._loaders) == 1:
-            loader = self._loader
-            if not loader.kind.ranks:
-                others = [name for name in self.graders if self._loaders[name].kind.ranks]
-                raise TrecexamError(
-                    f"the grader {loader.name} labels no documents that runs rank"
-                    + (f": take --grader {', '.join(others)}" if others else ""),
-                    path=self.folder.config_path,
-                )
-            return loader
-        loader = self._loaders[self._loaders.load().of_documents.name]
+        """That of the grader that is meant, else of the first that can go on."""
+        if not self._is_joint:
+            return self._loaders[self._grader or self.graders[0]]
+        loader = self._loaders.first_asked()
         took(loader.name, self.graders)
         return loader
 

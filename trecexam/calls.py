@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+from trecexam.chosen import took
+from trecexam.errors import TrecexamError
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import grades_notes
 from trecexam.line.loaded_track import LoadedTrack, TrackLoaders, is_of_documents, is_of_one_grader
@@ -29,8 +31,6 @@ class OpenTrack(Protocol):
     @property
     def _loader(self) -> TrackLoader: ...
     @property
-    def _of_documents(self) -> TrackLoader: ...
-    @property
     def _is_joint(self) -> bool: ...
 
 
@@ -49,11 +49,6 @@ class Accessor:
         return loader
 
     @property
-    def _of_documents(self) -> TrackLoader:
-        loader: TrackLoader = self.track._of_documents
-        return loader
-
-    @property
     def _is_joint(self) -> bool:
         return bool(self.track._is_joint)
 
@@ -68,7 +63,7 @@ def on_loaded(function: Callable[Concatenate[Assessment, P], R]) -> Callable[Con
     @wraps(function)
     def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> R:
         _check_arguments(method, self, *args, **kwargs)
-        return function(_loader_for(self, function).load(), *args, **kwargs)
+        return function(_loader_for(self, function, *args, **kwargs).load(), *args, **kwargs)
 
     return _with_self(method, function)
 
@@ -119,7 +114,7 @@ def on_loader(function: Callable[Concatenate[TrackLoader, P], R]) -> Callable[Co
     @wraps(function)
     def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> R:
         _check_arguments(method, self, *args, **kwargs)
-        return function(_loader_for(self, function), *args, **kwargs)
+        return function(_loader_for(self, function, *args, **kwargs), *args, **kwargs)
 
     return _with_self(method, function)
 
@@ -130,14 +125,36 @@ def on_folder(function: Callable[Concatenate[TrackFolder, P], R]) -> Callable[Co
     @wraps(function)
     def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> R:
         _check_arguments(method, self, *args, **kwargs)
-        folder = self._loader.folder if is_of_one_grader(function) else self.folder
+        folder = self.folder
+        if is_of_one_grader(function):
+            # Of its files: it needs not be able to grade.
+            took(str(folder.grader), tuple(self._loaders) if self._is_joint else ())
         return function(folder, *args, **kwargs)
 
     return _with_self(method, function)
 
 
-def _loader_for(track: OpenTrack, function: Callable[..., object]) -> TrackLoader:
-    return track._of_documents if is_of_documents(function) else track._loader
+def _loader_for(
+    track: OpenTrack, function: Callable[..., object], *args: object, **kwargs: object
+) -> TrackLoader:
+    """That of the grader that is meant, else of the first that the function applies to.
+
+    Raises:
+        TrecexamError: the one that is meant labels no documents, and the function is about these.
+    """
+    if track._is_joint:
+        loader = track._loaders.first_asked(function, *args, **kwargs)
+        took(loader.name, tuple(track._loaders))
+        return loader
+    loader = track._loader
+    if is_of_documents(function) and not loader.kind.ranks:
+        others = [name for name, other in track._loaders.items() if other.kind.ranks]
+        raise TrecexamError(
+            f"the grader {loader.name} labels no documents that runs rank"
+            + (f": take --grader {', '.join(others)}" if others else ""),
+            path=track.folder.config_path,
+        )
+    return loader
 
 
 def named_as_called(cls: type[C]) -> type[C]:

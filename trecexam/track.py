@@ -213,8 +213,9 @@ class TrackFolder:
             if here and here[0].exists():
                 files += here
             elif self.write_bank is None:
+                section = self._named_in("bank", "track")
                 raise TrackError(
-                    f"no such file, though [track] bank names it: {pattern}", path=self.config_path
+                    f"no such file, though [{section}] bank names it: {pattern}", path=self.config_path
                 )
         if not files and not optional:
             raise self.no_bank_yet()
@@ -283,12 +284,18 @@ class TrackFolder:
         except ValueError:
             return str(path)
 
+    def _named_in(self, key: str, shared: str) -> str:
+        """The section that says what holds: the grader's own, else the one that graders share."""
+        own = None if self.grader is None else self.whole.graders[self.grader]
+        return shared if own is None or key not in own.model_fields_set else f"graders.{self.grader}"
+
     def _input_file(self, key: str, named: str | None, *defaults: str, section: str = "track") -> Path | None:
         if named is not None:
             path = self.root / named
             if not path.exists():
                 raise TrackError(
-                    f"no such file, though [{section}] {key} names it: {named}", path=self.config_path
+                    f"no such file, though [{self._named_in(key, section)}] {key} names it: {named}",
+                    path=self.config_path,
                 )
             return path
         here = [self.root / name for name in defaults]

@@ -191,9 +191,8 @@ def test_killed_at_any_stage_it_goes_on_and_asks_nothing_twice(desk: Path, at: s
         root = made(server, settings="concurrency = 1")
         command = ["watch", "mytrack", "--once"]
         child = start_forked(trecexam_command, command, folder=desk, output=desk / "printed")
-        end = time.monotonic() + 60
         while not any(at in prompt for prompt in [*server.seen]):
-            assert time.monotonic() < end, (desk / "printed").read_text()
+            assert child.is_alive(), (desk / "printed").read_text()
             time.sleep(0.01)
         child.kill()
         child.join(60)
@@ -368,9 +367,9 @@ def test_a_watching_daemon_writes_the_banks_too(desk: Path) -> None:
     with serving(answer_as_a_judge) as server:
         root = made(server)
         child = start_forked(trecexam_command, ["watch", "mytrack"], folder=desk, output=desk / "printed")
-        manifest, end = root / "out" / "manifest.json", time.monotonic() + 120
+        manifest = root / "out" / "manifest.json"
         while not (manifest.exists() and json.loads(manifest.read_text())["complete"]):
-            assert time.monotonic() < end, (desk / "printed").read_text()
+            assert child.is_alive(), (desk / "printed").read_text()
             time.sleep(0.1)
         child.terminate()
         child.join(60)

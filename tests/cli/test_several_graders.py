@@ -301,3 +301,12 @@ def test_a_grader_without_one_grade_has_empty_columns_and_no_zeros(tmp_path: Pat
     assert all(value != value for value in of_x)
     assert "x: nothing is graded yet, so its columns are empty" in board.notes
     assert not any(name.startswith("x:") for name in [*compared["measure"], *compared["other_measure"]])
+
+
+def test_an_output_file_in_a_folder_that_is_not_there_is_refused(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert run(["leaderboard", str(root), "-o", str(root / "mising" / "board.tsv")]) == 2
+    assert "there is no folder" in capsys.readouterr().err
+    assert not (root / "mising").exists()

@@ -348,3 +348,61 @@ def test_settings_that_are_wrong_for_one_grader_name_its_section(root: Path) -> 
     (root / "trecexam.toml").write_text(TWO.replace("min_rating = 2", 'min_rating = 2\nmeasures = ["x"]'))
     with trecexam.open_track(root, graders=graders()) as track, pytest.raises(ConfigError):
         track["other"].grading.counts()
+
+
+def test_a_history_goes_where_its_graders_files_go(root: Path) -> None:
+    with trecexam.open_track(root, graders=graders()) as track:
+        track.update()
+        before = {name: [row.entry for row in track[name].history()] for name in track.graders}
+        log = {name: track[name].history.entry(1) for name in track.graders}
+    swapped = TWO.replace("[graders.rubric]\n", "") + "[graders.rubric]\n"
+    (root / "trecexam.toml").write_text(swapped + QUIET)
+    for _ in range(2):
+        with trecexam.open_track(root, graders=graders()) as track:
+            assert track.graders == ("other", "rubric")
+            track.update()
+            assert {name: [row.entry for row in track[name].history()] for name in track.graders} == before
+            assert {name: track[name].history.entry(1) for name in track.graders} == log
+    assert (root / "out" / "rubric" / "history" / "log.tsv").exists()
+
+
+def test_a_folder_of_a_grader_that_is_gone_has_its_history_alone(root: Path) -> None:
+    with trecexam.open_track(root, graders=graders()) as track:
+        track.update()
+    (root / "trecexam.toml").write_text("[track]\ndepth = 8\n[graders.rubric]\n" + QUIET)
+    with trecexam.open_track(root, graders={"rubric": HashGrader()}) as track:
+        track.update()
+    assert [path.name for path in (root / "out" / "other").iterdir()] == ["history"]
+
+
+def test_a_rating_is_of_the_first_grader_that_has_the_cell(root: Path) -> None:
+    with trecexam.open_track(root, graders=graders()) as track:
+        track.update()
+        pools = {
+            name: {(row.query_id, row.doc_id) for row in track[name].export.pool()} for name in track.graders
+        }
+        deep = min(pools["rubric"] - pools["other"])
+    # The grader that has it is the second one now.
+    swapped = TWO.replace("[graders.rubric]\n", "") + "[graders.rubric]\n"
+    (root / "trecexam.toml").write_text(swapped + QUIET)
+    with trecexam.open_track(root, graders=graders()) as track:
+        track.override(*deep, 3, who="ann", why="read it")
+    assert "\tann\t" in (root / "overrides.tsv").read_text()
+    assert not (root / "overrides.other.tsv").exists()
+
+
+def test_a_measure_without_a_name_is_of_the_grader_whose_column_it_is(root: Path) -> None:
+    with trecexam.open_track(root, graders=graders()) as track:
+        track.update()
+        # Of both: the first. Of the column of the second alone: that one.
+        assert track.leaderboard(["nDCG@10"]).measures == ("rubric:nDCG@10",)
+        assert track.leaderboard(["Cover(rel=2)@4"]).measures == ("other:Cover(rel=2)@4",)
+
+
+def test_where_the_first_cannot_go_on_a_question_is_asked_of_the_next(root: Path) -> None:
+    (root / "trecexam.toml").write_text(TWO.replace("[graders.rubric]", NUGGETS + "[graders.rubric]") + QUIET)
+    with trecexam.open_track(root, graders=graders()) as track:
+        track["rubric"].update()
+        assert track.graders[0] == "third"
+        assert track.compare().measures[0].runs == track["rubric"].compare().measures[0].runs
+        assert track.verify.grid()

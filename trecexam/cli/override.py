@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -15,24 +14,6 @@ from trecexam.tables.terminal import printable
 
 #: Which of several people's ratings counts, by the rule.
 COUNTING = {"latest": "the last", "majority": "the majority", "adjudicated": "what was adjudicated"}
-
-
-def _rating(given: str, words: Sequence[str]) -> int:
-    """A rating, or the word for it, as a whole or up to the first "_"."""
-    # Imports numpy, which --help must not wait for.
-    from trecexam.scores.ratings import MAX_RATING
-
-    word = given.strip().lower()
-    known = {
-        **{each.partition("_")[0]: n for n, each in enumerate(words)},
-        **{each: n for n, each in enumerate(words)},
-    }
-    if word in known:
-        return known[word]
-    if word.isascii() and word.isdigit() and int(word) <= MAX_RATING:
-        return int(word)
-    more = f", or {', '.join(words)}" if words else ""
-    raise click.BadParameter(f"'{given}' is no rating: give 0..{MAX_RATING}{more}", param_hint="--rating")
 
 
 @click.command(
@@ -97,8 +78,7 @@ def override(
     assert who
     assert why
     with trecexam.open_track(track) as opened:
-        value = None if rating is None else _rating(rating, opened.grading.kind.words)
-        done = opened.override(query_id, doc_id, value, item=item, who=who, why=why)
+        done = opened.override(query_id, doc_id, rating, item=item, who=who, why=why)
         root, lock = opened.folder.root, opened.folder.lock_path
         scale, rule = opened.folder.config.judging.scale, opened.folder.config.judging.rule
     # Item ids come from the bank, and the other person's words from a shared file.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from trecexam.cli import show
+from trecexam.cli.options import in_a_folder
 from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _OUTPUT = click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
+    callback=in_a_folder,
     help="Write to this file; replaced as a whole.",
 )
 

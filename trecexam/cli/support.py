@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import trecexam
-from trecexam.chosen import chosen_grader
 from trecexam.cli import show
 from trecexam.cli.options import aligned_option, json_option, track_argument, wide_option
 from trecexam.tables.table import Layout
@@ -74,7 +73,7 @@ def support(
     """
     people = show.for_people(as_json=as_json, aligned=aligned)
     with trecexam.open_track(track) as opened:
-        done = _of_support(opened).support(against=against, output=output)
+        done = opened.support(against=against, output=output)
         _say(done, output)
     if done.agreement is not None:
         for line in done.agreement.lines():
@@ -86,13 +85,6 @@ def support(
             done.table(by_query=by == "query"), as_json=as_json, layout=layout, wide=wide, aligned=aligned
         )
     return 1 if done.rejected else 0
-
-
-def _of_support(track: trecexam.Track) -> trecexam.Track:
-    """The track as its grader of support sees it: the one that was chosen, else the first."""
-    if chosen_grader.get() is not None:
-        return track
-    return next((track[name] for name in track.graders if not track[name].grading.kind.ranks), track)
 
 
 def _say(done: SupportReport, output: Path | None) -> None:

@@ -135,7 +135,8 @@ def show_several_estimates(
             sample = _measured_time(measures[name], doing, "graded", "passage", cells=True)
         row["minutes"] = None if sample is None else round(sample.seconds / 60, 2)
     if as_json:
-        rows[-1]["minutes"] = sum(row["minutes"] for row in rows[:-1] if isinstance(row["minutes"], float))
+        known = [row["minutes"] for row in rows[:-1] if isinstance(row["minutes"], float)]
+        rows[-1]["minutes"] = sum(known) if known else None
         show.table(table, as_json=True, json_value=rows)
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from inspect import unwrap
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from converters.errors import ConversionError
 from trecexam.config import takes_shared_budget
@@ -24,6 +24,9 @@ from trecexam.track import TrackFolder
 F = TypeVar("F", bound=Callable[..., object])
 T = TypeVar("T")
 L = TypeVar("L", bound=Hashable)
+#: Whether a question applies to a grader: of its assessment, and of the arguments of the call.
+Applies = Callable[..., bool]
+_APPLIES: dict[Callable[..., object], Applies] = {}
 _OF_DOCUMENTS: set[Callable[..., object]] = set()
 _OF_ONE_GRADER: set[Callable[..., object]] = set()
 
@@ -75,21 +78,38 @@ class LoadedTrack:
         return next((each for each in self.assessments.values() if each.of_documents), self.first)
 
     def named(self, measure: str) -> tuple[str, str]:
-        """Whose measure `NAME:MEASURE` is, and which; without a name it is the first grader's."""
+        """Whose measure `NAME:MEASURE` is, and which.
+
+        Without a name it is that of the first grader among whose columns it is, else the first grader's.
+        """
         name, colon, rest = measure.partition(":")
-        if not colon or name not in (*self.assessments, *self.unable):
-            return self.first.name, measure
-        return name, rest
+        if colon and name in (*self.assessments, *self.unable):
+            return name, rest
+        by_kind = (name for name, each in self.assessments.items() if measure in each.columns)
+        return next(by_kind, self.first.name), measure
+
+
+def asked_of(applies: Applies) -> Callable[[F], F]:
+    """Marks a function with whom it can be asked of: `applies(track, *args, **kwargs)` of an assessment.
+
+    Of a track with several graders, and none chosen, it is asked of the first that it applies to; others are
+    of the first that can go on.
+    """
+
+    def mark(function: F) -> F:
+        _APPLIES[function] = applies
+        return function
+
+    return mark
 
 
 def of_documents(function: F) -> F:
     """Marks a function that is about documents and what people judge them: official judgments, holes.
 
-    Of a track with several graders, and none chosen, it is asked of the first whose labels are of documents
-    that runs rank; others of the first of all.
+    It is asked of the first grader whose labels are of documents that runs rank, and refused of others.
     """
     _OF_DOCUMENTS.add(function)
-    return function
+    return asked_of(lambda track, *args, **kwargs: track.of_documents)(function)
 
 
 def of_one_grader(function: F) -> F:
@@ -209,6 +229,29 @@ class TrackLoaders(Mapping[str, TrackLoader]):
     def first(self) -> TrackLoader:
         """That of the first grader."""
         return self[next(iter(self))]
+
+    def first_asked(
+        self, function: Callable[..., object] | None = None, *args: Any, **kwargs: Any
+    ) -> TrackLoader:
+        """That of the first grader that a question applies to, see `asked_of`.
+
+        Where it applies to none, the first that can go on; where none can, the first of all, who says why.
+
+        Args:
+            function: the question; None for what applies to every grader.
+            args, kwargs: of the call, but for the track.
+        """
+        applies = None if function is None else _APPLIES.get(unwrap(function))
+        able: TrackLoader | None = None
+        for name in self:
+            try:
+                track = self[name].load()
+            except (TrecexamError, ConversionError):
+                continue
+            able = able or self[name]
+            if applies is None or applies(track, *args, **kwargs):
+                return self[name]
+        return able or self.first
 
     def load(self, hold: Collection[Path] = ()) -> LoadedTrack:
         """The track as it is now; grades nothing.

@@ -67,7 +67,10 @@ def _unread(folder: TrackFolder) -> Iterator[Rejected]:
     for path in sorted(folder.root.glob("overrides*.tsv")):
         if path not in read:
             names = ", ".join(sorted(each.name for each in read))
-            reason = f"no grader takes these ratings of people; those of this track take {names}"
+            reason = (
+                f"no grader takes these ratings of people; those of this track take {names}: rename it, or "
+                "set `people` in the section of the grader that they are of"
+            )
             yield Rejected(folder.shown(path), None, reason, "file")
 
 

@@ -4,6 +4,7 @@ manifest.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from trecexam.line.track_graders import folder_of
 from trecexam.outputs.outputs import MANIFEST, PAGE, REJECTED, Outputs
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.tables.excerpt import excerpt
+from trecexam.tables.plots.drawings import FOLDER as PLOTS
 from trecexam.tables.section import ReportSection
 from trecexam.tables.table import Table, to_json, to_tsv
 from trecexam.track import OF_ALL, TrackFolder
@@ -162,6 +164,8 @@ def _leaderboard(board: Leaderboard) -> dict[str, bytes]:
 def remove_gone(folder: TrackFolder, names: Sequence[str]) -> None:
     """Removes outputs of graders that the track has no more, and of one that is the first, or alone, now.
 
+    Histories, which cannot be made again, stay: they go where their graders' files are now.
+
     Args:
         names: of those that it has.
     """
@@ -169,6 +173,8 @@ def remove_gone(folder: TrackFolder, names: Sequence[str]) -> None:
     before, outputs = manifest.get("graders"), manifest.get("outputs")
     if not isinstance(before, dict) or not isinstance(outputs, dict):
         return
+    if before:
+        _move_histories(folder, next(iter(before)), names[0])
     for name in before:
         if name in names[1:]:
             continue
@@ -179,3 +185,24 @@ def remove_gone(folder: TrackFolder, names: Sequence[str]) -> None:
                 files.remove(folder.shared_out / output)
         if not is_first:
             files.remove(folder.shared_out / name / MANIFEST)
+            for left in (folder.shared_out / name / PLOTS, folder.shared_out / name):
+                # What somebody put there, and its history, stay.
+                with contextlib.suppress(OSError):
+                    left.rmdir()
+
+
+def _move_histories(folder: TrackFolder, first_before: str, first: str) -> None:
+    """The history of who was the first goes to its own folder, that of who is the first now from there.
+
+    Each step is done or not, and those that are not are done at the next update, which begins with this.
+    """
+    if first_before == first:
+        return
+    for top, name in ((folder.shared_state, "history.json.gz"), (folder.shared_out, "history")):
+        for source, target in (
+            (top / name, top / first_before / name),
+            (top / first / name, top / name),
+        ):
+            if source.exists() and not target.exists():
+                files.make_folder(target.parent)
+                source.rename(target)

@@ -487,3 +487,12 @@ def test_nothing_of_support_is_in_a_track_without_the_section(graded: Path) -> N
     assert "support" not in config
     assert "truncate" not in config["track"]
     assert not list((graded / "out").glob("support*"))
+
+
+def test_from_python_the_grader_of_support_is_found(tmp_path: Path) -> None:
+    trecexam.make_demo_track(tmp_path / "demo")
+    with trecexam.open_track(tmp_path / "demo") as track:
+        track.grading.grade()
+        assert track.support().table() == track["support"].support().table()
+        with pytest.raises(TrecexamError, match="rubric does not look at what responses cite: take --grader"):
+            track["rubric"].support()

@@ -13,6 +13,7 @@ from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.features.judge_next.shown import beginning
 from trecexam.line.cited import responses_by_query
 from trecexam.line.kinds.support import statements_of
+from trecexam.line.loaded_track import asked_of
 from trecexam.scores.support import WEIGHTS
 from trecexam.tables.table import Table
 
@@ -117,6 +118,7 @@ class SupportPlan:
         }
 
 
+@asked_of(lambda track, *args, **kwargs: track.asked.citing is not None)
 def next_cited(
     track: Assessment, *, query_ids: Collection[str] = (), budget: int | None = None
 ) -> SupportPlan:

@@ -19,6 +19,7 @@ from trecexam.features.override.added_lines import add_lines
 from trecexam.features.override.opinions import earlier_opinion, lines_of_writer, without_circumstances
 from trecexam.files.exclusive_lock import exclusive_lock
 from trecexam.line.kind import ItemSources
+from trecexam.line.loaded_track import asked_of
 from trecexam.line.overrides import (
     COUNTS,
     REPLACED,
@@ -30,6 +31,7 @@ from trecexam.line.overrides import (
 from trecexam.line.rejected import rejected_rows
 from trecexam.line.typed_text import MAX_NOTE, MAX_WHO, MAX_WHY, refuse_controls, typed
 from trecexam.scores.labels import labels
+from trecexam.scores.ratings import MAX_RATING
 from trecexam.tables.table import Table
 from trecexam.tables.text import shorten_list
 
@@ -102,11 +104,41 @@ class QueryToRate:
     others: tuple[str, ...] = ()
 
 
+def _has_cell(
+    track: Assessment, query_id: str, doc_id: str, *_: object, item: str = "", **__: object
+) -> bool:
+    """Whether a grader asks about an item of this passage; of "" whether it rates passages as a whole."""
+    sheet = track.sheets.get(query_id)
+    if sheet is None or doc_id not in sheet.row_of:
+        return False
+    if track.asked.citing is not None:
+        return item in sheet.column_of or item.rpartition(":")[0] in track.responses
+    return not item or item in sheet.column_of or (item.isdigit() and 1 <= int(item) <= len(sheet.items))
+
+
+def rating_of(given: str, track: Assessment) -> int:
+    """A rating, or the grader's word for it, as a whole or up to the first "_".
+
+    Raises:
+        TrecexamError: it is neither.
+    """
+    word, words = given.strip().lower(), track.kind.words
+    known = {each.partition("_")[0]: n for n, each in enumerate(words)}
+    known |= {each: n for n, each in enumerate(words)}
+    if word in known:
+        return known[word]
+    if word.isascii() and word.isdigit() and int(word) <= MAX_RATING:
+        return int(word)
+    more = f", or {', '.join(words)}" if words else ""
+    raise TrecexamError(f"'{given}' is no rating: give 0..{MAX_RATING}{more}")
+
+
+@asked_of(_has_cell)
 def override(
     track: Assessment,
     query_id: str,
     doc_id: str,
-    rating: int | None,
+    rating: int | str | None,
     *,
     item: str = "",
     who: str,
@@ -121,7 +153,7 @@ def override(
     Args:
         rating: 0..5; None takes back what this person said last, and what she said before counts again,
             if she did; one who said nothing takes back what others said. Of support: 2 full, 1 partial, 0
-            none.
+            none, or these words.
         item: an item's id or its index from 1; "" for the passage as a whole. Of support RUN:N, the Nth
             sentence of a run's response, as in support.tsv, or its id: the rating counts for all responses to
             the query with this sentence and citation.
@@ -134,6 +166,8 @@ def override(
         TrecexamError: the query, passage or item is not in the track, or the rating not on the scale; a
             name or a reason is missing, too long (200 and 500 characters), or has a control character.
     """
+    if isinstance(rating, str):
+        rating = rating_of(rating, track)
     if track.asked.citing is None:
         query = _to_rate(track, query_id)
     else:

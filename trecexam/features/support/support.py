@@ -18,6 +18,7 @@ from trecexam.features.support.comparison import (
 from trecexam.features.support.tables import SupportTables
 from trecexam.files import atomic as files
 from trecexam.files.stamps import Rejected
+from trecexam.line.loaded_track import asked_of
 from trecexam.tables.table import Table, to_tsv
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class SupportReport:
         files.replace_together({folder / name: content for name, content in self.contents().items()})
 
 
+@asked_of(lambda track, *args, **kwargs: track.asked.citing is not None)
 def support(
     track: Assessment, *, against: Path | str | None = None, output: Path | str | None = None
 ) -> SupportReport:
@@ -98,8 +100,8 @@ def support(
     """
     if track.asked.citing is None:
         raise TrecexamError(
-            f"the grader {track.name} does not look at what responses cite: put a section [graders.support] "
-            "into trecexam.toml, and take --grader support",
+            f"the grader {track.name} does not look at what responses cite: take --grader with one that "
+            "does, or put a section [graders.support] into trecexam.toml",
             path=track.folder.config_path,
         )
     runs = {track.folder.shown(path) for path in track.folder.run_files()}

@@ -10,10 +10,11 @@ from functools import cache
 
 from trecexam.extension import extensions, named
 from trecexam.line.kind import Kind
-from trecexam.line.kinds import nuggets, relevance, rubric, support
+from trecexam.line.kinds import support
+from trecexam.line.kinds.pooled import NUGGETS, RELEVANCE, RUBRIC
 
 #: Those that come with the package.
-BUILT_IN = {kind.name: kind for kind in (rubric.KIND, nuggets.KIND, relevance.KIND, support.KIND)}
+BUILT_IN = {kind.name: kind for kind in (RUBRIC, NUGGETS, RELEVANCE, support.KIND)}
 
 
 @cache
@@ -29,4 +30,4 @@ def kind_of_items(item_kinds: Collection[str]) -> Kind:
     """
     asked = frozenset(item_kinds)
     exact = (kind for kind in available().values() if kind.item_kinds == asked)
-    return next(exact, rubric.KIND)
+    return next(exact, RUBRIC)

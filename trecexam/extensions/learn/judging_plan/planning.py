@@ -15,6 +15,7 @@ from trecexam.extensions.learn.judging_plan.expected_change import DrawnLeaderbo
 from trecexam.extensions.learn.judging_plan.plan import Planned, judging_rounds
 from trecexam.extensions.learn.learned_pool import LearnedPool, learn_pool, people_judgments
 from trecexam.features.judge_next.shown import beginning
+from trecexam.line.loaded_track import of_documents
 from trecexam.scores.retrieved import retrieved_weights
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table
@@ -112,6 +113,7 @@ class JudgmentPlan(Result):
         )
 
 
+@of_documents
 def plan_judgments(
     track: Assessment,
     *,
