@@ -56,6 +56,12 @@ def test_every_setting_has_a_description() -> None:
         ("[track]\ndetph = 3\n", 2, "unknown setting `track.detph`; did you mean `depth`?"),
         ("[scores]\n\nmin_ratings = 3\n", 3, "did you mean `min_rating`?"),
         ("[trak]\n", 1, "unknown section `trak`; did you mean `track`?"),
+        (
+            "[support]\nname = 'recorded'\n",
+            1,
+            "`support`; that of a grader is [graders.support];",
+        ),
+        ("[graders.rubric]\nbank = 'b'\n", 2, '`graders.rubric.bank` = "b": give a list, as ["b"]'),
         ("[track]\ndepth = 0\n", 2, "`track.depth` = 0:"),
         ("[scores]\nlabel = 'best'\n", 2, "`scores.label` ="),
         ("[track]\ndepth = \n", 2, "not valid TOML"),

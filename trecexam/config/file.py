@@ -97,10 +97,17 @@ def _explain(error: ValidationError, path: Path, text: str) -> ConfigError:
         near = difflib.get_close_matches(location[-1], known, n=1, cutoff=0.5)
         what = "section" if len(location) == 1 else "setting"
         hint = f"did you mean `{near[0]}`?" if near else f"known here: {', '.join(known)}"
+        given = first["input"]
+        of_grader = isinstance(given, dict) and given and given.keys() <= NamedGrader.model_fields.keys()
+        if len(location) == 1 and of_grader:
+            hint = f"that of a grader is [graders.{name}]; {hint}"
         return ConfigError(f"unknown {what} `{name}`; {hint}", path=path, line=line)
     # Where a key may have been written by mistake, what was written is not repeated.
     value = "" if location[-1] in _MAY_HOLD_A_KEY else f" = {json.dumps(first['input'], default=str)}"
-    return ConfigError(f"`{name}`{value}: {first['msg']}", path=path, line=line)
+    reason = first["msg"]
+    if first["type"] == "list_type" and isinstance(first["input"], str):
+        reason = f"give a list, as [{json.dumps(first['input'])}]"
+    return ConfigError(f"`{name}`{value}: {reason}", path=path, line=line)
 
 
 def _section(location: Sequence[str]) -> type[BaseModel]:
