@@ -16,6 +16,8 @@ from trecexam.tables.result import Result
 CALLS: dict[str, Callable[[Any], Result]] = {
     "status": lambda track: track.status(),
     "status of a grader": lambda track: track["support"].status(),
+    "history": lambda track: track.history(),
+    "history.entry": lambda track: track["support"].history.entry(),
     "judge_next": lambda track: track.judge_next(top=3),
     "judge_next of cells": lambda track: track.judge_next(level="cell"),
     "judge_next of citations": lambda track: track["support"].judge_next(),
@@ -60,6 +62,11 @@ def test_a_call_gives_tables_by_name_notes_and_facts(demo: Path, call: str) -> N
     [
         (("status", "TRACK"), 0),
         (("status", "TRACK", "--grader", "rubric"), 0),
+        (("history", "TRACK"), 0),
+        (("history", "TRACK", "1", "--labels"), 0),
+        (("graders",), 0),
+        (("graders", "--prompts"), 0),
+        (("formats",), 0),
         (("judge-next", "TRACK", "--top", "3"), 0),
         (("judge-next", "TRACK", "--grader", "support"), 0),
         (("bank", "check", "TRACK"), 1),

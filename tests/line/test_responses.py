@@ -252,7 +252,7 @@ def test_commands_convert_and_list_formats(tmp_path: Path, capsys: pytest.Captur
     assert "q1 Q0 q1-d03 1 1.0 gen" in (tmp_path / "x.run").read_text()
     capsys.readouterr()
     assert run(["formats", "--json"]) == 0
-    rows = {row["format"]: row for row in json.loads(capsys.readouterr().out)}
+    rows = {row["format"]: row for row in json.loads(capsys.readouterr().out)["formats"]}
     assert rows["responses"]["also converts to"] == "passages, run, queries"
     assert rows["run"]["write"] == "yes"
     for name, row in rows.items():

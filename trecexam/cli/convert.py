@@ -7,14 +7,16 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from trecexam.cli import show
-from trecexam.cli.options import json_option
+from trecexam.cli.reading import reading
 from trecexam.errors import TrecexamError
-from trecexam.tables.table import Table
+from trecexam.tables.table import Layout, Table
+
+if TYPE_CHECKING:
+    from trecexam.tables.result import Result
 
 
 @click.command(
@@ -105,11 +107,12 @@ def _counted(records: Iterable[Any]) -> Iterable[Any]:
 
 
 @click.command(epilog="Example: trecexam formats")
-@json_option
-def formats(as_json: bool) -> None:
+@reading
+def formats() -> Result:
     """The file formats known here: what each is, whether it is read and written, one line of it."""
     import converters
     from converters.convert import TARGETS
+    from trecexam.tables.result import Listing
 
     rows = tuple(
         (
@@ -124,4 +127,4 @@ def formats(as_json: bool) -> None:
         for known in converters.formats()
     )
     names = ("format", "extensions", "read", "write", "also converts to", "what", "example")
-    show.table(Table(names, rows), as_json=as_json)
+    return Listing({"formats": Table(names, rows, layout=Layout(("format",), ("what",)))})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -149,3 +149,27 @@ class Result(Framed):
         known = [each for each in (*dir(type(self)), *vars(self), *facts) if not each.startswith("_")]
         columns = ", ".join(self.table.header[:8])
         return did_you_mean(name, known, f"its columns are result[COLUMN]: {columns}")
+
+
+@dataclass(frozen=True)
+class Listing(Result):
+    """An answer that is its tables, and needs no kind of its own.
+
+    Attributes:
+        given: the tables by name, the first first.
+        about: the facts.
+    """
+
+    given: Mapping[str, Table]
+    notes: tuple[str, ...] = ()
+    about: Mapping[str, Any] = field(default_factory=dict)
+    rejected: tuple[object, ...] = ()
+
+    def declare(self) -> Mapping[str, Table]:
+        """They."""
+        return self.given
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """They."""
+        return self.about
