@@ -324,7 +324,7 @@ def _added(track: Assessment) -> Iterator[PagePart]:
         added = FeatureReport(())
         if feature.report is not None and feature.applies(track):
             added = feature.report(track)
-        drawings = Drawings(folder.out, folder.state / "plots.json") if added.plots else None
+        drawings = Drawings(folder.out, folder.state) if added.plots else None
         pictures = {plot.name: Picture(plot, drawings.of(plot)) for plot in added.plots if drawings}
         yield from (PagePart(part, pictures) for part in added.parts)
 
