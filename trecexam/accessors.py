@@ -25,8 +25,6 @@ from trecexam.features.exporting.pooled import pooled_passages
 from trecexam.features.fill import fill as filling
 from trecexam.features.fill.simulation import simulate_removal, simulate_runs
 from trecexam.features.history.history import history, history_entry
-from trecexam.features.judge_next.cited import next_cited
-from trecexam.features.judge_next.judge_next import next_judgments
 from trecexam.features.leaderboard.readings import difference
 from trecexam.features.override import overriding
 from trecexam.features.verification import reproducing, verification
@@ -202,14 +200,6 @@ class Override(Accessor):
     def summary(self) -> dict[str, Any]:
         """How many cells and passages people rated in place of the grader, and who did."""
         return self._loader.load().override_summary()
-
-
-@named_as_called
-class JudgeNext(Accessor):
-    """What a person should judge next: `track.judge_next()`."""
-
-    __call__ = on_loaded(next_judgments)
-    cited = on_loaded(next_cited)
 
 
 @named_as_called
