@@ -247,19 +247,9 @@ class Track:
         return groups.Correlate(self)
 
     @property
-    def compare_graders(self) -> groups.CompareGraders:
-        """Several graders against the official side, and any two: `compare_graders.pairs()`."""
-        return groups.CompareGraders(self)
-
-    @property
     def fill(self) -> groups.Fill:
         """Fills judgment holes: `fill(fill.find())`."""
         return groups.Fill(self)
-
-    @property
-    def simulate(self) -> groups.Simulate:
-        """How far filled judgment holes can be trusted: `simulate.runs()`, `simulate.removal()`."""
-        return groups.Simulate(self)
 
     @property
     def verify(self) -> groups.Verify:

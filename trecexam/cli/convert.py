@@ -7,16 +7,14 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from trecexam.cli.reading import reading
 from trecexam.errors import TrecexamError
+from trecexam.tables.result import Tables
 from trecexam.tables.table import Layout, Table
-
-if TYPE_CHECKING:
-    from trecexam.tables.result import Result
 
 
 @click.command(
@@ -108,11 +106,10 @@ def _counted(records: Iterable[Any]) -> Iterable[Any]:
 
 @click.command(epilog="Example: trecexam formats")
 @reading
-def formats() -> Result:
+def formats() -> Tables:
     """The file formats known here: what each is, whether it is read and written, one line of it."""
     import converters
     from converters.convert import TARGETS
-    from trecexam.tables.result import Listing
 
     rows = tuple(
         (
@@ -127,4 +124,4 @@ def formats() -> Result:
         for known in converters.formats()
     )
     names = ("format", "extensions", "read", "write", "also converts to", "what", "example")
-    return Listing({"formats": Table(names, rows, layout=Layout(("format",), ("what",)))})
+    return Tables({"formats": Table(names, rows, layout=Layout(("format",), ("what",)))})

@@ -10,7 +10,7 @@ import click
 import trecexam
 from trecexam.cli.options import track_argument
 from trecexam.cli.reading import reading
-from trecexam.tables.result import Listing
+from trecexam.tables.result import Tables
 
 if TYPE_CHECKING:
     from trecexam.tables.result import Result
@@ -32,4 +32,4 @@ def history(track: Path, entry: int | None, labels: bool) -> Result:
         if entry is None and not labels:
             return opened.history()
         found = opened.history.entry(entry)
-    return Listing({"labels": found.tables["labels"], **found.tables}, about=found.facts) if labels else found
+    return Tables({"labels": found.tables["labels"]}, about=found.facts) if labels else found

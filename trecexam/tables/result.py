@@ -152,24 +152,24 @@ class Result(Framed):
 
 
 @dataclass(frozen=True)
-class Listing(Result):
-    """An answer that is its tables, and needs no kind of its own.
+class Tables(Result):
+    """A result of tables that are made already, by name; people see all of them. `about` are its facts."""
 
-    Attributes:
-        given: the tables by name, the first first.
-        about: the facts.
-    """
-
-    given: Mapping[str, Table]
+    made: Mapping[str, Table]
     notes: tuple[str, ...] = ()
+    plots: tuple[Plot, ...] = field(default=(), repr=False)
     about: Mapping[str, Any] = field(default_factory=dict)
     rejected: tuple[object, ...] = ()
 
     def declare(self) -> Mapping[str, Table]:
-        """They."""
-        return self.given
+        """The tables."""
+        return self.made
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """They."""
+        """What it is about."""
         return self.about
+
+    def for_people(self) -> tuple[Table, ...]:
+        """All of them; there may be none beside plots."""
+        return tuple(self.made.values())

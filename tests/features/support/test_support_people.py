@@ -193,7 +193,9 @@ def test_a_label_waits_while_no_response_has_its_sentence_and_is_refused_for_ano
 
     def state() -> tuple[str, list[str]]:
         with trecexam.open_track(root) as track:
-            return str(track.override.ratings().rows[0][-1]), [row.reason for row in track.override.refused()]
+            return str(track.override.ratings().table.rows[0][-1]), [
+                row.reason for row in track.override.ratings().rejected
+            ]
 
     for name in kept:
         write_responses(root / "runs" / name, GOOD[0])

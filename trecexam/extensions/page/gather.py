@@ -44,7 +44,7 @@ from trecexam.outputs.page.model import PagePart
 from trecexam.outputs.page.render import Section, rendered
 from trecexam.scores.labels import labels
 from trecexam.tables.plots.drawings import Drawings
-from trecexam.tables.section import FeatureReport, Picture
+from trecexam.tables.section import Picture
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -319,14 +319,12 @@ def _without_links(section: Section) -> Section:
 
 def _added(track: Assessment) -> Iterator[PagePart]:
     """What extensions add to the report, as the report has it."""
-    folder = track.folder
     for feature in (named(at) for extension in extensions() for at in extension.features):
-        added = FeatureReport(())
-        if feature.report is not None and feature.applies(track):
-            added = feature.report(track)
-        drawings = Drawings(folder.out, folder.state / "plots.json") if added.plots else None
-        pictures = {plot.name: Picture(plot, drawings.of(plot)) for plot in added.plots if drawings}
-        yield from (PagePart(part, pictures) for part in added.parts)
+        applies = feature.report is not None and feature.applies(track)
+        for part in feature.report(track) if applies else ():
+            plots = () if part.result is None else part.result.plots
+            drawings = Drawings(track.folder.out, track.folder.state) if plots else None
+            yield PagePart(part, tuple(Picture(plot, drawings.of(plot)) for plot in plots if drawings))
 
 
 def _t(n: int) -> float:
