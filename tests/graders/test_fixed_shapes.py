@@ -36,7 +36,7 @@ def cells(number: int) -> list[Cell]:
     return [Cell("q", "", f"d{d}", text, item) for d, text in enumerate(passages(number)) for item in items]
 
 
-@pytest.fixture(scope="module", params=["float32", "bfloat16"])
+@pytest.fixture(scope="module", params=["float32", pytest.param("bfloat16", marks=pytest.mark.slow)])
 def grader(request: pytest.FixtureRequest) -> EmbeddingGrader:
     return _grader(request.param)
 
