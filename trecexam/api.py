@@ -18,6 +18,7 @@ from trecexam.features.adding.runs import add_run
 from trecexam.features.agreement.agreement import agreements
 from trecexam.features.exporting import exports, frames
 from trecexam.features.holes.holes import holes_report
+from trecexam.features.judge_next.judge_next import next_judgments
 from trecexam.features.leaderboard.differences import differences
 from trecexam.features.leaderboard.joint import joint_leaderboard
 from trecexam.features.leaderboard.overall import overall_leaderboard
@@ -250,19 +251,9 @@ class Track:
         return groups.Correlate(self)
 
     @property
-    def compare_graders(self) -> groups.CompareGraders:
-        """Several graders against the official side, and any two: `compare_graders.pairs()`."""
-        return groups.CompareGraders(self)
-
-    @property
     def fill(self) -> groups.Fill:
         """Fills judgment holes: `fill(fill.find())`."""
         return groups.Fill(self)
-
-    @property
-    def simulate(self) -> groups.Simulate:
-        """How far filled judgment holes can be trusted: `simulate.runs()`, `simulate.removal()`."""
-        return groups.Simulate(self)
 
     @property
     def verify(self) -> groups.Verify:
@@ -273,11 +264,6 @@ class Track:
     def override(self) -> groups.Override:
         """A person's rating in place of the grader's: `override(...)`; `override.ratings()` has them."""
         return groups.Override(self)
-
-    @property
-    def judge_next(self) -> groups.JudgeNext:
-        """What a person should judge next: `judge_next()`."""
-        return groups.JudgeNext(self)
 
     @property
     def history(self) -> groups.History:
@@ -295,6 +281,7 @@ class Track:
 
     agreement = on_graded(agreements, human=False)
     holes = on_loaded(holes_report)
+    judge_next = on_loaded(next_judgments)
     plot = on_loaded(plot)
 
     # Whether what responses cite supports what they say.

@@ -19,10 +19,10 @@ from trecexam.version import __version__
 FIRST = ("demo", "init", "watch", "status", "leaderboard", "correlate", "serve", "config")
 GROUPS = {
     "look closer": (
-        *("compare", "overall", "swaps", "outliers", "representative", "agreement", "compare-graders"),
+        *("compare", "overall", "swaps", "outliers", "representative", "agreement"),
         *("verify", "history", "plot", "support"),
     ),
-    "holes": ("holes", "fill", "simulate"),
+    "holes": ("holes", "fill"),
     "people": ("judge-next", "override"),
     "banks and exams": (),
     "published evaluators": ("evaluate",),
@@ -53,15 +53,9 @@ COMMANDS = {
         "agreement",
         "Automatic labels by official judgments, and kappa.",
     ),
-    "compare-graders": (
-        "trecexam.cli.compare_graders",
-        "compare_graders",
-        "Several graders by thresholds, and with each other.",
-    ),
     "fill": ("trecexam.cli.fill", "fill", "Grade the holes of official judgments, and merge."),
     "verify": ("trecexam.cli.verify", "verify", "Look at grades, grids, missed passages, spurious items."),
     "holes": ("trecexam.cli.holes", "holes", "Passages in the first ranks that nobody judged."),
-    "simulate": ("trecexam.cli.simulate", "simulate", "How far filled judgment holes can be trusted."),
     "convert": ("trecexam.cli.convert", "convert", "Write a file in another format."),
     "formats": ("trecexam.cli.convert", "formats", "The file formats known here."),
     "export": ("trecexam.cli.export", "export", "Write qrels, subtopics or grades for other tools."),

@@ -68,7 +68,7 @@ def test_passages_come_first_that_change_the_ranking_most(
     assert changes == sorted(changes, reverse=True)
     assert {row["from"] for row in found} == {"items"}
     assert found[0]["text"].startswith("passage ")
-    assert "could change the ranking by P(rel=4)@8; the first 5:" in err
+    assert "could change the ranking by P(rel=4)@8; these are the first 5\n" in err
     labels = {
         tuple(line.split()[::2]): line.split()[3]
         for line in (unjudged / "out/rubric.qrels").read_text().splitlines()
@@ -85,7 +85,7 @@ def test_the_expected_effects_are_what_overriding_does_to_the_leaderboard(unjudg
             return {row.run: row.scores[0].mean for row in opened.leaderboard(["nDCG@8"]).rows}
 
     with trecexam.open_track(unjudged) as track:
-        best = track.judge_next("nDCG@8").rows[0].suggestion
+        best = track.judge_next("nDCG@8").rows[0]
     before = means(unjudged)
     swaps = change = 0.0
     for rating, probability in enumerate(best.chances):
@@ -113,17 +113,20 @@ def test_cells_are_listed_for_measures_on_items_and_name_what_override_needs(
     found = json.loads(out)
     first = found["judgments"][0]
     assert (found["level"], found["measure"], found["n_runs"]) == ("cell", "Cover(rel=4)@8", 3)
-    assert first["rating"] == hashed_rating(first["text"], first["item_text"])
-    assert sum(first["probabilities"].values()) == pytest.approx(1)
-    assert first["query_text"] == f"query number {first['query_id']}"
+    texts = found["texts"][0]
+    keys = ("query_id", "doc_id", "item_id")
+    assert [texts[key] for key in keys] == [first[key] for key in keys]
+    assert first["rating"] == hashed_rating(texts["text"], texts["item_text"])
+    chances = [row for row in found["probabilities"] if all(row[key] == first[key] for key in keys)]
+    assert sum(row["probability"] for row in chances) == pytest.approx(1)
+    assert texts["query_text"] == f"query number {first['query_id']}"
     where = ["--query", first["query_id"], "--doc", first["doc_id"], "--item", first["item_id"]]
     assert f"trecexam override {unjudged} {' '.join(where)} --rating" in err
     assert run(["override", str(unjudged), *where, "--rating", "2", "--who", "ann", "--why", "read it"]) == 0
     assert run(["judge-next", str(unjudged), "-m", "Cover(rel=4)@8", "--json"]) == 0
     out, err = capsys.readouterr()
-    keys = ("query_id", "doc_id", "item_id")
     assert [first[k] for k in keys] not in [[one[k] for k in keys] for one in json.loads(out)["judgments"]]
-    assert "1 cells that a person judged already are left out\n" in err
+    assert "1 cell that a person judged already is left out\n" in err
     assert run(["judge-next", str(unjudged), "--level", "cell", "--top", "3"]) == 0
     assert list(rows(capsys.readouterr().out)[0]) == CELL
 
@@ -145,7 +148,7 @@ def test_passages_with_a_persons_judgment_are_left_out(
         track.override("q3", doc_id, 5, who="ann", why="read it")
         again = track.judge_next(include_judged=True)
     assert again.judged == 1
-    assert ("q3", doc_id) not in [(row.suggestion.query_id, row.suggestion.doc_id) for row in again.rows]
+    assert ("q3", doc_id) not in [(row.query_id, row.doc_id) for row in again.rows]
 
 
 def test_a_negative_official_label_is_no_judgment(graded: Path) -> None:
@@ -154,7 +157,7 @@ def test_a_negative_official_label_is_no_judgment(graded: Path) -> None:
     judged = [f"{line}\n" for line in lines if not line.startswith("q2")]
     (graded / "qrels.txt").write_text("".join([*judged, *open_ones]))
     with trecexam.open_track(graded) as track:
-        assert {row.suggestion.query_id for row in track.judge_next().rows} == {"q2"}
+        assert {row.query_id for row in track.judge_next().rows} == {"q2"}
 
 
 def test_a_query_that_no_run_answers_is_passed_over(unjudged: Path) -> None:
@@ -164,7 +167,7 @@ def test_a_query_that_no_run_answers_is_passed_over(unjudged: Path) -> None:
     with trecexam.open_track(unjudged) as track:
         for measure in ("nDCG@8", "Cover(rel=4)@8", "alpha_nDCG@8"):
             rows = track.judge_next(measure).rows
-            assert {row.suggestion.query_id for row in rows} == {"q1", "q3"}
+            assert {row.query_id for row in rows} == {"q1", "q3"}
         assert track.judge_next(query_ids=["q2"]).rows == ()
 
 
@@ -182,13 +185,12 @@ def test_a_graders_own_probabilities_are_used(small_track: Path) -> None:
         track.update()
         cells = track.judge_next(level="cell")
         passages = track.judge_next(include_judged=True)
-    for row in cells.rows:
-        one = row.suggestion
+    for one in cells.rows:
         assert one.source == "distribution"
         assert one.chances[one.now] == pytest.approx(0.7)
         assert one.p_change == pytest.approx(0.3)
-    assert {row.suggestion.source for row in passages.rows} == {"distribution"}
-    assert all(sum(row.suggestion.chances) == pytest.approx(1) for row in passages.rows)
+    assert {row.source for row in passages.rows} == {"distribution"}
+    assert all(sum(row.chances) == pytest.approx(1) for row in passages.rows)
 
 
 def test_where_the_grader_is_sure_nothing_is_to_be_judged(
@@ -214,8 +216,7 @@ def test_other_graders_of_this_track_have_a_vote(small_track: Path) -> None:
         with trecexam.open_track(small_track, grader=grader) as track:
             track.update()
             found = track.judge_next(level="cell")
-    for row in found.rows:
-        one = row.suggestion
+    for one in found.rows:
         assert one.source == "graders"
         assert (one.chances[one.now], one.chances[5 - one.now]) == (0.5, 0.5)
     assert found.rows
@@ -234,7 +235,7 @@ def test_a_grader_on_another_scale_has_no_vote(small_track: Path) -> None:
         found = track.judge_next(level="cell")
     with GradeStore(small_track / ".trecexam/grades.sqlite", write=False) as store:
         assert len(store.graders()) == 2
-    assert {row.suggestion.source for row in found.rows} == {"items"}
+    assert {row.source for row in found.rows} == {"items"}
 
 
 @pytest.mark.parametrize(
@@ -304,7 +305,7 @@ def test_runs_that_are_tied_can_be_parted(tmp_path: Path) -> None:
         found = track.judge_next()
     assert found.tied
     # Each label is 5 and its item ratings are 5, 0, 0, 0: with 3 in 4 the runs part, which is half a swap.
-    assert [row.suggestion.expected_swaps for row in found.rows] == [0.375, 0.375]
+    assert [row.expected_swaps for row in found.rows] == [0.375, 0.375]
 
 
 def test_a_passage_is_listed_once_whatever_its_ids(unjudged: Path) -> None:
@@ -314,10 +315,10 @@ def test_a_passage_is_listed_once_whatever_its_ids(unjudged: Path) -> None:
     with trecexam.open_track(unjudged) as track:
         track.update()
         found = track.judge_next("nDCG@8")
-        listed = {row.suggestion.doc_id for row in found.rows}
+        listed = {row.doc_id for row in found.rows}
         assert "q1-d00" in listed
         assert "q1-d01" not in listed
-        first = next(row.suggestion for row in found.rows if row.suggestion.doc_id == "q1-d00")
+        first = next(row for row in found.rows if row.doc_id == "q1-d00")
     alike = {"q1-d00", "q1-d01"}
     lines = [path.read_text().splitlines() for path in (unjudged / "runs").iterdir()]
     assert first.runs == sum(
@@ -346,7 +347,7 @@ def test_means_over_answered_queries_are_those_of_the_leaderboard(unjudged: Path
     (unjudged / "runs/run0.run").write_text("".join(line for line in lines if not line.startswith("q1")))
     with trecexam.open_track(unjudged) as track:
         track.update()
-        one = track.judge_next("P(rel=4)@8").rows[0].suggestion
+        one = track.judge_next("P(rel=4)@8").rows[0]
         before = {row.run: row.scores[0].mean for row in track.leaderboard(["P(rel=4)@8"]).rows}
         change = 0.0
         for rating, probability in enumerate(one.chances):
@@ -377,10 +378,7 @@ def test_on_dl19_a_hundred_judgments_help_more_than_any_of_ten_random_hundreds(
     assert run(["init", str(root), *arguments]) == 0
     with trecexam.open_track(root) as track:
         track.update()
-        listed = [
-            (row.suggestion.query_id, row.suggestion.doc_id)
-            for row in track.judge_next(include_judged=True).rows
-        ]
+        listed = [(row.query_id, row.doc_id) for row in track.judge_next(include_judged=True).rows]
         pooled = [(row.query_id, row.doc_id) for row in track.qrels()]
         official = {
             row.run: row.scores[0].mean for row in track.leaderboard(["P(rel=2)@20"], official=True).rows

@@ -18,6 +18,7 @@ pytest.importorskip("tenacity")
 from cited import judging
 
 import trecexam
+from converters.support_labels import LABELS
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 
@@ -63,8 +64,8 @@ def root(planned_once: Path, tmp_path: Path) -> Path:
 
 def sentences(root: Path, **options: object) -> list[str]:
     with trecexam.open_track(root) as track:
-        rows = track.judge_next.cited(**options).rows  # type: ignore[arg-type]
-    return [row.pair.item.text for row in rows]
+        rows = track.judge_next(**options).rows  # type: ignore[arg-type]
+    return [row.item.text for row in rows]
 
 
 def test_what_has_no_label_goes_first_then_what_runs_share_spread_over_responses_and_queries(
@@ -78,25 +79,32 @@ def test_what_has_no_label_goes_first_then_what_runs_share_spread_over_responses
     assert set(order[4:]) == {"Freeze 0", "Heat 0", "Cats 1"}
     assert "Gone 3" not in order
     assert sentences(root, query_ids=["q2"]) == [text for text in order if text in {"Salt 2", "Sea 2"}]
-    assert sentences(root, budget=2) == order[:2]
+    assert sentences(root, top=2) == order[:2]
     assert sentences(root) == order
 
 
 def test_what_the_grader_is_unsure_of_goes_before_what_it_is_sure_of(root: Path) -> None:
     with trecexam.open_track(root) as track:
-        before = track.judge_next.cited(query_ids=["q1"]).rows
-    labelled = [row.pair for row in before if row.pair.machine >= 0 and row.runs == 1]
-    chances = {
-        pair.key: tuple(0.98 if rating == pair.machine else 0.01 for rating in range(3)) for pair in labelled
+        before = track.judge_next(query_ids=["q1"]).rows
+    labelled = {
+        (row.query_id, row.doc_id, row.item.item_id): (row, LABELS.index(row.now))
+        for row in before
+        if row.now and row.runs == 1
     }
-    unsure = next(pair for pair in reversed(labelled) if pair.item.text in {"Freeze 0", "Heat 0"})
-    chances[unsure.key] = tuple(0.4 if rating == unsure.machine else 0.3 for rating in range(3))
+    chances = {
+        key: tuple(0.98 if rating == machine else 0.01 for rating in range(3))
+        for key, (_, machine) in labelled.items()
+    }
+    unsure = next(
+        key for key, (row, _) in reversed(labelled.items()) if row.item.text in {"Freeze 0", "Heat 0"}
+    )
+    chances[unsure] = tuple(0.4 if rating == labelled[unsure][1] else 0.3 for rating in range(3))
     with sqlite3.connect(root / ".trecexam" / "grades.sqlite") as store:
         from trecexam.bank.model import asked_digest, passage_digest
 
-        for pair in labelled:
-            text = json.dumps([*chances[pair.key], 0, 0, 0])
-            item, passage = asked_digest(pair.item), passage_digest(pair.passage or "")
+        for key, (row, _) in labelled.items():
+            text = json.dumps([*chances[key], 0, 0, 0])
+            item, passage = asked_digest(row.item), passage_digest(row.text)
             done = store.execute(
                 "UPDATE grade SET probabilities = ? WHERE item_id = (SELECT id FROM item WHERE digest = ?) "
                 "AND passage_id = (SELECT id FROM passage WHERE digest = ?)",
@@ -105,14 +113,12 @@ def test_what_the_grader_is_unsure_of_goes_before_what_it_is_sure_of(root: Path)
             assert done.rowcount == 1
     store.close()
     with trecexam.open_track(root) as track:
-        rows = {row.pair.key: row for row in track.judge_next.cited().rows}
-    of_good = [key for key, row in rows.items() if row.pair.item.text in {"Freeze 0", "Heat 0"}]
-    assert of_good[0] == unsure.key
-    row = rows[unsure.key]
+        rows = {(row.query_id, row.doc_id, row.item.item_id): row for row in track.judge_next().rows}
+    of_good = [key for key, row in rows.items() if row.item.text in {"Freeze 0", "Heat 0"}]
+    assert of_good[0] == unsure
+    row, machine = rows[unsure], labelled[unsure][1]
     weights = (0, 0.5, 1)
-    expected = sum(
-        p * abs(w - weights[unsure.machine]) for p, w in zip(row.chances or (), weights, strict=True)
-    )
+    expected = sum(p * abs(w - weights[machine]) for p, w in zip(row.chances, weights, strict=True))
     assert row.p_change == pytest.approx(0.6)
     assert row.expected_change == pytest.approx(expected)
 
@@ -136,10 +142,10 @@ def test_the_command_says_what_to_type_and_leaves_out_what_people_labelled(
     where = ["--query", "q1", "--doc", "q1-cost", "--item", item_id]
     assert run(["override", str(root), *where, "--rating", "no", "--who", "ann", "--why", "w"]) == 0
     capsys.readouterr()
-    assert run(["judge-next", str(root), "--budget", "3", "--json"]) == 0
+    assert run(["judge-next", str(root), "--top", "3", "--json"]) == 0
     plan = json.loads(capsys.readouterr().out)
-    assert (plan["judged"], plan["candidates"], plan["ungraded"], plan["planned"]) == (1, 6, 0, 3)
-    assert plan["judgments"][0]["sentence"] == "Pumps 0"
+    assert (plan["judged"], plan["candidates"], plan["ungraded"], len(plan["judgments"])) == (1, 6, 0, 3)
+    assert plan["judgments"][0]["sentence"] == plan["texts"][0]["sentence"] == "Pumps 0"
     assert plan["judgments"][0]["runs"] == 2
 
 
@@ -151,9 +157,9 @@ def test_options_of_other_lists_are_refused(
     root: Path, option: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["judge-next", str(root), *option]) == 2
-    assert "what this grader labels goes with --query, --budget and --top alone" in capsys.readouterr().err
+    assert "the grader support labels citations: a measure, a level, an order" in capsys.readouterr().err
 
 
 def test_an_unknown_query_is_said(root: Path) -> None:
     with trecexam.open_track(root) as track, pytest.raises(TrecexamError, match="no response to query 'q7'"):
-        track.judge_next.cited(query_ids=["q7"])
+        track.judge_next(query_ids=["q7"])

@@ -201,7 +201,7 @@ def _places(
     elif order != "retrieved":
         level: Literal["passage"] | None = None if track.config.judging.scale is None else "passage"
         listed = next_judgments(track, level=level, by=order, query_ids=query_ids, progress=progress)
-        pairs = [(row.suggestion.query_id, row.suggestion.doc_id) for row in listed.rows]
+        pairs = [(row.query_id, row.doc_id) for row in listed.rows]
     places: dict[str, dict[str, int]] = {
         query_id: {} for query_id in track.bank.query_ids if not query_ids or query_id in query_ids
     }

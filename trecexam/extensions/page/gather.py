@@ -323,12 +323,12 @@ def _without_links(section: Section) -> Section:
 
 def _added(track: Assessment) -> Iterator[PagePart]:
     """What extensions add to the report, as the report has it."""
-    drawings = Drawings(track.folder.out, track.folder.state / "plots.json")
     for feature in (named(at) for extension in extensions() for at in extension.features):
         applies = feature.report is not None and feature.applies(track)
         for part in feature.report(track) if applies else ():
             plots = () if part.result is None else part.result.plots
-            yield PagePart(part, tuple(Picture(plot, drawings.of(plot)) for plot in plots))
+            drawings = Drawings(track.folder.out, track.folder.state) if plots else None
+            yield PagePart(part, tuple(Picture(plot, drawings.of(plot)) for plot in plots if drawings))
 
 
 def _t(n: int) -> float:

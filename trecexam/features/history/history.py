@@ -93,7 +93,7 @@ class History:
             files.sweep(folder)
         snapshot, origin = snapshot_of(track), origin_of(track)
         key = hashlib.sha256(_json(LeaderboardSnapshot, snapshot)).hexdigest()
-        logged = track.kept.get(_KEPT, stamp(self._state), self._logged)
+        logged = track.cache.get(_KEPT, stamp(self._state), self._logged)
         log_ends_at, latest = self._log()[1], max(self.numbers(), default=0)
         if not log_ends_at and not latest:
             # The folder is new, or was removed: it starts again.
@@ -128,7 +128,7 @@ class History:
             return
         logged = noted.logged
         self._remember(logged)
-        track.kept.get(_KEPT, stamp(self._state), lambda: logged)
+        track.cache.get(_KEPT, stamp(self._state), lambda: logged)
         self._add_to_log(noted.fresh)
 
     def numbers(self) -> list[int]:

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from converters.support_labels import LABELS
 from trecexam.bank.model import asked_digest, passage_digest
 from trecexam.errors import TrecexamError, did_you_mean
-from trecexam.features.judge_next.shown import beginning
+from trecexam.features.judge_next.suggested import NextJudgments, SuggestedJudgment, how_to_judge
 from trecexam.line.cited import responses_by_query
 from trecexam.line.kinds.support import statements_of
-from trecexam.line.loaded_track import asked_of
 from trecexam.scores.support import WEIGHTS
-from trecexam.tables.table import Table
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from converters.records import Item
@@ -63,65 +62,9 @@ class PlannedLabel:
     expected_change: float | None = None
 
 
-@dataclass(frozen=True)
-class SupportPlan:
-    """What to label next of what responses cite.
-
-    Attributes:
-        rows: the first to label first.
-        candidates: sentences with a passage that nobody labelled; `judged` those that a person did, `no_text`
-            those whose passage has no text here: both are left out.
-        ungraded: of the candidates, those without a label of the grader.
-    """
-
-    rows: tuple[PlannedLabel, ...]
-    candidates: int
-    judged: int
-    no_text: int
-    ungraded: int
-
-    def table(self, top: int | None = None) -> Table:
-        """The first `top` rows (None: all); texts are cut and without control characters."""
-        header = ("place", "query_id", "doc_id", "item_id", "label", "p_change", "expected_change", "runs")
-        rows = (
-            (
-                *(place, *row.pair.key, _label(row.pair), row.p_change, row.expected_change, row.runs),
-                *(beginning(row.pair.item.text), beginning(row.pair.passage or "")),
-            )
-            for place, row in enumerate(self.rows[:top], 1)
-        )
-        return Table((*header, "sentence", "text"), tuple(rows))
-
-    def as_json(self, top: int | None = None) -> dict[str, Any]:
-        """The first `top` rows (None: all) with whole texts and the grader's probabilities."""
-        return {
-            "level": "support",
-            "candidates": self.candidates,
-            "judged": self.judged,
-            "no_text": self.no_text,
-            "ungraded": self.ungraded,
-            "planned": len(self.rows),
-            "judgments": [
-                {
-                    "place": place,
-                    **dict(zip(("query_id", "doc_id", "item_id"), row.pair.key, strict=True)),
-                    "label": _label(row.pair),
-                    "p_change": row.p_change,
-                    "expected_change": row.expected_change,
-                    "runs": row.runs,
-                    "probabilities": dict(zip(LABELS, row.chances, strict=True)) if row.chances else {},
-                    "sentence": row.pair.item.text,
-                    "text": row.pair.passage,
-                }
-                for place, row in enumerate(self.rows[:top], 1)
-            ],
-        }
-
-
-@asked_of(lambda track, *args, **kwargs: track.asked.citing is not None)
-def next_cited(
-    track: Assessment, *, query_ids: Collection[str] = (), budget: int | None = None
-) -> SupportPlan:
+def next_citations(
+    track: Assessment, query_ids: Collection[str] = (), top: int | None = None
+) -> NextJudgments:
     """Which sentences of responses a person should label with what they cite, the first one first.
 
     Those without a label of the grader go first; among these, and then among the others, the first of each
@@ -130,7 +73,7 @@ def next_cited(
 
     Args:
         query_ids: only these queries; none for all.
-        budget: rows; None for all.
+        top: so many at the most; None for all.
 
     Raises:
         TrecexamError: there is no response to a query.
@@ -142,13 +85,34 @@ def next_cited(
             raise TrecexamError(f"no response to query '{query_id}'{hint}", path=track.folder.root)
     pairs = [pair for pair in cited_pairs(track) if not query_ids or pair.item.query_id in query_ids]
     judged = [pair for pair in pairs if pair.key in track.overrides.ratings]
-    rows = labels_to_make(track, [pair for pair in pairs if pair.key not in track.overrides.ratings])
-    return SupportPlan(
-        rows[:budget],
-        len(rows),
-        len(judged),
-        len(pairs) - len(judged) - len(rows),
-        sum(row.pair.machine < 0 for row in rows),
+    planned = labels_to_make(track, [pair for pair in pairs if pair.key not in track.overrides.ratings])
+    no_text = len(pairs) - len(judged) - len(planned)
+    ungraded = sum(row.pair.machine < 0 for row in planned)
+    rows = tuple(_suggested(track, row) for row in planned[:top])
+    notes = [
+        f"{plural(len(judged), 'citation')} {'is' if len(judged) == 1 else 'are'} labelled by people, "
+        f"{len(planned):,} {'is' if len(planned) == 1 else 'are'} not, "
+        f"{ungraded:,} of these {'has' if ungraded == 1 else 'have'} no label of the grader"
+        + (f"; these are the first {len(rows):,}" if len(rows) < len(planned) else "")
+    ]
+    notes += [f"{no_text:,} whose passages have no text are left out"] if no_text else []
+    notes += [how_to_judge(track, rows[0], "full|partial|no")] if rows else []
+    return NextJudgments("citation", len(planned), len(judged), ungraded, rows, tuple(notes), no_text=no_text)
+
+
+def _suggested(track: Assessment, row: PlannedLabel) -> SuggestedJudgment:
+    query_id, doc_id, _ = row.pair.key
+    return SuggestedJudgment(
+        query_id,
+        doc_id,
+        row.pair.item,
+        LABELS[row.pair.machine] if row.pair.machine >= 0 else None,
+        row.runs,
+        row.chances or (),
+        row.expected_change,
+        row.p_change,
+        track.query_texts.get(query_id, ""),
+        row.pair.passage or "",
     )
 
 
@@ -175,7 +139,7 @@ def cited_pairs(track: Assessment) -> Iterator[CitedPair]:
 
 
 def labels_to_make(track: Assessment, pairs: Iterable[CitedPair]) -> tuple[PlannedLabel, ...]:
-    """These without those that have no text, in the order of `next_cited`."""
+    """These without those that have no text, in the order of `next_citations`."""
     candidates = [pair for pair in pairs if pair.passage is not None]
     chances = _chances(track.grades, candidates)
     planned = sorted((_planned(pair, chances.get(pair.key)) for pair in candidates), key=_order)
@@ -225,7 +189,3 @@ def _chances(
         if len(of_labels) == len(WEIGHTS) and sum(of_labels) > 0:
             chances[pair.key] = tuple(p / sum(of_labels) for p in of_labels)
     return chances
-
-
-def _label(pair: CitedPair) -> str:
-    return LABELS[pair.machine] if pair.machine >= 0 else ""

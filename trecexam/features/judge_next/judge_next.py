@@ -2,128 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterator
+from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
 from trecexam.features.judge_next.arithmetic.next_judgments import By, Suggestion, ranked
+from trecexam.features.judge_next.cited import next_citations
 from trecexam.features.judge_next.search import Level, QuerySuggestions, Search
-from trecexam.features.judge_next.shown import beginning
-from trecexam.tables.table import Table
+from trecexam.features.judge_next.suggested import NextJudgments, SuggestedJudgment, how_to_judge
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from converters.records import Item
     from trecexam.line.assessment import Assessment
     from trecexam.line.measure_names import MeasureLike
-
-
-@dataclass(frozen=True)
-class SuggestionWithTexts:
-    """A judgment that could change the ranking, with the texts that it is about.
-
-    `item` is None, and the passage as a whole is judged, at the level "passage".
-    """
-
-    suggestion: Suggestion
-    query_text: str
-    text: str
-    item: Item | None
-
-
-@dataclass(frozen=True)
-class NextJudgments:
-    """What to judge next.
-
-    Attributes:
-        level: "passage" or "cell".
-        measure: what the ranking is by.
-        by: what the list is ordered by.
-        n_runs: runs on the leaderboard; all `tied` or not.
-        candidates: passages or cells that were looked at.
-        judged: those left out since a person judged them already.
-        ungraded: those that have no grade, of which nothing can be said.
-        rows: the judgments that could change something, the first to make first.
-    """
-
-    level: Level
-    measure: str
-    by: By
-    n_runs: int
-    tied: bool
-    candidates: int
-    judged: int
-    ungraded: int
-    rows: tuple[SuggestionWithTexts, ...]
-
-    def table(self, top: int | None = None) -> Table:
-        """The first `top` rows (None: all); texts are cut and without control characters."""
-        cell = self.level == "cell"
-        header = (
-            *("place", "query_id", "doc_id"),
-            *(("item_id", "rating") if cell else ("label",)),
-            *("expected_swaps", "expected_change", "p_change", "from", "runs"),
-            *(("item_text",) if cell else ()),
-            "text",
-        )
-        rows = []
-        for place, row in enumerate(self.rows[:top], 1):
-            suggestion = row.suggestion
-            rows.append(
-                (
-                    *(place, suggestion.query_id, suggestion.doc_id),
-                    *((row.item.item_id,) if row.item else ()),
-                    *(
-                        suggestion.now,
-                        suggestion.expected_swaps,
-                        suggestion.expected_change,
-                        suggestion.p_change,
-                        suggestion.source,
-                        suggestion.runs,
-                    ),
-                    *((beginning(row.item.text),) if row.item else ()),
-                    beginning(row.text),
-                )
-            )
-        return Table(header, tuple(rows))
-
-    def as_json(self, top: int | None = None) -> dict[str, Any]:
-        """The first `top` rows (None: all) with whole texts and the probability of each rating."""
-        judgments = []
-        for place, row in enumerate(self.rows[:top], 1):
-            suggestion = row.suggestion
-            judgments.append(
-                {
-                    "place": place,
-                    "query_id": suggestion.query_id,
-                    "doc_id": suggestion.doc_id,
-                    **(
-                        {"item_id": row.item.item_id, "rating": suggestion.now}
-                        if row.item
-                        else {"label": suggestion.now}
-                    ),
-                    "expected_swaps": suggestion.expected_swaps,
-                    "expected_change": suggestion.expected_change,
-                    "p_change": suggestion.p_change,
-                    "from": suggestion.source,
-                    "runs": suggestion.runs,
-                    "probabilities": {str(rating): p for rating, p in enumerate(suggestion.chances) if p > 0},
-                    "query_text": row.query_text,
-                    **({"item_text": row.item.text} if row.item else {}),
-                    "text": row.text,
-                }
-            )
-        return {
-            "level": self.level,
-            "measure": self.measure,
-            "by": self.by,
-            "n_runs": self.n_runs,
-            "candidates": self.candidates,
-            "judged": self.judged,
-            "ungraded": self.ungraded,
-            "could_change": len(self.rows),
-            "judgments": judgments,
-        }
 
 
 def next_judgments(
@@ -134,9 +25,12 @@ def next_judgments(
     by: By = "change",
     query_ids: Collection[str] = (),
     include_judged: bool = False,
+    top: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> NextJudgments:
     """The passages or cells whose judgment by a person would change the ranking most, best first.
+
+    Of a grader of support: the citations that a person should label, see `next_citations`.
 
     Args:
         measure: what runs are ranked by; None for the track's first.
@@ -145,14 +39,20 @@ def next_judgments(
             pairs of runs are expected to swap.
         query_ids: only these queries; none for all.
         include_judged: passages with official judgments too.
+        top: so many at the most; None for all.
         progress: called after each query with (queries done, queries).
 
     Raises:
         TrecexamError: fewer than two runs, nothing graded, a measure that cannot be computed or that does
-            not see what would be judged, an unknown query.
+            not see what would be judged, an unknown query; or a measure, a level or an order of citations.
     """
     if track.asked.citing is not None:
-        raise TrecexamError(f"what the grader {track.name} labels is not of documents: see judge_next_cited")
+        if measure is not None or level is not None or by != "change" or include_judged:
+            raise TrecexamError(
+                f"the grader {track.name} labels citations: a measure, a level, an order and official "
+                "judgments are of passages"
+            )
+        return next_citations(track, query_ids, top)
     name = None if measure is None else str(measure)
     search = Search(track, name, level, include_judged=include_judged)
     by_query: list[QuerySuggestions] = []
@@ -161,8 +61,8 @@ def next_judgments(
         by_query.append(of_query)
         if progress:
             progress(len(by_query), len(chosen))
-    unordered = (suggestion for of_query in by_query for suggestion in of_query.suggestions)
-    return NextJudgments(
+    listed = ranked((suggestion for of_query in by_query for suggestion in of_query.suggestions), by)
+    found = NextJudgments(
         level=search.level,
         measure=search.measure,
         by=by,
@@ -171,15 +71,59 @@ def next_judgments(
         candidates=sum(of_query.candidates for of_query in by_query),
         judged=sum(of_query.judged for of_query in by_query),
         ungraded=sum(of_query.ungraded for of_query in by_query),
-        rows=tuple(_with_texts(track, suggestion) for suggestion in ranked(unordered, by)),
+        could_change=len(listed),
+        rows=tuple(_with_texts(track, suggestion) for suggestion in listed[:top]),
+    )
+    return found.noted(*_notes(track, found, include_judged=include_judged))
+
+
+def _with_texts(track: Assessment, suggestion: Suggestion) -> SuggestedJudgment:
+    query_id, doc_id = suggestion.query_id, suggestion.doc_id
+    return SuggestedJudgment(
+        query_id,
+        doc_id,
+        None if suggestion.item is None else track.bank.items[query_id][suggestion.item],
+        suggestion.now,
+        suggestion.runs,
+        suggestion.chances,
+        suggestion.expected_change,
+        suggestion.p_change,
+        track.query_texts.get(query_id, ""),
+        track.sheets[query_id].text_of(doc_id) or "",
+        suggestion.expected_swaps,
+        suggestion.source,
     )
 
 
-def _with_texts(track: Assessment, suggestion: Suggestion) -> SuggestionWithTexts:
-    items = track.bank.items[suggestion.query_id]
-    return SuggestionWithTexts(
-        suggestion,
-        track.query_texts.get(suggestion.query_id, ""),
-        track.sheets[suggestion.query_id].text_of(suggestion.doc_id) or "",
-        None if suggestion.item is None else items[suggestion.item],
-    )
+def _notes(track: Assessment, found: NextJudgments, *, include_judged: bool) -> Iterator[str]:
+    """What is left out, whether anything would change the ranking, and how one judges."""
+    n_listed, candidates = len(found.rows), plural(found.candidates, found.level)
+    if found.judged:
+        more = found.level == "passage" and not include_judged
+        yield (
+            f"{plural(found.judged, found.level)} that a person judged already {_are(found.judged)} left out"
+            + ("; --include-judged has the official ones too" if more else "")
+        )
+    if found.ungraded:
+        has = "has" if found.ungraded == 1 else "have"
+        yield (
+            f"{plural(found.ungraded, found.level)} {has} no grade and {_are(found.ungraded)} left out; "
+            "`trecexam watch` grades"
+        )
+    if found.tied:
+        yield f"all {found.n_runs} runs are tied on {found.measure}"
+    if found.rows:
+        first = f"; these are the first {n_listed:,}" if n_listed < found.could_change else ""
+        yield f"{found.could_change:,} of {candidates} could change the ranking by {found.measure}{first}"
+        yield how_to_judge(track, found.rows[0])
+    elif found.candidates:
+        yield (
+            f"no judgment of the {candidates} would change the ranking: where opinions could differ they "
+            "agree, or the runs are alike there"
+        )
+    else:
+        yield f"no {found.level} is left to judge"
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"

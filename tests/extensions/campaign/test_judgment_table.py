@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from converters.errors import ConversionError
-from converters.judgment_table import TableRow, judgment_table, read_judgment_table
 from converters.records import HumanRating
+from trecexam.extensions.campaign.judgment_table import TableRow, judgment_table, read_judgment_table
 
 ID = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=8)
 TEXT = st.lists(ID, min_size=1, max_size=3).map(" ".join)

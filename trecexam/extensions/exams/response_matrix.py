@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from converters.errors import ConversionError
 from converters.fields import an_id
-from converters.lines import decode, head, iter_filled, iter_objects
+from converters.label_table import LabelTable, check_length, label_rows, read_labels, refuse_twice
+from converters.lines import head, iter_objects
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,19 +53,6 @@ class ResponseMatrix:
     values: NDArray[np.float64]
     texts: Mapping[str, str] = field(default_factory=dict)
     components: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class LabelTable:
-    """A table of labels: what each examinee is made of, or which groups each item is in.
-
-    Attributes:
-        names: of the columns after the first.
-        rows: the first column's value -> the others', in the order of the names.
-    """
-
-    names: tuple[str, ...]
-    rows: Mapping[str, tuple[str, ...]]
 
 
 def read_matrix(path: str | os.PathLike[str]) -> ResponseMatrix:
@@ -110,7 +98,7 @@ def read_groups(path: str | os.PathLike[str]) -> LabelTable:
 def _table(path: Path) -> ResponseMatrix:
     import numpy as np
 
-    lines = _rows(path)
+    lines = label_rows(path)
     number, header = next(lines)
     if header[0] != EXAMINEE:
         raise ConversionError(
@@ -125,10 +113,10 @@ def _table(path: Path) -> ResponseMatrix:
         raise ConversionError(
             path, number, f"column {header.index('', 1) + 1} has no question id: is there a tab too many?"
         )
-    _refuse_twice(path, number, items, "question")
+    refuse_twice(path, number, items, "question")
     values: dict[str, list[float]] = {}
     for number, row in lines:
-        _check_length(path, number, row, header)
+        check_length(path, number, row, header)
         name = row[0]
         if not name:
             raise ConversionError(path, number, "no examinee in the first column")
@@ -149,64 +137,6 @@ def _table(path: Path) -> ResponseMatrix:
     if not values:
         raise ConversionError(path, None, "no examinee: there is a header line only")
     return ResponseMatrix(tuple(values), tuple(items), np.array(list(values.values()), np.float64))
-
-
-def read_labels(path: str | os.PathLike[str], first: str, empty: str | None) -> LabelTable:
-    """`first`, then a column a label.
-
-    Args:
-        empty: what to write in place of an empty field; None takes empty fields.
-
-    Raises:
-        ConversionError: as `read_components`.
-    """
-    lines = _rows(path)
-    number, header = next(lines)
-    if header[0] != first or len(header) < 2:
-        raise ConversionError(
-            path, number, f"the header line is not `{first}` and then at least one column, set off by tabs"
-        )
-    _refuse_twice(path, number, header[1:], "column")
-    if not all(header[1:]):
-        raise ConversionError(path, number, "a column has no name")
-    rows: dict[str, tuple[str, ...]] = {}
-    for number, row in lines:
-        _check_length(path, number, row, header)
-        if not row[0]:
-            raise ConversionError(path, number, f"no {first} in the first column")
-        if row[0] in rows:
-            raise ConversionError(path, number, f"{first} '{row[0]}' stands twice")
-        if empty and not all(row[1:]):
-            missing = header[1 + row[1:].index("")]
-            raise ConversionError(path, number, f"{first} '{row[0]}' has no {missing}: {empty}")
-        rows[row[0]] = tuple(row[1:])
-    return LabelTable(tuple(header[1:]), rows)
-
-
-def _rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
-    for number, raw in iter_filled(path):
-        line = decode(path, number, raw)
-        if "\r" in line:
-            raise ConversionError(
-                path, number, "a carriage return inside the line: save it anew with LF line ends"
-            )
-        yield number, [value.strip() for value in line.split("\t")]
-
-
-def _check_length(path: str | os.PathLike[str], number: int, row: list[str], header: list[str]) -> None:
-    if len(row) != len(header):
-        raise ConversionError(
-            path,
-            number,
-            f"has {len(row)} columns, the header line has {len(header)}: are they set off by tabs?",
-        )
-
-
-def _refuse_twice(path: str | os.PathLike[str], number: int, names: list[str], what: str) -> None:
-    if len(set(names)) < len(names):
-        seen: set[str] = set()
-        name = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise ConversionError(path, number, f"the header line names {what} '{name[:80]}' twice")
 
 
 @dataclass(frozen=True)

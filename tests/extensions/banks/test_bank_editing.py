@@ -9,11 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from outside import outside
 
-from converters.bank_editing import edits_of, items_of, new_id, with_item, with_retired, with_text
 from converters.errors import ConversionError
 from converters.fields import made_id
-from converters.json_splice import elements, member, members, with_element, with_member
 from converters.records import Item
+from trecexam.extensions.banks.bank_editing import (
+    edits_of,
+    items_of,
+    new_id,
+    with_item,
+    with_retired,
+    with_text,
+)
+from trecexam.extensions.banks.json_splice import elements, member, members, with_element, with_member
 
 NOTE = {"who": "Ann", "when": "2026-07-01T10:00:00+00:00", "why": ""}
 LINES = (

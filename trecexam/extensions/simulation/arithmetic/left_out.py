@@ -1,6 +1,6 @@
 """Leave one run out: what becomes of a run whose own judgments are missing.
 
-See `fill.arithmetic.simulation`.
+See `simulation.py` beside this.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from trecexam.extensions.simulation.arithmetic.simulation import Floats, Place, Simulation, ranks
 from trecexam.features.fill.arithmetic.scale_map import ScaleMap
-from trecexam.features.fill.arithmetic.simulation import Floats, Place, Simulation, ranks
 from trecexam.features.holes.arithmetic import contributed_alone
 from trecexam.scores.rank_correlation.tau import tau_b_columns
 
@@ -44,7 +44,7 @@ class LeftOut:
         filled: how many of these have an automatic label.
         full, holes, fill: its standing with all judgments, without the dropped ones, with these filled.
         rule: the rule that mapped automatic labels.
-        unfitted: as in `trecexam.features.fill.arithmetic.simulation.Outcome`.
+        unfitted: as in `trecexam.extensions.simulation.arithmetic.simulation.Outcome`.
         others: its standing by the other ways, each under its name.
     """
 

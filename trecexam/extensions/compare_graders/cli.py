@@ -91,10 +91,11 @@ def compare_graders(
     """
     with trecexam.open_track(track) as opened, bad_measures():
         if between or by_item:
-            return opened.compare_graders.pairs(
+            pairs: Result = opened.compare_graders.pairs(
                 graders, recorded=recorded, min_ratings=min_ratings, by_item=by_item
             )
-        return opened.compare_graders(
+            return pairs
+        found: Result = opened.compare_graders(
             graders,
             recorded=recorded,
             measures=measures or None,
@@ -102,3 +103,4 @@ def compare_graders(
             min_ratings=min_ratings,
             min_relevant=min_relevant,
         )
+        return found

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from converters import ConversionError
-from converters.response_matrix import read_components, read_groups, read_matrix
+from trecexam.extensions.exams.response_matrix import read_components, read_groups, read_matrix
 
 
 def written(path: Path, text: str) -> Path:

@@ -30,11 +30,11 @@ from converters.bank_lines import (
 from converters.errors import ConversionError
 from converters.fields import made_id
 from converters.gold import KIND as GOLD
-from converters.json_splice import dumped, elements, member, with_element, with_member
 from converters.nuggets import ITEM_KEYS as NUGGET_ID_KEYS
 from converters.nuggets import TEXT_KEYS as NUGGET_TEXT_KEYS
 from converters.records import Item
 from converters.research_rubrics import TEXT_KEYS as RUBRIC_TEXT_KEYS
+from trecexam.extensions.banks.json_splice import dumped, elements, member, with_element, with_member
 
 #: Where an item's changes are noted.
 EDITS = "edits"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from converters.dates import span
+from trecexam.extensions.ragval.knowledge.dates import span
 
 
 def day(year: int, month: int, number: int) -> datetime:

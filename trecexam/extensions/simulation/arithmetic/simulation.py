@@ -21,13 +21,12 @@ from numpy.typing import NDArray
 
 from converters.records import Qrel
 from trecexam.features.fill.arithmetic.scale_map import IDENTITY, ScaleMap, fitted
+from trecexam.features.fill.teaching import Labels
 from trecexam.scores.evaluate import OfficialJudgments, measure
 from trecexam.scores.measures import DIVERSITY
 from trecexam.scores.ties import TIE_DECIMALS
 
 Floats = NDArray[np.float64]
-#: query_id -> doc_id -> label
-Labels = Mapping[str, Mapping[str, int]]
 #: (query_id, doc_id)
 Place = tuple[str, str]
 #: Gives official labels for passages whose judgments were dropped, query_id -> doc_ids, and looks at none of

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from converters.teams import read_teams
 from trecexam.errors import TrecexamError
-from trecexam.features.fill.arithmetic.left_out import leave_out, shift
-from trecexam.features.fill.arithmetic.removal import remove
-from trecexam.features.fill.arithmetic.simulation import Simulation
+from trecexam.extensions.simulation.arithmetic.left_out import leave_out, shift
+from trecexam.extensions.simulation.arithmetic.removal import remove
+from trecexam.extensions.simulation.arithmetic.simulation import Simulation
+from trecexam.extensions.simulation.tables import HOW, RemovalReport, RunsReport
+from trecexam.extensions.simulation.ways import other_ways
 from trecexam.features.fill.scale_rule import stated
-from trecexam.features.fill.simulated_ways import other_ways
-from trecexam.features.fill.simulation_tables import HOW, RemovalReport, RunsReport
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.measure_names import names_of
 from trecexam.line.official import Official, official_judgments, read_official
@@ -22,8 +22,8 @@ from trecexam.line.relevance import official_measures as own_official_measures
 from trecexam.scores.labels import labels
 
 if TYPE_CHECKING:
+    from trecexam.extensions.simulation.arithmetic.simulation import Filler
     from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
-    from trecexam.features.fill.arithmetic.simulation import Filler
     from trecexam.line.assessment import Assessment
     from trecexam.line.measure_names import MeasureLike
 

@@ -109,7 +109,7 @@ def runs(
         show.grading("encoding", "encoded", "passages") as encoding,
         show.grading("simulating", "simulated", "steps") as progress,
     ):
-        return opened.simulate.runs(
+        found: Result = opened.simulate.runs(
             measures or None,
             rule=how,
             cuts=cuts,
@@ -121,6 +121,7 @@ def runs(
             progress=show.steps(progress),
             encoding=show.steps(encoding),
         )
+        return found
 
 
 @simulate.command(
@@ -157,7 +158,7 @@ def removal(
         show.grading("encoding", "encoded", "passages") as encoding,
         show.grading("simulating", "simulated", "steps") as progress,
     ):
-        return opened.simulate.removal(
+        found: Result = opened.simulate.removal(
             measures or None,
             rule=how,
             cuts=cuts,
@@ -168,3 +169,4 @@ def removal(
             progress=show.steps(progress),
             encoding=show.steps(encoding),
         )
+        return found

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from converters import ConversionError
-from converters.exam import read_exam, read_sources
+from trecexam.extensions.exams.exam_file import read_exam, read_sources
 
 LONG = "x" * 100_000
 

@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
-from trecexam.features.fill.teaching import LABEL, LEARNED, Encoded, the_teacher
+from trecexam.features.fill.teaching import LABEL, LEARNED, Encoded, Labels, the_teacher
 from trecexam.features.fill.ways import constant_label
 
 if TYPE_CHECKING:
-    from trecexam.features.fill.arithmetic.simulation import Filler, Labels
+    from trecexam.extensions.simulation.arithmetic.simulation import Filler
     from trecexam.line.assessment import Assessment
     from trecexam.line.official import Official
 

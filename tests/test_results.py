@@ -1,4 +1,4 @@
-"""What the extensions' calls give is one kind of thing, and their reading commands show it in all forms."""
+"""What calls give is one kind of thing, and reading commands show it in all forms."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from trecexam.cli.main import run
 from trecexam.tables.result import Result
 
 CALLS: dict[str, Callable[[Any], Result]] = {
+    "judge_next": lambda track: track.judge_next(top=3),
+    "judge_next of cells": lambda track: track.judge_next(level="cell"),
+    "judge_next of citations": lambda track: track["support"].judge_next(),
     "exam.fit": lambda track: track.exam.fit(),
     "exam.improve": lambda track: track.exam.improve(steps=1),
     "bank.check": lambda track: track.bank.check(),
@@ -52,6 +55,8 @@ def test_a_call_gives_tables_by_name_notes_and_facts(demo: Path, call: str) -> N
 @pytest.mark.parametrize(
     ("words", "status"),
     [
+        (("judge-next", "TRACK", "--top", "3"), 0),
+        (("judge-next", "TRACK", "--grader", "support"), 0),
         (("bank", "check", "TRACK"), 1),
         (("bank", "diff", "BANK", "BANK", "TRACK", "--items"), 0),
         (("judge", "progress", "TRACK", "--topics"), 0),

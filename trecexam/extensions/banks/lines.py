@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from converters.bank_lines import BankLine
 from converters.records import Item
+from trecexam.line.bank_target import lines_of
 
 
 def item_line(item: Item, query_text: str) -> bytes:
@@ -43,11 +43,6 @@ def replaceable(line: BankLine, written: bytes, kind: str) -> Item | None:
         return None
     # An answer key or a note of a person's is an edit, too.
     return item if row == json.loads(item_line(item, line.query_text)) else None
-
-
-def lines_of(content: bytes) -> list[bytes]:
-    """The lines of a file, with their ends."""
-    return re.findall(rb"[^\n]*\n|[^\n]+", content)
 
 
 def merged(

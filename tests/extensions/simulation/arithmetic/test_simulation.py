@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-import trecexam.features.fill.arithmetic.simulation as module
-from trecexam.features.fill.arithmetic.left_out import RankAndMean, Shift, leave_out, shift
-from trecexam.features.fill.arithmetic.removal import STEPS, remove
+import trecexam.extensions.simulation.arithmetic.simulation as module
+from trecexam.extensions.simulation.arithmetic.left_out import RankAndMean, Shift, leave_out, shift
+from trecexam.extensions.simulation.arithmetic.removal import STEPS, remove
+from trecexam.extensions.simulation.arithmetic.simulation import Simulation, ranks
 from trecexam.features.fill.arithmetic.scale_map import IDENTITY, ScaleMap, fitted, thresholds
-from trecexam.features.fill.arithmetic.simulation import Simulation, ranks
 
 #: a is good, b is a less so, c found a relevant passage that nobody else has, in each query.
 RANKINGS = {

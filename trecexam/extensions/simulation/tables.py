@@ -10,8 +10,8 @@ from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table
 
 if TYPE_CHECKING:
-    from trecexam.features.fill.arithmetic.left_out import LeftOut, Shift
-    from trecexam.features.fill.arithmetic.removal import Removed
+    from trecexam.extensions.simulation.arithmetic.left_out import LeftOut, Shift
+    from trecexam.extensions.simulation.arithmetic.removal import Removed
 
 #: The two sets of judgments that are compared with all judgments, as columns name them.
 HOW = ("holes", "fill")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from trecexam.tables.table import Layout, Table, Value
 
 if TYPE_CHECKING:
-    from trecexam.features.compare_graders.compared import ComparedGrader
-    from trecexam.features.compare_graders.raters import RaterAgreement
+    from trecexam.extensions.compare_graders.compared import ComparedGrader
+    from trecexam.extensions.compare_graders.raters import RaterAgreement
     from trecexam.scores.correlation import Correlation
     from trecexam.scores.kappa import Kappa
 

@@ -14,8 +14,8 @@ from learnable import make_learnable
 
 import trecexam
 from trecexam.extensions.learn.encoding import TrackVectors
+from trecexam.extensions.learn.text_encoder import TextEncoder
 from trecexam.graders.embedding import EmbeddingGrader
-from trecexam.graders.text_encoder import TextEncoder
 from trecexam.graders.weights import offline_folder
 
 TEXTS = ["heat", "A heat pump moves heat from the cold air outside into a warm house, which costs little."]

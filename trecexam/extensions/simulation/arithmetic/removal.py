@@ -1,6 +1,6 @@
 """Removal at random: leaderboards on ever fewer judgments, with holes and filled.
 
-See `fill.arithmetic.simulation`.
+See `simulation.py` beside this.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from trecexam.features.fill.arithmetic.simulation import Floats, Outcome, Simulation
+from trecexam.extensions.simulation.arithmetic.simulation import Floats, Outcome, Simulation
 from trecexam.scores.rank_correlation.tau import tau_ap, tau_b_columns
 
 #: Per cent of the judgments that are removed, step by step.
