@@ -316,7 +316,7 @@ def test_one_run_and_one_query_have_a_page(tmp_path: Path) -> None:
         path.unlink()
     update(root)
     assert names(root) == set(PLOTS)
-    assert "A single run has no correlation" in read(root).words["official"]
+    assert "a single run has no correlation" in read(root).words["official"]
 
 
 @pytest.mark.parametrize("label", ["max", "count"])
