@@ -18,7 +18,6 @@ from trecexam.features.adding.runs import add_run
 from trecexam.features.agreement.agreement import agreements
 from trecexam.features.exporting import exports, frames
 from trecexam.features.holes.holes import holes_report
-from trecexam.features.judge_next.judge_next import next_judgments
 from trecexam.features.leaderboard.differences import differences
 from trecexam.features.leaderboard.joint import joint_leaderboard
 from trecexam.features.leaderboard.overall import overall_leaderboard
@@ -277,7 +276,6 @@ class Track:
 
     agreement = on_graded(agreements, human=False)
     holes = on_loaded(holes_report)
-    judge_next = on_loaded(next_judgments)
     plot = on_loaded(plot)
 
     # Whether what responses cite supports what they say.

@@ -136,24 +136,35 @@ def folder(path: Path, _: random.Random) -> None:
     path.mkdir()
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [deleted, other_version, cut, flip, flip_after_the_head, another_file, deep_json, pipe, device, folder],
-    ids=lambda damage: damage.__name__,
+DAMAGES = (
+    deleted,
+    other_version,
+    cut,
+    flip,
+    flip_after_the_head,
+    another_file,
+    deep_json,
+    pipe,
+    device,
+    folder,
 )
-@pytest.mark.parametrize("pattern", KEPT)
-def test_a_damaged_file_is_made_again(
-    track: Path, expected: dict[str, bytes], pattern: str, damage: Callable[[Path, random.Random], None]
-) -> None:
-    rng = random.Random(f"{pattern} {damage.__name__}")
-    path = rng.choice(sorted((track / ".trecexam").glob(pattern)))
-    damage(path, rng)
+
+
+@pytest.mark.parametrize("first", range(len(DAMAGES)))
+def test_damaged_files_are_made_again(track: Path, expected: dict[str, bytes], first: int) -> None:
+    """All kept files at once, each with a damage of its own; in ten updates each file has each damage."""
+    rng = random.Random(first)
+    paths = [rng.choice(sorted((track / ".trecexam").glob(pattern))) for pattern in KEPT]
+    damages = {path: DAMAGES[(first + place) % len(DAMAGES)] for place, path in enumerate(paths)}
+    # Another file's content is taken while that is whole.
+    for path, damage in sorted(damages.items(), key=lambda pair: pair[1] is not another_file):
+        damage(path, rng)
     # Else the update would have nothing to do.
     (track / "out" / "leaderboard.tsv").unlink()
     (track / "out" / "learned.tsv").unlink()
     update(track)
     assert outputs(track) == expected
-    assert path.read_bytes().startswith(b"trecexam-kept ")
+    assert all(path.read_bytes().startswith(b"trecexam-kept ") for path in paths)
 
 
 def test_what_several_graders_keep_may_be_damaged_too(tmp_path: Path) -> None:

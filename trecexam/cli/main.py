@@ -23,7 +23,7 @@ GROUPS = {
         *("verify", "history", "plot", "support"),
     ),
     "holes": ("holes", "fill"),
-    "people": ("judge-next", "override"),
+    "people": ("override",),
     "banks and exams": (),
     "published evaluators": ("evaluate",),
     "files": ("export", "check", "convert", "formats", "graders"),
@@ -62,7 +62,6 @@ COMMANDS = {
     "plot": ("trecexam.cli.plot", "plot", "A plot for a paper: PDF at the width of a column."),
     "check": ("trecexam.cli.check", "check", "Would trec_eval take this run or qrels? Mends them."),
     "support": ("trecexam.cli.support", "support", "Do cited passages support responses? Precision, recall."),
-    "judge-next": ("trecexam.cli.judge_next", "judge_next", "What a person should judge next."),
     "override": ("trecexam.cli.override", "override", "A person's rating in place of the grader's."),
     "graders": ("trecexam.cli.graders", "graders", "What can grade here, and what the rest needs."),
 }
