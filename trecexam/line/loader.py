@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from trecexam.chosen import chosen_grader, took
 from trecexam.config import TrackConfig, takes_shared_budget
+from trecexam.files.cache import Cache
 from trecexam.files.stamps import stamp
 from trecexam.graders import Grader
 from trecexam.graders.base import NOTHING_SPENT, Estimate, Spent, identity_digest
@@ -20,7 +21,6 @@ from trecexam.graders.traits import GraderTraits
 from trecexam.graders.writing.base import naming
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import ItemPlaces
-from trecexam.line.derived import DerivedValues
 from trecexam.line.grading import Graded, Grading, Progress
 from trecexam.line.inputs import InputReader
 from trecexam.line.kind import Kind
@@ -36,7 +36,6 @@ from trecexam.line.track_grader import TrackGrader
 from trecexam.line.track_graders import ONLY, folder_of, grader_names, kind_of, open_folder
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.line.track_pool import TrackPool, cited_pool, track_pool
-from trecexam.line.value_cache import EvaluatedMeasures
 from trecexam.track import TrackFolder
 
 
@@ -71,8 +70,7 @@ class TrackLoader:
         self._opened = self.shared.opened
         self._seen_graded = 0
         self._sheets: Mapping[str, Sheet] = {}
-        self._evaluated = EvaluatedMeasures()
-        self._kept = DerivedValues()
+        self._cache = Cache()
         #: The track as it was loaded last, and the state of its inputs.
         self._last: tuple[object, Assessment] | None = None
 
@@ -261,8 +259,7 @@ class TrackLoader:
                 *pool.no_text,
             ),
             grades=grades,
-            evaluated=self._evaluated,
-            kept=self._kept,
+            cache=self._cache,
             left_out_runs=left_out_runs,
         )
 
@@ -288,7 +285,7 @@ class TrackLoader:
         recorded = None if self.folder.passages() else self.folder.recorded()
         texts = recorded and (recorded, stamp(recorded))
         of = (depth, self._runs, track.pool_judged, track.min_text, ids, texts, self.inputs.whole_answers)
-        return self.shared.made(inputs, of, lambda: self._new_pool(inputs, depth))
+        return inputs.pools.get(of, None, lambda: self._new_pool(inputs, depth))
 
     def _new_pool(self, inputs: TrackInputs, depth: int, *, own: bool = True) -> TrackPool:
         texts = self.shared.texts(self.folder)

@@ -214,7 +214,7 @@ def test_other_commands_live_with_measures_of_support(
             ["judge-next", str(root), "--by", "swaps"],
         ):
             assert run(command) == 2
-            assert "goes with --query, --budget and --top alone" in capsys.readouterr().err
+            assert "labels citations: a measure, a level, an order" in capsys.readouterr().err
         assert run(["leaderboard", str(root), "--official"]) == 2
         capsys.readouterr()
         assert run(["leaderboard", str(root), "-m", "nDCG@10"]) == 2

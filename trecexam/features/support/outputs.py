@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from trecexam.features.support.support import LABELS_FILE, RUNS_FILE, SupportReport
 from trecexam.line.assessment import Assessment, Part
 from trecexam.line.output_files import Feature, OutputFiles
-from trecexam.tables.excerpt import excerpt
-from trecexam.tables.section import FeatureReport, ReportPart
-from trecexam.tables.text import sentence
+from trecexam.tables.result import Tables
+from trecexam.tables.section import ReportPart
 
 #: Runs that the page shows; the file has the rest.
 _ROWS = 15
 _PARTS: tuple[Part, ...] = ("cells", "people", "runs", "settings")
-_SHOWN = (
-    "run",
-    "responses",
-    "SupportP",
-    "SupportR",
-    "SupportF1",
-    "uncited",
-    "words",
-    "sentences",
-    "citations",
+_LEAD = (
+    "Does a cited passage say what the sentence says that cites it? SupportP is over citations, SupportR "
+    "over all sentences: full support counts 1, partial 0.5. Words and sentences are means a response, "
+    "citations a sentence."
 )
 
 
@@ -38,18 +30,14 @@ def _files(track: Assessment) -> Mapping[str, bytes]:
     return {} if report is None else report.contents()
 
 
-def support_section(track: Assessment) -> FeatureReport:
+def support_section(track: Assessment) -> tuple[ReportPart, ...]:
     """The section "support"; nothing where there is no support."""
     report = own_support(track)
     if report is None:
-        return FeatureReport(())
-    values = {
-        "runs": excerpt(report.table(), _ROWS, RUNS_FILE, {name: name for name in _SHOWN}),
-        "lines": tuple(map(sentence, report.remarks())),
-        "labels": LABELS_FILE,
-    }
-    html = Path(__file__).with_name("section.html")
-    return FeatureReport((ReportPart("support", html, values, "Support by cited passages"),))
+        return ()
+    result = Tables({"support": report.table()}, report.remarks())
+    files = RUNS_FILE, LABELS_FILE
+    return (ReportPart("support", result, "Support by cited passages", _LEAD, files=files, rows=_ROWS),)
 
 
 SUPPORT_FEATURE = Feature(
