@@ -39,7 +39,7 @@ def test_a_feature_is_in_the_outputs_and_in_the_report_by_what_it_declares(
         track.update()
         runs = list(track.files.runs())
     page = (small_track / "out" / "report.html").read_text()
-    note = '<p class="note">Not <code>all</code>.</p>'
+    note = '<p class="note">not <code>all</code></p>'
     first = '<tr><td class="name"><bdi>&lt;b&gt;</bdi></td></tr>'
     head = '<h2 id="names-section">Names of runs</h2>'
     assert (small_track / "out" / "names.txt").read_text().split() == runs

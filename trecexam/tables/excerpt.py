@@ -20,10 +20,14 @@ _KINDS = {
 
 
 class Column(NamedTuple):
-    """A column of an excerpt: `kind` is "n" for numbers, else what its texts are: "text", "code", "name"."""
+    """A column of an excerpt: `kind` is "n" for numbers, else what its texts are: "text", "code", "name".
+
+    `name` is the table's; "" for ranks.
+    """
 
     heading: str
     kind: str
+    name: str = ""
 
 
 class Cell(NamedTuple):
@@ -75,7 +79,7 @@ def excerpt(table: Table, most: int, file: str = "") -> Excerpt:
         numeric = any(isinstance(value, int | float) for value in column)
         numeric &= not any(isinstance(value, str) and value for value in column)
         kind = "n" if numeric else _KINDS.get(name, "name")
-        columns.append(Column(layout.short.get(name, name), kind))
+        columns.append(Column(layout.short.get(name, name), kind, name))
         added = [_below(name, {each: values[each][row] for each in below.get(name, ())}) for row in range(n)]
         width = _WIDE.get(kind, 160)
         cells.append([Cell(shown(value, width), tuple(of)) for value, of in zip(column, added, strict=True)])

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import pty
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from scripted_server import KEY, Exchange, serving
+from scripted_server import Exchange, serving
 
 import trecexam
 from trecexam.cli.main import run
@@ -152,28 +151,25 @@ def test_a_daemon_says_it_and_waits(track: MakeTrack) -> None:
 
 
 @pytest.mark.parametrize(("answer", "status"), [("y\n", 0), ("n\n", 2)])
-def test_a_person_at_a_terminal_is_asked(track: MakeTrack, answer: str, status: int) -> None:
+def test_a_person_at_a_terminal_is_asked(
+    track: MakeTrack,
+    answer: str,
+    status: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with serving(Exchange.say) as server:
         root = track(server.url)
         assert run(["watch", str(root), "--once"]) == 0
         asked = len(server.bodies)
         lose_store(root)
         mine, theirs = pty.openpty()
-        try:
-            os.write(mine, answer.encode())
-            done = subprocess.run(
-                [sys.executable, "-m", "trecexam", "watch", str(root), "--once"],
-                stdin=theirs,
-                capture_output=True,
-                timeout=100,
-                check=False,
-                env={**os.environ, "TEST_KEY": KEY},
-            )
-        finally:
-            os.close(mine)
-            os.close(theirs)
-        assert done.returncode == status, done.stderr.decode()
-        assert b"cells again" in done.stderr
+        with os.fdopen(mine, "wb", buffering=0) as keys, os.fdopen(theirs) as terminal:
+            keys.write(answer.encode())
+            monkeypatch.setattr(sys, "stdin", terminal)
+            capsys.readouterr()
+            assert run(["watch", str(root), "--once"]) == status
+        assert "cells again" in capsys.readouterr().err
         assert len(server.bodies) == asked * (2 if status == 0 else 1)
 
 

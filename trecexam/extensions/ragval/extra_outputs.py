@@ -39,8 +39,7 @@ def made_of(answers: JudgedAnswers, track: Assessment) -> ExtraFiles:
     if not track.config.report.write:
         return ExtraFiles(contents | dict(files_of(report)))
     folder = track.folder
-    memory = folder.state / "ragval-plots.json"
-    drawings = Drawings(folder.out / FOLDER, memory, pdf=track.config.report.pdf)
+    drawings = Drawings(folder.out / FOLDER, folder.state, pdf=track.config.report.pdf)
     pictures = {plot.name: Picture(plot, drawings.of(plot)) for plot in report.plots}
     drawings.remember()
     contents |= files_of(report, lambda plot: pictures[plot.name].drawing)

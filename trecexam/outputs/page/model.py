@@ -10,7 +10,6 @@ from typing import Any
 from trecexam.tables.excerpt import Excerpt, excerpt
 from trecexam.tables.plots.style import WIDTH
 from trecexam.tables.section import Picture, ReportHead, ReportPart
-from trecexam.tables.text import sentence
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +27,8 @@ class PagePart:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The result's notes, as sentences."""
-        return () if self.part.result is None else tuple(map(sentence, self.part.result.notes))
+        """The result's notes, as they are wherever it is shown."""
+        return () if self.part.result is None else self.part.result.notes
 
     @cached_property
     def tables(self) -> tuple[Excerpt, ...]:

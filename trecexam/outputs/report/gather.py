@@ -21,7 +21,7 @@ def report_files(
 ) -> Iterator[tuple[str, bytes]]:
     """report.html and the plots' files, by their names in out/."""
     folder = track.folder
-    drawings = Drawings(folder.out, folder.state / "plots.json", pdf=track.config.report.pdf)
+    drawings = Drawings(folder.out, folder.state, pdf=track.config.report.pdf)
     parts = []
     for feature in features:
         for part in () if feature.report is None else feature.report(track):
