@@ -170,7 +170,7 @@ OTHERWISE = {
         *("exam.refill", "learn.write", "ragval.answer", "ragval.judge", "ragval.write_questions"),
     ),
     "not yet": (
-        *("track.support", "verify.grading", "verify.grid", "verify.missing", "verify.spurious"),
+        *("support.__call__", "verify.grading", "verify.grid", "verify.missing", "verify.spurious"),
         "verify.reproducible",
     ),
 }
