@@ -21,7 +21,6 @@ from trecexam.features.holes.holes import holes_report
 from trecexam.features.leaderboard.differences import differences
 from trecexam.features.leaderboard.joint import joint_leaderboard
 from trecexam.features.leaderboard.overall import overall_leaderboard
-from trecexam.features.support.support import support
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.base import Estimate
 from trecexam.line.evaluation import leaderboard
@@ -277,10 +276,6 @@ class Track:
     agreement = on_graded(agreements, human=False)
     holes = on_loaded(holes_report)
     plot = on_loaded(plot)
-
-    # Whether what responses cite supports what they say.
-
-    support = on_loaded(support)
 
 
 def _instead(name: str) -> str:

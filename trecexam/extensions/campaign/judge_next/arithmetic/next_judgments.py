@@ -21,7 +21,7 @@ from trecexam.extensions.campaign.judge_next.arithmetic.what_if import (
     expected_effects,
 )
 from trecexam.scores.ratings import QueryRatings
-from trecexam.scores.ties import TIE_DECIMALS
+from trecexam.scores.values import TIE_DECIMALS
 
 #: What suggestions are ranked by.
 By = Literal["change", "swaps"]
