@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("ray")
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 

@@ -121,7 +121,9 @@ class Entry(Result):
         """`runs` that are new, gone or moved; every label that changed; the `means` of all runs."""
         runs = log_table(log_rows(self))
         layout = Layout(
-            ("run",), ("rank.before", "rank.after", "because"), without=("entry", "when", "cause")
+            ("run",),
+            ("rank.before", "rank.after", "because"),
+            without=("entry", "when", "cause", "labels_changed.all"),
         )
         means = ((row.run, measure, *pair) for row in self.board.runs for measure, pair in row.means.items())
         return {

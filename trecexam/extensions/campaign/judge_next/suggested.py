@@ -27,7 +27,7 @@ _COLUMNS = {
 #: What people see first of these.
 _LAYOUT = Layout(
     ("place", "query_id", "doc_id", "item_id"),
-    ("label", "rating", "expected_change", "p_change", "sentence", "item_text", "text"),
+    ("label", "rating", "sentence", "item_text", "text", "expected_change", "p_change"),
 )
 
 
