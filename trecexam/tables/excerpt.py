@@ -12,6 +12,7 @@ from trecexam.tables.terminal import cut
 
 #: Letters in a cell: of a text that is read, of a code, of a name.
 _WIDE = {"text": 160, "code": 80, "name": 40}
+_WHOLE = 1_000_000
 #: What columns hold, by their names; the others hold names.
 _KINDS = {
     **dict.fromkeys(("reason", "text", "why", "note", "file"), "text"),
@@ -55,11 +56,14 @@ class Excerpt:
     name: int | None = None
 
 
-def excerpt(table: Table, most: int, file: str = "") -> Excerpt:
+def excerpt(table: Table, most: int, file: str = "", *, whole: bool = False) -> Excerpt:
     """The first rows as the table's layout says: its order, its short names, its ranks.
 
     Of a column `NAME`, the columns `NAME.low` and `NAME.high`, `NAME.stderr` and all other `NAME.WHAT` stand
     below the values. Columns without any value are left out.
+
+    Args:
+        whole: texts are not cut.
     """
     layout, n = table.layout, min(most, len(table.rows))
     values = {name: column[:n] for name, column in by_column(table)}
@@ -81,7 +85,7 @@ def excerpt(table: Table, most: int, file: str = "") -> Excerpt:
         kind = "n" if numeric else _KINDS.get(name, "name")
         columns.append(Column(layout.short.get(name, name), kind, name))
         added = [_below(name, {each: values[each][row] for each in below.get(name, ())}) for row in range(n)]
-        width = _WIDE.get(kind, 160)
+        width = _WHOLE if whole else _WIDE.get(kind, 160)
         cells.append([Cell(shown(value, width), tuple(of)) for value, of in zip(column, added, strict=True)])
     key = next((name for name in layout.keys if name in shown_names), None)
     return Excerpt(
