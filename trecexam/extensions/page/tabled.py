@@ -49,8 +49,7 @@ def tabled(table: Table, address: Address, sort: str = "") -> Tabled:
         if any(search_text in value.casefold() for value in values if isinstance(value, str))
     ]
     files = {name: _value(place) for name, place in places.items()}
-    keys = {column.name: files[column.name] for column in shown.columns if column.name}
-    rows = in_order(lines, address, {"": lambda line: line.place, **keys}, sort, files)
+    rows = in_order(lines, address, {"": lambda line: line.place, **files}, sort, files)
     return Tabled(shown.columns, rows, shown.name)
 
 
