@@ -1,4 +1,4 @@
-"""Tables of labels, tab-separated: an id, then a column a label."""
+"""Tables of labels, tab-separated: an id, then a column a label. Teams: `run<TAB>team`, without a header."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from converters.errors import ConversionError
-from converters.lines import decode, iter_filled
+from converters.lines import decode, iter_filled, iter_lines
 
 
 @dataclass(frozen=True)
@@ -83,3 +83,24 @@ def refuse_twice(path: str | os.PathLike[str], number: int, names: list[str], wh
         seen: set[str] = set()
         name = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise ConversionError(path, number, f"the header line names {what} '{name[:80]}' twice")
+
+
+def read_teams(path: str | os.PathLike[str]) -> dict[str, str]:
+    """run -> team.
+
+    Raises:
+        ConversionError: a line of another form, a run that stands twice with different teams, or no line.
+    """
+    teams: dict[str, str] = {}
+    for number, line in iter_lines(path):
+        text = decode(path, number, line).strip()
+        if not text:
+            continue
+        run, _, team = (part.strip() for part in text.partition("\t"))
+        if not team or "\t" in team:
+            raise ConversionError(path, number, "not `run<TAB>team`")
+        if teams.setdefault(run, team) != team:
+            raise ConversionError(path, number, f"run '{run}' is of team '{teams[run]}' already")
+    if not teams:
+        raise ConversionError(path, None, "no teams in it: give `run<TAB>team` lines")
+    return teams

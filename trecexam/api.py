@@ -18,18 +18,16 @@ from trecexam.features.adding.runs import add_run
 from trecexam.features.agreement.agreement import agreements
 from trecexam.features.exporting import exports, frames
 from trecexam.features.holes.holes import holes_report
-from trecexam.features.judge_next.judge_next import next_judgments
 from trecexam.features.leaderboard.differences import differences
 from trecexam.features.leaderboard.joint import joint_leaderboard
 from trecexam.features.leaderboard.overall import overall_leaderboard
-from trecexam.features.support.support import support
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.base import Estimate
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grading import Progress
 from trecexam.line.loaded_track import TrackLoaders, of_each
 from trecexam.line.loader import TrackLoader
-from trecexam.line.status import joint_status, status_line, status_of
+from trecexam.line.status import Status, joint_status, status_line, status_of
 from trecexam.outputs.plotting import plot
 from trecexam.outputs.update_all import update_all
 from trecexam.outputs.updates import Update
@@ -220,15 +218,11 @@ class Track:
             return self._loader.estimate(self._loader.load())
         return reduce(Estimate.plus, of_each(self._loaders, lambda each: each.estimate(each.load())))
 
-    def status(self) -> dict[str, Any]:
-        """Counts of what the track holds and of its cells, the grader, and who grades it now.
-
-        Of several graders: `graders` has this of each, or why there is none of it ("unable"), and `total`
-        sums up their cells, and what they used.
+    def status(self) -> Status:
+        """What the track holds, how far grading is, and who grades it now; of several graders each, and the
+        sum.
         """
-        if self._is_joint:
-            return joint_status(self._loaders)
-        return status_of(self._loader)
+        return joint_status(self._loaders) if self._is_joint else status_of(self._loader)
 
     @property
     def grading(self) -> groups.Grading:
@@ -281,12 +275,7 @@ class Track:
 
     agreement = on_graded(agreements, human=False)
     holes = on_loaded(holes_report)
-    judge_next = on_loaded(next_judgments)
     plot = on_loaded(plot)
-
-    # Whether what responses cite supports what they say.
-
-    support = on_loaded(support)
 
 
 def _instead(name: str) -> str:

@@ -104,31 +104,6 @@ def test_counts_over_all_judged_passages_are_as_they_were(graded: Graded) -> Non
     ]
 
 
-def made(dl19: Path, root: Path, *options: str) -> Path:
-    files = {
-        "--queries": "queries.tsv",
-        "--bank": "bank.questions.jsonl.gz",
-        "--passages": "passages.jsonl.gz",
-        "--qrels": "qrels.txt",
-        "--runs": "runs",
-        "--recorded": "graded.flan-t5-large.jsonl.gz",
-    }
-    arguments = [part for option, name in files.items() for part in (option, dl19 / name)]
-    assert run(["init", str(root), *map(str, arguments), *options]) == 0
-    assert run(["watch", str(root), "--once"]) == 0
-    return root
-
-
-@pytest.fixture(scope="module")
-def track(dl19: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made(dl19, tmp_path_factory.mktemp("agreement") / "track")
-
-
-@pytest.fixture(scope="module")
-def all_judged(dl19: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made(dl19, tmp_path_factory.mktemp("all-judged") / "track", "--pool-judged")
-
-
 def test_with_pool_judged_every_recorded_passage_gets_a_label(all_judged: Path, graded: Graded) -> None:
     lines = (all_judged / "out/rubric.qrels").read_text().splitlines()
     rated = {(q, doc_id): int(label) for q, _, doc_id, label in map(str.split, lines)}

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from support import HashGrader, hashed_rating, make_small_track
 
 import trecexam
+from trecexam.extensions.campaign.judge_next.next_judgments import next_judgments
 from trecexam.extensions.exams.responses import from_track
-from trecexam.features.judge_next.judge_next import next_judgments
 from trecexam.line.loader import opened
 from trecexam.line.pool import PooledQuery
 

@@ -20,10 +20,10 @@ FIRST = ("demo", "init", "watch", "status", "leaderboard", "correlate", "serve",
 GROUPS = {
     "look closer": (
         *("compare", "overall", "swaps", "outliers", "representative", "agreement"),
-        *("verify", "history", "plot", "support"),
+        *("verify", "history", "plot"),
     ),
     "holes": ("holes", "fill"),
-    "people": ("judge-next", "override"),
+    "people": ("override",),
     "banks and exams": (),
     "published evaluators": ("evaluate",),
     "files": ("export", "check", "convert", "formats", "graders"),
@@ -61,8 +61,6 @@ COMMANDS = {
     "export": ("trecexam.cli.export", "export", "Write qrels, subtopics or grades for other tools."),
     "plot": ("trecexam.cli.plot", "plot", "A plot for a paper: PDF at the width of a column."),
     "check": ("trecexam.cli.check", "check", "Would trec_eval take this run or qrels? Mends them."),
-    "support": ("trecexam.cli.support", "support", "Do cited passages support responses? Precision, recall."),
-    "judge-next": ("trecexam.cli.judge_next", "judge_next", "What a person should judge next."),
     "override": ("trecexam.cli.override", "override", "A person's rating in place of the grader's."),
     "graders": ("trecexam.cli.graders", "graders", "What can grade here, and what the rest needs."),
 }

@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
+from uuid import uuid4
 
 import pyarrow as pa
 
@@ -28,7 +29,6 @@ from trecexam.line.measures import check_importance, check_measures
 from trecexam.line.overrides import resolve
 from trecexam.line.shared_inputs import SharedInputs
 from trecexam.line.sheets import Sheet
-from trecexam.line.steady_inputs import steady_inputs
 from trecexam.line.store import GradeStore
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.stored_sheets import sheets_of, with_new_grades
@@ -369,3 +369,29 @@ def opened(root: Path | str, grader: Grader | None = None) -> Iterator[TrackLoad
         took(folder.grader or ONLY, grader_names(folder))
     with TrackLoader(folder, grader) as loader:
         yield loader
+
+
+#: How often inputs are read where some are replaced meanwhile.
+_READINGS = 3
+
+
+def steady_inputs(
+    reader: InputReader, hold: Collection[Path], bank_files: Sequence[Path] | None
+) -> tuple[TrackInputs, Mapping[str, str]]:
+    """The inputs, and file -> sha256 (hex) of what was read of it.
+
+    Raises:
+        TrecexamError, ConversionError: see `InputReader.read`.
+    """
+    changed: set[Path] = set()
+    for _ in range(_READINGS):
+        before = reader.stamps(bank_files)
+        inputs, digests = reader.read(hold, bank_files), reader.digests(hold, bank_files)
+        after = reader.stamps(bank_files)
+        changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+        changed -= set(hold)
+        if not changed:
+            break
+    # Of a file that is replaced again and again none of its contents is known: the next update reads it.
+    unknown = {reader.folder.shown(path): f"changed while it was read, {uuid4()}" for path in changed}
+    return inputs, {**digests, **unknown}

@@ -153,15 +153,22 @@ class Result(Framed):
 
 @dataclass(frozen=True)
 class Tables(Result):
-    """A result of tables that are made already, by name; people see all of them."""
+    """A result of tables that are made already, by name; people see all of them. `about` are its facts."""
 
     made: Mapping[str, Table]
     notes: tuple[str, ...] = ()
     plots: tuple[Plot, ...] = field(default=(), repr=False)
+    about: Mapping[str, Any] = field(default_factory=dict)
+    rejected: tuple[object, ...] = ()
 
     def declare(self) -> Mapping[str, Table]:
         """The tables."""
         return self.made
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What it is about."""
+        return self.about
 
     def for_people(self) -> tuple[Table, ...]:
         """All of them; there may be none beside plots."""

@@ -6,6 +6,7 @@ import pytest
 from campaign import campaign, to_rate
 from hypothesis import given
 from hypothesis import strategies as st
+from learnable import WordEncoder
 from support import make_small_track
 
 from trecexam.errors import TrecexamError
@@ -119,7 +120,10 @@ def test_without_grades_the_order_is_by_the_runs_and_that_is_said(small_track: P
         assert "no grades yet" in planned.notes[0]
 
 
-def test_judge_next_does_not_propose_what_was_judged_on_the_scale(graded: Path) -> None:
+def test_judge_next_does_not_propose_what_was_judged_on_the_scale(
+    graded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trecexam.extensions.learn.learned_pool.TextEncoder", WordEncoder)
     with campaign(graded) as track:
         best = track.judge_next(level="passage").rows[0]
         planned = track.learn.next(per_query=1).rows[0]

@@ -86,6 +86,7 @@ def test_what_a_track_keeps_of_texts_hangs_on_no_order(encoder: TextEncoder, tmp
     parts.encode({"heat": passages["heat"][:2]}, [])
     parts.encode(passages, ["who?"])
     kept = TrackVectors(tmp_path / "parts", encoder)
+    assert kept.encode(passages, ["who?", "why?"]) == 0
     for query, texts in passages.items():
         asked = [*texts, query, "who?", "why?"]
         assert whole.of(asked).tobytes() == parts.of(asked).tobytes() == kept.of(asked).tobytes()

@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from converters.teams import read_teams
+from converters.label_table import read_teams
 from trecexam.errors import TrecexamError
 from trecexam.extensions.simulation.arithmetic.left_out import leave_out, shift
 from trecexam.extensions.simulation.arithmetic.removal import remove
 from trecexam.extensions.simulation.arithmetic.simulation import Simulation
 from trecexam.extensions.simulation.tables import HOW, RemovalReport, RunsReport
 from trecexam.extensions.simulation.ways import other_ways
-from trecexam.features.fill.scale_rule import stated
+from trecexam.features.fill.ways import stated
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.measure_names import names_of
 from trecexam.line.official import Official, official_judgments, read_official

@@ -24,7 +24,7 @@ from trecexam.features.fill.arithmetic.scale_map import IDENTITY, ScaleMap, fitt
 from trecexam.features.fill.teaching import Labels
 from trecexam.scores.evaluate import OfficialJudgments, measure
 from trecexam.scores.measures import DIVERSITY
-from trecexam.scores.ties import TIE_DECIMALS
+from trecexam.scores.values import TIE_DECIMALS
 
 Floats = NDArray[np.float64]
 #: (query_id, doc_id)

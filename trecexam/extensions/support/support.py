@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
-from trecexam.features.support.comparison import (
+from trecexam.extensions.support.comparison import (
     SupportAgreement,
     compare_labels,
     compare_people,
     read_labels,
 )
-from trecexam.features.support.tables import SupportTables
+from trecexam.extensions.support.tables import SupportTables
 from trecexam.files import atomic as files
 from trecexam.files.stamps import Rejected
 from trecexam.line.loaded_track import asked_of

@@ -20,7 +20,7 @@ from trecexam.scores.evaluate import Judgments, OfficialJudgments, RubricJudgmen
 from trecexam.scores.labels import LabelRule, labels
 from trecexam.scores.measures import COVER, DIVERSITY
 from trecexam.scores.ratings import MISSING, QueryRatings
-from trecexam.scores.ties import TIE_DECIMALS
+from trecexam.scores.values import TIE_DECIMALS
 from trecexam.scores.weights import EQUAL, item_weights, whole_weight
 
 #: Judgments and ranks, and (judgment, pair of runs) cells, that are worked on at once: some 50 MB.

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from converters.support_labels import LABELS
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table, Value
+from trecexam.tables.text import beginning
 
 if TYPE_CHECKING:
     from converters.records import Item
     from trecexam.line.assessment import Assessment
 
-#: Characters of a text that a table shows.
-_SHOWN = 60
 _EFFECTS = ("expected_swaps", "expected_change", "p_change", "from", "runs")
 _COLUMNS = {
     "passage": ("query_id", "doc_id", "label", *_EFFECTS, "text"),
@@ -28,7 +27,7 @@ _COLUMNS = {
 #: What people see first of these.
 _LAYOUT = Layout(
     ("place", "query_id", "doc_id", "item_id"),
-    ("label", "rating", "expected_change", "p_change", "sentence", "item_text", "text"),
+    ("label", "rating", "sentence", "item_text", "text", "expected_change", "p_change"),
 )
 
 
@@ -156,10 +155,3 @@ def how_to_judge(track: Assessment, row: SuggestedJudgment, ratings: str = "N") 
         f"to judge: trecexam serve {shlex.quote(str(track.folder.root))}, or "
         f"trecexam override {shlex.join(where)} --rating {ratings} --who NAME --why TEXT"
     )
-
-
-def beginning(text: str) -> str:
-    """The beginning of a text on one line; a control character could take over the terminal."""
-    line = " ".join(text[: 4 * _SHOWN].split())
-    line = line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)

@@ -64,7 +64,7 @@ def judge_next(
     p_change is the chance that a person says another label, expected_change by how much of a citation.
     """
     with trecexam.open_track(track) as opened, show.grading("trying", "tried", "queries") as trying:
-        return opened.judge_next(
+        found: Result = opened.judge_next(
             measure,
             level=level,
             by=by,
@@ -73,3 +73,4 @@ def judge_next(
             top=top,
             progress=show.steps(trying),
         )
+        return found

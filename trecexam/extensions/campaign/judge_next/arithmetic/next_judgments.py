@@ -14,14 +14,14 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from trecexam.features.judge_next.arithmetic.what_if import (
+from trecexam.extensions.campaign.judge_next.arithmetic.what_if import (
     Board,
     PossibleJudgments,
     Scoring,
     expected_effects,
 )
 from trecexam.scores.ratings import QueryRatings
-from trecexam.scores.ties import TIE_DECIMALS
+from trecexam.scores.values import TIE_DECIMALS
 
 #: What suggestions are ranked by.
 By = Literal["change", "swaps"]
@@ -57,7 +57,7 @@ def suggestions(
     """Every judgment on a query that could change the difference of two runs.
 
     Args:
-        possible, board, scoring: as in `trecexam.features.judge_next.arithmetic.what_if.expected_effects`.
+        possible, board, scoring: as in `what_if.expected_effects`.
         depth: of the pool.
 
     Raises:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
-from trecexam.features.judge_next.arithmetic.next_judgments import By, Suggestion, ranked
-from trecexam.features.judge_next.cited import next_citations
-from trecexam.features.judge_next.search import Level, QuerySuggestions, Search
-from trecexam.features.judge_next.suggested import NextJudgments, SuggestedJudgment, how_to_judge
+from trecexam.extensions.campaign.judge_next.arithmetic.next_judgments import By, Suggestion, ranked
+from trecexam.extensions.campaign.judge_next.cited import next_citations
+from trecexam.extensions.campaign.judge_next.search import Level, QuerySuggestions, Search
+from trecexam.extensions.campaign.judge_next.suggested import NextJudgments, SuggestedJudgment, how_to_judge
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:

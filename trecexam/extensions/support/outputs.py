@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trecexam.features.support.support import LABELS_FILE, RUNS_FILE, SupportReport
+from trecexam.extensions.support.support import LABELS_FILE, RUNS_FILE, SupportReport
 from trecexam.line.assessment import Assessment, Part
 from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.tables.result import Tables

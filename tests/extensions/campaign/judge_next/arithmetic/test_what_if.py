@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from trecexam.features.judge_next.arithmetic import what_if
-from trecexam.features.judge_next.arithmetic.what_if import (
+from trecexam.extensions.campaign.judge_next.arithmetic import what_if
+from trecexam.extensions.campaign.judge_next.arithmetic.what_if import (
     Board,
     PossibleJudgments,
     Scoring,

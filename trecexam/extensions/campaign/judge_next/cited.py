@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from converters.support_labels import LABELS
 from trecexam.bank.model import asked_digest, passage_digest
 from trecexam.errors import TrecexamError, did_you_mean
-from trecexam.features.judge_next.suggested import NextJudgments, SuggestedJudgment, how_to_judge
+from trecexam.extensions.campaign.judge_next.suggested import NextJudgments, SuggestedJudgment, how_to_judge
 from trecexam.line.cited import responses_by_query
 from trecexam.line.kinds.support import statements_of
 from trecexam.scores.support import WEIGHTS

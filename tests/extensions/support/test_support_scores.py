@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import trecexam
-from trecexam.features.support.tables import SupportTables
+from trecexam.extensions.support.tables import SupportTables
 from trecexam.line.cited import cited_values
 from trecexam.line.loader import TrackLoader
 from trecexam.scores.measures import measure

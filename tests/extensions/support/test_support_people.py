@@ -172,7 +172,7 @@ def test_the_provenance_shows_in_every_output_and_a_withdrawal_brings_all_back(
     assert status["rated_by"] == "ann"
     with trecexam.open_track(root) as track:
         assert track.override.summary() == {"cells": 1, "passages": 0, "who": ["ann"]}
-        assert "overrides.support.tsv added" in str(track.history())
+        assert "overrides.support.tsv added" in track.history()["cause"]
     assert give(root, "q1", "q1-cost", "good:2", "--withdraw", *ANN) == 0
     assert "back to the grader's partial_support" in capsys.readouterr().err
     assert run(["watch", str(root), "--once"]) == 0
@@ -193,7 +193,9 @@ def test_a_label_waits_while_no_response_has_its_sentence_and_is_refused_for_ano
 
     def state() -> tuple[str, list[str]]:
         with trecexam.open_track(root) as track:
-            return str(track.override.ratings().rows[0][-1]), [row.reason for row in track.override.refused()]
+            return str(track.override.ratings().table.rows[0][-1]), [
+                row.reason for row in track.override.ratings().rejected
+            ]
 
     for name in kept:
         write_responses(root / "runs" / name, GOOD[0])

@@ -14,7 +14,7 @@ from trecexam.tables.table import Layout
 from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
-    from trecexam.features.support.support import SupportReport
+    from trecexam.extensions.support.support import SupportReport
 
 #: Of the lines that were not taken, so many are named.
 _NAMED = 20

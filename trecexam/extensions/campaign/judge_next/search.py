@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from trecexam.errors import TrecexamError, did_you_mean
-from trecexam.features.judge_next.arithmetic.next_judgments import Suggestion, suggestions
-from trecexam.features.judge_next.arithmetic.what_if import Board, PossibleJudgments, Scoring
+from trecexam.extensions.campaign.judge_next.arithmetic.next_judgments import Suggestion, suggestions
+from trecexam.extensions.campaign.judge_next.arithmetic.what_if import Board, PossibleJudgments, Scoring
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grader_probabilities import grader_probabilities
