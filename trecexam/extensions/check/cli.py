@@ -59,7 +59,7 @@ def check(file: Path, kind: str | None, version: str | None, fix: Path | None, t
     known: dict[str, Any] = {}
     if track is not None:
         # Behind these is pydantic, which --help, and the check of a file alone, must not wait for.
-        from trecexam.line.track_ids import track_ids
+        from trecexam.extensions.check.track_ids import track_ids
         from trecexam.track import TrackFolder
 
         known = track_ids(TrackFolder.open(track))._asdict()
