@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from converters.records import Item, Origin
-from trecexam.bank.lines import merged
 from trecexam.errors import TrecexamError
 from trecexam.extensions.banks.generation.making import DroppedItems, items_of, known_texts
 from trecexam.extensions.banks.generation.plan import BankPlan
 from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest
 from trecexam.extensions.banks.generation.reading import read_items
+from trecexam.extensions.banks.lines import merged
 from trecexam.files.atomic import replace as replace_file
 from trecexam.graders.writing.asking import AskingResult, PromptSet, Rounds
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept

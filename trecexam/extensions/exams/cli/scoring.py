@@ -112,8 +112,8 @@ def scoring(
     Exit status: 0, or 1 when a question was not answered.
     """
     _check(by, base_url)
-    from converters.exam import read_exam
     from trecexam.extensions.exams import scoring as stage
+    from trecexam.extensions.exams.exam_file import read_exam
     from trecexam.extensions.exams.matrices import write_examinees
     from trecexam.extensions.exams.models import estimate_taking, examinee
     from trecexam.graders.writing.asking import Job

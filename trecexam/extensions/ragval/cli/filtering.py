@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import trecexam
-from converters.dates import span
 from trecexam.cli.options import estimate_option, json_option
 from trecexam.cli.reading import answer
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import ask, not_taken, used
 from trecexam.extensions.ragval.knowledge.choosing import Conditions, Where
+from trecexam.extensions.ragval.knowledge.dates import span
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
