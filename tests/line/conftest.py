@@ -8,7 +8,7 @@ from support import make_small_track
 
 @pytest.fixture
 def small_track(tmp_path: Path) -> Path:
-    """A small track without a report, which takes a fourth of an update; tests of what it says switch it on."""
+    """Without a report, which takes a fourth of an update; `with_report` switches it on."""
     return make_small_track(tmp_path / "track", config="[track]\ndepth = 8\n[report]\nwrite = false\n")
 
 
