@@ -27,7 +27,7 @@ from trecexam.graders.weights import offline_folder
 
 DATA = Path(__file__).with_name("data")
 #: Tracks in which an encoder has a say.
-ENCODED = frozenset({"embedding", "learn"})
+ENCODED = frozenset({"embedding"})
 #: At every commit; the others are replayed by `python -m pytest tests/frozen`, and by `--all`.
 QUICK = frozenset({"erag", "exam", "fill", "judging", "nuggets", "ragval", "rag", "recorded"})
 FREEZE = os.environ.get("TRECEXAM_FREEZE") == "1"

@@ -12,8 +12,8 @@ import pytest
 from real_trec_eval import Evaluation, TrecEval, damaged_qrels, damaged_run
 
 from converters import ConversionError
-from converters.mending import fix_qrels, fix_run
-from converters.preflight import Finding, check_qrels, check_run, takes
+from trecexam.extensions.check.mending import fix_qrels, fix_run
+from trecexam.extensions.check.preflight import Finding, check_qrels, check_run, takes
 
 THOROUGH = os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
 FILES = range(1000 if THOROUGH else 250)
@@ -24,7 +24,7 @@ QRELS = "".join(f"{topic} 0 {doc} {n}\n" for topic in TOPICS for n, doc in enume
 RUN = "".join(f"{topic} Q0 {doc} 1 {n} t\n" for topic in TOPICS for n, doc in enumerate("dbca"))
 #: Where these are, what trec_eval does hangs on memory that is not its own.
 UNDEFINED = {"only negative labels", "empty"}
-#: Mended files with these score otherwise than the original, as converters/mending.py says.
+#: Mended files with these score otherwise than the original, as trecexam/extensions/check/mending.py says.
 MENDED_OTHERWISE = {"byte-order mark", "comment", "score not a number", "only negative labels"}
 
 
