@@ -29,6 +29,8 @@ from trecexam.features.judge_next.cited import next_cited
 from trecexam.features.judge_next.judge_next import next_judgments
 from trecexam.features.leaderboard.readings import difference
 from trecexam.features.override import overriding
+from trecexam.features.support.comparison import support_agreement
+from trecexam.features.support.support import support
 from trecexam.features.verification import reproducing, verification
 from trecexam.files.track_lock import TrackLock
 from trecexam.line.grading import Graded, Progress
@@ -181,14 +183,13 @@ class Simulate(Accessor):
 class Verify(Accessor):
     """What the scores are made of: what the grader did, and where the bank lacks items."""
 
-    grading = on_loaded(verification.grading)
-    grid = on_loaded(verification.grids)
-    missing = on_loaded(verification.missing)
-    spurious = on_loaded(verification.spurious)
+    grading = on_graded(verification.grading)
+    grid = on_graded(verification.grid)
+    missing = on_graded(verification.missing)
+    spurious = on_graded(verification.spurious)
     readings = on_loaded(difference)
     reproducible = on_loader(reproducing.verify_reproducible)
     estimate_reproducible = on_loader(reproducing.estimate_reproducible)
-    judgments_unused = on_loaded(verification.judgments_unused)
 
 
 @named_as_called
@@ -196,12 +197,19 @@ class Override(Accessor):
     """A person's rating in place of the grader's: `track.override(...)`; and the ratings that there are."""
 
     __call__ = on_loaded(overriding.override)
-    ratings = on_loaded(overriding.human_table)
-    refused = on_loaded(overriding.refused_overrides)
+    ratings = on_loaded(overriding.peoples_ratings)
 
     def summary(self) -> dict[str, Any]:
         """How many cells and passages people rated in place of the grader, and who did."""
         return self._loader.load().override_summary()
+
+
+@named_as_called
+class Support(Accessor):
+    """Whether what responses cite supports what they say: `track.support()`."""
+
+    __call__ = on_loaded(support)
+    agreement = on_loaded(support_agreement)
 
 
 @named_as_called

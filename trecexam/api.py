@@ -21,7 +21,6 @@ from trecexam.features.holes.holes import holes_report
 from trecexam.features.leaderboard.differences import differences
 from trecexam.features.leaderboard.joint import joint_leaderboard
 from trecexam.features.leaderboard.overall import overall_leaderboard
-from trecexam.features.support.support import support
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.base import Estimate
 from trecexam.line.evaluation import leaderboard
@@ -275,6 +274,11 @@ class Track:
         return groups.Override(self)
 
     @property
+    def support(self) -> groups.Support:
+        """Whether what responses cite supports what they say: `support()`, `support.agreement()`."""
+        return groups.Support(self)
+
+    @property
     def judge_next(self) -> groups.JudgeNext:
         """What a person should judge next: `judge_next()`."""
         return groups.JudgeNext(self)
@@ -296,10 +300,6 @@ class Track:
     agreement = on_graded(agreements, human=False)
     holes = on_loaded(holes_report)
     plot = on_loaded(plot)
-
-    # Whether what responses cite supports what they say.
-
-    support = on_loaded(support)
 
 
 def _instead(name: str) -> str:

@@ -23,7 +23,7 @@ GROUPS = {
         *("verify", "history", "plot", "support"),
     ),
     "holes": ("holes", "fill", "simulate"),
-    "people": ("judge-next", "override"),
+    "people": ("judge-next", "override", "overrides"),
     "banks and exams": (),
     "published evaluators": ("evaluate",),
     "files": ("export", "check", "convert", "formats", "graders"),
@@ -70,6 +70,7 @@ COMMANDS = {
     "support": ("trecexam.cli.support", "support", "Do cited passages support responses? Precision, recall."),
     "judge-next": ("trecexam.cli.judge_next", "judge_next", "What a person should judge next."),
     "override": ("trecexam.cli.override", "override", "A person's rating in place of the grader's."),
+    "overrides": ("trecexam.cli.override", "overrides", "People's ratings, and which of them count."),
     "graders": ("trecexam.cli.graders", "graders", "What can grade here, and what the rest needs."),
 }
 

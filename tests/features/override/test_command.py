@@ -140,7 +140,7 @@ def test_people_who_write_at_the_same_time_lose_nothing(graded: Path) -> None:
     for thread in threads:
         thread.join()
     with trecexam.open_track(graded) as track:
-        assert {row[5] for row in track.override.ratings().rows} == {f"p{n}" for n in range(6)}
+        assert {row[5] for row in track.override.ratings().table.rows} == {f"p{n}" for n in range(6)}
 
 
 def test_a_withdrawn_rating_gives_the_graders_back(graded: Path) -> None:
@@ -291,9 +291,9 @@ def test_what_counts_for_an_equal_passage_is_listed_and_can_be_withdrawn_there(g
     passages.write_text("".join(json.dumps(row) + "\n" for row in rows))
     with trecexam.open_track(graded) as track:
         track.override(query_id, doc_id, 5, who="ann", why="same text")
-        listed = [(row[1], row[3], row[5], row[8]) for row in track.override.ratings().rows]
+        listed = [(row[1], row[3], row[5], row[8]) for row in track.override.ratings().table.rows]
         done = track.override(query_id, twin, None, who="bob", why="not so")
-        after = [(row[1], row[3], row[8]) for row in track.override.ratings().rows]
+        after = [(row[1], row[3], row[8]) for row in track.override.ratings().table.rows]
     assert listed == [(doc_id, 5, "ann", "counts"), (twin, 5, "ann", "counts")]
     assert done.before is not None
     assert (done.before.who, done.before.rating) == ("ann", 5)
@@ -470,14 +470,33 @@ def test_while_a_daemon_watches_nobody_is_told_to_start_another(
     assert "--once" not in told
 
 
-def test_the_list_names_what_of_the_file_was_not_taken(
+def test_peoples_ratings_are_a_result_in_all_forms(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query_id, doc_id = next(iter(labels(graded)))
+    give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN)
+    with trecexam.open_track(graded) as track:
+        found = track.override.ratings()
+    capsys.readouterr()
+    for form, text in ([], found.to_tsv()), (["--json"], found.to_json()), (["--latex"], found.to_latex()):
+        assert run(["overrides", str(graded), *form]) == 0
+        assert capsys.readouterr().out == text
+    assert json.loads(found.to_json())["who"] == ["ann"]
+    assert run(["overrides", str(graded), "--table", "--wide"]) == 0
+    assert "read it" in capsys.readouterr().out
+    assert run(["overrides", str(graded), "-o", str(graded / "people.tsv")]) == 0
+    assert (graded / "people.tsv").read_text() == found.to_tsv()
+    assert list(found.to_pandas()["rating"]) == [1]
+    assert "read it" in repr(found)
+    assert "<table" in found._repr_html_()
+
+
+def test_the_list_names_what_of_the_file_was_rejected(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (graded / "overrides.tsv").write_text("no header here\n")
-    give(graded, "--list", status=1)
-    assert "not taken: overrides.tsv:1: the header line lacks" in capsys.readouterr().err
+    assert run(["overrides", str(graded)]) == 1
+    assert "rejected: overrides.tsv:1: the header line lacks" in capsys.readouterr().err
     (graded / "overrides.tsv").write_text(
         "query_id\tdoc_id\titem_id\trating\twho\twhy\nq1\tx\t\t9\tann\tno\n"
     )
-    give(graded, "--list", status=1)
-    assert "not taken: overrides.tsv:2: the rating is neither" in capsys.readouterr().err
+    assert run(["overrides", str(graded)]) == 1
+    assert "rejected: overrides.tsv:2: the rating is neither" in capsys.readouterr().err

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 from trecexam.errors import TrecexamError
 from trecexam.features.agreement.agreement import NothingInCommonError, agreements
 from trecexam.features.compare_graders.compared import ComparedGrader, GraderLike, compared_graders
-from trecexam.features.compare_graders.raters import (
+from trecexam.features.compare_graders.tables import GraderRow, PairRow, grader_table, pair_table
+from trecexam.features.correlation.comparison import compare
+from trecexam.scores.labels import binary_labels, labels
+from trecexam.scores.raters import (
     Labels,
     RatedTwice,
     RaterAgreement,
@@ -19,9 +22,6 @@ from trecexam.features.compare_graders.raters import (
     ratings_of_both,
     together,
 )
-from trecexam.features.compare_graders.tables import GraderRow, PairRow, grader_table, pair_table
-from trecexam.features.correlation.comparison import compare
-from trecexam.scores.labels import binary_labels, labels
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from converters.errors import ConversionError
 from converters.overrides import ADJUDICATED, UNDONE, read_overrides
@@ -28,11 +28,12 @@ from trecexam.line.overrides import (
     resolve,
     takes_back,
 )
-from trecexam.line.rejected import rejected_rows
+from trecexam.line.rejected import rejected_notes, rejected_rows
 from trecexam.line.typed_text import MAX_NOTE, MAX_WHO, MAX_WHY, refuse_controls, typed
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MAX_RATING
-from trecexam.tables.table import Table
+from trecexam.tables.result import Result
+from trecexam.tables.table import Layout, Table
 from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
     from trecexam.track import TrackFolder
 
-#: The columns of out/human.tsv and of `trecexam override --list`.
+#: The columns of out/human.tsv and of `trecexam overrides`.
 COLUMNS = ("query_id", "doc_id", "item_id", "rating", "machine", "who", "why", "when", "state")
 #: What they have, too, where the settings have [judging].
 JUDGING_COLUMNS = ("seconds", "note", "kind", "rule")
@@ -353,10 +354,38 @@ def _resolved(folder: TrackFolder, query: QueryToRate, path: Path, who: str = ""
     return resolve(rows, folder.shown(path), bank, pool, texts, best, judging.rule, own_scale=own_scale)
 
 
-def refused_overrides(track: Assessment) -> tuple[Rejected, ...]:
-    """The lines of overrides.tsv that cannot count, with reasons; or the file as a whole."""
+@dataclass(frozen=True)
+class PeoplesRatings(Result):
+    """What people rated in the grader's place, and what became of each line.
+
+    Attributes:
+        ratings: see `human_table`.
+        summary: how many cells and passages people rated, and who did.
+        rejected: the lines that cannot count, or the file as a whole.
+        notes: these, a line each.
+    """
+
+    ratings: Table
+    summary: Mapping[str, Any]
+    rejected: tuple[Rejected, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def declare(self) -> dict[str, Table]:
+        """A row a line."""
+        return {"ratings": self.ratings}
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """The summary."""
+        return self.summary
+
+
+def peoples_ratings(track: Assessment) -> PeoplesRatings:
+    """The ratings that people gave in the grader's place, and which of them count."""
     file = track.folder.shown(track.folder.overrides())
-    return tuple(row for row in rejected_rows(track) if row.file == file)
+    rejected = tuple(row for row in rejected_rows(track) if row.file == file)
+    notes = tuple(rejected_notes(rejected))
+    return PeoplesRatings(human_table(track), track.override_summary(), rejected, notes)
 
 
 def human_table(track: Assessment) -> Table:
@@ -373,6 +402,9 @@ def human_table(track: Assessment) -> Table:
             if doc_id != row.doc_id:
                 alike.setdefault(row, []).append(row._replace(doc_id=doc_id))
     judging = track.config.has_judging
+    layout = Layout(
+        ("query_id", "doc_id", "item_id"), ("rating", "machine", "who", "state", "why"), without=("when",)
+    )
     return Table(
         (*COLUMNS[:-1], *(JUDGING_COLUMNS if judging else ()), COLUMNS[-1]),
         tuple(
@@ -387,6 +419,7 @@ def human_table(track: Assessment) -> Table:
             for _, given, state in people.decisions
             for row in (given, *(alike.get(given, ()) if state == COUNTS else ()))
         ),
+        layout=layout,
     )
 
 
