@@ -27,7 +27,7 @@ from trecexam.line.evaluation import leaderboard
 from trecexam.line.grading import Progress
 from trecexam.line.loaded_track import TrackLoaders, of_each
 from trecexam.line.loader import TrackLoader
-from trecexam.line.status import joint_status, status_line, status_of
+from trecexam.line.status import Status, joint_status, status_line, status_of
 from trecexam.outputs.plotting import plot
 from trecexam.outputs.update_all import update_all
 from trecexam.outputs.updates import Update
@@ -218,15 +218,11 @@ class Track:
             return self._loader.estimate(self._loader.load())
         return reduce(Estimate.plus, of_each(self._loaders, lambda each: each.estimate(each.load())))
 
-    def status(self) -> dict[str, Any]:
-        """Counts of what the track holds and of its cells, the grader, and who grades it now.
-
-        Of several graders: `graders` has this of each, or why there is none of it ("unable"), and `total`
-        sums up their cells, and what they used.
+    def status(self) -> Status:
+        """What the track holds, how far grading is, and who grades it now; of several graders each, and the
+        sum.
         """
-        if self._is_joint:
-            return joint_status(self._loaders)
-        return status_of(self._loader)
+        return joint_status(self._loaders) if self._is_joint else status_of(self._loader)
 
     @property
     def grading(self) -> groups.Grading:
@@ -249,19 +245,9 @@ class Track:
         return groups.Correlate(self)
 
     @property
-    def compare_graders(self) -> groups.CompareGraders:
-        """Several graders against the official side, and any two: `compare_graders.pairs()`."""
-        return groups.CompareGraders(self)
-
-    @property
     def fill(self) -> groups.Fill:
         """Fills judgment holes: `fill(fill.find())`."""
         return groups.Fill(self)
-
-    @property
-    def simulate(self) -> groups.Simulate:
-        """How far filled judgment holes can be trusted: `simulate.runs()`, `simulate.removal()`."""
-        return groups.Simulate(self)
 
     @property
     def verify(self) -> groups.Verify:
@@ -272,16 +258,6 @@ class Track:
     def override(self) -> groups.Override:
         """A person's rating in place of the grader's: `override(...)`; `override.ratings()` has them."""
         return groups.Override(self)
-
-    @property
-    def support(self) -> groups.Support:
-        """Whether what responses cite supports what they say: `support()`, `support.agreement()`."""
-        return groups.Support(self)
-
-    @property
-    def judge_next(self) -> groups.JudgeNext:
-        """What a person should judge next: `judge_next()`."""
-        return groups.JudgeNext(self)
 
     @property
     def history(self) -> groups.History:

@@ -21,9 +21,9 @@ from scripted_server import KEY, Exchange, serving
 from support import write_run
 from tiny_models import save_llama
 
-from converters.exam import ExamQuestion, read_exam
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
+from trecexam.extensions.exams.exam_file import ExamQuestion, read_exam
 from trecexam.extensions.exams.matrices import write_examinees
 from trecexam.extensions.exams.questions.asking import examples_for, prompt
 from trecexam.extensions.exams.questions.reading import read_choice

@@ -470,25 +470,6 @@ def test_while_a_daemon_watches_nobody_is_told_to_start_another(
     assert "--once" not in told
 
 
-def test_peoples_ratings_are_a_result_in_all_forms(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    query_id, doc_id = next(iter(labels(graded)))
-    give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN)
-    with trecexam.open_track(graded) as track:
-        found = track.override.ratings()
-    capsys.readouterr()
-    for form, text in ([], found.to_tsv()), (["--json"], found.to_json()), (["--latex"], found.to_latex()):
-        assert run(["overrides", str(graded), *form]) == 0
-        assert capsys.readouterr().out == text
-    assert json.loads(found.to_json())["who"] == ["ann"]
-    assert run(["overrides", str(graded), "--table", "--wide"]) == 0
-    assert "read it" in capsys.readouterr().out
-    assert run(["overrides", str(graded), "-o", str(graded / "people.tsv")]) == 0
-    assert (graded / "people.tsv").read_text() == found.to_tsv()
-    assert list(found.to_pandas()["rating"]) == [1]
-    assert "read it" in repr(found)
-    assert "<table" in found._repr_html_()
-
-
 def test_the_list_names_what_of_the_file_was_rejected(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -118,7 +118,7 @@ def test_time_and_notes_are_kept_and_the_file_gets_columns_for_them(track: Track
 def test_the_rule_is_a_setting_and_is_shown(track: Track, capsys: pytest.CaptureFixture[str]) -> None:
     for who, rating in (("Ann", 1), ("Bob", 4), ("Cid", 1)):
         track.override(*CELL, rating, who=who, why="x")
-    assert "rule" not in track.status()
+    assert "rule" not in track.status().facts
     assert "rule" not in track.override.ratings().table.header
     with with_settings(track, '[judging]\nrule = "majority"\n') as majority:
         assert standing(majority) == [("Ann", 1, "counts"), ("Bob", 4, "overruled"), ("Cid", 1, "counts")]

@@ -470,25 +470,6 @@ def test_a_reader_that_is_gone_is_no_error(graded: Path, shape: list[str]) -> No
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_every_view_is_a_result_in_all_forms(
-    graded: Path, capsys: pytest.CaptureFixture[str], view: str
-) -> None:
-    with trecexam.open_track(graded) as track:
-        found = getattr(track.verify, view)()
-    assert list(found.to_pandas().columns) == list(found.table.header)
-    assert out(capsys, view, graded) == found.to_tsv()
-    assert json.loads(out(capsys, view, graded, "--json")) == json.loads(found.to_json())
-    assert out(capsys, view, graded, "--latex") == found.to_latex()
-    assert out(capsys, view, graded, "--table") == on_terminal(capsys, view, graded)
-    assert "passage 3 about q1" in out(capsys, view, graded, "--table", "--wide") or view != "grading"
-    assert out(capsys, view, graded, "-o", graded / "view.tsv") == ""
-    assert (graded / "view.tsv").read_text() == found.to_tsv()
-    assert len(repr(found).splitlines()) <= 40
-    assert all(note[:30] in repr(found) for note in found.notes)
-    assert "<table" in found._repr_html_()
-
-
 def test_a_notebook_shows_the_first_of_many_tables(graded: Path) -> None:
     with trecexam.open_track(graded) as track:
         found = track.verify.grading()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from converters.errors import ConversionError
 from converters.overrides import ADJUDICATED, UNDONE, read_overrides
@@ -32,12 +32,11 @@ from trecexam.line.rejected import rejected_notes, rejected_rows
 from trecexam.line.typed_text import MAX_NOTE, MAX_WHO, MAX_WHY, refuse_controls, typed
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MAX_RATING
-from trecexam.tables.result import Result
+from trecexam.tables.result import Tables
 from trecexam.tables.table import Layout, Table
 from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
-    from trecexam.files.stamps import Rejected
     from trecexam.line.assessment import Assessment
     from trecexam.track import TrackFolder
 
@@ -354,38 +353,12 @@ def _resolved(folder: TrackFolder, query: QueryToRate, path: Path, who: str = ""
     return resolve(rows, folder.shown(path), bank, pool, texts, best, judging.rule, own_scale=own_scale)
 
 
-@dataclass(frozen=True)
-class PeoplesRatings(Result):
-    """What people rated in the grader's place, and what became of each line.
-
-    Attributes:
-        ratings: see `human_table`.
-        summary: how many cells and passages people rated, and who did.
-        rejected: the lines that cannot count, or the file as a whole.
-        notes: these, a line each.
-    """
-
-    ratings: Table
-    summary: Mapping[str, Any]
-    rejected: tuple[Rejected, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    def declare(self) -> dict[str, Table]:
-        """A row a line."""
-        return {"ratings": self.ratings}
-
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        """The summary."""
-        return self.summary
-
-
-def peoples_ratings(track: Assessment) -> PeoplesRatings:
-    """The ratings that people gave in the grader's place, and which of them count."""
+def human_ratings(track: Assessment) -> Tables:
+    """The ratings that people gave, as in `human_table`; what cannot count is rejected, with reasons."""
     file = track.folder.shown(track.folder.overrides())
-    rejected = tuple(row for row in rejected_rows(track) if row.file == file)
-    notes = tuple(rejected_notes(rejected))
-    return PeoplesRatings(human_table(track), track.override_summary(), rejected, notes)
+    refused = tuple(row for row in rejected_rows(track) if row.file == file)
+    notes = tuple(rejected_notes(refused))
+    return Tables({"ratings": human_table(track)}, notes, about=track.override_summary(), rejected=refused)
 
 
 def human_table(track: Assessment) -> Table:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
 from trecexam.features.verification.arithmetic import (
@@ -33,7 +33,7 @@ from trecexam.line.item_values import item_values
 from trecexam.line.loaded_track import asked_of, of_documents
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
-from trecexam.tables.result import Result
+from trecexam.tables.result import Tables
 from trecexam.tables.table import Layout, Table, Value
 
 if TYPE_CHECKING:
@@ -45,33 +45,14 @@ BY_A_PERSON = "*"
 
 
 @dataclass(frozen=True)
-class View(Result):
-    """What scores are made of, looked at in one way.
+class View(Tables):
+    """What scores are made of, looked at in one way; `people` makes the tables that people see."""
 
-    Attributes:
-        views: its tables by name, the first first.
-        known: what JSON has beside them.
-        notes: what one must know to read it.
-        people: makes the tables that people see, where these are others than the first.
-    """
-
-    views: Mapping[str, Table]
-    known: Mapping[str, Any] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
     people: Callable[[], Iterable[Table]] | None = None
 
-    def declare(self) -> Mapping[str, Table]:
-        """The tables."""
-        return self.views
-
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        """From where on a rating and a judgment count, and counts."""
-        return self.known
-
     def for_people(self) -> tuple[Table, ...]:
-        """The tables that people see."""
-        return super().for_people() if self.people is None else tuple(self.people()) or super().for_people()
+        """The tables that people see; the first where nothing else is said, or there is nothing."""
+        return (tuple(self.people()) if self.people else ()) or (self.table,)
 
 
 def grading(
@@ -186,9 +167,9 @@ def grid(
     items_table = Table((*_ITEM, "reached"), tuple(of_items))
     return View(
         {"grid": table, "items": items_table},
-        {"min_rating": threshold},
         unused_note(track),
-        lambda: _query_by_query(table, items_table, threshold),
+        about={"min_rating": threshold},
+        people=lambda: _query_by_query(table, items_table, threshold),
     )
 
 
@@ -244,13 +225,18 @@ def missing(
     share = f" ({n_missed / (n_missed + n_reached):.0%})" if n_missed + n_reached else ""
     return View(
         dict(reversed(tables.items())) if per_query else tables,
-        {"min_rating": threshold, "min_relevant": relevant, "missed": n_missed, "unjudged_queries": unjudged},
         (
             f"missed: {n_missed:,} of {n_missed + n_reached:,}{share} relevant passages (judgment {relevant} "
             f"or better) that have ratings are rated {threshold} or better on no item",
             *unjudged_note(unjudged),
         ),
-        None if per_query else lambda: [*([missed] if missed.rows else []), tables["queries"]],
+        about={
+            "min_rating": threshold,
+            "min_relevant": relevant,
+            "missed": n_missed,
+            "unjudged_queries": unjudged,
+        },
+        people=None if per_query else lambda: [*([missed] if missed.rows else []), tables["queries"]],
     )
 
 
@@ -306,18 +292,18 @@ def spurious(
     )
     return View(
         {"spurious": table},
-        {
-            "min_rating": threshold,
-            "min_relevant": relevant,
-            "unjudged_queries": unjudged,
-            "n_items": len(reaches),
-        },
         (
             f"relevant: judgment {relevant} or better; reached: rating {threshold} or better; only: by "
             "passages that reach no other item; phi: correlation of reaching the item and being relevant"
             + ("; discrimination: between runs, by item response theory" if known else ""),
             *unjudged_note(unjudged),
         ),
+        about={
+            "min_rating": threshold,
+            "min_relevant": relevant,
+            "unjudged_queries": unjudged,
+            "n_items": len(reaches),
+        },
     )
 
 

@@ -1,0 +1,58 @@
+"""`trecexam support`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import trecexam
+from trecexam.cli.options import track_argument
+from trecexam.cli.reading import reading
+
+if TYPE_CHECKING:
+    from trecexam.extensions.support.support import By
+    from trecexam.tables.result import Result
+
+
+class _Others(click.Path):
+    """A file, or people."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if value == "people" else super().convert(value, param, ctx)
+
+
+@click.command(
+    epilog="Example: trecexam support mytrack --by query; trecexam support mytrack --against people"
+)
+@track_argument
+@click.option(
+    "--against",
+    type=_Others(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Compare with the labels of a file as support.tsv: counts by label, and kappa. Or `people`: the "
+    "grader's with those of people.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(["run", "query", "citation"]),
+    default="run",
+    help="A row for each [default: run]. Those of citations have the labels.",
+)
+@reading
+def support(track: Path, against: Path | str | None, by: By) -> Result:
+    """Do the passages that TRACK's responses cite support the sentences that cite them?
+
+    Shows what a grader of support says, a section [graders.support] of trecexam.toml; `trecexam watch`
+    grades. Each sentence of a response is graded with the first passage that it cites: full support, partial
+    support or none, as in TREC RAG 2024. Prints weighted precision (over citations), weighted recall (over
+    all sentences) and their F1, each run's mean over queries; how long responses are, and how much they cite.
+
+    With --against the table is of labels by those of that file, or by people's.
+
+    Exit status: 0, or 1 when a line or a run was rejected.
+    """
+    with trecexam.open_track(track) as opened:
+        found: Result = opened.support(by) if against is None else opened.support.agreement(against)
+    return found

@@ -1,0 +1,50 @@
+"""support.tsv, support_runs.tsv and the section of the report, of a grader of support."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from trecexam.extensions.support.tables import SupportTables
+from trecexam.line.assessment import Assessment, Part
+from trecexam.line.output_files import Feature, OutputFiles
+from trecexam.tables.result import Tables
+from trecexam.tables.section import ReportPart
+from trecexam.tables.table import to_tsv
+
+#: In out/.
+LABELS_FILE, RUNS_FILE = "support.tsv", "support_runs.tsv"
+#: Runs that the page shows; the file has the rest.
+_ROWS = 15
+_PARTS: tuple[Part, ...] = ("cells", "people", "runs", "settings")
+_LEAD = (
+    "Does a cited passage say what the sentence says that cites it? SupportP is over citations, SupportR "
+    "over all sentences: full support counts 1, partial 0.5. Words and sentences are means a response, "
+    "citations a sentence."
+)
+
+
+def _own(track: Assessment) -> SupportTables | None:
+    """The support of the track's responses; None where there are none, or of another kind of grader."""
+    return SupportTables(track) if track.asked.citing is not None and track.responses else None
+
+
+def _files(track: Assessment) -> Mapping[str, bytes]:
+    own = _own(track)
+    if own is None:
+        return {}
+    return {LABELS_FILE: to_tsv(own.labels()).encode(), RUNS_FILE: to_tsv(own.runs()).encode()}
+
+
+def support_section(track: Assessment) -> tuple[ReportPart, ...]:
+    """The section "support"; nothing where there is no support."""
+    own = _own(track)
+    if own is None:
+        return ()
+    result = Tables({"support": own.runs()}, tuple(own.notes()))
+    files = RUNS_FILE, LABELS_FILE
+    return (ReportPart("support", result, "Support by cited passages", _LEAD, files=files, rows=_ROWS),)
+
+
+SUPPORT_FEATURE = Feature(
+    (OutputFiles((LABELS_FILE, RUNS_FILE), _PARTS, _files),), support_section, of_any_kind=True
+)
