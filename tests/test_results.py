@@ -219,4 +219,4 @@ def test_each_call_that_answers_a_question_gives_a_result() -> None:
     assert len(reasons) == len(set(reasons))
     other = {name: what for name, what in given.items() if what not in {*results()}}
     assert {name: what for name, what in other.items() if name not in reasons} == {}
-    assert given.keys() >= set(reasons)
+    assert given.keys() >= {*reasons}

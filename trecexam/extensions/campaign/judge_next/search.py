@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from trecexam.errors import TrecexamError, did_you_mean
+from trecexam.extensions.campaign.judge_next.arithmetic.chances import cell_chances, passage_chances
 from trecexam.extensions.campaign.judge_next.arithmetic.next_judgments import Suggestion, suggestions
 from trecexam.extensions.campaign.judge_next.arithmetic.what_if import Board, PossibleJudgments, Scoring
+from trecexam.extensions.campaign.judge_next.grader_probabilities import grader_probabilities
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.evaluation import leaderboard
-from trecexam.line.grader_probabilities import grader_probabilities
-from trecexam.scores.chances import cell_chances, passage_chances
 from trecexam.scores.measures import COVER, DIVERSITY, measure
 from trecexam.scores.support import SUPPORT
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from trecexam.extensions.campaign.judge_next.arithmetic.chances import Opinions
     from trecexam.line.assessment import Assessment
-    from trecexam.scores.chances import Opinions
     from trecexam.scores.ratings import QueryRatings
 
 Level = Literal["passage", "cell"]

@@ -11,7 +11,7 @@ import click
 from trecexam.cli.reading import writing
 
 if TYPE_CHECKING:
-    from trecexam.config import ExamSection
+    from trecexam.extensions.exams.settings import ExamSection
     from trecexam.tables.result import Result
 
 
@@ -76,10 +76,14 @@ def filtering(exam: Path, output: Path, track: Path | None, **given: Any) -> tup
 def _settings(track: Path | None, given: dict[str, Any]) -> ExamSection:
     from pydantic import ValidationError
 
-    from trecexam.config import ExamSection
+    from trecexam.extensions.exams.settings import ExamSection
     from trecexam.track import TrackFolder
 
-    base = {} if track is None else TrackFolder.open(track).config.exam.model_dump(exclude_unset=True)
+    base = (
+        {}
+        if track is None
+        else TrackFolder.open(track).config.section(ExamSection).model_dump(exclude_unset=True)
+    )
     own = {
         key: value for key, value in given.items() if value is not None and key not in ("shares", "without")
     }

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from trecexam.extensions.campaign.judge_next.arithmetic.chances import Chances
 from trecexam.extensions.campaign.judge_next.arithmetic.next_judgments import Suggestion, ranked, suggestions
 from trecexam.extensions.campaign.judge_next.arithmetic.what_if import Board, PossibleJudgments, Scoring
-from trecexam.scores.chances import Chances
 from trecexam.scores.evaluate import measure
 from trecexam.scores.ratings import QueryRatings
 

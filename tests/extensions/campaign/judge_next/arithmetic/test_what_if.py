@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from trecexam.extensions.campaign.judge_next.arithmetic import what_if
+from trecexam.extensions.campaign.judge_next.arithmetic.chances import Chances
 from trecexam.extensions.campaign.judge_next.arithmetic.what_if import (
     Board,
     PossibleJudgments,
     Scoring,
     expected_effects,
 )
-from trecexam.scores.chances import Chances
 from trecexam.scores.evaluate import RubricJudgments, measure
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import QueryRatings

@@ -3,7 +3,7 @@
 Choosing what to judge by what it does to the differences of systems follows Carterette, Allan & Sitaraman,
 "Minimal Test Collections for Retrieval Evaluation", SIGIR 2006. There the weight of a document in the
 difference of two systems' average precision decides; here any measure is computed itself, over all
-pairs of runs, and what graders said weighs the answers (`trecexam.scores.chances`).
+pairs of runs, and what graders said weighs the answers (`chances.py`).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from ir_measures import Measure
 from numpy.typing import NDArray
 
 from converters.records import Qrel
-from trecexam.scores.chances import RATINGS, Chances
+from trecexam.extensions.campaign.judge_next.arithmetic.chances import RATINGS, Chances
 from trecexam.scores.evaluate import Judgments, OfficialJudgments, RubricJudgments
 from trecexam.scores.labels import LabelRule, labels
 from trecexam.scores.measures import COVER, DIVERSITY

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.scores.chances import Opinions, cell_chances, passage_chances
+from trecexam.extensions.campaign.judge_next.arithmetic.chances import Opinions, cell_chances, passage_chances
 from trecexam.scores.ratings import QueryRatings
 
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trecexam.extensions.campaign.judge_next.arithmetic.chances import RATINGS, Opinions
 from trecexam.graders.base import identity_json
 from trecexam.graders.prompts import published
-from trecexam.scores.chances import RATINGS, Opinions
 from trecexam.scores.ratings import MAX_RATING, MISSING, QueryRatings
 
 if TYPE_CHECKING:
+    from trecexam.extensions.campaign.judge_next.arithmetic.chances import Opinions
     from trecexam.line.assessment import Assessment
-    from trecexam.scores.chances import Opinions
 
 
 def grader_probabilities(track: Assessment, queries: Sequence[QueryRatings]) -> Iterator[Opinions]:
