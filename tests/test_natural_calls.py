@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 
 import pandas
@@ -67,6 +68,18 @@ def test_kappa(track: trecexam.Track) -> None:
     assert found.accuracy == found.found[0].accuracy  # type: ignore[attr-defined]
 
 
+def test_what_verify_shows_as_data_frames(track: trecexam.Track) -> None:
+    grading = track.verify.grading(query_ids=["q01"])
+    assert set(pandas.DataFrame(grading)["rating"]) <= {0, 1, 2, 3, 4, 5}
+    (row,) = [row for row in grading if row.doc_id == "heat-pump-05" and row.item_id == "q01/q2"]
+    assert (row.rating, row.judgment) == (4, 3)
+    grid = pandas.DataFrame(track.verify.grid(query_ids=["q01"])).set_index("doc_id")
+    assert grid.loc["heat-pump-05", "item.2"] == 4
+    assert list(track.support().to_pandas()["run"]) == ["rag-demo"]
+    assert list(track.verify.missing(per_query=True).to_pandas()["missed"]) == [0, 3, 2, 2, 3, 0, 3, 3]
+    assert track.verify.spurious(top=3).to_pandas().shape == (3, 14)
+
+
 def test_name_queries_and_measures(track: trecexam.Track) -> None:
     assert track.name == "mytrack"
     assert next(iter(track.queries)) == "q01"
@@ -95,9 +108,15 @@ def test_printing_a_track_says_what_it_is(track: trecexam.Track) -> None:
     assert "of 2,9" in shown or "cells>" in shown
 
 
-@pytest.mark.parametrize("ask", ["leaderboard", "correlate", "agreement", "holes", "compare"])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        *("leaderboard", "correlate", "agreement", "holes", "compare", "fill.find"),
+        *("verify.missing", "verify.spurious"),
+    ],
+)
 def test_printing_a_result_is_the_table_and_its_notes(track: trecexam.Track, ask: str) -> None:
-    result = getattr(track, ask)()
+    result = attrgetter(ask)(track)()
     shown = str(result)
     assert 3 <= len(shown.splitlines()) <= LINES
     assert result.notes

@@ -161,14 +161,13 @@ class Fill(Accessor):
 class Verify(Accessor):
     """What the scores are made of: what the grader did, and where the bank lacks items."""
 
-    grading = on_loaded(verification.grading)
-    grid = on_loaded(verification.grids)
-    missing = on_loaded(verification.missing)
-    spurious = on_loaded(verification.spurious)
+    grading = on_graded(verification.grading)
+    grid = on_graded(verification.grid)
+    missing = on_graded(verification.missing)
+    spurious = on_graded(verification.spurious)
     readings = on_loaded(difference)
     reproducible = on_loader(reproducing.verify_reproducible)
     estimate_reproducible = on_loader(reproducing.estimate_reproducible)
-    judgments_unused = on_loaded(verification.judgments_unused)
 
 
 @named_as_called

@@ -19,15 +19,16 @@ def test_missed_passages_are_those_that_a_loop_finds(
 ) -> None:
     with trecexam.open_track(track) as opened:
         found = opened.verify.missing(min_rating=min_rating, min_relevant=2)
-    pool = {(topic.query_id, doc_id) for topic, _ in found.queries for doc_id in topic.passages}
+        grid = opened.verify.grid()
+    pool = set(zip(grid["query_id"], grid["doc_id"], strict=True))
     expected = {
         (query_id, doc_id)
         for (query_id, doc_id), label in judgments.items()
         if label >= 2 and (query_id, doc_id) in pool and max(ratings[query_id][doc_id].values()) < min_rating
     }
-    assert {(t.query_id, missed.doc_id) for t, p in found.queries for missed in p.missed} == expected
+    assert {(missed.query_id, missed.doc_id) for missed in found} == expected
     relevant = sum(label >= 2 and query_id in ratings for (query_id, _), label in judgments.items())
-    assert sum(p.relevant for _, p in found.queries) == relevant
+    assert sum(found.tables["queries"]["relevant"]) == relevant
 
 
 def test_items_discriminate_as_scipy_says(
@@ -35,13 +36,12 @@ def test_items_discriminate_as_scipy_says(
 ) -> None:
     with trecexam.open_track(track) as opened:
         found = opened.verify.spurious(min_relevant=2)
-        pool = {
-            (query.topic.query_id, row.doc_id) for query in opened.verify.grid().queries for row in query.rows
-        }
-    assert len(found.items) == 210
-    for item in found.items:
+        grid = opened.verify.grid()
+    pool = set(zip(grid["query_id"], grid["doc_id"], strict=True))
+    assert len(found) == 210
+    for item in found:
         pairs = [
-            (ratings[q][d][item.item.item_id] >= 4, judgments[q, d] >= 2)
+            (ratings[q][d][item.item_id] >= 4, judgments[q, d] >= 2)
             for q, d in pool
             if q == item.query_id and (q, d) in judgments
         ]
@@ -51,4 +51,4 @@ def test_items_discriminate_as_scipy_says(
             reached, relevant = zip(*pairs, strict=True)
             assert item.phi == pytest.approx(stats.pearsonr(reached, relevant).statistic)
     # Measured: a question on public transport, where the query asks in which part of a city an airport is.
-    assert found.items[0].phi == pytest.approx(-0.30, abs=0.01)
+    assert found["phi"][0] == pytest.approx(-0.30, abs=0.01)

@@ -31,6 +31,7 @@ MODES: Mapping[tuple[str, str], tuple[tuple[str, ...], tuple[str, ...]]] = {
     ("correlate", "--swaps"): (("swaps",), ()),
     ("correlate", "--outliers"): (("outliers",), ("--most",)),
     ("correlate", "--representative"): (("representative",), ("--most",)),
+    ("override", "--list"): (("overrides",), ()),
     ("learn", "--cross-validate"): (("cross-validate",), ()),
     ("correlate", "--learned"): (("learned-correlate",), ()),
     ("judge-next", "--budget"): (("judge-next",), ("--top",)),

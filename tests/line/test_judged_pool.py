@@ -232,7 +232,7 @@ def test_agreement_and_the_rule_of_fill_and_verify_see_them(root: Path) -> None:
     update(root)
     with trecexam.open_track(root, grader=HashGrader()) as track:
         agreed, rule = track.agreement(), track.fill.find().rule
-        outside = sum(found.outside for _, found in track.verify.missing().queries)
+        outside = sum(track.verify.missing(per_query=True)["outside_pool"])
     # What has no text is only judged.
     assert (agreed.n_both, agreed.n_label_only, agreed.n_judgment_only) == (37, 0, 2)
     assert rule.n_both == 37

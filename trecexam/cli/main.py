@@ -23,7 +23,7 @@ GROUPS = {
         *("verify", "history", "plot"),
     ),
     "holes": ("holes", "fill"),
-    "people": ("override",),
+    "people": ("override", "overrides"),
     "banks and exams": (),
     "published evaluators": ("evaluate",),
     "files": ("export", "convert", "formats", "graders"),
@@ -61,6 +61,7 @@ COMMANDS = {
     "export": ("trecexam.cli.export", "export", "Write qrels, subtopics or grades for other tools."),
     "plot": ("trecexam.cli.plot", "plot", "A plot for a paper: PDF at the width of a column."),
     "override": ("trecexam.cli.override", "override", "A person's rating in place of the grader's."),
+    "overrides": ("trecexam.cli.override", "overrides", "People's ratings, and which of them count."),
     "graders": ("trecexam.cli.graders", "graders", "What can grade here, and what the rest needs."),
 }
 

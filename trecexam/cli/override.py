@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 import trecexam
-from trecexam.cli.options import json_option, track_argument
-from trecexam.cli.reading import answer
+from trecexam.cli.options import track_argument
+from trecexam.cli.reading import reading
 from trecexam.files.track_lock import holder
 from trecexam.tables.terminal import printable
+
+if TYPE_CHECKING:
+    from trecexam.tables.result import Result
 
 #: Which of several people's ratings counts, by the rule.
 COUNTING = {"latest": "the last", "majority": "the majority", "adjudicated": "what was adjudicated"}
@@ -38,8 +42,6 @@ COUNTING = {"latest": "the last", "majority": "the majority", "adjudicated": "wh
 @click.option("--withdraw", is_flag=True, help="Take back what was said: the grader's rating counts again.")
 @click.option("--who", envvar="TRECEXAM_WHO", show_envvar=True, metavar="NAME", help="Who says so.")
 @click.option("--why", metavar="TEXT", help="A reason that others can check.")
-@click.option("--list", "listed", is_flag=True, help="Show the ratings that people gave, and which count.")
-@json_option
 def override(
     track: Path,
     query_id: str | None,
@@ -49,19 +51,13 @@ def override(
     withdraw: bool,
     who: str | None,
     why: str | None,
-    listed: bool,
-    as_json: bool,
-) -> int:
+) -> None:
     """Put a person's rating in place of the grader's, for a cell or a passage of TRACK.
 
     It is a line in TRACK/overrides.tsv, which may also be edited by hand. Of several the last counts; the
-    grader's rating and all earlier ones are kept. `trecexam watch` brings it into the scores.
+    grader's rating and all earlier ones are kept. `trecexam watch` brings it into the scores, and
+    `trecexam overrides` shows all of them.
     """
-    if listed:
-        with trecexam.open_track(track) as opened:
-            found = opened.override.ratings()
-        answer(found, "json" if as_json else None)
-        return 1 if found.rejected else 0
     missing = [
         option
         for option, value in (("--query", query_id), ("--doc", doc_id), ("--who", who), ("--why", why))
@@ -70,7 +66,7 @@ def override(
     if (rating is None) != withdraw:
         missing.append("--rating or --withdraw, one of the two")
     if missing:
-        raise click.UsageError(f"give {', '.join(missing)}; or --list")
+        raise click.UsageError(f"give {', '.join(missing)}")
     assert query_id
     assert doc_id
     assert who
@@ -90,7 +86,7 @@ def override(
     machine = "no rating" if done.machine is None else shown(done.machine)
     if not done.written:
         click.echo(f"{what}: {who} said so already", err=True)
-        return 0
+        return
     judged = scale and not done.row.item_id
     if done.after is None:
         own = (
@@ -116,4 +112,19 @@ def override(
         else f"process {pid}, which watches, takes it up",
         err=True,
     )
-    return 0
+
+
+@click.command(epilog="Example: trecexam overrides mytrack --json")
+@track_argument
+@reading
+def overrides(track: Path) -> Result:
+    """Show the ratings that people gave in place of the grader's, and which of them count.
+
+    A row for each line of TRACK/overrides.tsv that could be read, with the grader's rating; below a line that
+    counts, the passages with the same text, for which it counts too. With [judging] also the lines of
+    judgments.tsv.
+
+    Exit status: 0, or 1 when a line was rejected.
+    """
+    with trecexam.open_track(track) as opened:
+        return opened.override.ratings()

@@ -62,7 +62,8 @@ def table_lines(tables: Iterable[Table], *, wide: bool = False, styled: bool = T
     """Tables as people read them: to the terminal's width, unless they are wide."""
     for number, table in enumerate(tables):
         yield from [""] if number else []
-        yield from [table.caption] if table.caption else []
+        caption = printable(table.caption)
+        yield from [caption] if wide and caption else wrapped(caption, width())
         yield from _fitted(table, table.layout, wide=wide, more="--wide shows all", styled=styled)
 
 

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 import trecexam
 from trecexam.cli import show
 from trecexam.cli.lazy import SuggestingGroup
-from trecexam.cli.options import json_option, measure_option, track_argument
-from trecexam.cli.reading import reading
+from trecexam.cli.options import measure_option, track_argument
+from trecexam.cli.reading import reading, writing
 from trecexam.cli.scores import bad_measures
 from trecexam.cli.signals import exit_status, signals
-from trecexam.features.verification import tables as verification
-from trecexam.features.verification import text as verification_text
-from trecexam.tables.table import to_aligned
-from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.api import Track
     from trecexam.tables.result import Result
-
-Shape = Literal["text", "tsv", "json"]
 
 
 @click.group(cls=SuggestingGroup, epilog="Example: trecexam verify missing mytrack --min-relevant 2")
@@ -60,10 +54,9 @@ min_relevant_option = click.option(
     help="From this official judgment on, a passage is relevant [default: --min-rating where the scales are "
     "the same, else the track's, 1].",
 )
-full_option = click.option("--full", is_flag=True, help="Whole passages in the text, not their beginnings.")
 
 
-def top_option(what: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def top_option(what: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
     return click.option("--top", type=click.IntRange(min=1), metavar="N", help=f"Only the first N {what}.")
 
 
@@ -73,38 +66,15 @@ def top_option(what: str) -> Callable[[Callable[..., None]], Callable[..., None]
 @item_option
 @doc_option
 @top_option("passages of each item")
-@full_option
-@json_option
-def grading(
-    track: Path,
-    query_ids: tuple[str, ...],
-    item_ids: tuple[str, ...],
-    doc_ids: tuple[str, ...],
-    top: int | None,
-    full: bool,
-    as_json: bool,
-) -> None:
+@reading
+def grading(track: Path, top: int | None, **chosen: tuple[str, ...]) -> Result:
     """Answers and ratings, item by item, the best rated passages first.
 
     The rating is the one that counts in the scores. The status says what became of the answer: ok, unparsed,
     refused, error; missing where there is none, no_text where the passage has no text to grade.
     """
     with trecexam.open_track(track) as opened:
-        queries = opened.verify.grading(
-            query_ids=query_ids or None,
-            item_ids=item_ids or None,
-            doc_ids=doc_ids or None,
-        )
-        _note_judgments(opened)
-        show.human(opened)
-        match _shape(as_json=as_json):
-            case "text":
-                show.lines(verification_text.grading_lines(queries, show.width(), top=top, full=full))
-            case "tsv":
-                show.lines(verification.grading_tsv(queries, top))
-            case "json":
-                values = [verification.grading_json(query, top) for query in queries]
-                show.json_value({"human_ratings": opened.override.summary(), "queries": values})
+        return opened.verify.grading(**_all_or(chosen), top=top)
 
 
 @verify.command(epilog="Example: trecexam verify grid mytrack -q q1")
@@ -114,38 +84,15 @@ def grading(
 @doc_option
 @min_rating_option
 @top_option("passages of each query")
-@json_option
-def grid(
-    track: Path,
-    query_ids: tuple[str, ...],
-    item_ids: tuple[str, ...],
-    doc_ids: tuple[str, ...],
-    min_rating: int | None,
-    top: int | None,
-    as_json: bool,
-) -> None:
+@reading
+def grid(track: Path, min_rating: int | None, top: int | None, **chosen: tuple[str, ...]) -> Result:
     """Ratings of passages (rows) on items (columns).
 
     Passages in the order of their official judgment, then of their label. `reached` counts the items with
     --min-rating or better. In TSV the column item.N is the query's N-th item, so queries share their columns.
     """
     with trecexam.open_track(track) as opened:
-        grids = opened.verify.grid(
-            query_ids=query_ids or None,
-            item_ids=item_ids or None,
-            doc_ids=doc_ids or None,
-            min_rating=min_rating,
-        )
-        _note_judgments(opened)
-        show.human(opened)
-        human_ratings = opened.override.summary()
-    match _shape(as_json=as_json):
-        case "text":
-            show.lines(verification_text.grid_lines(grids, show.width(), top=top))
-        case "tsv":
-            show.tsv(verification.grid_table(grids, top))
-        case "json":
-            show.json_value({"human_ratings": human_ratings} | verification.grids_json(grids, top))
+        return opened.verify.grid(**_all_or(chosen), min_rating=min_rating, top=top)
 
 
 @verify.command(epilog="Example: trecexam verify missing mytrack --min-relevant 2 --min-rating 5")
@@ -155,48 +102,24 @@ def grid(
 @min_relevant_option
 @click.option("--per-query", is_flag=True, help="One row a query with its counts instead of one a passage.")
 @top_option("passages of each query")
-@full_option
-@json_option
+@reading
 def missing(
     track: Path,
-    query_ids: tuple[str, ...],
     min_rating: int | None,
     min_relevant: int | None,
     per_query: bool,
     top: int | None,
-    full: bool,
-    as_json: bool,
-) -> None:
+    **chosen: tuple[str, ...],
+) -> Result:
     """Officially relevant passages that reach no item: does the bank lack one?
 
     Relevant passages that could reach none (no rating, no text, not in the pool) are counted apart. Needs
     official judgments.
     """
     with trecexam.open_track(track) as opened:
-        missed_relevant = opened.verify.missing(
-            query_ids=query_ids or None, min_rating=min_rating, min_relevant=min_relevant
+        return opened.verify.missing(
+            **_all_or(chosen), min_rating=min_rating, min_relevant=min_relevant, per_query=per_query, top=top
         )
-        show.human(opened)
-        human_ratings = opened.override.summary()
-    coverage = [passages for _, passages in missed_relevant.queries]
-    _note_unjudged(missed_relevant.unjudged)
-    chosen = _shape(as_json=as_json)
-    if chosen != "text":
-        missed = verification_text.missed_of(coverage)
-        click.echo(f"missed: {missed} relevant passages that have ratings", err=True)
-    match chosen:
-        case "text" if per_query:
-            show.lines(verification_text.coverage_lines(missed_relevant, show.width()))
-        case "text":
-            show.lines(verification_text.missing_lines(missed_relevant, show.width(), top=top, full=full))
-        case "tsv" if per_query:
-            show.tsv(verification.coverage_table(coverage))
-        case "tsv":
-            show.tsv(verification.missing_table(missed_relevant, top))
-        case "json":
-            show.json_value(
-                {"human_ratings": human_ratings} | verification.missing_json(missed_relevant, top)
-            )
 
 
 @verify.command(epilog="Example: trecexam verify spurious mytrack --min-relevant 2 --top 20")
@@ -215,17 +138,15 @@ def missing(
     "runs apart.",
 )
 @top_option("items")
-@json_option
+@reading
 def spurious(
     track: Path,
-    query_ids: tuple[str, ...],
-    item_ids: tuple[str, ...],
     min_rating: int | None,
     min_relevant: int | None,
     order: Literal["phi", "nonrelevant", "precision", "discrimination"],
     top: int | None,
-    as_json: bool,
-) -> None:
+    **chosen: tuple[str, ...],
+) -> Result:
     """Items by how badly they tell relevant from non-relevant passages.
 
     phi is the correlation of reaching the item with being officially relevant, -1 to 1: near 0 the item says
@@ -233,23 +154,14 @@ def spurious(
     well it tells able runs from others, whatever the judgments say. Needs official judgments.
     """
     with trecexam.open_track(track) as opened:
-        ranking = opened.verify.spurious(
-            query_ids=query_ids or None,
-            item_ids=item_ids or None,
-            min_rating=min_rating,
-            min_relevant=min_relevant,
-            order=order,
+        return opened.verify.spurious(
+            **_all_or(chosen), min_rating=min_rating, min_relevant=min_relevant, order=order, top=top
         )
-        show.human(opened)
-        human_ratings = opened.override.summary()
-    _note_unjudged(ranking.unjudged)
-    match _shape(as_json=as_json):
-        case "text":
-            show.lines(verification_text.spurious_lines(ranking, show.width(), top=top))
-        case "tsv":
-            show.tsv(verification.spurious_table(ranking, top))
-        case "json":
-            show.json_value({"human_ratings": human_ratings} | verification.spurious_json(ranking, top))
+
+
+def _all_or(chosen: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+    """The ids asked for; None where none are, for all."""
+    return {name: ids or None for name, ids in chosen.items()}
 
 
 @verify.command(epilog="Example: trecexam verify readings mytrack -m 'P(rel=4)@20'")
@@ -277,8 +189,8 @@ def readings(track: Path, measures: tuple[str, ...]) -> Result:
     help="How many graded cells, drawn by a hash: the same ones every time.",
 )
 @click.option("--yes", is_flag=True, help="Ask a grader that costs; without it, a terminal is asked first.")
-@json_option
-def reproducible(track: Path, sample: int, yes: bool, as_json: bool) -> int:
+@writing
+def reproducible(track: Path, sample: int, yes: bool) -> tuple[Result, int]:
     """Does a cell get the same answer again, whatever is graded with it?
 
     Grades a sample of the graded cells with the track's grader, each alone and all of them in company, and
@@ -288,7 +200,6 @@ def reproducible(track: Path, sample: int, yes: bool, as_json: bool) -> int:
 
     Exit status: 0, or 1 when an answer differs or is lacking.
     """
-    chosen = _shape(as_json=as_json)
     stopped: list[bool] = []
     with trecexam.open_track(track) as opened:
         _agree_to_cost(opened, sample, yes=yes)
@@ -297,18 +208,7 @@ def reproducible(track: Path, sample: int, yes: bool, as_json: bool) -> int:
             signals(lambda: stopped.append(True)) as caught,
         ):
             done = opened.verify.reproducible(sample=sample, progress=progress, stop=lambda: bool(stopped))
-    for note in done.notes:
-        click.echo(f"note: {note}", err=True)
-    if done.why:
-        click.echo(printable(f"ended early: {done.why}"), err=True)
-    if chosen == "json":
-        show.json_value(done.as_json())
-    elif chosen == "tsv":
-        show.tsv(done.table())
-    else:
-        click.echo(to_aligned(done.table()), nl=False)
-    click.echo(done.summary(), err=True)
-    return exit_status(caught, 0 if done.same else 1)
+    return done, exit_status(caught, 0 if done.same else 1)
 
 
 def _agree_to_cost(track: Track, sample: int, *, yes: bool) -> None:
@@ -327,22 +227,3 @@ def _agree_to_cost(track: Track, sample: int, *, yes: bool) -> None:
         raise click.UsageError("say --yes to have them asked")
     if not yes:
         click.confirm("Ask?", abort=True, err=True)
-
-
-def _shape(*, as_json: bool) -> Shape:
-    if as_json:
-        return "json"
-    return "text" if show.on_terminal() else "tsv"
-
-
-def _note_judgments(track: Track) -> None:
-    reason = track.verify.judgments_unused()
-    if reason is not None:
-        click.echo(f"no judgments shown: {reason}", err=True)
-
-
-def _note_unjudged(query_ids: Iterable[str]) -> None:
-    left = list(query_ids)
-    if left:
-        some = ", ".join(f"'{query_id}'" for query_id in left[:3]) + (", ..." if len(left) > 3 else "")
-        click.echo(f"{len(left):,} queries have no official judgments and are left out: {some}", err=True)

@@ -36,6 +36,13 @@ def rejected_rows(track: Assessment, ungraded: tuple[Rejected, ...] = ()) -> tup
     return (*track.not_taken, *ids, *measures, *ungraded, *items)
 
 
+def rejected_notes(rows: Sequence[Rejected], most: int = 20) -> Iterator[str]:
+    """A line for each of the first rows, and how many more there are."""
+    yield from (f"rejected: {row}" for row in rows[:most])
+    if len(rows) > most:
+        yield f"rejected: {len(rows) - most:,} more"
+
+
 def all_rejected(track: Assessment) -> tuple[Rejected, ...]:
     """What of the track's inputs was not taken, and what has no grade, each with file, line and reason."""
     return rejected_rows(track, tuple(left_out(track)))

@@ -9,11 +9,13 @@ from dataclasses import replace
 from trecexam.tables.fitted import cells_of, fitted
 from trecexam.tables.html import html_notes, html_table
 from trecexam.tables.table import Table
-from trecexam.tables.terminal import wrapped
+from trecexam.tables.terminal import printable, wrapped
 from trecexam.tables.text import plural, shorten_list
 
 #: Lines of a `repr`, and of these at most so many of notes.
 LINES, _NOTE_LINES = 40, 12
+#: So many tables are shown in a `repr`, and in a notebook.
+_TABLES, _HTML_TABLES = 4, 10
 _SPECIAL = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -31,11 +33,14 @@ def as_text(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
     below = _note_lines(notes, width)
     left = LINES - len(below)
     lines: list[str] = []
+    # Of many a few with some rows each say more than all with one.
+    left -= len(tables) > _TABLES
+    at_once = min(len(tables), _TABLES)
     for number, table in enumerate(tables):
-        if left < 5 and number:
+        if number and (left < 7 or number == at_once):
             lines.append(f"... {plural(len(tables) - number, 'more table')}: .tables has them")
             break
-        shown = list(_table_lines(table, width, left // (len(tables) - number) - 1))
+        shown = list(_table_lines(table, width, left // (at_once - number) - 1))
         lines += shown
         left -= len(shown)
     return "\n".join([*lines, *below])
@@ -43,14 +48,14 @@ def as_text(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
 
 def _table_lines(table: Table, width: int, most: int) -> Iterator[str]:
     """The caption, the heading, the first rows, and what is not here; about `most` lines."""
-    most = max(1, most - 4)
+    caption = wrapped(printable(table.caption), width, most=2)
+    most = max(1, most - 3 - max(1, len(caption)))
     first = replace(
         table,
         rows=table.rows[:most],
         layout=replace(table.layout, split=False, ranks=table.layout.ranks[:most]),
     )
-    if table.caption:
-        yield from wrapped(table.caption, width, most=2)
+    yield from caption
     shown = fitted(first, width)
     yield from shown.tables[0]
     more = len(table.rows) - most
@@ -75,9 +80,11 @@ def _note_lines(notes: Sequence[str], width: int) -> list[str]:
 def as_html(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
     """What a notebook shows: the tables' first rows, then the notes; everything escaped."""
     parts = []
-    for table in tables:
+    for table in tables[:_HTML_TABLES]:
         shown = cells_of(table)
         parts.append(html_table(shown.header, shown.numeric, shown.rows, table.caption, shown.legend))
+    more = len(tables) - _HTML_TABLES
+    parts += [html_notes([f"{plural(more, 'more table')}: .tables has them"])] if more > 0 else []
     return "".join([*parts, html_notes(notes)])
 
 

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 from trecexam.tables.frames import Framed, texts
@@ -124,6 +125,18 @@ class Table(Framed):
             if len(found) == 1
             else replace(self, rows=found)
         )
+
+    def grouped(self, *names: str) -> Iterator[tuple[tuple[Value, ...], Table]]:
+        """What rows have in these columns, and a table of the rows that have it, without these columns.
+
+        Rows of one group are next to each other.
+        """
+        places = [self.header.index(name) for name in names]
+        rest = [place for place in range(len(self.header)) if place not in places]
+        header = tuple(self.header[place] for place in rest)
+        for key, rows in groupby(self.rows, lambda row: tuple(row[place] for place in places)):
+            cells = tuple(tuple(row[place] for place in rest) for row in rows)
+            yield key, replace(self, header=header, rows=cells)
 
     def columns(self) -> dict[str, Any]:
         """The columns, None and NaN as they are; one of texts and numbers is of texts."""

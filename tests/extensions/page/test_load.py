@@ -24,7 +24,7 @@ def test_of_fifty_people_who_rate_at_once_no_rating_is_lost(track: Path) -> None
     assert not load.failed
     assert lost(track, load) == []
     assert is_sound(track)
-    assert run(["override", str(track), "--list"]) == 0
+    assert run(["overrides", str(track)]) == 0
 
 
 @pytest.mark.slow

@@ -181,8 +181,10 @@ def test_updates_grade_support_and_leaderboard_and_report_show_it(
     assert capsys.readouterr().out.splitlines()[0] == "run\tSupportR\tSupportR.stderr"
     # What is written is what the command makes.
     before = (root / "out" / "support_runs.tsv").read_bytes()
-    assert run(["support", str(root), "-o", str(tmp_path / "again")]) == 0
-    assert (tmp_path / "again" / "support_runs.tsv").read_bytes() == before
+    assert run(["support", str(root), "-o", str(tmp_path / "again.tsv")]) == 0
+    assert (tmp_path / "again.tsv").read_bytes() == before
+    assert run(["support", str(root), "--by", "citation", "-o", str(tmp_path / "again.tsv")]) == 0
+    assert (tmp_path / "again.tsv").read_bytes() == (root / "out" / "support.tsv").read_bytes()
 
 
 def test_a_track_needs_no_bank_for_support_alone(tmp_path: Path) -> None:
@@ -224,6 +226,12 @@ def test_other_commands_live_with_measures_of_support(
         # A sentence is asked of what it cites: with other passages it is no cell.
         assert "missing" not in shown
         assert len(shown.splitlines()) == 1 + 5
+        capsys.readouterr()
+        assert run(["verify", "grid", str(root)]) == 2
+        assert "which is no grid: `trecexam verify grading` lists its cells" in capsys.readouterr().err
+        for view in ("missing", "spurious"):
+            assert run(["verify", view, str(root)]) == 2
+            assert "the grader support labels no documents that runs rank" in capsys.readouterr().err
         with trecexam.open_track(root) as track:
             board = track.leaderboard()
             assert {"good", "poor"} == {row.run for row in board.rows}
@@ -273,7 +281,7 @@ def test_a_run_of_passages_has_no_support(tmp_path: Path) -> None:
         with trecexam.open_track(root) as track:
             track.update()
             assert {row.run for row in track.leaderboard().rows} == {"good", "poor"}
-            assert {row[0] for row in track.support().table().rows} == {"good", "poor"}
+            assert {row[0] for row in track.support().table.rows} == {"good", "poor"}
         # The one grader of a track that says so by its prompt alone looks at all runs.
         config = root / "trecexam.toml"
         config.write_text(
@@ -286,7 +294,7 @@ def test_a_run_of_passages_has_no_support(tmp_path: Path) -> None:
             assert any(
                 "1 of 3 runs: no generated responses, so 0 in SupportP" in line for line in board.notes
             )
-            assert {row[0] for row in track.support().table().rows} == {"good", "poor"}
+            assert {row[0] for row in track.support().table.rows} == {"good", "poor"}
 
 
 def test_two_sources_of_labels_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -312,9 +320,8 @@ def test_two_sources_of_labels_are_compared(tmp_path: Path, capsys: pytest.Captu
         in shown.err
     )
     with trecexam.open_track(root) as track:
-        agreement = track.support(against=root / "out" / "support.tsv").agreement
-        assert agreement is not None
-        assert (agreement.kappa.value, agreement.ours_only, agreement.theirs_only) == (1, 0, 0)
+        found = track.support.agreement(root / "out" / "support.tsv").found
+        assert (found.kappa.value, found.first_only, found.second_only) == (1, 0, 0)
 
 
 def test_lines_that_hold_no_label_are_named_and_the_rest_is_compared(
@@ -353,7 +360,7 @@ def test_truncated_responses_lose_what_comes_after(
         root = make_cited_track(tmp_path / "track", server.url)
         long = response("long", "q1", ("word " * 399, [0]), ("Pumps move heat.", [0]), references=["q1-heat"])
         write_responses(root / "runs" / "long.jsonl", long)
-        whole, cut = tmp_path / "whole", tmp_path / "cut"
+        whole, cut = tmp_path / "whole.tsv", tmp_path / "cut.tsv"
         assert run(["watch", str(root), "--once"]) == 0
         assert run(["support", str(root), "-o", str(whole)]) == 0
         assert (
@@ -364,7 +371,7 @@ def test_truncated_responses_lose_what_comes_after(
         assert run(["watch", str(root), "--once"]) == 0
         assert run(["support", str(root), "-o", str(cut)]) == 0
         assert "responses are cut after 400 words" in capsys.readouterr().err
-        table = {path: {row["run"]: row for row in rows(path / "support_runs.tsv")} for path in (whole, cut)}
+        table = {path: {row["run"]: row for row in rows(path)} for path in (whole, cut)}
         assert [float(table[path]["long"]["words"]) for path in (whole, cut)] == [402, 400]
         assert [table[path]["long"]["over_limit"] for path in (whole, cut)] == ["1", "1"]
         assert table[whole]["good"] == table[cut]["good"]
@@ -434,8 +441,8 @@ def test_a_prompt_of_the_users_own_grades_support(tmp_path: Path) -> None:
         )
         with trecexam.open_track(root) as track:
             track.update()
-            done = track.support()
-        assert {row[-1] for row in done.labels().rows if row[3] in PASSAGES} == {"full_support"}
+            done = track.support("citation")
+        assert {row[-1] for row in done.table.rows if row[3] in PASSAGES} == {"full_support"}
         assert any(text.startswith("Does The sea is salt. say") for text in asked(server))
 
 
@@ -466,8 +473,8 @@ def test_all_301_responses_of_a_system_are_scored_by_stored_labels(tmp_path: Pat
     (root / "labels.tsv").write_text("\n".join(lines) + "\n")
     with trecexam.open_track(root) as track:
         track.update()
-        done = track.support()
-    (row,) = done.table().records()
+        done = track.support("citation")
+    (row,) = done.tables["runs"].records()
     assert row["responses"] == len(given) == 301
     assert (row["SupportP"], row["SupportR"]) == pytest.approx(
         [sum(values) / 301 for values in zip(*expected, strict=True)]
@@ -475,7 +482,7 @@ def test_all_301_responses_of_a_system_are_scored_by_stored_labels(tmp_path: Pat
     assert row["words"] == pytest.approx(words / 301)
     sentences = sum(len(each["answer"]) for each in given)
     assert row["uncited"] == pytest.approx(uncited / sentences)
-    assert (row["out_of_range"], row["no_label"], len(done.labels().rows)) == (0, 0, sentences)
+    assert (row["out_of_range"], row["no_label"], len(done)) == (0, 0, sentences)
 
 
 def test_nothing_of_support_is_in_a_track_without_the_section(graded: Path) -> None:
@@ -493,6 +500,6 @@ def test_from_python_the_grader_of_support_is_found(tmp_path: Path) -> None:
     trecexam.make_demo_track(tmp_path / "demo")
     with trecexam.open_track(tmp_path / "demo") as track:
         track.grading.grade()
-        assert track.support().table() == track["support"].support().table()
+        assert track.support().table == track["support"].support().table
         with pytest.raises(TrecexamError, match="rubric does not look at what responses cite: take --grader"):
             track["rubric"].support()

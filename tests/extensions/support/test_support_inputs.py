@@ -41,8 +41,8 @@ def test_a_run_that_is_not_taken_is_named_with_its_line(
         capsys.readouterr()
         assert run(["support", str(root)]) == 1
         shown = capsys.readouterr()
-        assert "not taken: runs/bad.jsonl:1: a citation is neither a place nor an id: 0.5" in shown.err
-        assert "note: runs/good.jsonl: 1 of its 3 queries are not in the bank" in shown.err
+        assert "rejected: runs/bad.jsonl:1: a citation is neither a place nor an id: 0.5" in shown.err
+        assert "runs/good.jsonl: 1 of its 3 queries are not in the bank" in shown.err
         assert [line.split("\t")[0] for line in shown.out.splitlines()] == ["run", "good", "poor"]
 
 
@@ -60,7 +60,7 @@ def test_recorded_labels_need_no_model_and_no_texts(
     assert run(["support", str(root), "--by", "query", "--json"]) == 0
     shown = capsys.readouterr()
     assert "3 citations of passages without a text" in shown.err
-    rows = json.loads(shown.out)
+    rows = json.loads(shown.out)["queries"]
     assert {(row["run"], row["query_id"]): row["SupportP"] for row in rows} == {
         ("good", "q1"): 0,
         ("good", "q2"): 1,
@@ -115,8 +115,8 @@ def test_an_empty_answer_leaves_out_that_query_alone(
         capsys.readouterr()
         assert run(["support", str(root)]) == 1
         shown = capsys.readouterr()
-    assert "not taken: runs/good.jsonl:1: the response to query 'q1' has no text" in shown.err
-    assert "not taken: runs/poor.jsonl:1: the response to query 'q1' has no text" in shown.err
+    assert "rejected: runs/good.jsonl:1: the response to query 'q1' has no text" in shown.err
+    assert "rejected: runs/poor.jsonl:1: the response to query 'q1' has no text" in shown.err
     (row,) = csv.DictReader(shown.out.splitlines(), delimiter="\t")
     # 1 of q2, and 0 of the query that it does not answer.
     assert (row["run"], row["responses"], float(row["SupportP"])) == ("good", "1", 0.5)
@@ -139,8 +139,8 @@ def test_odd_citations_are_counted_as_what_they_are(tmp_path: Path) -> None:
         write_responses(root / "runs" / "odd.jsonl", odd)
         with trecexam.open_track(root) as track:
             track.update()
-            done = track.support(output=tmp_path / "out")
-    mine = [row for row in labels(tmp_path / "out" / "support.tsv") if row[0] == "odd"]
+            done = track.support("citation")
+    mine = [tuple(map(str, row)) for row in done.table.rows if row[0] == "odd"]
     assert mine == [
         ("odd", "q1", "1", "q1-heat", "full_support"),
         ("odd", "q1", "2", "q1-cost", "full_support"),
@@ -150,7 +150,7 @@ def test_odd_citations_are_counted_as_what_they_are(tmp_path: Path) -> None:
         ("odd", "q1", "3", "", "out_of_range"),
         ("odd", "q1", "4", "q1-heat", "no_support"),
     ]
-    values = {row["run"]: row for row in done.table().records()}["odd"]
+    values = {row["run"]: row for row in done.tables["runs"].records()}["odd"]
     assert (values["out_of_range"], values["no_text"], values["sentences"]) == (3, 1, 4)
     assert values["SupportP"] == pytest.approx(2 / 7 / 2)
     assert values["SupportR"] == pytest.approx(2 / 4 / 2)

@@ -59,7 +59,7 @@ def give(root: Path, query: str, doc: str, sentence: str, *more: str) -> int:
 
 def labels(root: Path) -> dict[tuple[str, str, str, str], tuple[str, str]]:
     with trecexam.open_track(root) as track:
-        table = track.support().labels()
+        table = track.support("citation").table
     return {tuple(map(str, row[:4])): (row[4], row[5] if len(row) > 5 else "") for row in table.rows}  # type: ignore[misc]
 
 
@@ -164,7 +164,7 @@ def test_the_provenance_shows_in_every_output_and_a_withdrawal_brings_all_back(
     capsys.readouterr()
     assert run(["leaderboard", str(root)]) == 0
     assert "in 1 cells and for 0 passages as a whole (ann)" in capsys.readouterr().err
-    assert run(["override", str(root), "--list"]) == 0
+    assert run(["overrides", str(root)]) == 0
     assert "\tann\tread it\t" in capsys.readouterr().out
     assert run(["status", str(root), "--json"]) == 0
     status = json.loads(capsys.readouterr().out)
@@ -215,18 +215,17 @@ def test_labels_that_are_written_are_recorded_with_the_same_scores(root: Path, t
     give(root, "q1", "q1-heat", "poor:1", "--rating", "full", *ANN)
     give(root, "q1", "q1-cost", "good:2", "--rating", "no", *ANN)
     give(root, "q1", "lost", "poor:2", "--rating", "partial", *ANN)
-    assert run(["support", str(root), "-o", str(tmp_path / "out")]) == 0
+    assert run(["support", str(root), "--by", "citation", "-o", str(tmp_path / "support.tsv")]) == 0
     with trecexam.open_track(root) as track:
         ours = track.support()
-        agreement = track.support(against=tmp_path / "out" / "support.tsv").agreement
-    assert agreement is not None
-    assert agreement.kappa.value == 1
+        agreement = track.support.agreement(tmp_path / "support.tsv")
+    assert agreement.found.kappa.value == 1
     # A copy of overrides.tsv in another folder of the same track says the same.
     other = Path(shutil.copytree(root, tmp_path / "other"))
     assert labels(other) == labels(root)
     # A passage needs no text for a label that is recorded.
     (other / "overrides.support.tsv").unlink()
-    (other / "labels.tsv").write_bytes((tmp_path / "out" / "support.tsv").read_bytes())
+    (other / "labels.tsv").write_bytes((tmp_path / "support.tsv").read_bytes())
     (other / "trecexam.toml").write_text('[graders.support]\nname = "recorded"\nrecorded = "labels.tsv"\n')
     with trecexam.open_track(other) as track:
         track.update()

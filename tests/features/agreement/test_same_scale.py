@@ -222,9 +222,9 @@ def test_items_are_verified_against_judgments_on_their_scale(tmp_path: Path) -> 
     labels, judgments = drawn(3, 9, (4, 3, 2, 1))
     with trecexam.open_track(make_track(tmp_path, labels, judgments)) as track:
         found = track.verify.missing()
-        assert (found.min_rating, found.min_relevant) == (2, 2)
+        assert (found.facts["min_rating"], found.facts["min_relevant"]) == (2, 2)
         found = track.verify.missing(min_relevant=1)
-        assert (found.min_rating, found.min_relevant) == (1, 1)
+        assert (found.facts["min_rating"], found.facts["min_relevant"]) == (1, 1)
 
 
 def test_graders_compared_on_the_judgments_scale_have_its_threshold(tmp_path: Path) -> None:

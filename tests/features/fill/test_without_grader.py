@@ -70,7 +70,7 @@ def fill(capsys: pytest.CaptureFixture[str], root: Path, *arguments: str, status
     capsys.readouterr()
     assert run(["fill", str(root), "-o", str(root.parent / "merged.qrels"), *arguments]) == status
     captured = capsys.readouterr()
-    assert captured.out == ""
+    assert status == 2 or captured.out.startswith(("source\tlabel\tlines", "query_id\tholes"))
     return captured.err
 
 
@@ -217,7 +217,7 @@ def test_passages_without_a_text_stay_holes(track: Path, capsys: pytest.CaptureF
     with (track / "runs" / "a.run").open("a") as ranked:
         ranked.write("q0 Q0 textless 0 999 a\n")
     said = fill(capsys, track, "--by", "learned", status=1)
-    assert "1 holes remain: the passages have no text" in said
+    assert "not filled: 1 hole whose passage has no text" in said
 
 
 def test_what_people_rated_in_the_graders_place_is_said_to_count_with_the_grader_only(

@@ -470,14 +470,14 @@ def test_while_a_daemon_watches_nobody_is_told_to_start_another(
     assert "--once" not in told
 
 
-def test_the_list_names_what_of_the_file_was_not_taken(
+def test_the_list_names_what_of_the_file_was_rejected(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (graded / "overrides.tsv").write_text("no header here\n")
-    give(graded, "--list", status=1)
-    assert "not taken: overrides.tsv:1: the header line lacks" in capsys.readouterr().err
+    assert run(["overrides", str(graded)]) == 1
+    assert "rejected: overrides.tsv:1: the header line lacks" in capsys.readouterr().err
     (graded / "overrides.tsv").write_text(
         "query_id\tdoc_id\titem_id\trating\twho\twhy\nq1\tx\t\t9\tann\tno\n"
     )
-    give(graded, "--list", status=1)
-    assert "not taken: overrides.tsv:2: the rating is neither" in capsys.readouterr().err
+    assert run(["overrides", str(graded)]) == 1
+    assert "rejected: overrides.tsv:2: the rating is neither" in capsys.readouterr().err

@@ -170,7 +170,7 @@ def test_a_grid_has_the_best_judged_first_and_the_unjudged_last() -> None:
 
 def test_cells_are_ordered_by_rating_then_by_what_became_of_the_answer() -> None:
     cells = [
-        GradedCell(doc_id, rating, rating, status, "", "", None, None)
+        GradedCell("q1", 1, "i1", "item", doc_id, rating, "", rating, status, None, None, "", None)
         for doc_id, rating, status in (
             ("a", None, "no_text"),
             ("b", None, "missing"),

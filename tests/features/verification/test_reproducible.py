@@ -70,7 +70,7 @@ def test_a_grader_that_looks_at_each_cell_alone_gives_the_same_and_nothing_is_st
     assert set(again[:5]) < set(again[5:])
     assert len(set(again[5:])) == 20
     assert content(root) == before
-    assert done.summary() == "5 of 36 graded cells looked at: the same answers again, to the last bit"
+    assert done.notes[-1] == "5 of 36 graded cells looked at: the same answers again, to the last bit"
 
 
 def test_differences_are_those_that_a_recount_finds(tmp_path: Path) -> None:
@@ -89,13 +89,18 @@ def test_differences_are_those_that_a_recount_finds(tmp_path: Path) -> None:
     assert (of_alone.largest, of_alone.share) == (0.25, high / len(done.cells))
     assert rows["stored-company"].differing == 0
     assert rows["alone-company"][1:] == of_alone[1:]
-    value = done.as_json()
-    assert len(value["differing"]) == high
+    value = done.json_value()
+    assert len(value["differing"]) == 3 * high
     assert value["comparisons"][0]["answers_differ"] == fives
     assert value["lacking"] == 0
-    assert done.summary().endswith(f" graded cells looked at: {high} differ in something")
-    first = value["differing"][0]
-    assert first["stored"]["probabilities"] != first["alone"]["probabilities"]
+    assert done.notes[-1].endswith(f" graded cells looked at: {high} differ in something")
+    assert json.loads(done.to_json()) == value
+    assert list(done.to_pandas()["comparison"]) == list(rows)
+    assert len(repr(done).splitlines()) <= 40
+    assert "<table" in done._repr_html_()
+    stored, alone, company = value["differing"][:3]
+    assert [row["graded"] for row in (stored, alone, company)] == ["stored", "alone", "company"]
+    assert stored["probabilities"] == company["probabilities"] != alone["probabilities"]
 
 
 def test_the_sample_is_the_same_every_time_and_a_larger_one_holds_it(tmp_path: Path) -> None:
@@ -119,8 +124,8 @@ def test_what_is_stopped_says_so_and_is_not_called_the_same(tmp_path: Path) -> N
     assert [cell.alone is not None for cell in done.cells] == [True] * 3 + [False] * 5
     assert done.differences[0].cells == 3
     # What is lacking is counted, and not called another answer.
-    assert (done.as_json()["lacking"], done.as_json()["differing"]) == (8, [])
-    assert done.summary() == "8 of 36 graded cells looked at: no other answer; 8 were not answered both times"
+    assert (done.facts["lacking"], done.json_value()["differing"]) == (8, [])
+    assert done.notes[-1] == "8 of 36 graded cells looked at: no other answer; 8 were not answered both times"
 
 
 def test_answers_that_came_before_a_grader_failed_are_compared(tmp_path: Path) -> None:
@@ -188,6 +193,9 @@ def test_the_command_says_of_a_model_here_what_the_call_says(
     assert run(["verify", "reproducible", str(root), "--sample", "3", "--json"]) == status
     value = json.loads(capsys.readouterr().out)
     assert (value["sample"], value["graded"], value["complete"]) == (3, 8, True)
+    for form in ("--latex", "--table", "--wide"):
+        assert run(["verify", "reproducible", str(root), "--sample", "3", form]) == status
+        assert "company" in capsys.readouterr().out
     # Stored on one device, asked on another: that is said.
     path = root / ".trecexam" / "grades.sqlite"
     from trecexam.line.store import GradeRow, GradeStore
@@ -256,9 +264,9 @@ def test_labels_of_what_responses_cite_are_asked_for_again_of_the_grader_of_supp
         assert len(server.bodies) == asked + 8
         changed = True
         assert run([*command, "--yes", "--json"]) == 1
-        (differing,) = json.loads(capsys.readouterr().out)["differing"]
-        assert (differing["query_id"], differing["doc_id"]) == ("q1", "q1-cost")
-        assert (differing["stored"]["rating"], differing["alone"]["rating"]) == (1, 0)
+        differing = json.loads(capsys.readouterr().out)["differing"]
+        assert {(row["query_id"], row["doc_id"]) for row in differing} == {("q1", "q1-cost")}
+        assert [row["rating"] for row in differing] == [1, 0, 0]
     assert content(root) == before
 
 

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
 from trecexam.extensions.compare_graders.compared import ComparedGrader, GraderLike, compared_graders
-from trecexam.extensions.compare_graders.raters import (
+from trecexam.extensions.compare_graders.tables import GraderRow, PairRow, grader_table, pair_table
+from trecexam.features.agreement.agreement import NothingInCommonError, agreements
+from trecexam.features.correlation.comparison import compare
+from trecexam.scores.labels import binary_labels, labels
+from trecexam.scores.raters import (
     Labels,
     RatedTwice,
     RaterAgreement,
@@ -18,10 +22,6 @@ from trecexam.extensions.compare_graders.raters import (
     ratings_of_both,
     together,
 )
-from trecexam.extensions.compare_graders.tables import GraderRow, PairRow, grader_table, pair_table
-from trecexam.features.agreement.agreement import NothingInCommonError, agreements
-from trecexam.features.correlation.comparison import compare
-from trecexam.scores.labels import binary_labels, labels
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table
 

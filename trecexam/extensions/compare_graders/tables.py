@@ -9,9 +9,9 @@ from trecexam.tables.table import Layout, Table, Value
 
 if TYPE_CHECKING:
     from trecexam.extensions.compare_graders.compared import ComparedGrader
-    from trecexam.extensions.compare_graders.raters import RaterAgreement
     from trecexam.scores.correlation import Correlation
     from trecexam.scores.kappa import Kappa
+    from trecexam.scores.raters import RaterAgreement
 
 GRADER_COLUMNS = (
     "grader",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 import re
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from converters.records import HumanRating
-    from trecexam.features.verification.arithmetic import ItemReach
     from trecexam.line.assessment import Assessment
     from trecexam.scores.leaderboard import Leaderboard
     from trecexam.scores.ratings import QueryRatings
@@ -374,6 +373,13 @@ def _kappa(agreements: Agreements) -> tuple[float, float, float] | None:
     return None if math.isnan(kappa.value) else (kappa.value, kappa.low, kappa.high)
 
 
+#: The columns of `verify spurious` that the fields of `ItemReachLine` are, in their order.
+_REACH = (
+    "query_id", "item_index", "item_id", "item", "relevant", "relevant_reached", "nonrelevant",
+    "nonrelevant_reached", "phi", "note"
+)  # fmt: skip
+
+
 def _items(track: Assessment, judgments: Official | None) -> tuple[ItemReachLine, ...] | None:
     if judgments is None:
         return None
@@ -382,20 +388,5 @@ def _items(track: Assessment, judgments: Official | None) -> tuple[ItemReachLine
     except TrecexamError:
         # Nothing graded, or nothing in common: the notes, or the counts, say so.
         return None
-    return tuple(_lines(reach.items))
-
-
-def _lines(items: Iterable[ItemReach]) -> Iterator[ItemReachLine]:
-    for reach in items:
-        yield ItemReachLine(
-            reach.query_id,
-            reach.index,
-            reach.item.item_id,
-            reach.item.text,
-            reach.relevant,
-            reach.relevant_reached,
-            reach.nonrelevant,
-            reach.nonrelevant_reached,
-            reach.phi,
-            reach.note,
-        )
+    columns = (reach[name] for name in _REACH)
+    return tuple(ItemReachLine(*cells) for cells in zip(*columns, strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trecexam.calls import Accessor, named_as_called, on_loaded
+from trecexam.extensions.support.comparison import support_agreement
 from trecexam.extensions.support.support import support
 
 
@@ -11,3 +12,4 @@ class SupportAccessor(Accessor):
     """Whether what responses cite supports what they say: `track.support()`."""
 
     __call__ = on_loaded(support)
+    agreement = on_loaded(support_agreement)

@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import trecexam
-from trecexam.cli import show
-from trecexam.cli.options import aligned_option, json_option, track_argument, wide_option
-from trecexam.tables.table import Layout
-from trecexam.tables.terminal import printable
+from trecexam.cli.options import track_argument
+from trecexam.cli.reading import reading
 
 if TYPE_CHECKING:
-    from trecexam.extensions.support.support import SupportReport
-
-#: Of the lines that were not taken, so many are named.
-_NAMED = 20
+    from trecexam.extensions.support.support import By
+    from trecexam.tables.result import Result
 
 
 class _Others(click.Path):
@@ -39,27 +35,13 @@ class _Others(click.Path):
     "grader's with those of people.",
 )
 @click.option(
-    "--by", type=click.Choice(["run", "query"]), default="run", help="A row for each [default: run]."
+    "--by",
+    type=click.Choice(["run", "query", "citation"]),
+    default="run",
+    help="A row for each [default: run]. Those of citations have the labels.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Write support.tsv and support_runs.tsv there, as `trecexam watch` writes them to out/.",
-)
-@wide_option
-@aligned_option
-@json_option
-def support(
-    track: Path,
-    against: Path | str | None,
-    by: str | None,
-    output: Path | None,
-    wide: bool,
-    aligned: bool,
-    as_json: bool,
-) -> int:
+@reading
+def support(track: Path, against: Path | str | None, by: By) -> Result:
     """Do the passages that TRACK's responses cite support the sentences that cite them?
 
     Shows what a grader of support says, a section [graders.support] of trecexam.toml; `trecexam watch`
@@ -71,28 +53,6 @@ def support(
 
     Exit status: 0, or 1 when a line or a run was rejected.
     """
-    people = show.for_people(as_json=as_json, aligned=aligned)
     with trecexam.open_track(track) as opened:
-        done = opened.support(against=against, output=output)
-        _say(done, output)
-    if done.agreement is not None:
-        for line in done.agreement.lines():
-            click.echo(line, err=True)
-        show.table(done.agreement.table, as_json=as_json)
-    else:
-        layout = Layout(("run", "query_id") if by == "query" else ("run",)) if people else None
-        show.table(
-            done.table(by_query=by == "query"), as_json=as_json, layout=layout, wide=wide, aligned=aligned
-        )
-    return 1 if done.rejected else 0
-
-
-def _say(done: SupportReport, output: Path | None) -> None:
-    for row in done.rejected[:_NAMED]:
-        click.echo(printable(f"not taken: {row}"), err=True)
-    if len(done.rejected) > _NAMED:
-        click.echo(f"not taken: {len(done.rejected) - _NAMED:,} more", err=True)
-    for note in (*done.track.notes, *done.remarks()):
-        click.echo(printable(f"note: {note}"), err=True)
-    if output is not None:
-        click.echo(printable(f"written: {output}"), err=True)
+        found: Result = opened.support(by) if against is None else opened.support.agreement(against)
+    return found

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trecexam.extensions.support.support import LABELS_FILE, RUNS_FILE, SupportReport
+from trecexam.extensions.support.tables import SupportTables
 from trecexam.line.assessment import Assessment, Part
 from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.tables.result import Tables
 from trecexam.tables.section import ReportPart
+from trecexam.tables.table import to_tsv
 
+#: In out/.
+LABELS_FILE, RUNS_FILE = "support.tsv", "support_runs.tsv"
 #: Runs that the page shows; the file has the rest.
 _ROWS = 15
 _PARTS: tuple[Part, ...] = ("cells", "people", "runs", "settings")
@@ -20,22 +23,24 @@ _LEAD = (
 )
 
 
-def own_support(track: Assessment) -> SupportReport | None:
+def _own(track: Assessment) -> SupportTables | None:
     """The support of the track's responses; None where there are none, or of another kind of grader."""
-    return SupportReport(track) if track.asked.citing is not None and track.responses else None
+    return SupportTables(track) if track.asked.citing is not None and track.responses else None
 
 
 def _files(track: Assessment) -> Mapping[str, bytes]:
-    report = own_support(track)
-    return {} if report is None else report.contents()
+    own = _own(track)
+    if own is None:
+        return {}
+    return {LABELS_FILE: to_tsv(own.labels()).encode(), RUNS_FILE: to_tsv(own.runs()).encode()}
 
 
 def support_section(track: Assessment) -> tuple[ReportPart, ...]:
     """The section "support"; nothing where there is no support."""
-    report = own_support(track)
-    if report is None:
+    own = _own(track)
+    if own is None:
         return ()
-    result = Tables({"support": report.table()}, report.remarks())
+    result = Tables({"support": own.runs()}, tuple(own.notes()))
     files = RUNS_FILE, LABELS_FILE
     return (ReportPart("support", result, "Support by cited passages", _LEAD, files=files, rows=_ROWS),)
 

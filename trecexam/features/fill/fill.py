@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.official import Official, official_judgments, read_official
 from trecexam.line.pool import pool
+from trecexam.line.rejected import rejected_notes
 from trecexam.line.sources import sources_beside
 from trecexam.line.stored_grades import unusable_lines
 from trecexam.scores.labels import labels
@@ -125,7 +127,8 @@ def fill(
     )
     if isinstance(output, Path) and isinstance(sources, Path):
         filled.write(output, sources)
-    return filled
+        return filled.told(output, sources)
+    return filled.told()
 
 
 def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
@@ -162,7 +165,8 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     rule_notes: tuple[str, ...] = ()
     if way == GRADER:
         rule, rule_notes = choose_rule(track, judgments, request)
-    return HolesToFill(
+    rejected = _rejected(track, request)
+    found = HolesToFill(
         request,
         judgments,
         holes,
@@ -173,11 +177,12 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
         count_missing(track, holes) if way == GRADER else 0,
         rule,
         (*way_notes, *notes),
-        rule_notes,
-        _rejected(track, request),
+        rejected,
         way,
         grades,
     )
+    remarks = (*rejected_notes(rejected, len(rejected)), *found.remarks, found.summary())
+    return replace(found, remarks=remarks, notes=(*remarks, *rule_notes, f"labels, as of now: {rule}"))
 
 
 def _no_overlap(

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import gzip
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from converters.fields import warn_of_comments
 from trecexam.features.fill.sources import merged_qrels, sources_table
 from trecexam.features.fill.teaching import GRADER
 from trecexam.files import atomic as files
 from trecexam.line.official import Official
+from trecexam.tables.result import Result
 from trecexam.tables.table import Table, to_tsv
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.merging import MergedRow
@@ -46,8 +49,8 @@ class FillRequest:
 
 
 @dataclass(frozen=True)
-class HolesToFill:
-    """The holes of a track, before anything is graded.
+class HolesToFill(Result):
+    """The holes of a track, before anything is graded: how many each query has, and which (`holes`).
 
     Attributes:
         request: what was asked for.
@@ -59,10 +62,11 @@ class HolesToFill:
         missing: cells of the holes that have no grade yet.
         rule: what gives official labels for automatic ones, as far as there are grades now; of learned
             labels, it in words.
-        notes: what people should know of it, a line each; of the rule, `rule_notes`.
-        rejected: runs, or lines of them, that were not taken: their passages are not in the pool.
+        remarks: what people should know of it, however it is filled.
+        rejected: runs, or lines of them, that were rejected: their passages are not in the pool.
         way: by what they are filled: "grader" or "learned".
         grades: of "learned", whether the grader's ratings are features.
+        notes: the remarks, and what is to be said of the rule, as of now.
     """
 
     request: FillRequest
@@ -74,21 +78,52 @@ class HolesToFill:
     judged: int
     missing: int
     rule: ScaleMap | str
-    notes: tuple[str, ...]
-    rule_notes: tuple[str, ...]
+    remarks: tuple[str, ...]
     rejected: tuple[Rejected, ...]
     way: str = GRADER
     grades: bool = True
+    notes: tuple[str, ...] = ()
 
     @property
     def n_holes(self) -> int:
         """How many passages are to be filled."""
         return sum(map(len, self.holes.values()))
 
+    def declare(self) -> dict[str, Table]:
+        """A row for each query with holes; and one for each hole."""
+        counts = tuple((query_id, len(docs)) for query_id, docs in self.holes.items() if docs)
+        holes = tuple((query_id, doc) for query_id, docs in self.holes.items() for doc in docs)
+        return {
+            "queries": Table(("query_id", "holes"), counts),
+            "holes": Table(("query_id", "doc_id"), holes),
+        }
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """How many judgments, passages, holes and cells there are, and what gives the labels."""
+        return {
+            "judgments": len(self.official.rows),
+            "depth": self.depth,
+            "pooled": self.pooled,
+            "judged": self.judged,
+            "n_holes": self.n_holes,
+            "missing": self.missing,
+            "by": self.way,
+            "rule": str(self.rule),
+        }
+
+    def summary(self) -> str:
+        """How much there is to fill, in a line."""
+        return (
+            f"{self.official.source}: {plural(len(self.official.rows), 'judgment')}; of the "
+            f"{plural(self.pooled, 'passage')} pooled to depth {self.depth:,} {self.judged:,} are judged; "
+            f"{plural(self.n_holes, 'hole')} to fill, {plural(self.missing, 'cell')} to grade"
+        )
+
 
 @dataclass(frozen=True)
-class Filled:
-    """Merged judgments.
+class Filled(Result):
+    """Merged judgments: who said how many lines of each label.
 
     Attributes:
         found: what was to be filled.
@@ -99,7 +134,7 @@ class Filled:
         no_text: holes that remain since the passage has no gradable text.
         no_grade: holes that remain since the grader gave no rating.
         partly: filled passages that have no rating on some of the items, which count as not reached.
-        notes: what people should know of it beside `found.notes`, a line each.
+        notes: the remarks on what was to be filled, and what came of it.
     """
 
     found: HolesToFill
@@ -110,7 +145,44 @@ class Filled:
     no_text: int
     no_grade: int
     partly: int
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def declare(self) -> dict[str, Table]:
+        """A row for each source and label."""
+        counts = sorted(Counter((row.source, row.label) for row in self.rows).items())
+        return {"lines": Table(("source", "label", "lines"), tuple((*key, n) for key, n in counts))}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What was to be filled, and how many lines are new, and holes remain."""
+        names = ("graded", "filled", "no_text", "no_grade", "partly")
+        counts = {name: getattr(self, name) for name in names}
+        return {**self.found.facts, "rule": str(self.rule), **counts}
+
+    @property
+    def rejected(self) -> tuple[Rejected, ...]:  # type: ignore[override]
+        """Runs, or lines of them, that were rejected."""
+        return self.found.rejected
+
+    def told(self, output: Path | None = None, sources: Path | None = None) -> Filled:
+        """The same, with all that people should know of it in its notes."""
+        lines = [*self.found.remarks]
+        lines += [f"graded {plural(self.graded, 'cell')}"] if self.graded else []
+        lines += [*self.notes, f"labels: {self.rule}"]
+        if self.partly:
+            lines.append(
+                f"{plural(self.partly, 'passage')} without a rating on some items, which count as not reached"
+            )
+        if self.no_text:
+            lines.append(f"not filled: {plural(self.no_text, 'hole')} whose passage has no text to grade")
+        if self.no_grade:
+            lines.append(f"not filled: {plural(self.no_grade, 'hole')} that the grader gave no rating")
+        if output is not None:
+            lines.append(
+                f"{output}: {plural(len(self.found.official.rows), 'human judgment')} as before, and "
+                f"{plural(self.filled, 'new line')}; who said what: {sources}"
+            )
+        return replace(self, notes=tuple(lines))
 
     @property
     def complete(self) -> bool:

@@ -28,19 +28,19 @@ from trecexam.line.overrides import (
     resolve,
     takes_back,
 )
-from trecexam.line.rejected import rejected_rows
+from trecexam.line.rejected import rejected_notes, rejected_rows
 from trecexam.line.typed_text import MAX_NOTE, MAX_WHO, MAX_WHY, refuse_controls, typed
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MAX_RATING
 from trecexam.tables.result import Tables
-from trecexam.tables.table import Table
+from trecexam.tables.table import Layout, Table
 from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
     from trecexam.track import TrackFolder
 
-#: The columns of out/human.tsv and of `trecexam override --list`.
+#: The columns of out/human.tsv and of `trecexam overrides`.
 COLUMNS = ("query_id", "doc_id", "item_id", "rating", "machine", "who", "why", "when", "state")
 #: What they have, too, where the settings have [judging].
 JUDGING_COLUMNS = ("seconds", "note", "kind", "rule")
@@ -357,8 +357,8 @@ def human_ratings(track: Assessment) -> Tables:
     """The ratings that people gave, as in `human_table`; what cannot count is rejected, with reasons."""
     file = track.folder.shown(track.folder.overrides())
     refused = tuple(row for row in rejected_rows(track) if row.file == file)
-    notes = tuple(f"not taken: {row}" for row in refused)
-    return Tables({"ratings": human_table(track)}, notes, rejected=refused)
+    notes = tuple(rejected_notes(refused))
+    return Tables({"ratings": human_table(track)}, notes, about=track.override_summary(), rejected=refused)
 
 
 def human_table(track: Assessment) -> Table:
@@ -375,6 +375,9 @@ def human_table(track: Assessment) -> Table:
             if doc_id != row.doc_id:
                 alike.setdefault(row, []).append(row._replace(doc_id=doc_id))
     judging = track.config.has_judging
+    layout = Layout(
+        ("query_id", "doc_id", "item_id"), ("rating", "machine", "who", "state", "why"), without=("when",)
+    )
     return Table(
         (*COLUMNS[:-1], *(JUDGING_COLUMNS if judging else ()), COLUMNS[-1]),
         tuple(
@@ -389,6 +392,7 @@ def human_table(track: Assessment) -> Table:
             for _, given, state in people.decisions
             for row in (given, *(alike.get(given, ()) if state == COUNTS else ()))
         ),
+        layout=layout,
     )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -25,66 +25,36 @@ STATUSES = ("ok", "unparsed", "refused", "error", "missing", "no_text")
 Order = Literal["phi", "nonrelevant", "precision", "discrimination"]
 
 
-@dataclass(frozen=True)
-class Topic:
-    """A query with what its cells are made of.
+class GradedCell(NamedTuple):
+    """One passage's grade on one item: a row of `verify grading`.
 
     Attributes:
-        text: the query's text, "" where the track has none.
-        items: in the bank's order; an item's 1-based place is its item index.
-        passages: doc_id -> text of the pooled passages, None where there is none.
+        item_index: the item's place in the bank, from 1.
+        item: its text.
+        rating: as it counts in the scores, 0..5; None where there is none that counts.
+        source: who gave `rating`: "model" or "human"; "" where there is none.
+        machine: the grader's own rating, None where it gave none.
+        status: of the grader's answer: "ok", "unparsed", "refused", "error"; "missing" where there is no
+            answer, "no_text" where the passage has no text to grade.
+        probability: of `machine`, None where the grader gives none.
+        judgment: the official one, None where there is none.
+        answer: what the grader said, as it came.
+        text: of the passage, None where there is none.
     """
 
     query_id: str
-    text: str
-    items: tuple[Item, ...]
-    passages: Mapping[str, str | None]
-
-
-@dataclass(frozen=True)
-class GradedCell:
-    """One passage's grade on one item.
-
-    Attributes:
-        rating: as it counts in the scores, 0..5; None where there is none that counts.
-        machine: the grader's own, None where it gave none.
-        status: of the grader's answer: "ok", "unparsed", "refused", "error"; "missing" where there is no
-            answer, "no_text" where the passage has no text to grade.
-        source: who gave `rating`: "model" or "human"; "" where there is none.
-        answer: what the grader said, as it came.
-        probability: of `machine`, None where the grader gives none.
-        judgment: the official one, None where there is none.
-    """
-
+    item_index: int
+    item_id: str
+    item: str
     doc_id: str
     rating: int | None
+    source: str
     machine: int | None
     status: str
-    source: str
-    answer: str
     probability: float | None
     judgment: int | None
-
-
-@dataclass(frozen=True)
-class GradedItem:
-    """An item's cells, best rating first.
-
-    Attributes:
-        index: the item's place in the bank, from 1.
-    """
-
-    index: int
-    item: Item
-    cells: tuple[GradedCell, ...]
-
-
-@dataclass(frozen=True)
-class QueryGrading:
-    """The grades of one query, item by item."""
-
-    topic: Topic
-    items: tuple[GradedItem, ...]
+    answer: str
+    text: str | None
 
 
 @dataclass(frozen=True)
@@ -102,23 +72,6 @@ class GridRow:
     ratings: tuple[int | None, ...]
     human: tuple[int, ...] = ()
     human_label: bool = False
-
-
-@dataclass(frozen=True)
-class QueryGrid:
-    """Passages x items of one query. `columns` are the places (from 0) of the items to be shown."""
-
-    topic: Topic
-    columns: tuple[int, ...]
-    rows: tuple[GridRow, ...]
-
-
-@dataclass(frozen=True)
-class Grids:
-    """The grids of a track's queries, and from which rating on a passage reaches an item."""
-
-    min_rating: int
-    queries: tuple[QueryGrid, ...]
 
 
 @dataclass(frozen=True)
@@ -167,21 +120,6 @@ class RelevantPassages:
         """Missed ones among those with a rating, 0..1; NaN where there are none."""
         rated = self.reached + len(self.missed)
         return len(self.missed) / rated if rated else math.nan
-
-
-@dataclass(frozen=True)
-class Missing:
-    """The relevant passages of a track that no item reaches.
-
-    Attributes:
-        queries: those that have official judgments, with their texts.
-        unjudged: the other queries asked for.
-    """
-
-    min_rating: int
-    min_relevant: int
-    queries: tuple[tuple[Topic, RelevantPassages], ...]
-    unjudged: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -244,20 +182,6 @@ class ItemReach:
         if not self.relevant:
             return "no relevant passage"
         return "" if self.nonrelevant else "no non-relevant passage"
-
-
-@dataclass(frozen=True)
-class Spurious:
-    """A track's items, those first that discriminate worst.
-
-    Attributes:
-        unjudged: queries asked for that have no official judgments, so that nothing is known of their items.
-    """
-
-    min_rating: int
-    min_relevant: int
-    items: tuple[ItemReach, ...]
-    unjudged: tuple[str, ...]
 
 
 def best_first(cells: Iterable[GradedCell]) -> list[GradedCell]:

@@ -18,7 +18,8 @@ from trecexam.line.environments import Environments
 from trecexam.line.grading import Grading, Progress
 from trecexam.line.sheets import ERROR, MISSING
 from trecexam.line.stored_grades import StoredGrades
-from trecexam.tables.table import Table
+from trecexam.tables.result import Result
+from trecexam.tables.table import Table, Value
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
@@ -88,22 +89,20 @@ class AnswerDifference(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reproduction:
-    """What came of grading a sample again.
+class Reproduction(Result):
+    """What came of grading a sample again; `differing` has the cells that differ, with their answers.
 
     Attributes:
         cells: the sample, in its order.
         graded: cells of the track that have an answer.
         why: why it ended early; "" where it did not.
-        notes: what else there is to know.
-        noun: what a cell is called.
+        notes: what there is to know, and what it comes to.
     """
 
     cells: tuple[RegradedCell, ...]
     graded: int
     why: str
-    notes: tuple[str, ...]
-    noun: str = "graded cell"
+    notes: tuple[str, ...] = ()
 
     @property
     def differences(self) -> tuple[AnswerDifference, ...]:
@@ -115,33 +114,21 @@ class Reproduction:
         """Whether every cell was answered twice, and the same as it is stored."""
         return not any(cell.lacking or cell.differs for cell in self.cells)
 
-    def summary(self) -> str:
-        """As "100 of 2,940 graded cells looked at: the same answers again, to the last bit"."""
-        differing = sum(cell.differs for cell in self.cells)
-        lacking = sum(cell.lacking for cell in self.cells)
-        if differing:
-            outcome = f"{differing:,} {'differs' if differing == 1 else 'differ'} in something"
-        else:
-            outcome = "no other answer" if lacking else "the same answers again, to the last bit"
-        verb = "was" if lacking == 1 else "were"
-        rest = f"; {lacking:,} {verb} not answered both times" if lacking else ""
-        return f"{len(self.cells):,} of {plural(self.graded, self.noun)} looked at: {outcome}{rest}"
-
-    def table(self) -> Table:
-        """A row a comparison."""
+    def declare(self) -> dict[str, Table]:
+        """A row a comparison; and one for each answer of a cell that differs."""
         rows = tuple((*row[:-1], row.share) for row in self.differences)
-        return Table(_COLUMNS, rows)
+        differing = tuple(row for cell in self.cells if cell.differs for row in _answers(cell))
+        header = ("query_id", "doc_id", "item_id", "graded", *Answer._fields)
+        return {"comparisons": Table(_COLUMNS, rows), "differing": Table(header, differing)}
 
-    def as_json(self) -> dict[str, Any]:
-        """The table, how many cells lack an answer, and those that differ with their answers."""
+    @property
+    def facts(self) -> dict[str, Any]:
+        """How many cells were looked at, and how many of them lack an answer."""
         return {
             "sample": len(self.cells),
             "graded": self.graded,
             "complete": not self.why,
             "lacking": sum(cell.lacking for cell in self.cells),
-            "comparisons": list(self.table().records()),
-            "differing": [_cell_json(cell) for cell in self.cells if cell.differs],
-            "notes": list(self.notes),
         }
 
     def _difference(self, first: str, second: str) -> AnswerDifference:
@@ -249,7 +236,9 @@ def verify_reproducible(
         RegradedCell(cell, _stored(graded.grades, cell), alone.get(cell), company.get(cell))
         for cell in chosen
     )
-    return Reproduction(cells, len(graded.places), why, tuple(_notes(graded)), graded.noun)
+    ended = (f"ended early: {why}",) if why else ()
+    notes = (*_notes(graded), *ended, _summary(cells, graded))
+    return Reproduction(cells, len(graded.places), why, notes)
 
 
 def estimate_reproducible(loader: TrackLoader, *, sample: int = SAMPLE) -> Estimate:
@@ -358,10 +347,22 @@ def _notes(graded: _Graded) -> Iterator[str]:
         yield f"answers are stored that were made on something else than this ({differing} differ)"
 
 
-def _cell_json(cell: RegradedCell) -> dict[str, Any]:
+def _summary(cells: Sequence[RegradedCell], graded: _Graded) -> str:
+    """As "100 of 2,940 graded cells looked at: the same answers again, to the last bit"."""
+    differing, lacking = sum(cell.differs for cell in cells), sum(cell.lacking for cell in cells)
+    if differing:
+        outcome = f"{differing:,} {'differs' if differing == 1 else 'differ'} in something"
+    else:
+        outcome = "no other answer" if lacking else "the same answers again, to the last bit"
+    verb = "was" if lacking == 1 else "were"
+    rest = f"; {lacking:,} {verb} not answered both times" if lacking else ""
+    return f"{len(cells):,} of {plural(len(graded.places), graded.noun)} looked at: {outcome}{rest}"
+
+
+def _answers(cell: RegradedCell) -> Iterator[tuple[Value, ...]]:
+    """A row for each answer: whose it is, and what it is; probabilities are separated by blanks."""
     asked = cell.cell
-    answers = {
-        name: None if answer is None else answer._asdict()
-        for name, answer in zip(("stored", "alone", "company"), cell[1:], strict=True)
-    }
-    return {"query_id": asked.query_id, "doc_id": asked.doc_id, "item_id": asked.item.item_id, **answers}
+    for name, answer in zip(("stored", "alone", "company"), cell[1:], strict=True):
+        if answer is not None:
+            shares = " ".join(map(repr, answer.probabilities or ()))
+            yield asked.query_id, asked.doc_id, asked.item.item_id, name, *answer[:3], shares

@@ -3,40 +3,56 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from trecexam.errors import TrecexamError, did_you_mean
+from trecexam.errors import TrecexamError
 from trecexam.features.verification.arithmetic import (
     GradedCell,
-    GradedItem,
-    Grids,
-    Missing,
+    GridRow,
     Order,
-    QueryGrading,
-    QueryGrid,
-    Spurious,
-    Topic,
+    RelevantPassages,
     best_first,
     grid_rows,
     item_reaches,
     relevant_passages,
     worst_first,
 )
+from trecexam.features.verification.chosen import (
+    chosen_queries,
+    judged_queries,
+    known_judgments,
+    thresholds,
+    unjudged_note,
+    unused_note,
+)
 from trecexam.line.diagnostics import resolve_min_rating
 from trecexam.line.item_values import item_values
-from trecexam.line.official import official_judgments
-from trecexam.line.relevance import relevance_thresholds
+from trecexam.line.loaded_track import asked_of, of_documents
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
-from trecexam.tables.text import shorten_list
+from trecexam.tables.result import Tables
+from trecexam.tables.table import Layout, Table, Value
 
 if TYPE_CHECKING:
+    from converters.records import Item
     from trecexam.line.assessment import Assessment
 
-Ids = Collection[str] | None
-Judgments = Mapping[str, Mapping[str, int]]
+#: Where people are shown the grid: behind a rating or label that is not the grader's.
+BY_A_PERSON = "*"
+
+
+@dataclass(frozen=True)
+class View(Tables):
+    """What scores are made of, looked at in one way; `people` makes the tables that people see."""
+
+    people: Callable[[], Iterable[Table]] | None = None
+
+    def for_people(self) -> tuple[Table, ...]:
+        """The tables that people see; the first where nothing else is said, or there is nothing."""
+        return (tuple(self.people()) if self.people else ()) or (self.table,)
 
 
 def grading(
@@ -46,129 +62,185 @@ def grading(
     item_ids: Collection[str] | None = None,
     doc_ids: Collection[str] | None = None,
     statuses: Collection[str] | None = None,
-) -> Iterator[QueryGrading]:
+    top: int | None = None,
+) -> View:
     """Every cell with its answer and official judgment, item by item, best rating first.
 
-    What is asked for is checked before the first one is given.
+    The table `items` has the items with their texts, and how often each rating was given.
 
     Args:
         query_ids, item_ids, doc_ids, statuses: only of these; None for all. Queries and items of which
             nothing is left are left out.
+        top: of each item, only so many passages.
 
     Raises:
         TrecexamError: nothing is graded yet, or an id is not in the track.
     """
-    queries = _queries(track, query_ids, item_ids, doc_ids)
-    judgments = _known_judgments(track)
-    topics = _topics(track, queries)
-    without = _without_text(track, topics)
-
-    def graded(q: QueryRatings) -> QueryGrading:
-        rows = {
-            (row["item_id"], row["doc_id"]): row
-            for row in track.grade_rows((q.query_id,))
-            if (item_ids is None or row["item_id"] in item_ids)
-            and (doc_ids is None or row["doc_id"] in doc_ids)
-        }
-        judged = judgments.get(q.query_id, {})
-        human, sheet = _human_cells(track, q.query_id), track.sheets[q.query_id]
-        items = []
-        for place, item in enumerate(topics[q.query_id].items):
-            if item_ids is not None and item.item_id not in item_ids:
-                continue
-            cells = [
-                _cell(
-                    doc_id,
-                    rating,
-                    rows.get((item.item_id, doc_id)),
-                    "no_text" if doc_id in without else "missing",
-                    judged.get(doc_id),
-                    human=(doc_id, item.item_id) in human,
-                )
-                for row, (doc_id, rating) in enumerate(
-                    zip(q.doc_ids, q.ratings[:, place].tolist(), strict=True)
-                )
-                if (doc_ids is None or doc_id in doc_ids) and sheet.place(row, place) is not None
-            ]
-            kept = best_first(cell for cell in cells if statuses is None or cell.status in statuses)
-            if kept:
-                items.append(GradedItem(place + 1, item, tuple(kept)))
-        return QueryGrading(topics[q.query_id], tuple(items))
-
-    return (shown for q in queries if (shown := graded(q)).items)
+    shown: list[GradedCell] = []
+    of_items: list[tuple[Value, ...]] = []
+    for q in chosen_queries(track, query_ids, item_ids, doc_ids):
+        for place, item, cells in _cells(track, q, _items(track, q, item_ids)):
+            ordered = best_first(
+                cell
+                for cell in cells
+                if (doc_ids is None or cell.doc_id in doc_ids)
+                and (statuses is None or cell.status in statuses)
+            )
+            if ordered:
+                shown += ordered[:top]
+                of_items.append((*_item(track, place, item), _given(ordered)))
+    table, items = Table(GradedCell._fields, tuple(shown)), Table((*_ITEM, "ratings"), tuple(of_items))
+    return View(
+        {"grading": table, "items": items},
+        notes=unused_note(track),
+        people=lambda: _item_by_item(table, items),
+    )
 
 
-def grids(
+@asked_of(lambda track, *args, **kwargs: track.asked.citing is None)
+def grid(
     track: Assessment,
     *,
     query_ids: Collection[str] | None = None,
     item_ids: Collection[str] | None = None,
     doc_ids: Collection[str] | None = None,
     min_rating: int | None = None,
-) -> Grids:
+    top: int | None = None,
+) -> View:
     """The ratings of passages x items for each query, with official judgments and labels.
+
+    A row a passage; the column `item.N` is the rating on the query's Nth item. There are as many as the query
+    with the most items needs. `human` says which of them a person rated: item indices, and "label" for the
+    passage as a whole. The table `items` has the items, and how many passages reach each.
 
     Args:
         query_ids, item_ids, doc_ids: only of these; None for all. Labels are over all items.
         min_rating: in place of the track's.
+        top: of each query, only so many passages; the counts of `items` are over all.
 
     Raises:
         TrecexamError: nothing is graded yet, an id is not in the track, or a min_rating that no grade can
-            reach.
+            reach; or the grader asks about each item of the passages alone that cite it.
     """
-    scores = track.config.scores
-    threshold = resolve_min_rating(track, min_rating)
-    judgments = _known_judgments(track)
-    queries = _queries(track, query_ids, item_ids, doc_ids)
-    topics = _topics(track, queries)
-    grids = []
-    for q in queries:
-        topic = topics[q.query_id]
-        places = tuple(
-            place for place, item in enumerate(topic.items) if item_ids is None or item.item_id in item_ids
+    if track.asked.citing is not None:
+        raise TrecexamError(
+            f"the grader {track.name} looks at each sentence with the passages that it cites alone, which is "
+            "no grid: `trecexam verify grading` lists its cells",
+            path=track.folder.config_path,
         )
-        label = labels(q, scores.label, threshold, scores.min_answers)
+    scores, threshold = track.config.scores, resolve_min_rating(track, min_rating)
+    judgments = known_judgments(track)
+    rows: list[tuple[QueryRatings, Sequence[int], GridRow]] = []
+    of_items: list[tuple[Value, ...]] = []
+    for q in chosen_queries(track, query_ids, item_ids, doc_ids):
+        place_of = {item.item_id: place for place, item in _items(track, q)}
         human: dict[str, list[int]] = {}
-        for place, item in enumerate(topic.items):
-            for doc_id, item_id in _human_cells(track, q.query_id):
-                if item_id == item.item_id:
-                    human.setdefault(doc_id, []).append(place)
-        rows = grid_rows(q, judgments.get(q.query_id, {}), label, human)
-        kept = tuple(row for row in rows if doc_ids is None or row.doc_id in doc_ids)
-        if kept:
-            grids.append(QueryGrid(topic, places, kept))
-    return Grids(threshold, tuple(grids))
+        for doc_id, item_id in _human_cells(track, q.query_id):
+            if item_id in place_of:
+                human.setdefault(doc_id, []).append(place_of[item_id])
+        label = labels(q, scores.label, threshold, scores.min_answers)
+        in_grid = [
+            row
+            for row in grid_rows(q, judgments.get(q.query_id, {}), label, human)
+            if doc_ids is None or row.doc_id in doc_ids
+        ]
+        items = _items(track, q, item_ids) if in_grid else []
+        rows += [(q, [place for place, _ in items], row) for row in in_grid[:top]]
+        of_items += [
+            (*_item(track, place, item), sum((row.ratings[place] or 0) >= threshold for row in in_grid))
+            for place, item in items
+        ]
+    places = sorted({place for _, of_query, _ in rows for place in of_query})
+    names = tuple(f"item.{place + 1}" for place in places)
+    table = Table(
+        ("query_id", "doc_id", "judgment", "label", "reached", "human", *names),
+        tuple(
+            (
+                *(q.query_id, row.doc_id, row.judgment, row.label),
+                sum((row.ratings[place] or 0) >= threshold for place in of_query),
+                " ".join([*(["label"] if row.human_label else []), *(str(p + 1) for p in sorted(row.human))]),
+                *(row.ratings[place] if place in of_query else None for place in places),
+            )
+            for q, of_query, row in rows
+        ),
+    )
+    items_table = Table((*_ITEM, "reached"), tuple(of_items))
+    return View(
+        {"grid": table, "items": items_table},
+        unused_note(track),
+        about={"min_rating": threshold},
+        people=lambda: _query_by_query(table, items_table, threshold),
+    )
 
 
+@of_documents
 def missing(
     track: Assessment,
     *,
     query_ids: Collection[str] | None = None,
     min_rating: int | None = None,
     min_relevant: int | None = None,
-) -> Missing:
-    """The officially relevant passages that reach no item, and what became of the other relevant ones.
+    per_query: bool = False,
+    top: int | None = None,
+) -> View:
+    """The officially relevant passages that reach no item; and by query what became of all relevant ones.
+
+    `best_items` are the indices of the items on which a passage has its best rating.
 
     Args:
         query_ids: only of these; None for all.
         min_rating, min_relevant: in place of the track's.
+        per_query: `queries` comes first.
+        top: of each query, only so many passages.
 
     Raises:
         TrecexamError: no official judgments, or none of these queries or of this pool; nothing is graded
             yet; an id is not in the track; a min_rating that no grade can reach.
     """
-    threshold, relevant = _thresholds(track, min_rating, min_relevant)
-    queries, judgments = _judged(track, query_ids)
-    topics = _topics(track, queries)
-    without = _without_text(track, topics)
-    of_queries = tuple(
-        (topics[q.query_id], relevant_passages(q, judgments[q.query_id], without, threshold, relevant))
+    threshold, relevant = thresholds(track, min_rating, min_relevant)
+    queries, judgments = judged_queries(track, query_ids)
+    found = [
+        relevant_passages(
+            q, judgments[q.query_id], track.sheets[q.query_id].without_text, threshold, relevant
+        )
         for q in queries
         if q.query_id in judgments
+    ]
+    unjudged = [q.query_id for q in queries if q.query_id not in judgments]
+    missed = Table(
+        ("query_id", "doc_id", "judgment", "best_rating", "best_items", "rated_items", "text"),
+        tuple(
+            (
+                *(of.query_id, each.doc_id, each.judgment, each.best_rating),
+                *(" ".join(str(place + 1) for place in each.best_items), each.n_rated),
+                track.texts.get(each.doc_id),
+            )
+            for of in found
+            for each in of.missed[:top]
+        ),
+        layout=Layout(("query_id", "doc_id"), ("judgment", "best_rating", "best_items", "text")),
     )
-    return Missing(threshold, relevant, of_queries, _unjudged(queries, judgments))
+    tables = {"missing": missed, "queries": Table(_OF_QUERY, tuple(map(_of_query, found)))}
+    n_missed, n_reached = sum(len(of.missed) for of in found), sum(of.reached for of in found)
+    share = f" ({n_missed / (n_missed + n_reached):.0%})" if n_missed + n_reached else ""
+    return View(
+        dict(reversed(tables.items())) if per_query else tables,
+        (
+            f"missed: {n_missed:,} of {n_missed + n_reached:,}{share} relevant passages (judgment {relevant} "
+            f"or better) that have ratings are rated {threshold} or better on no item",
+            *unjudged_note(unjudged),
+        ),
+        about={
+            "min_rating": threshold,
+            "min_relevant": relevant,
+            "missed": n_missed,
+            "unjudged_queries": unjudged,
+        },
+        people=None if per_query else lambda: [*([missed] if missed.rows else []), tables["queries"]],
+    )
 
 
+@of_documents
 def spurious(
     track: Assessment,
     *,
@@ -177,132 +249,120 @@ def spurious(
     min_rating: int | None = None,
     min_relevant: int | None = None,
     order: Order = "phi",
-) -> Spurious:
+    top: int | None = None,
+) -> View:
     """How well each item tells relevant from non-relevant passages, the worst first.
 
     Args:
         query_ids, item_ids: only of these; None for all.
         min_rating, min_relevant: in place of the track's.
         order: "phi", "nonrelevant" (how many of these reach it), "precision" or "discrimination".
+        top: only so many items.
 
     Raises:
-        TrecexamError: as `verify_missing`.
+        TrecexamError: as `missing`.
     """
-    threshold, relevant = _thresholds(track, min_rating, min_relevant)
-    queries, judgments = _judged(track, query_ids, item_ids)
-    bank = track.bank
+    threshold, relevant = thresholds(track, min_rating, min_relevant)
+    queries, judgments = judged_queries(track, query_ids, item_ids)
     known = item_values(track, "discrimination", threshold)
     reaches = [
         replace(reach, discrimination=known.get((q.query_id, reach.item.item_id), math.nan))
         for q in queries
         if q.query_id in judgments
-        for reach in item_reaches(q, bank.items[q.query_id], judgments[q.query_id], threshold, relevant)
+        for reach in item_reaches(q, track.bank.items[q.query_id], judgments[q.query_id], threshold, relevant)
         if item_ids is None or reach.item.item_id in item_ids
     ]
-    ordered = tuple(worst_first(reaches, order))
-    return Spurious(threshold, relevant, ordered, _unjudged(queries, judgments))
+    unjudged = [q.query_id for q in queries if q.query_id not in judgments]
+    table = Table(
+        ("query_id", "item_index", "item_id", *_COUNTS, "note", "item"),
+        tuple(
+            (
+                *(reach.query_id, reach.index, reach.item.item_id),
+                *(getattr(reach, name) for name in _COUNTS),
+                *(reach.note, reach.item.text),
+            )
+            for reach in worst_first(reaches, order)[:top]
+        ),
+        layout=Layout(
+            ("item_id",),
+            ("phi", "item", "precision", "nonrelevant_reached", "relevant_reached", "note"),
+            without=("query_id", "item_index", *(["discrimination"] if not known else [])),
+            short={"nonrelevant_reached": "by non-relevant", "relevant_reached": "by relevant"},
+        ),
+    )
+    return View(
+        {"spurious": table},
+        (
+            f"relevant: judgment {relevant} or better; reached: rating {threshold} or better; only: by "
+            "passages that reach no other item; phi: correlation of reaching the item and being relevant"
+            + ("; discrimination: between runs, by item response theory" if known else ""),
+            *unjudged_note(unjudged),
+        ),
+        about={
+            "min_rating": threshold,
+            "min_relevant": relevant,
+            "unjudged_queries": unjudged,
+            "n_items": len(reaches),
+        },
+    )
 
 
-def judgments_unused(track: Assessment) -> str | None:
-    """Why the official judgments that the track has say nothing of its pool; None where they do.
-
-    None also where the track has none.
-    """
-    if track.official is None and track.folder.qrels() is None:
-        return None
-    try:
-        return official_judgments(track).explain_no_overlap({q.query_id: q.doc_ids for q in track.ratings()})
-    except TrecexamError as error:
-        return str(error)
+_ITEM = ("query_id", "query", "item_index", "item_id", "item", "kind", "gold_answers")
+_OF_QUERY = (
+    "query_id", "relevant", "reached", "missed", "missed_share", "unrated", "without_text", "outside_pool"
+)  # fmt: skip
+_COUNTS = (
+    "relevant", "relevant_reached", "relevant_only", "nonrelevant", "nonrelevant_reached", "nonrelevant_only",
+    "precision", "phi", "discrimination"
+)  # fmt: skip
 
 
-def _thresholds(track: Assessment, min_rating: int | None, min_relevant: int | None) -> tuple[int, int]:
-    """From which rating and from which judgment on a passage counts."""
-    resolve_min_rating(track, min_rating)
-    at = relevance_thresholds(track, min_rating, min_relevant)
-    return at.min_rating, at.min_relevant
+def _items(
+    track: Assessment, q: QueryRatings, item_ids: Collection[str] | None = None
+) -> list[tuple[int, Item]]:
+    """The query's items with their places in the bank, from 0."""
+    items = enumerate(track.bank.items[q.query_id])
+    return [(place, item) for place, item in items if item_ids is None or item.item_id in item_ids]
 
 
-def _known_judgments(track: Assessment) -> Judgments:
-    return {} if track.official is None else official_judgments(track).labels
+def _item(track: Assessment, place: int, item: Item) -> tuple[Value, ...]:
+    """The columns `_ITEM`."""
+    query = track.query_texts.get(item.query_id, "")
+    answers = " | ".join(item.gold_answers)
+    return item.query_id, query, place + 1, item.item_id, item.text, item.kind, answers
 
 
-def _judged(
-    track: Assessment, query_ids: Ids, item_ids: Ids = None
-) -> tuple[Sequence[QueryRatings], Judgments]:
-    """The ratings of the queries asked for, and the official judgments, of at least one of them."""
-    judged = official_judgments(track)
-    queries = _queries(track, query_ids, item_ids)
-    reason = judged.explain_no_overlap({q.query_id: q.doc_ids for q in track.ratings()})
-    if reason is None and not any(q.query_id in judged.labels for q in queries):
-        shown = shorten_list([q.query_id for q in queries], 3, dots=True)
-        reason = f"{judged.source}: no official judgments of {shown}"
-    if reason is not None:
-        raise TrecexamError(reason)
-    return queries, judged.labels
-
-
-def _unjudged(queries: Sequence[QueryRatings], judgments: Judgments) -> tuple[str, ...]:
-    return tuple(q.query_id for q in queries if q.query_id not in judgments)
-
-
-def _queries(
-    track: Assessment, query_ids: Ids = None, item_ids: Ids = None, doc_ids: Ids = None
-) -> Sequence[QueryRatings]:
-    """The ratings of the queries asked for, of those that have the items asked for.
-
-    Raises:
-        TrecexamError: nothing is graded yet, or an id is not in the track.
-    """
-    folder, bank = track.folder, track.bank
-    known = bank.query_ids
-    _refuse_unknown(query_ids, known, "query", "in the bank", track)
-    chosen = [query_id for query_id in known if query_ids is None or query_id in query_ids]
-    items = {query_id: [item.item_id for item in bank.items[query_id]] for query_id in chosen}
-    in_bank = [item_id for of_query in items.values() for item_id in of_query]
-    _refuse_unknown(item_ids, in_bank, "item", "in the bank", track)
-    counts = track.counts
-    ratings = track.ratings()
-    if counts.cells == counts.missing + counts.no_text_cells and not any(q.rated.any() for q in ratings):
-        first = "" if track.runs else f"drop runs into {folder.runs}, then "
-        raise TrecexamError(
-            f"nothing is graded yet: {first}`trecexam watch {folder.root} --once` grades", path=folder.root
-        )
-    kept = {q for q in chosen if item_ids is None or any(i in item_ids for i in items[q])}
-    queries = [q for q in ratings if q.query_id in kept]
-    _refuse_unknown(doc_ids, {d for q in queries for d in q.doc_ids}, "passage", "in the pool", track)
-    return queries
-
-
-def _refuse_unknown(ids: Ids, known: Collection[str], what: str, where: str, track: Assessment) -> None:
-    for unknown in ids or ():
-        if unknown not in known:
-            hint = did_you_mean(unknown, known, before="; ")
-            raise TrecexamError(f"no {what} '{unknown}' {where}{hint}", path=track.folder.root)
-
-
-def _topics(track: Assessment, queries: Sequence[QueryRatings]) -> dict[str, Topic]:
-    texts = track.texts
-    return {
-        q.query_id: Topic(
-            q.query_id,
-            track.query_texts.get(q.query_id, ""),
-            track.bank.items[q.query_id],
-            {doc_id: texts.get(doc_id) for doc_id in q.doc_ids},
-        )
-        for q in queries
-    }
-
-
-def _without_text(track: Assessment, topics: Mapping[str, Topic]) -> set[str]:
-    """The pooled passages whose text is missing, or too short to be graded."""
-    least = track.config.track.min_text
-    return {
-        doc_id
-        for topic in topics.values()
-        for doc_id, text in topic.passages.items()
-        if text is None or len(text) < least
-    }
+def _cells(
+    track: Assessment, q: QueryRatings, items: Iterable[tuple[int, Item]]
+) -> Iterator[tuple[int, Item, list[GradedCell]]]:
+    """Each item's cells."""
+    judgments = known_judgments(track).get(q.query_id, {})
+    answers = {(row["item_id"], row["doc_id"]): row for row in track.grade_rows((q.query_id,))}
+    texts = {doc_id: track.texts.get(doc_id) for doc_id in q.doc_ids}
+    sheet, human = track.sheets[q.query_id], _human_cells(track, q.query_id)
+    without = sheet.without_text
+    for place, item in items:
+        cells = []
+        for row, (doc_id, rating) in enumerate(zip(q.doc_ids, q.ratings[:, place].tolist(), strict=True)):
+            if sheet.place(row, place) is None:
+                continue
+            answer = answers.get((item.item_id, doc_id), {})
+            counts = None if rating == MISSING else rating
+            machine, chances = answer.get("rating"), answer.get("probabilities")
+            cells.append(
+                GradedCell(
+                    *(q.query_id, place + 1, item.item_id, item.text, doc_id),
+                    rating=counts,
+                    source="" if counts is None else "human" if (doc_id, item.item_id) in human else "model",
+                    machine=machine,
+                    status=answer.get("status", "no_text" if doc_id in without else "missing"),
+                    probability=None if chances is None or machine is None else chances[machine],
+                    judgment=judgments.get(doc_id),
+                    answer=answer.get("answer", ""),
+                    text=texts[doc_id],
+                )
+            )
+        yield place, item, cells
 
 
 def _human_cells(track: Assessment, query_id: str) -> Collection[tuple[str, str]]:
@@ -311,19 +371,61 @@ def _human_cells(track: Assessment, query_id: str) -> Collection[tuple[str, str]
     return () if human is None else human.cells.keys()
 
 
-def _cell(
-    doc_id: str,
-    rating: int,
-    row: Mapping[str, Any] | None,
-    without_row: str,
-    judgment: int | None,
-    *,
-    human: bool,
-) -> GradedCell:
-    counts = None if rating == MISSING else rating
-    source = "" if counts is None else "human" if human else "model"
-    if row is None:
-        return GradedCell(doc_id, counts, None, without_row, source, "", None, judgment)
-    machine, chances = row["rating"], row["probabilities"]
-    probability = None if chances is None or machine is None else chances[machine]
-    return GradedCell(doc_id, counts, machine, row["status"], source, row["answer"], probability, judgment)
+def _given(cells: Sequence[GradedCell]) -> str:
+    """How often each rating was given, and what became of other answers: as "2 x 5, 1 x 3, 1 no text"."""
+    ratings = Counter(cell.rating for cell in cells if cell.rating is not None)
+    statuses = Counter(cell.status.replace("_", " ") for cell in cells if cell.status != "ok")
+    counts = [f"{n} x {rating}" for rating, n in sorted(ratings.items(), reverse=True)]
+    return ", ".join([*counts, *(f"{n} {status}" for status, n in statuses.items())])
+
+
+def _of_query(of: RelevantPassages) -> tuple[Value, ...]:
+    """The columns `_OF_QUERY`."""
+    return (
+        *(of.query_id, of.relevant, of.reached, len(of.missed), of.missed_share),
+        *(of.unrated, of.without_text, of.outside),
+    )
+
+
+def _heading(query_id: Value, query: Value) -> str:
+    return f"query {query_id}: {query}".rstrip(": ")
+
+
+def _item_by_item(cells: Table, items: Table) -> Iterator[Table]:
+    """A table for each item, without the columns that say nothing there."""
+    of_items = {(row["query_id"], row["item_id"]): row for row in items}
+    for (query_id, index, item_id, text), table in cells.grouped("query_id", "item_index", "item_id", "item"):
+        item = of_items[query_id, item_id]
+        key = f"; key: {item['gold_answers']}" if item["gold_answers"] else ""
+        heading = f"{_heading(query_id, item['query'])} [{index}] {text} ({item_id}){key}"
+        silent = [name for name in ("probability", "judgment") if not any(v is not None for v in table[name])]
+        silent += ["status"] if set(table["status"]) == {"ok"} else []
+        silent += [] if "human" in table["source"] else ["source", "machine"]
+        layout = Layout(("doc_id",), ("rating", "judgment", "answer", "text"), without=tuple(silent))
+        yield replace(table, layout=layout, caption=f"{heading}; ratings: {item['ratings']}")
+
+
+def _query_by_query(grid: Table, items: Table, min_rating: int) -> Iterator[Table]:
+    """For each query its grid, what people rated marked, and its items."""
+    of_items = {query_id: table for (query_id, query), table in items.grouped("query_id", "query")}
+    texts = dict(zip(items["query_id"], items["query"], strict=True))
+    for (query_id,), table in grid.grouped("query_id"):
+        own = of_items[query_id]
+        indices = own["item_index"]
+        rows = []
+        for row in table:
+            human = str(row["human"]).split()
+            marked = [
+                f"{value}{BY_A_PERSON}" if name in human else value
+                for name, value in (("label", row["label"]), *((str(n), row[f"item.{n}"]) for n in indices))
+            ]
+            rows.append((row["doc_id"], row["judgment"], marked[0], row["reached"], *marked[1:]))
+        legend = f"; {BY_A_PERSON} rated by a person" if any(table["human"]) else ""
+        yield Table(
+            ("doc_id", "judgment", "label", "reached", *map(str, indices)),
+            tuple(rows),
+            layout=Layout(("doc_id",), split=True),
+            caption=f"{_heading(query_id, texts[query_id])}; reached: {min_rating} or better{legend}",
+        )
+        layout = Layout(("item_index", "item_id"), ("reached", "item"), without=("kind", "gold_answers"))
+        yield replace(own, layout=layout)

@@ -1,4 +1,4 @@
-"""How far two graders agree, as between annotators: over labels, over ratings, and item by item.
+"""How far two raters agree: over labels, over ratings, and item by item.
 
 Cohen's kappa with the interval of `trecexam.scores.kappa`, which knows that passages of a query belong
 together. Graded: the label or rating itself, where both scales are equally long. Binary: whether it reaches
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,8 @@ from trecexam.scores.kappa import Kappa, kappa, weighted_kappa
 from trecexam.scores.ratings import QueryRatings
 
 Ints = NDArray[np.int64]
-#: query_id -> doc_id -> label
-Labels = Mapping[str, Mapping[str, int]]
+#: query_id -> doc_id, or whatever else is labelled -> label
+Labels = Mapping[str, Mapping[Any, int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,12 @@ class RatedTwice:
     second: Ints
     first_only: int
     second_only: int
+
+    def table(self, size: int) -> Ints:
+        """How many the first rated i and the second j, shape (size, size)."""
+        counts = np.zeros((size, size), np.int64)
+        np.add.at(counts, (self.first, self.second), 1)
+        return counts
 
     def reached(self, min_first: int, min_second: int) -> RatedTwice:
         """1 where a grader's rating is its min_rating or better, else 0."""
@@ -92,7 +99,7 @@ def rater_agreement(rated: RatedTwice, *, graded: bool) -> RaterAgreement:
 
 
 def labels_of_both(first: Labels, second: Labels) -> RatedTwice:
-    """The labels of the passages that both graders gave left."""
+    """The labels of what both gave one."""
     rows: list[tuple[int, int, int]] = []
     only = [0, 0]
     for number, query_id in enumerate(sorted(first.keys() | second.keys())):
