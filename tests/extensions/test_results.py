@@ -53,7 +53,7 @@ def test_a_call_gives_tables_by_name_notes_and_facts(demo: Path, call: str) -> N
     ("words", "status"),
     [
         (("bank", "check", "TRACK"), 1),
-        (("bank", "diff", "BANK", "BANK", "TRACK", "--items"), 0),
+        (("bank", "diff", "BANK", "BANK", "TRACK", "--by", "items"), 0),
         (("judge", "progress", "TRACK", "--topics"), 0),
         (("judge", "agreement", "TRACK", "--disagreements"), 0),
     ],

@@ -11,7 +11,7 @@ import click
 
 from trecexam.cli import show
 from trecexam.cli.signals import signals
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, cannot_go_on
 from trecexam.tables.table import Table, Value
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
@@ -112,7 +112,7 @@ def show_several_estimates(
         try:
             found[name], measures[name] = ask()
         except (TrecexamError, ConversionError) as error:
-            click.echo(f"{name}: nothing can be said, {error}", err=True)
+            click.echo(cannot_go_on(name, error), err=True)
     if not found:
         raise TrecexamError("no grader of this track can go on")
     found["sum"] = reduce(Estimated.plus, found.values())

@@ -11,7 +11,6 @@ from trecexam.errors import GraderError
 from trecexam.extensions.exams.scoring import (
     Examinee,
     ExamSetup,
-    How,
     by_model,
     by_writer,
     time_of,
@@ -33,33 +32,31 @@ _HOW_TO_GET = (
 Take = Callable[[ExamSetup, ShowProgress | None, Stop | None], Examinee]
 
 
-def create_examinee(settings: GeneratorSection, folder: Path, how: How = "likelihood") -> Take:
+def create_examinee(settings: GeneratorSection, folder: Path) -> Take:
     """The model that settings name, ready to take exams.
 
     Args:
         folder: where a server's answers are kept.
-        how: a model in this process chooses; one behind a server always writes a letter.
 
     Raises:
         GraderError: it cannot run here; the message says what to do.
     """
     if settings.name == "openai":
         return partial(by_writer, *_server(settings, folder))
-    return partial(by_model, _backend(settings), how=how)
+    return partial(by_model, _backend(settings))
 
 
 def estimate_taking(
     settings: GeneratorSection,
     folder: Path,
     setups: Sequence[ExamSetup],
-    how: How = "likelihood",
     *,
     timed: bool = False,
 ) -> Estimate:
     """What taking exams so would take, in questions ("cells"), tokens and money; asks nobody.
 
     Args:
-        settings, folder, how: as in `create_examinee`.
+        settings, folder: as in `create_examinee`.
         timed: also how long, where the model is in this process: it answers a few questions.
 
     Raises:
@@ -68,7 +65,7 @@ def estimate_taking(
     if settings.name == "openai":
         writer, answers = _server(settings, folder)
         return estimate([written_prompts(writer, answers, setup) for setup in setups])
-    time = time_of(_backend(settings), setups, how) if timed else None
+    time = time_of(_backend(settings), setups) if timed else None
     return Estimate(sum(len(setup.questions) for setup in setups), time=time)
 
 

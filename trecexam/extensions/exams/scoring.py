@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from converters.exam import LETTERS, ExamQuestion
+from converters.exam import ExamQuestion
 from converters.passages import read_passages
 from converters.run import Run
 from converters.trec_run import read_run
@@ -25,7 +25,6 @@ from trecexam.graders.writing.asking import PromptSet, ShowProgress, Stop, ask_a
 from trecexam.graders.writing.kept_answers import KeptAnswers
 
 CLOSED_BOOK, ORACLE = "closed-book", "oracle"
-How = Literal["likelihood", "letter"]
 
 
 @dataclass(frozen=True)
@@ -146,7 +145,7 @@ class Examinee:
         }
 
 
-def retrievers(named: Sequence[str], documents: int) -> list[Retriever]:
+def retrievers(named: Sequence[str], documents: int = 3) -> list[Retriever]:
     """closed-book, oracle, or run files, which are named by their tags, or where these are not alone by file.
 
     Raises:
@@ -212,32 +211,29 @@ def by_model(
     setup: ExamSetup,
     progress: ShowProgress | None = None,
     stop: Stop | None = None,
-    *,
-    how: How = "likelihood",
 ) -> Examinee:
     """A model in this process takes the exam.
 
     It chooses the candidate "A) text" with the highest log-likelihood divided by its length in characters, as
-    the published evaluation does (Gao et al., lm-evaluation-harness, `acc_norm`); or, by letter, the most
-    probable of the four letters.
+    the published evaluation does (Gao et al., lm-evaluation-harness, `acc_norm`).
 
     Raises:
         GraderError: the model cannot be run.
         TrecexamError: a prompt without its documents does not fit, or probabilities are not finite.
     """
     questions = setup.questions
-    prompts, cut = _continued_prompts(backend, setup, how)
+    prompts, cut = _continued_prompts(backend, setup)
     answers: dict[int, Answered] = {}
     if progress:
         progress(0, len(prompts))
     for batch in scored(backend, prompts):
         for place, continued in batch:
-            texts = candidates(questions[place]) if how == "likelihood" else LETTERS
+            texts = candidates(questions[place])
             scores = [each.log_probability / len(text) for each, text in zip(continued, texts, strict=True)]
             if not all(map(math.isfinite, scores)):
                 raise TrecexamError(
                     f"the model gives question '{questions[place].question_id}' no finite probabilities: "
-                    "set another --dtype or --device"
+                    "run it on the CPU, with CUDA_VISIBLE_DEVICES= before the command"
                 )
             answers[place] = Answered(scores.index(max(scores)), {"scores": scores})
         if progress:
@@ -253,14 +249,12 @@ def by_model(
     )
 
 
-def _continued_prompts(
-    backend: CausalBackend, setup: ExamSetup, how: How
-) -> tuple[list[PromptContinuations], int]:
+def _continued_prompts(backend: CausalBackend, setup: ExamSetup) -> tuple[list[PromptContinuations], int]:
     """Each question with the continuations that are compared, and how many had their documents cut."""
     render = setup.renderer(backend.plain)
     prompts, cut = [], 0
     for question in setup.questions:
-        shown = candidates(question, backend.plain) if how == "likelihood" else tuple(LETTERS)
+        shown = candidates(question, backend.plain)
         continuations = tokens_of(backend, shown)
         limit = backend.length_limit(max(map(len, continuations)))
         context = setup.retriever.context(question, setup.texts)
@@ -279,7 +273,7 @@ def _continued_prompts(
     return prompts, cut
 
 
-def time_of(backend: CausalBackend, setups: Sequence[ExamSetup], how: How) -> MeasuredTime | None:
+def time_of(backend: CausalBackend, setups: Sequence[ExamSetup]) -> MeasuredTime | None:
     """How long a model in this process would take these exams: it answers a few questions of each.
 
     Returns:
@@ -288,7 +282,7 @@ def time_of(backend: CausalBackend, setups: Sequence[ExamSetup], how: How) -> Me
     Raises:
         GraderError, TrecexamError: as `by_model`.
     """
-    prompts = [_continued_prompts(backend, setup, how)[0] for setup in setups]
+    prompts = [_continued_prompts(backend, setup)[0] for setup in setups]
     each_in_turn = [prompt for of_question in zip(*prompts, strict=True) for prompt in of_question]
 
     def answer(part: Sequence[PromptContinuations]) -> None:

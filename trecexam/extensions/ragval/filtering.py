@@ -123,16 +123,15 @@ def some_blocks(path: Path) -> tuple[tuple[Block, ...], tuple[ConversionError, .
     return blocks, tuple(rejected)
 
 
-def knowing_writer(config: TrackConfig, root: Path, *, structured: bool = True) -> Writer:
-    """The model of [generator] as one that says yes or no.
-
-    Args:
-        structured: hold a server's to a JSON schema.
+def knowing_writer(config: TrackConfig, root: Path) -> Writer:
+    """The model of [generator] as one that says yes or no; a server's is held to a JSON schema, unless
+    `structured` is "none" in [grader].
 
     Raises:
         GraderError: none is named, or it cannot run here.
     """
-    return create_writer(config, root, Instruction(schema=SCHEMA if structured else None))
+    schema = None if config.grader.structured == "none" else SCHEMA
+    return create_writer(config, root, Instruction(schema=schema))
 
 
 def known_prompts(filtered: FilteredBlocks, writer: Writer, answers: KeptAnswers) -> PromptSet[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 import trecexam
-from trecexam.cli.options import estimate_json_option, refuse_json_alone, track_argument
+from trecexam.cli.options import estimate_json_option, track_argument
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, used, working
 from trecexam.tables.terminal import printable
@@ -76,7 +76,7 @@ def generate(
     Exit status: 0, or 1 when a query has got no items or not all, or it ended early.
     """
     with trecexam.open_track(track) as opened:
-        if estimate:
+        if estimate or as_json:
             estimate_of = partial(
                 opened.bank.estimate,
                 prompt,
@@ -86,7 +86,6 @@ def generate(
                 output=output,
             )
             return show_estimate(estimate_of, as_json=as_json)
-        refuse_json_alone(as_json=as_json)
         with working() as work:
             made = opened.bank.generate(
                 prompt,

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from click.core import ParameterSource
 
 import trecexam
-from trecexam.cli.options import estimate_json_option, refuse_json_alone, track_argument
+from trecexam.cli.options import estimate_json_option, track_argument
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, used, working
 from trecexam.tables.terminal import printable
@@ -30,19 +29,6 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--domain", required=True, metavar="TEXT", help="What the passages are: `task_domain` of the prompt."
 )
 @click.option(
-    "--passages",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    metavar="FILE",
-    help='JSONL, "docid", "text", and if there are "title" and "topic" [default: the track\'s].',
-)
-@click.option(
-    "--prompt",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    metavar="FILE",
-    help="A .toml or .jinja file with {task_domain} and {documentation} [default: the published prompt].",
-)
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Of the first N passages alone.")
-@click.option(
     "--again",
     is_flag=True,
     help="Of the exam that is there: wrong candidates that fail a filter ([exam] of trecexam.toml) are "
@@ -58,9 +44,6 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 def generating(
     track: Path,
     domain: str,
-    passages: Path | None,
-    prompt: Path | None,
-    limit: int | None,
     again: bool,
     estimate: bool,
     output: Path | None,
@@ -79,23 +62,16 @@ def generating(
     Exit status: 0, or 1 when a passage was not asked about, or no question could be read; with --again, when
     a question was not asked about.
     """
-    if not estimate:
-        refuse_json_alone(as_json=as_json)
+    estimate = estimate or as_json
     if again:
         return _again(track, domain, output, estimate=estimate, as_json=as_json)
     with trecexam.open_track(track) as opened:
         if estimate:
-            estimate_of = partial(
-                opened.exam.estimate, domain, passages=passages, output=output, prompt=prompt, limit=limit
-            )
-            return show_estimate(estimate_of, as_json=as_json)
+            return show_estimate(partial(opened.exam.estimate, domain, output=output), as_json=as_json)
         with working() as work:
             made = opened.exam.generate(
                 domain,
-                passages=passages,
                 output=output,
-                prompt=prompt,
-                limit=limit,
                 progress=work.progress,
                 stop=work.stop,
             )
@@ -104,10 +80,6 @@ def generating(
 
 
 def _again(track: Path, domain: str, output: Path | None, *, estimate: bool, as_json: bool) -> int:
-    context = click.get_current_context()
-    for name in ("passages", "prompt", "limit"):
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"--{name.replace('_', '-')} is for a new exam: leave it out, or --again")
     with trecexam.open_track(track) as opened:
         if estimate:
             return show_estimate(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 import trecexam
-from trecexam.cli.options import estimate_json_option, refuse_json_alone, track_argument
+from trecexam.cli.options import estimate_json_option, track_argument
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import not_taken, show_estimate, used, working
 from trecexam.tables.terminal import printable
@@ -33,12 +33,6 @@ _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
     "field [default: TRACK/blocks.jsonl].",
 )
 @click.option(
-    "--prompt",
-    type=_FILE,
-    metavar="FILE",
-    help="A .toml or .jinja file with {text}, and perhaps {title} [default: the published prompt].",
-)
-@click.option(
     "--per-block",
     type=click.IntRange(min=1),
     default=1,
@@ -46,8 +40,6 @@ _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
     metavar="N",
     help="Questions about each block, each with the next seed.",
 )
-@click.option("--seed", type=int, metavar="N", help="Of the first question [default: [generator]'s, or 0].")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Of the first N blocks alone.")
 @click.option(
     "--estimate",
     is_flag=True,
@@ -64,10 +56,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
 def asking(
     track: Path,
     blocks: Path | None,
-    prompt: Path | None,
     per_block: int,
-    seed: int | None,
-    limit: int | None,
     estimate: bool,
     output: Path | None,
     as_json: bool,
@@ -83,26 +72,19 @@ def asking(
     Exit status: 0, or 1 when a block was not asked about, a line is no block, or no answer is a question.
     """
     with trecexam.open_track(track) as opened:
-        if estimate:
+        if estimate or as_json:
             estimate_of = partial(
                 opened.ragval.estimate_questions,
                 blocks,
                 output=output,
-                prompt=prompt,
                 per_block=per_block,
-                seed=seed,
-                limit=limit,
             )
             return show_estimate(estimate_of, as_json=as_json)
-        refuse_json_alone(as_json=as_json)
         with working() as work:
             made = opened.ragval.write_questions(
                 blocks,
                 output=output,
-                prompt=prompt,
                 per_block=per_block,
-                seed=seed,
-                limit=limit,
                 progress=work.progress,
                 stop=work.stop,
             )

@@ -49,30 +49,23 @@ if TYPE_CHECKING:
     help="Keep blocks whose date lies before the beginning of DATE: with 2023-06, up to May 31.",
 )
 @click.option(
-    "--date-field", default="date", show_default=True, metavar="FIELD", help="Where a block has its date."
-)
-@click.option(
     "--where",
     multiple=True,
     metavar="FIELD=VALUE",
     help="Keep blocks with this value, or with != without it. May be repeated: all must hold.",
 )
 @click.option(
-    "--known", is_flag=True, help="Ask a language model about what is left, and drop what it knows already."
-)
-@click.option(
-    "--track",
+    "--known",
+    "track",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="TRACK",
-    help="--known: [generator] of its trecexam.toml says who is asked; answers are kept in its .trecexam.",
-)
-@click.option(
-    "--unstructured", is_flag=True, help="--known: for servers that take no JSON schema; its words are read."
+    help="Ask a language model about what is left, and drop what it knows already. [generator] of this "
+    "track's trecexam.toml says who is asked; answers are kept in its .trecexam.",
 )
 @click.option(
     "--estimate",
     is_flag=True,
-    help="--known: how many prompts, tokens, how much money; or how long, by a small sample. Asks no server.",
+    help="What --known takes: prompts, tokens, money; or how long, by a small sample. Asks no server.",
 )
 @json_option
 def filtering(
@@ -80,11 +73,8 @@ def filtering(
     output: Path,
     after: str | None,
     before: str | None,
-    date_field: str,
     where: tuple[str, ...],
-    known: bool,
     track: Path | None,
-    unstructured: bool,
     estimate: bool,
     as_json: bool,
 ) -> int:
@@ -100,26 +90,22 @@ def filtering(
     asked about, or a line is no block.
     """
     from trecexam.extensions.ragval.filtering import filter_blocks, write_filtered
+    from trecexam.graders.base import Estimate
 
-    if known != (track is not None):
-        raise click.UsageError("--known and --track go together")
-    if (unstructured or estimate) and not known:
-        raise click.UsageError(f"--{'unstructured' if unstructured else 'estimate'} goes with --known")
-    filtered = filter_blocks(blocks, _conditions(after, before, date_field, where))
+    filtered = filter_blocks(blocks, _conditions(after, before, where))
+    if estimate and track is None:
+        return show_estimate(lambda timed=False: Estimate(0), as_json=as_json)
     caught: list[int] = []
     if track is not None:
-        asked = _known(
-            filtered, track, structured=not unstructured, estimate=estimate, as_json=as_json, caught=caught
-        )
+        asked = _known(filtered, track, estimate=estimate, as_json=as_json, caught=caught)
         if asked is None:
             return 0
         filtered = asked
     settings = {
         "after": after,
         "before": before,
-        "date_field": date_field,
         "where": list(where),
-        "known": known,
+        "known": track is not None,
     }
     write_filtered(filtered, output, settings)
     if filtered.knowing is not None:
@@ -132,7 +118,7 @@ def filtering(
     return exit_status(caught, 0 if filtered.n_kept and whole and not filtered.rejected else 1)
 
 
-def _conditions(after: str | None, before: str | None, field: str, where: tuple[str, ...]) -> Conditions:
+def _conditions(after: str | None, before: str | None, where: tuple[str, ...]) -> Conditions:
     given: dict[str, Any] = {}
     for name, text in (("after", after), ("before", before)):
         if text is not None:
@@ -146,14 +132,13 @@ def _conditions(after: str | None, before: str | None, field: str, where: tuple[
         conditions = tuple(Where.of(text) for text in where)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--where") from None
-    return Conditions(where=conditions, field=field, **given)
+    return Conditions(where=conditions, **given)
 
 
 def _known(
     filtered: FilteredBlocks,
     track: Path,
     *,
-    structured: bool,
     estimate: bool,
     as_json: bool,
     caught: list[int],
@@ -165,7 +150,7 @@ def _known(
     from trecexam.line.track_graders import open_folder
 
     folder = open_folder(track)
-    writer = stage.knowing_writer(folder.config, folder.root, structured=structured)
+    writer = stage.knowing_writer(folder.config, folder.root)
     with TrackLock(folder.shared_state / "generate.lock", "asking this track's model"):
         answers = KeptAnswers(folder.shared_state / "generated.jsonl", writer.identity)
         if estimate:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,13 +27,6 @@ _NAMED = 20
 @click.command("judge", epilog="Example: trecexam ragval judge mytrack --estimate")
 @track_argument
 @click.option(
-    "--model",
-    metavar="NAME|DIR",
-    help="Judge with this model: what the server calls it, a folder or a hub id [default: as in [grader]].",
-)
-@click.option("--base-url", metavar="URL", help="The server that has it: http://localhost:8000/v1.")
-@click.option("--key-env", metavar="NAME", help="The environment variable with that server's key.")
-@click.option(
     "--estimate",
     is_flag=True,
     help="How many answers, tokens, how much money; or how long, by a small sample. Asks no server.",
@@ -42,9 +34,6 @@ _NAMED = 20
 @json_option
 def judging(
     track: Path,
-    model: str | None,
-    base_url: str | None,
-    key_env: str | None,
     estimate: bool,
     as_json: bool,
 ) -> int:
@@ -58,14 +47,13 @@ def judging(
 
     Exit status: 0, or 1 when something was rejected or not judged.
     """
-    settings = _model(model, base_url, key_env)
     with trecexam.open_track(track) as opened:
         if estimate:
-            estimate_of = partial(opened.ragval.estimate_judging, model=settings)
+            estimate_of = opened.ragval.estimate_judging
             return show_estimate(estimate_of, "answers", as_json=as_json, doing="judging", grades=True)
         stopped: list[bool] = []
         with show.grading("judging", "judged") as progress, signals(lambda: stopped.append(True)) as caught:
-            made = opened.ragval.judge(model=settings, progress=progress, stop=lambda: bool(stopped))
+            made = opened.ragval.judge(progress=progress, stop=lambda: bool(stopped))
         folder = opened.folder.out / "ragval"
     _say(made)
     remarks = made.judged.remarks()
@@ -77,29 +65,6 @@ def judging(
         notes = (*remarks, *made.report.notes, f"{what}, {len(made.judged.rows):,} in all: {folder}")
         answer(replace(made.report, notes=notes), "json" if as_json else None)
     return exit_status(caught, 0 if made.complete and made.report is not None and not made.rejected else 1)
-
-
-def _model(model: str | None, base_url: str | None, key_env: str | None) -> dict[str, str] | None:
-    from pydantic import ValidationError
-
-    from trecexam.config import GraderSection
-
-    given = {"model": model, "base_url": base_url, "key_env": key_env}
-    settings = {key: value for key, value in given.items() if value is not None}
-    if settings and model is None:
-        raise click.UsageError("--base-url and --key-env go with --model")
-    if key_env is not None and base_url is None:
-        raise click.UsageError("--key-env goes with --base-url")
-    # A folder is meant from where the command runs.
-    if model is not None and base_url is None and Path(model).is_dir():
-        settings["model"] = str(Path(model).resolve())
-    try:
-        GraderSection.model_validate(settings)
-    except ValidationError as error:
-        first = error.errors()[0]
-        option = "--" + str(first["loc"][0]).replace("_", "-")
-        raise click.BadParameter(str(first["msg"]), param_hint=option) from None
-    return settings or None
 
 
 def _say(made: Judging) -> None:
