@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Literal
 
-from converters.controls import escaped
+#: Controls but the line end, bidirectional embeddings, overrides and isolates, invisible tags, surrogates.
+CONTROLS = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\ud800-\udfff"
+    "\U000e0000-\U000e007f]"
+)
+
+
+def escaped(text: str) -> str:
+    """The text with the Python escape of each such character in its place."""
+    return CONTROLS.sub(lambda match: ascii(match[0])[1:-1], text)
+
 
 #: What is lost when an input is rejected: the whole file, a line that cannot be read, a response that was
 #: read and does not count, cells that get no grade.

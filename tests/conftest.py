@@ -57,6 +57,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return ByFile(config, log)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file whose mark leaves out all of its tests is not imported: Ray alone takes a second."""
+    if not collection_path.name.startswith("test_"):
+        return None
+    marked = re.search(r"^pytestmark = \[?pytest\.mark\.(\w+)", collection_path.read_text(), re.MULTILINE)
+    mark = "browser" if collection_path.parent.name == "browser" else marked and marked[1]
+    return True if mark in re.findall(r"\bnot (\w+)", config.option.markexpr or "") else None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: _turn(item.nodeid))

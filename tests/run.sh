@@ -48,8 +48,8 @@ without_outside() {
   git ls-files -z --cached --others --exclude-standard | tar --null --ignore-failed-read -cf - -T - | tar -xf - -C "$alone/trecexam"
   (
     cd "$alone/trecexam"
-    grep -rlE --include='test_*.py' '^(from outside import|import outside)|\b(dl19|trec_eval): ' tests | PYTHONPATH=$PWD xargs \
-      "$root/.venv/bin/python" -m pytest --quiet --numprocesses 2 --dist loadscope --no-loadscope-reorder
+    { grep -rlE --include='test_*.py' '^(from outside import|import outside)|\b(dl19|trec_eval): ' tests; ls tests/dl19/test_*.py; } |
+      sort -u | PYTHONPATH=$PWD xargs "$root/.venv/bin/python" -m pytest --quiet --numprocesses 2 --dist loadscope --no-loadscope-reorder
   ) || result=$?
   rm -rf "$alone"
   return "$result"

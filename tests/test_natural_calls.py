@@ -75,6 +75,15 @@ def test_name_queries_and_measures(track: trecexam.Track) -> None:
     assert track["rubric"].measures == track["rubric"].leaderboard().measures
 
 
+def test_how_far_grading_is(track: trecexam.Track) -> None:
+    found = track["rubric"].status()
+    assert found.cells == found["cells"] > found["missing"] == 0  # type: ignore[attr-defined]
+    assert "cells" in list(found.to_pandas().name)
+    assert track.status()["graders"]["rubric"]["cells"] == found["cells"]
+    with pytest.raises(KeyError, match="'celsl' is no column, and no row has it as name"):
+        found["celsl"]
+
+
 def test_a_plot_without_a_name(track: trecexam.Track) -> None:
     with pytest.raises(trecexam.TrecexamError, match=r"which plot\? There are leaderboard, .*scatter"):
         track.plot()

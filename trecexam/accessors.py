@@ -15,7 +15,6 @@ from trecexam.calls import (
     on_loader,
     on_track,
 )
-from trecexam.features.compare_graders.compare import compare_grader_pairs, compare_graders
 from trecexam.features.correlation.comparison import compare, outlying, swapped
 from trecexam.features.correlation.joint import compare_all
 from trecexam.features.correlation.representative import representative
@@ -23,10 +22,7 @@ from trecexam.features.exporting import exports, frames, ranx
 from trecexam.features.exporting.facets import without_facet
 from trecexam.features.exporting.pooled import pooled_passages
 from trecexam.features.fill import fill as filling
-from trecexam.features.fill.simulation import simulate_removal, simulate_runs
 from trecexam.features.history.history import history, history_entry
-from trecexam.features.judge_next.cited import next_cited
-from trecexam.features.judge_next.judge_next import next_judgments
 from trecexam.features.leaderboard.readings import difference
 from trecexam.features.override import overriding
 from trecexam.features.verification import reproducing, verification
@@ -154,27 +150,11 @@ class Correlate(Accessor):
 
 
 @named_as_called
-class CompareGraders(Accessor):
-    """Several graders against the official side, `track.compare_graders()`, and any two with each other."""
-
-    __call__ = on_loader(compare_graders)
-    pairs = on_loader(compare_grader_pairs)
-
-
-@named_as_called
 class Fill(Accessor):
     """Fills judgment holes: `track.fill(track.fill.find())`."""
 
     find = on_loader(filling.find_holes)
     __call__ = on_loader(filling.fill)
-
-
-@named_as_called
-class Simulate(Accessor):
-    """How far filled judgment holes can be trusted."""
-
-    runs = on_loaded(simulate_runs)
-    removal = on_loaded(simulate_removal)
 
 
 @named_as_called
@@ -196,20 +176,11 @@ class Override(Accessor):
     """A person's rating in place of the grader's: `track.override(...)`; and the ratings that there are."""
 
     __call__ = on_loaded(overriding.override)
-    ratings = on_loaded(overriding.human_table)
-    refused = on_loaded(overriding.refused_overrides)
+    ratings = on_loaded(overriding.human_ratings)
 
     def summary(self) -> dict[str, Any]:
         """How many cells and passages people rated in place of the grader, and who did."""
         return self._loader.load().override_summary()
-
-
-@named_as_called
-class JudgeNext(Accessor):
-    """What a person should judge next: `track.judge_next()`."""
-
-    __call__ = on_loaded(next_judgments)
-    cited = on_loaded(next_cited)
 
 
 @named_as_called

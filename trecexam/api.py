@@ -23,14 +23,13 @@ from trecexam.features.holes.holes import holes_report
 from trecexam.features.leaderboard.differences import differences
 from trecexam.features.leaderboard.joint import joint_leaderboard
 from trecexam.features.leaderboard.overall import overall_leaderboard
-from trecexam.features.support.support import support
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.base import Estimate
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.grading import Progress
 from trecexam.line.loaded_track import TrackLoaders, of_each
 from trecexam.line.loader import TrackLoader
-from trecexam.line.status import joint_status, status_line, status_of
+from trecexam.line.status import Status, joint_status, status_line, status_of
 from trecexam.outputs.plotting import plot
 from trecexam.outputs.update_all import update_all
 from trecexam.outputs.updates import Update
@@ -230,15 +229,11 @@ class Track:
         each_one = of_each(self._loaders, lambda each: each.estimate(each.load(), retry_errors=retry_errors))
         return reduce(Estimate.plus, each_one)
 
-    def status(self) -> dict[str, Any]:
-        """Counts of what the track holds and of its cells, the grader, and who grades it now.
-
-        Of several graders: `graders` has this of each, or why there is none of it ("unable"), and `total`
-        sums up their cells, and what they used.
+    def status(self) -> Status:
+        """What the track holds, how far grading is, and who grades it now; of several graders each, and the
+        sum.
         """
-        if self._is_joint:
-            return joint_status(self._loaders)
-        return status_of(self._loader)
+        return joint_status(self._loaders) if self._is_joint else status_of(self._loader)
 
     @property
     def grading(self) -> groups.Grading:
@@ -261,19 +256,9 @@ class Track:
         return groups.Correlate(self)
 
     @property
-    def compare_graders(self) -> groups.CompareGraders:
-        """Several graders against the official side, and any two: `compare_graders.pairs()`."""
-        return groups.CompareGraders(self)
-
-    @property
     def fill(self) -> groups.Fill:
         """Fills judgment holes: `fill(fill.find())`."""
         return groups.Fill(self)
-
-    @property
-    def simulate(self) -> groups.Simulate:
-        """How far filled judgment holes can be trusted: `simulate.runs()`, `simulate.removal()`."""
-        return groups.Simulate(self)
 
     @property
     def verify(self) -> groups.Verify:
@@ -284,11 +269,6 @@ class Track:
     def override(self) -> groups.Override:
         """A person's rating in place of the grader's: `override(...)`; `override.ratings()` has them."""
         return groups.Override(self)
-
-    @property
-    def judge_next(self) -> groups.JudgeNext:
-        """What a person should judge next: `judge_next()`."""
-        return groups.JudgeNext(self)
 
     @property
     def history(self) -> groups.History:
@@ -307,10 +287,6 @@ class Track:
     agreement = on_graded(agreements, human=False)
     holes = on_loaded(holes_report)
     plot = on_loaded(plot)
-
-    # Whether what responses cite supports what they say.
-
-    support = on_loaded(support)
 
 
 def _instead(name: str) -> str:

@@ -11,7 +11,13 @@ from trecexam.chosen import took
 from trecexam.errors import TrecexamError
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import grades_notes
-from trecexam.line.loaded_track import LoadedTrack, TrackLoaders, is_of_documents, is_of_one_grader
+from trecexam.line.loaded_track import (
+    LoadedTrack,
+    TrackLoaders,
+    applies_of,
+    is_of_documents,
+    is_of_one_grader,
+)
 from trecexam.line.loader import TrackLoader
 from trecexam.tables.result import Result
 from trecexam.track import TrackFolder
@@ -143,7 +149,8 @@ def _loader_for(
         TrecexamError: the one that is meant labels no documents, and the function is about these.
     """
     if track._is_joint:
-        loader = track._loaders.first_asked(function, *args, **kwargs)
+        applies = applies_of(function)
+        loader = track._loaders.first_asked(lambda each: applies(each, *args, **kwargs))
         took(loader.name, tuple(track._loaders))
         return loader
     loader = track._loader

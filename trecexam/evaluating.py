@@ -178,7 +178,7 @@ def _graded(
     if not done.complete:
         raise TrecexamError(done.why or "grading was stopped", path=track.folder.root)
     board = _leaderboard(track, measures, paths)
-    notes = (*map(str, track.files.rejected()), *track.status()["notes"])
+    notes = (*map(str, track.files.rejected()), *track.status().notes)
     return dataclasses.replace(board, notes=(*board.notes, *notes))
 
 

@@ -40,8 +40,8 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from trecexam.extensions.simulation.arithmetic import removal
 from trecexam.features.correlation.paired_scores import paired_scores
-from trecexam.features.fill.arithmetic import removal
 from trecexam.line.loader import opened
 from trecexam.scores.correlation import _coefficients, correlate, ends, error_and_bias, half_width
 from trecexam.scores.kappa import kappa

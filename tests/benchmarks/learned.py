@@ -108,7 +108,9 @@ def encoders(track: Assessment, wordllama: Path | None) -> Iterator[TokenMeans |
     """What all-MiniLM-L6-v2 is compared with; no other sentence encoder is to be had without a network."""
     texts = [track.texts[doc] for doc in sorted(track.texts)]
     mini = track_encoder(track)
-    vectors = TrackVectors(track.folder.state, mini).of(texts)
+    kept = TrackVectors(track.folder.shared_state, mini)
+    kept.encode({}, texts)
+    vectors = kept.of(texts)
     yield Reduced(mini, vectors, 64)
     yield word_embeddings(mini)
     yield latent_semantic(texts, 256)

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from trecexam.extensions.learn.arithmetic.features import Vectors
+from trecexam.extensions.learn.text_encoder import TextEncoder
 from trecexam.graders.fixed_shapes import EncodedText
-from trecexam.graders.text_encoder import TextEncoder
 
 #: Of a text: the vectors of its tokens.
 Tokens = Callable[[str], Vectors]

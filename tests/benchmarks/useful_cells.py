@@ -20,15 +20,14 @@ import numpy as np
 from scipy.stats import kendalltau
 
 from trecexam.extensions.learn.promise import promising_places
+from trecexam.files.cache import Cache
 from trecexam.graders.base import Answer, Cell, Grader
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import ItemPlaces, item_places, useful_cells
-from trecexam.line.derived import DerivedValues
 from trecexam.line.evaluation import rubric_values
 from trecexam.line.grading import missing_cells
 from trecexam.line.loader import TrackLoader
 from trecexam.line.sheets import MISSING
-from trecexam.line.value_cache import EvaluatedMeasures
 from trecexam.track import TrackFolder
 
 RESULTS = Path(__file__).parent / "results" / "useful-cells.md"
@@ -64,8 +63,7 @@ def ungraded(track: Assessment, share: str = "nothing") -> Assessment:
         sheets=sheets,
         grader=RevealingGrader(track.grader, share),
         config=track.config.model_copy(update={"cells": cells}),
-        evaluated=EvaluatedMeasures(),
-        kept=DerivedValues(),
+        cache=Cache(),
     )
 
 
@@ -96,8 +94,7 @@ def partly(track: Assessment, full: Assessment, order: Sequence[tuple[str, int, 
     return replace(
         track,
         sheets={q: replace(sheet, codes=codes[q]) for q, sheet in track.sheets.items()},
-        evaluated=EvaluatedMeasures(),
-        kept=DerivedValues(),
+        cache=Cache(),
     )
 
 

@@ -17,6 +17,7 @@ from served import Served, serving
 from support import graded_track, make_small_track, write_run
 
 import trecexam
+from trecexam.cli.main import run
 from trecexam.extensions.page import urls
 
 if TYPE_CHECKING:
@@ -252,3 +253,27 @@ def test_another_site_can_neither_frame_the_page_nor_send_its_forms(
     with page.expect_response(f"{served.url}/healthz") as answered:
         page.get_by_role("button").click()
     assert answered.value.status == 403
+
+
+def test_the_header_leads_from_a_list_of_one_grader_to_that_of_another(page: Page, tmp_path: Path) -> None:
+    assert run(["demo", str(tmp_path / "demo")]) == 0
+    with serving(tmp_path / "demo") as running:
+        page.goto(running.url)
+        assert page.inner_text("h1") == "All graders"
+        switch = page.get_by_role("navigation", name="Graders")
+        switch.get_by_role("link", name="rubric").click()
+        page.get_by_role("navigation", name="Pages").get_by_role("link", name="Queries").click()
+        page.wait_for_url("**/grader/rubric/queries")
+        switch.get_by_role("link", name="support").click()
+        page.wait_for_url("**/grader/support/queries")
+        assert switch.locator("[aria-current]").inner_text() == "support"
+        page.get_by_role("link", name="q01").click()
+        assert "/grader/support/query/q01" in page.url
+        switch.get_by_role("link", name="All graders").click()
+        page.wait_for_url(f"{running.url}/")
+        for address in ("/", "/grader/support", "/grader/support/queries"):
+            page.set_viewport_size({"width": 390, "height": 800})
+            page.goto(running.url + address)
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
+            assert page.evaluate(FAINT) == [], address
+            assert page.evaluate(NAMELESS) == [], address

@@ -54,7 +54,7 @@ def test_the_keys_label_go_on_and_undo(cited: Served, page: Page) -> None:
     press(page, "1")
     page.locator("#messages", has_text="full_support").wait_for()
     with trecexam.open_track(cited.root) as track:
-        rows = track["support"].override.ratings().rows
+        rows = track["support"].override.ratings().table.rows
     assert [(row[3], row[-1]) for row in rows] == [(0, "replaced"), (None, "replaced"), (2, "counts")]
 
 

@@ -79,7 +79,7 @@ def test_as_decides_what_the_file_is(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_json_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     value = json.loads(asked(capsys, put(tmp_path, BROKEN), "--json", status=1)[0])
     assert value["takes"] == {"9": False, "10": False}
-    assert (value["kind"], value["findings"][0]["line"], value["changes"]) == ("run", 2, None)
+    assert (value["kind"], value["findings"][0]["line"]) == ("run", 2)
 
 
 def test_what_can_be_no_run_and_no_qrels_is_one_line_and_status_2(
@@ -99,7 +99,7 @@ def test_fix_writes_a_file_that_is_taken_and_lists_what_it_changed(
     assert str(fixed) in err
     assert asked(capsys, fixed, status=0)[0].count("\n") == 1
     value = json.loads(asked(capsys, fixed, "--fix", tmp_path / "again.run", "--json", status=0)[0])
-    assert value["changes"] == []
+    assert value["findings"] == []
     assert (tmp_path / "again.run").read_bytes() == fixed.read_bytes()
 
 

@@ -175,8 +175,8 @@ def test_queries_that_the_bank_does_not_have_are_a_note_and_no_rejection(
     assert (graded / "out" / "rejected.tsv").read_text() == "file\tline\treason\tlost\n"
     assert run(["status", str(graded)]) == 0
     printed = capsys.readouterr()
-    assert printed.err == f"{note}\n"
-    assert "notes\t1\n" in printed.out
+    assert printed.err == f"{note.removeprefix('note: ')}\n"
+    assert "runs\t4\n" in printed.out
     assert json.loads(out(capsys, "status", graded, "--json"))["notes"] == [note.removeprefix("note: ")]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,17 +25,22 @@ LEAVES_A_TRACE = (
 )
 
 
-@pytest.fixture
-def track(tmp_path: Path) -> Iterator[Path]:
+@pytest.fixture(scope="module")
+def graded_erag(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A graded track whose metric is a module in its folder; with runs, official judgments and outputs."""
     with serving(answer) as server:
-        root = erag_track(tmp_path / "track", server.url, metric="em")
+        root = erag_track(tmp_path_factory.mktemp("erag") / "track", server.url, metric="em")
         (root / "qrels.txt").write_text("q1 0 d1 1\nq2 0 d3 1\nq3 0 d5 0\n")
         assert run(["watch", str(root), "--once"]) == 0
         config = root / "trecexam.toml"
         config.write_text(config.read_text().replace('"em"', '"mine:metric"'))
         (root / "mine.py").write_text(LEAVES_A_TRACE)
         yield root
+
+
+@pytest.fixture
+def track(graded_erag: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(graded_erag, tmp_path / "track"))
 
 
 def leaves(command: click.Command, *names: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:

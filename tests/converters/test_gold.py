@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import converters
 from converters import Item
 from converters.bank import read_bank, read_bank_queries
-from converters.bank_editing import items_of, with_retired, with_text
+from trecexam.extensions.banks.bank_editing import items_of, with_retired, with_text
 
 KILT: dict[str, Any] = {
     "id": "5a8b",

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 import converters
 from converters import ConversionError, Item
 from converters.bank import read_bank_queries
-from converters.bank_editing import items_of, with_item, with_retired, with_text
 from converters.fields import made_id
 from trecexam.bank.model import item_digest
 from trecexam.cli.main import run
+from trecexam.extensions.banks.bank_editing import items_of, with_item, with_retired, with_text
 
 RUBRICS = [{"criterion": "Names it.", "weight": 5}, {"criterion": "Gets it wrong.", "weight": -2.5}]
 LINE = {"qid": "q1", "query": "what is it", "rubrics": RUBRICS}

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from trecexam.cli.main import run
-from trecexam.features.agreement.arithmetic import Agreement, Crosstab, Thresholds, agreement, pair
+from trecexam.features.agreement.arithmetic import Agreement, Crosstab, agreement, pair
+from trecexam.line.relevance import Thresholds
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import QueryRatings
 
@@ -42,7 +43,7 @@ def ours(graded: Graded, thresholds: Thresholds) -> Agreement:
         ratings = QueryRatings(query_id, tuple(passages), matrix.shape[1], matrix)
         own[query_id] = labels(ratings, "max", min_answers=thresholds.min_answers)
         judged[query_id] = {doc_id: judgment for doc_id, (_, judgment) in passages.items()}
-    return agreement(pair(own, judged), thresholds, 5, range(4))
+    return agreement(pair(own, judged), thresholds, range(4))
 
 
 def published(
@@ -101,31 +102,6 @@ def test_counts_over_all_judged_passages_are_as_they_were(graded: Graded) -> Non
         [1, 3, 3, 12],
         [95, 172, 338, 1758],
     ]
-
-
-def made(dl19: Path, root: Path, *options: str) -> Path:
-    files = {
-        "--queries": "queries.tsv",
-        "--bank": "bank.questions.jsonl.gz",
-        "--passages": "passages.jsonl.gz",
-        "--qrels": "qrels.txt",
-        "--runs": "runs",
-        "--recorded": "graded.flan-t5-large.jsonl.gz",
-    }
-    arguments = [part for option, name in files.items() for part in (option, dl19 / name)]
-    assert run(["init", str(root), *map(str, arguments), *options]) == 0
-    assert run(["watch", str(root), "--once"]) == 0
-    return root
-
-
-@pytest.fixture(scope="module")
-def track(dl19: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made(dl19, tmp_path_factory.mktemp("agreement") / "track")
-
-
-@pytest.fixture(scope="module")
-def all_judged(dl19: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made(dl19, tmp_path_factory.mktemp("all-judged") / "track", "--pool-judged")
 
 
 def test_with_pool_judged_every_recorded_passage_gets_a_label(all_judged: Path, graded: Graded) -> None:

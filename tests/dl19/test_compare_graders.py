@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import hashlib
 import itertools
 import json
 import math
-import shutil
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,25 +16,12 @@ import pytest
 import trecexam
 from trecexam.cli.main import run
 
-#: query -> document -> item -> rating
-Ratings = dict[str, dict[str, dict[str, int]]]
+Ratings = Mapping[str, Mapping[str, Mapping[str, int]]]
+Rankings = Mapping[str, Mapping[str, list[str]]]
 
 
 @pytest.fixture(scope="module")
-def published(dl19: Path) -> Ratings:
-    """FLAN-T5-large's ratings."""
-    ratings: Ratings = {}
-    with gzip.open(dl19 / "graded.flan-t5-large.jsonl.gz", "rt") as file:
-        for query_id, paragraphs in map(json.loads, file):
-            for paragraph in paragraphs:
-                ratings.setdefault(query_id, {})[paragraph["paragraph_id"]] = {
-                    r["question_id"]: r["self_rating"] for r in paragraph["exam_grades"][0]["self_ratings"]
-                }
-    return ratings
-
-
-@pytest.fixture(scope="module")
-def changed(published: Ratings) -> Ratings:
+def changed(ratings: Ratings) -> Ratings:
     """The same of a grader that says something else of a quarter of the cells."""
 
     def rating(q: str, d: str, i: str, published: int) -> int:
@@ -44,22 +30,14 @@ def changed(published: Ratings) -> Ratings:
 
     return {
         q: {d: {i: rating(q, d, i, r) for i, r in items.items()} for d, items in docs.items()}
-        for q, docs in published.items()
+        for q, docs in ratings.items()
     }
 
 
 @pytest.fixture(scope="module")
-def track(dl19: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def track(new_track: Callable[..., Path]) -> Path:
     """A track that was never graded."""
-    root = tmp_path_factory.mktemp("compared") / "track"
-    arguments = {
-        "--queries": "queries.tsv", "--bank": "bank.questions.jsonl.gz", "--passages": "passages.jsonl.gz",
-        "--qrels": "qrels.txt", "--runs": "runs", "--recorded": "graded.flan-t5-large.jsonl.gz",
-    }  # fmt: skip
-    parts = [str(part) for option, name in arguments.items() for part in (option, dl19 / name)]
-    assert run(["init", str(root), *parts]) == 0
-    shutil.copy(dl19 / "official_leaderboard.json", root)
-    return root
+    return new_track()
 
 
 @pytest.fixture(scope="module")
@@ -79,31 +57,15 @@ def graders(dl19: Path, changed: Ratings, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="module")
-def rankings(dl19: Path) -> dict[str, dict[str, list[str]]]:
-    """run -> query -> documents, the first 20: scores descending as float32, then docno descending."""
-    import numpy as np
-
-    of_run: dict[str, dict[str, list[str]]] = {}
-    for path in (dl19 / "runs").iterdir():
-        scored: dict[str, list[tuple[np.float32, str]]] = {}
-        for line in path.read_text().splitlines():
-            query_id, _, doc_id, _, score, _ = line.split()
-            scored.setdefault(query_id, []).append((np.float32(score), doc_id))
-        of_run[path.stem] = {q: [d for _, d in sorted(rows, reverse=True)[:20]] for q, rows in scored.items()}
-    return of_run
-
-
-@pytest.fixture(scope="module")
-def judged(dl19: Path) -> dict[tuple[str, str], int]:
-    rows = [line.split() for line in (dl19 / "qrels.txt").read_text().splitlines()]
-    return {(q, d): int(label) for q, _, d, label in rows}
+def pool(rankings: Rankings) -> set[tuple[str, str]]:
+    return {(q, d) for of_run in rankings.values() for q, docs in of_run.items() for d in docs[:20]}
 
 
 def cohens_kappa(pairs: Sequence[tuple[int, int]]) -> float:
     n = len(pairs)
-    levels = {level for pair in pairs for level in pair}
+    firsts, seconds = Counter(a for a, _ in pairs), Counter(b for _, b in pairs)
     po = sum(a == b for a, b in pairs) / n
-    pe = sum(sum(a == x for a, _ in pairs) * sum(b == x for _, b in pairs) for x in levels) / n**2
+    pe = sum(firsts[level] * seconds[level] for level in firsts) / n**2
     return (po - pe) / (1 - pe)
 
 
@@ -126,10 +88,11 @@ def test_tau_and_kappa_of_each_grader_at_each_threshold_are_those_counted_by_han
     graders: list[str],
     dl19: Path,
     tmp_path: Path,
-    published: Ratings,
+    ratings: Ratings,
     changed: Ratings,
-    judged: dict[tuple[str, str], int],
-    rankings: dict[str, dict[str, list[str]]],
+    judgments: Mapping[tuple[str, str], int],
+    rankings: Rankings,
+    pool: set[tuple[str, str]],
 ) -> None:
     out = tmp_path / "graders.tsv"
     with trecexam.open_track(track) as opened:
@@ -139,11 +102,10 @@ def test_tau_and_kappa_of_each_grader_at_each_threshold_are_those_counted_by_han
     out.write_text(compared.to_tsv())
     assert not (track / ".trecexam" / "grades.sqlite").exists()
     labels = {
-        "graded": {(q, d): max(items.values()) for q, docs in published.items() for d, items in docs.items()},
+        "graded": {(q, d): max(items.values()) for q, docs in ratings.items() for d, items in docs.items()},
         "changed": {(q, d): max(items.values()) for q, docs in changed.items() for d, items in docs.items()},
-        "qrels": judged,
+        "qrels": judgments,
     }
-    pool = {(q, d) for of_run in rankings.values() for q, docs in of_run.items() for d in docs}
     ranks = json.loads((dl19 / "official_leaderboard.json").read_text())
     names = [name for name in rankings if name in ranks]
     rows = written(out)
@@ -153,14 +115,15 @@ def test_tau_and_kappa_of_each_grader_at_each_threshold_are_those_counted_by_han
     ]
     for row in rows:
         label, t = labels[row["grader"]], int(row["min_rating"])
-        hits = [sum(label[q, d] >= t for q, docs in rankings[name].items() for d in docs) for name in names]
+        tops = [[(q, d) for q, docs in rankings[name].items() for d in docs[:20]] for name in names]
+        hits = [sum(label[key] >= t for key in top) for top in tops]
         tau = tau_b(hits, [-ranks[name] for name in names])
         assert row["kendall_tau"] == f"{tau:z.6f}"
         # All that the qrels name is graded by them; a grader of items has what the runs brought.
-        common = judged.keys() if row["grader"] == "qrels" else pool & judged.keys()
+        common = judgments.keys() if row["grader"] == "qrels" else pool & judgments.keys()
         # Qrels are on the scale of the judgments, and have their threshold.
         relevant = t if row["grader"] == "qrels" else 1
-        kappa = cohens_kappa([(int(label[key] >= t), int(judged[key] >= relevant)) for key in common])
+        kappa = cohens_kappa([(int(label[key] >= t), int(judgments[key] >= relevant)) for key in common])
         assert (row["kappa"], row["n_judged"]) == (f"{kappa:z.6f}", str(len(common)))
         assert row["min_relevant"] == str(relevant)
 
@@ -169,21 +132,21 @@ def test_kappa_between_two_graders_is_that_counted_by_hand(
     track: Path,
     graders: list[str],
     tmp_path: Path,
-    published: Ratings,
+    ratings: Ratings,
     changed: Ratings,
-    judged: dict[tuple[str, str], int],
-    rankings: dict[str, dict[str, list[str]]],
+    judgments: Mapping[tuple[str, str], int],
+    rankings: Rankings,
+    pool: set[tuple[str, str]],
 ) -> None:
     out, by_item = tmp_path / "pairs.tsv", tmp_path / "items.tsv"
     assert run(["compare-graders", str(track), *graders, "--between", "graders", "-o", str(out)]) == 0
-    pool = sorted({(q, d) for of_run in rankings.values() for q, docs in of_run.items() for d in docs})
-    best = {(q, d): (max(published[q][d].values()), max(changed[q][d].values())) for q, d in pool}
-    cells = [(published[q][d][i], changed[q][d][i]) for q, d in pool for i in published[q][d]]
+    best = {(q, d): (max(ratings[q][d].values()), max(changed[q][d].values())) for q, d in pool}
+    cells = [(ratings[q][d][i], changed[q][d][i]) for q, d in pool for i in ratings[q][d]]
     of_pair = {
         ("graded", "changed", "labels"): list(best.values()),
         ("graded", "changed", "ratings"): cells,
-        ("graded", "qrels", "labels"): [(best[key][0], judged[key]) for key in pool],
-        ("changed", "qrels", "labels"): [(best[key][1], judged[key]) for key in pool],
+        ("graded", "qrels", "labels"): [(best[key][0], judgments[key]) for key in pool],
+        ("changed", "qrels", "labels"): [(best[key][1], judgments[key]) for key in pool],
     }
     rows = written(out)
     assert {(row["grader"], row["other_grader"], row["over"]) for row in rows} == of_pair.keys()
@@ -204,7 +167,7 @@ def test_kappa_between_two_graders_is_that_counted_by_hand(
     assert len(items) == 210
     for row in items[::23]:
         pairs = [
-            (int(published[q][d][row["item_id"]] >= 4), int(changed[q][d][row["item_id"]] >= 4))
+            (int(ratings[q][d][row["item_id"]] >= 4), int(changed[q][d][row["item_id"]] >= 4))
             for q, d in pool
             if q == row["query_id"]
         ]

@@ -10,19 +10,6 @@ import pytest
 from scipy import stats
 
 import trecexam
-from trecexam.cli.main import run
-
-
-@pytest.fixture(scope="module")
-def track(dl19: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("exam") / "track"
-    arguments = ["--bank", dl19 / "bank.questions.jsonl.gz", "--passages", dl19 / "passages.jsonl.gz",
-                 "--qrels", dl19 / "qrels.txt", "--runs", dl19 / "runs",
-                 "--recorded", dl19 / "graded.flan-t5-large.jsonl.gz"]  # fmt: skip
-    assert run(["init", str(root), *map(str, arguments)]) == 0
-    (root / "official_leaderboard.json").write_bytes((dl19 / "official_leaderboard.json").read_bytes())
-    assert run(["watch", str(root), "--once"]) == 0
-    return root
 
 
 def test_abilities_agree_with_the_official_leaderboard_better_than_coverage_does(track: Path) -> None:

@@ -2,47 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 import ir_measures
-import numpy as np
 import pytest
 from ir_measures import Judged, nDCG
 
 import trecexam
-from trecexam.cli.main import run
 
 Qrels = dict[tuple[str, str], int]
 Rankings = Mapping[str, Mapping[str, list[str]]]
-
-
-@pytest.fixture(scope="module")
-def track(dl19: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("dl19") / "track"
-    names = ("queries.tsv", "bank.questions.jsonl.gz", "passages.jsonl.gz", "qrels.txt")
-    root.mkdir()
-    for name in (*names, "graded.flan-t5-large.jsonl.gz"):
-        shutil.copy(dl19 / name, root)
-    shutil.copytree(dl19 / "runs", root / "runs")
-    (root / "trecexam.toml").write_text(
-        '[grader]\nname = "recorded"\nrecorded = "graded.flan-t5-large.jsonl.gz"\n'
-    )
-    assert run(["watch", str(root), "--once"]) == 0
-    return root
-
-
-@pytest.fixture(scope="module")
-def rankings(dl19: Path) -> Rankings:
-    found: dict[str, dict[str, list[str]]] = {}
-    for path in (dl19 / "runs").iterdir():
-        rows: dict[str, list[tuple[np.float32, str]]] = {}
-        for line in path.read_text().splitlines():
-            query_id, _, doc_id, _, score, _ = line.split()
-            rows.setdefault(query_id, []).append((np.float32(score), doc_id))
-        found[path.stem] = {q: [d for _, d in sorted(entries, reverse=True)] for q, entries in rows.items()}
-    return found
 
 
 def read_qrels(path: Path) -> Qrels:

@@ -12,67 +12,25 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import ir_measures
-import numpy as np
 import pytest
 from drawn_texts import assert_readable
 
 import trecexam
 from trecexam.cli.main import run
 from trecexam.line.loader import opened
+from trecexam.line.value_cache import ValueCache
 from trecexam.outputs.update import update
 from trecexam.scores import Cover, nCover
-
-
-@pytest.fixture(scope="module")
-def track(dl19: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("dl19") / "track"
-    files = {
-        "--queries": "queries.tsv",
-        "--bank": "bank.questions.jsonl.gz",
-        "--passages": "passages.jsonl.gz",
-        "--qrels": "qrels.txt",
-        "--runs": "runs",
-        "--recorded": "graded.flan-t5-large.jsonl.gz",
-    }
-    arguments = [part for option, name in files.items() for part in (option, dl19 / name)]
-    assert run(["init", str(root), *map(str, arguments)]) == 0
-    shutil.copy(dl19 / "official_leaderboard.json", root)
-    assert run(["watch", str(root), "--once"]) == 0
-    return root
-
 
 Ratings = Mapping[str, Mapping[str, Mapping[str, int]]]
 Rankings = Mapping[str, Mapping[str, list[str]]]
 
 
 @pytest.fixture(scope="module")
-def rankings(dl19: Path) -> Rankings:
-    """run -> query -> documents, read naively: float32 score descending, docno descending."""
-    found: dict[str, dict[str, list[str]]] = {}
-    for path in (dl19 / "runs").iterdir():
-        rows: dict[str, list[tuple[np.float32, str]]] = {}
-        for line in path.read_text().splitlines():
-            query_id, _, doc_id, _, score, _ = line.split()
-            rows.setdefault(query_id, []).append((np.float32(score), doc_id))
-        found[path.stem] = {q: [d for _, d in sorted(entries, reverse=True)] for q, entries in rows.items()}
-    return found
-
-
-@pytest.fixture(scope="module")
-def ratings(dl19: Path, rankings: Rankings) -> Ratings:
-    """query -> document -> item -> rating, of the pooled passages, straight from the workbench's file."""
+def pooled(ratings: Ratings, rankings: Rankings) -> Ratings:
+    """The ratings of pooled passages alone."""
     pool = {(q, d) for run in rankings.values() for q, docs in run.items() for d in docs[:20]}
-    found: dict[str, dict[str, dict[str, int]]] = {}
-    with gzip.open(dl19 / "graded.flan-t5-large.jsonl.gz", "rt") as file:
-        for line in file:
-            query_id, paragraphs = json.loads(line)
-            for paragraph in paragraphs:
-                if (query_id, paragraph["paragraph_id"]) in pool:
-                    found.setdefault(query_id, {})[paragraph["paragraph_id"]] = {
-                        r["question_id"]: r["self_rating"]
-                        for r in paragraph["exam_grades"][0]["self_ratings"]
-                    }
-    return found
+    return {q: {d: of for d, of in docs.items() if (q, d) in pool} for q, docs in ratings.items()}
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -80,22 +38,20 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-def test_rubric_qrels_are_the_best_ratings(track: Path, ratings: Ratings) -> None:
-    expected = [
-        f"{q} 0 {d} {max(ratings[q][d].values())}" for q in sorted(ratings) for d in sorted(ratings[q])
-    ]
+def test_rubric_qrels_are_the_best_ratings(track: Path, pooled: Ratings) -> None:
+    expected = [f"{q} 0 {d} {max(pooled[q][d].values())}" for q in sorted(pooled) for d in sorted(pooled[q])]
     assert (track / "out" / "rubric.qrels").read_text().splitlines() == expected
 
 
 def test_cover_and_precision_are_what_sets_and_counts_give(
-    track: Path, ratings: Ratings, rankings: Rankings
+    track: Path, pooled: Ratings, rankings: Rankings
 ) -> None:
     values = {
         (r["run"], r["query_id"], r["measure"]): float(r["value"])
         for r in rows(track / "out" / "per_query.tsv")
     }
     for name, by_query in rankings.items():
-        for query_id, graded in ratings.items():
+        for query_id, graded in pooled.items():
             top = by_query.get(query_id, [])[:20]
             reached = {item for d in top for item, rating in graded[d].items() if rating >= 4}
             possible = {item for d in graded for item, rating in graded[d].items() if rating >= 4}
@@ -234,7 +190,7 @@ def test_a_scan_that_finds_nothing_new_calls_no_grader(track: Path, monkeypatch:
         assert not opened.update().changed
 
 
-def test_the_37th_run_evaluates_only_what_its_labels_touch(dl19: Path, track: Path, tmp_path: Path) -> None:
+def test_the_37th_run_evaluates_only_what_its_labels_touch(track: Path, tmp_path: Path) -> None:
     root = tmp_path / "track"
     shutil.copytree(track, root, ignore=shutil.ignore_patterns("out"))
     last = root / "runs" / "UNH_bm25.run"
@@ -243,39 +199,21 @@ def test_the_37th_run_evaluates_only_what_its_labels_touch(dl19: Path, track: Pa
     with opened(root) as loader:
         update(loader)
         before = loader.load()
-        evaluated = before.evaluated.own("rubric").evaluated
+        values = before.cache.get("values on rubric", None, ValueCache)
+        evaluated = values.evaluated
         last.write_bytes(content)
         update(loader)
         after = loader.load()
         touched = sum(after.sheets[q] is not sheet for q, sheet in before.sheets.items())
         assert 0 < touched < 21
-        assert after.evaluated.own("rubric").evaluated - evaluated == 21 + 36 * touched
+        assert values.evaluated - evaluated == 21 + 36 * touched
     for name in ("rubric.qrels", "leaderboard.tsv", "per_query.tsv", "correlation.tsv"):
         assert (root / "out" / name).read_bytes() == (track / "out" / name).read_bytes()
 
 
-@pytest.fixture(scope="module")
-def all_judged(track: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same track with all judged passages in the pool."""
-    root = tmp_path_factory.mktemp("judged") / "track"
-    shutil.copytree(track, root)
-    config = (root / "trecexam.toml").read_text()
-    (root / "trecexam.toml").write_text(config.replace("# pool_judged = false", "pool_judged = true"))
-    assert run(["watch", str(root), "--once"]) == 0
-    return root
-
-
 def test_judged_passages_change_denominators_and_no_measure_on_ranks(
-    track: Path, all_judged: Path, dl19: Path, rankings: Rankings
+    track: Path, all_judged: Path, ratings: Ratings, rankings: Rankings
 ) -> None:
-    recorded: dict[str, dict[str, dict[str, int]]] = {}
-    with gzip.open(dl19 / "graded.flan-t5-large.jsonl.gz", "rt") as file:
-        for query_id, paragraphs in map(json.loads, file):
-            for paragraph in paragraphs:
-                grades = paragraph["exam_grades"][0]["self_ratings"]
-                recorded.setdefault(query_id, {})[paragraph["paragraph_id"]] = {
-                    r["question_id"]: r["self_rating"] for r in grades
-                }
     names = ("before", "now")
     values = {
         name: {
@@ -288,11 +226,11 @@ def test_judged_passages_change_denominators_and_no_measure_on_ranks(
     changed = {key[2] for key, value in values["now"].items() if value != values["before"][key]}
     assert changed == {"nDCG@20", "AP(rel=4)", "nCover(rel=4)@20", "alpha_nDCG@20"}
     for run_name, by_query in rankings.items():
-        for query_id, graded in recorded.items():
+        for query_id, graded in ratings.items():
             ranking = by_query.get(query_id, [])
             reached = {item for d in ranking[:20] for item, r in graded.get(d, {}).items() if r >= 4}
             possible = {item for d in graded for item, rating in graded[d].items() if rating >= 4}
-            relevant = {d for d, ratings in graded.items() if max(ratings.values()) >= 4}
+            relevant = {d for d, of in graded.items() if max(of.values()) >= 4}
             n_cover = len(reached) / len(possible) if possible else 0
             precisions = [
                 len(relevant.intersection(ranking[:rank])) / rank

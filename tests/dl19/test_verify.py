@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,40 +9,8 @@ import pytest
 from scipy import stats
 
 import trecexam
-from trecexam.cli.main import run
 
 Ratings = Mapping[str, Mapping[str, Mapping[str, int]]]
-
-
-@pytest.fixture(scope="module")
-def track(dl19: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("verify") / "track"
-    arguments = ["--bank", dl19 / "bank.questions.jsonl.gz", "--passages", dl19 / "passages.jsonl.gz",
-                 "--qrels", dl19 / "qrels.txt", "--runs", dl19 / "runs",
-                 "--recorded", dl19 / "graded.flan-t5-large.jsonl.gz"]  # fmt: skip
-    assert run(["init", str(root), *map(str, arguments)]) == 0
-    assert run(["watch", str(root), "--once"]) == 0
-    return root
-
-
-@pytest.fixture(scope="module")
-def judgments(dl19: Path) -> Mapping[tuple[str, str], int]:
-    rows = map(str.split, (dl19 / "qrels.txt").read_text().splitlines())
-    return {(query_id, doc_id): int(label) for query_id, _, doc_id, label in rows}
-
-
-@pytest.fixture(scope="module")
-def ratings(dl19: Path) -> Ratings:
-    """query -> document -> item -> rating, straight from the workbench's file (its pool is ours)."""
-    found: dict[str, dict[str, dict[str, int]]] = {}
-    with gzip.open(dl19 / "graded.flan-t5-large.jsonl.gz", "rt") as file:
-        for line in file:
-            query_id, paragraphs = json.loads(line)
-            for paragraph in paragraphs:
-                found.setdefault(query_id, {})[paragraph["paragraph_id"]] = {
-                    r["question_id"]: r["self_rating"] for r in paragraph["exam_grades"][0]["self_ratings"]
-                }
-    return found
 
 
 @pytest.mark.parametrize("min_rating", [1, 3, 4, 5])

@@ -5,21 +5,22 @@ from __future__ import annotations
 import os
 import random
 import signal
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from learnable import WordEncoder, make_learnable
-from support import HashGrader
+from support import HashGrader, make_small_track
 
 import trecexam
 import trecexam.extensions.learn.learned_pool as learning
 from trecexam.files.exclusive_lock import open_lock_file
-from trecexam.files.kept import HEAD
+from trecexam.files.kept import HEAD, sealed
 from trecexam.line import run_columns
 
 #: All that an update of the track below keeps, beside store and locks.
-KEPT = ("codes", "encoded-*.npz", "history.json.gz", "last-update.json", "plots.json", "runs/*.arrow")
+KEPT = ("codes", "history.json.gz", "last-update.json", "plots.json", "runs/*.arrow", "vectors.sqlite")
 #: Seconds after which an update hangs.
 PATIENCE = 100
 
@@ -83,7 +84,28 @@ def kept_files(root: Path) -> list[Path]:
 def test_each_kept_file_of_an_update_is_damaged_here(track: Path) -> None:
     state = track / ".trecexam"
     assert kept_files(track) == sorted(path for pattern in KEPT for path in state.glob(pattern))
-    assert all(path.read_bytes().startswith(b"trecexam-kept ") for path in kept_files(track))
+    assert all(is_whole(path) for path in kept_files(track))
+
+
+def is_whole(path: Path) -> bool:
+    """Rows of vectors have digests of their own."""
+    begins = b"SQLite format 3" if path.suffix == ".sqlite" else b"trecexam-kept "
+    return path.read_bytes().startswith(begins)
+
+
+def deleted(path: Path, _: random.Random) -> None:
+    path.unlink()
+
+
+def other_version(path: Path, _: random.Random) -> None:
+    content = path.read_bytes()
+    if path.suffix == ".sqlite":
+        with sqlite3.connect(path) as connection:
+            connection.execute("ALTER TABLE vectors RENAME TO others")
+        connection.close()
+        return
+    end = HEAD + int(content.split(None, 2)[1])
+    path.write_bytes(sealed(path.name, content[HEAD:end], 99) + content[end:])
 
 
 def cut(path: Path, rng: random.Random) -> None:
@@ -126,24 +148,64 @@ def folder(path: Path, _: random.Random) -> None:
     path.mkdir()
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [cut, flip, flip_after_the_head, another_file, deep_json, pipe, device, folder],
-    ids=lambda damage: damage.__name__,
+DAMAGES = (
+    deleted,
+    other_version,
+    cut,
+    flip,
+    flip_after_the_head,
+    another_file,
+    deep_json,
+    pipe,
+    device,
+    folder,
 )
-@pytest.mark.parametrize("pattern", KEPT)
-def test_a_damaged_file_is_made_again(
-    track: Path, expected: dict[str, bytes], pattern: str, damage: Callable[[Path, random.Random], None]
-) -> None:
-    rng = random.Random(f"{pattern} {damage.__name__}")
-    path = rng.choice(sorted((track / ".trecexam").glob(pattern)))
-    damage(path, rng)
+
+
+@pytest.mark.parametrize("first", range(len(DAMAGES)))
+def test_damaged_files_are_made_again(track: Path, expected: dict[str, bytes], first: int) -> None:
+    """All kept files at once, each with a damage of its own; in ten updates each file has each damage."""
+    rng = random.Random(first)
+    paths = [rng.choice(sorted((track / ".trecexam").glob(pattern))) for pattern in KEPT]
+    damages = {path: DAMAGES[(first + place) % len(DAMAGES)] for place, path in enumerate(paths)}
+    # Another file's content is taken while that is whole.
+    for path, damage in sorted(damages.items(), key=lambda pair: pair[1] is not another_file):
+        damage(path, rng)
     # Else the update would have nothing to do.
     (track / "out" / "leaderboard.tsv").unlink()
     (track / "out" / "learned.tsv").unlink()
     update(track)
     assert outputs(track) == expected
-    assert path.read_bytes().startswith(b"trecexam-kept ")
+    assert all(map(is_whole, paths))
+
+
+def test_what_several_graders_keep_may_be_damaged_too(tmp_path: Path) -> None:
+    settings = (
+        "[track]\ndepth = 4\n[report]\nwrite = false\n[graders.rubric]\n[graders.mini]\nkind = 'rubric'\n"
+    )
+    root = make_small_track(tmp_path / "track", config=settings)
+
+    def update_both() -> dict[str, bytes]:
+        graders = {"rubric": HashGrader(), "mini": HashGrader()}
+        with trecexam.open_track(root, graders=graders) as opened:
+            opened.update()
+        return outputs(root)
+
+    expected = update_both()
+    kept = [path.relative_to(root / ".trecexam") for path in kept_files(root)]
+    assert {str(path) for path in kept} >= {
+        "joint.json",
+        "last-update.json",
+        "mini/last-update.json",
+        "mini/codes",
+    }
+    for number, damage in enumerate((deleted, other_version, cut, flip)):
+        for path in kept:
+            damage(root / ".trecexam" / path, random.Random(number))
+        # The first outputs of all have to be made again, too.
+        (root / "out" / "leaderboard.tsv").unlink()
+        assert update_both() == expected
+        assert kept == [path.relative_to(root / ".trecexam") for path in kept_files(root)]
 
 
 @pytest.mark.parametrize("damage", [pipe, device, folder, deep_json], ids=lambda damage: damage.__name__)

@@ -551,7 +551,7 @@ def exam(of: Recorder) -> None:
         )
     of.track.mkdir()
     source = of.track / "exam.jsonl"
-    from converters.exam import ExamQuestion
+    from trecexam.extensions.exams.exam_file import ExamQuestion
 
     questions = [
         ExamQuestion(

@@ -36,7 +36,7 @@ def cells(number: int) -> list[Cell]:
     return [Cell("q", "", f"d{d}", text, item) for d, text in enumerate(passages(number)) for item in items]
 
 
-@pytest.fixture(scope="module", params=["float32", "bfloat16"])
+@pytest.fixture(scope="module", params=["float32", pytest.param("bfloat16", marks=pytest.mark.slow)])
 def grader(request: pytest.FixtureRequest) -> EmbeddingGrader:
     return _grader(request.param)
 
@@ -50,9 +50,9 @@ def _grader(dtype: str, **settings: object) -> EmbeddingGrader:
 
 
 def test_a_vector_has_the_same_bits_alone_in_company_and_in_any_order(grader: EmbeddingGrader) -> None:
-    texts = passages(20)
+    texts = passages(10)
     alone = {text: grader.embed([text])[0].tobytes() for text in texts}
-    for seed in range(3):
+    for seed in range(2):
         shuffled = random.Random(seed).sample(texts, len(texts) - seed)
         vectors = grader.embed(shuffled)
         assert [
@@ -61,11 +61,11 @@ def test_a_vector_has_the_same_bits_alone_in_company_and_in_any_order(grader: Em
 
 
 def test_answers_are_the_same_in_whatever_updates_the_cells_come(grader: EmbeddingGrader) -> None:
-    asked = cells(16)
+    asked = cells(8)
     expected = {cell: answer for batch in grader.grade(asked) for cell, answer in batch}
     vectors = {text: vector.tobytes() for text, vector in grader._items.items()}
     assert len(expected) == len(asked)
-    for seed in range(3):
+    for seed in range(2):
         rng = random.Random(seed)
         # What a process remembers is gone with it.
         grader._items, grader.batch_size = {}, rng.choice((1, 5, 200))
@@ -84,7 +84,7 @@ def test_support_is_the_same_in_whatever_updates_the_citations_come() -> None:
     if folder is None:
         pytest.skip("the extra `offline` is not installed")
     support = SupportEmbedding(folder, (0.56, 0.74), "cpu")
-    asked = [cell._replace(item=cell.item._replace(kind="statement")) for cell in cells(8)]
+    asked = [cell._replace(item=cell.item._replace(kind="statement")) for cell in cells(3)]
     together = {cell: answer for batch in support.grade(asked) for cell, answer in batch}
     support._items = {}
     assert {
@@ -93,7 +93,7 @@ def test_support_is_the_same_in_whatever_updates_the_citations_come() -> None:
 
 
 def test_vectors_are_those_of_sentence_transformers_but_for_rounding(grader: EmbeddingGrader) -> None:
-    texts = passages(10)
+    texts = passages(5)
     published = _grader("float32", reproducible=False).embed(texts)
     assert np.abs(published - grader.embed(texts)).max() < (1e-6 if grader.dtype == "float32" else 0.01)
 

@@ -114,7 +114,7 @@ def test_graders_says_what_is_available_and_what_is_missing(
     assert {"embedding", "recorded"} <= set(available())
     monkeypatch.setattr("trecexam.graders.embedding.find_spec", lambda name: None)
     assert run(["graders", "--json"]) == 0
-    rows = {row["grader"]: row for row in json.loads(capsys.readouterr().out)}
+    rows = {row["grader"]: row for row in json.loads(capsys.readouterr().out)["graders"]}
     assert rows["recorded"]["available"] == "yes"
     assert rows["embedding"]["available"] == "no"
     assert "pip install '.[offline]'" in rows["embedding"]["missing"]

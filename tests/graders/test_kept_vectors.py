@@ -101,7 +101,7 @@ def test_a_folder_or_file_that_cannot_be_written_is_left(path: Path, tmp_path: P
     elsewhere.add(vectors("a"))
     assert elsewhere.get(["a"]) == {}
     assert not (tmp_path / "none").exists()
-    path.mkdir()
+    (path / "file").mkdir(parents=True)
     kept = KeptVectors(path, MAKER)
     kept.add(vectors("a"))
     assert kept.get(["a"]) == {}

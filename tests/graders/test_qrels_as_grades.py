@@ -218,7 +218,7 @@ def test_a_person_may_overrule_a_label_of_qrels(tmp_path: Path, labels: Labels, 
     with trecexam.open_track(root) as track:
         track.override("q1", "d01", 3, who="ann", why="it says so")
         track.update()
-        assert track.override.refused() == ()
+        assert track.override.ratings().rejected == ()
         assert {(r.query_id, r.doc_id): r.relevance for r in track.qrels()}["q1", "d01"] == 3
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from converters.exam import ExamQuestion
+from trecexam.extensions.exams.exam_file import ExamQuestion
 
 PASSAGE = (
     "A heat pump moves heat from the cold air outside into the warm rooms of a house. It needs electric "

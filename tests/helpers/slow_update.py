@@ -1,7 +1,9 @@
-"""Updates a track with a slow, deterministic grader; the fault tests kill it at random moments."""
+"""Updates that something disturbs: killed at random moments while they grade slowly, or stopped by Ctrl-C."""
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -62,3 +64,24 @@ def update_slowly(root: Path, *, own: bool) -> int:
         track.update()
     print("done", flush=True)
     return 0
+
+
+def interrupted_update(root: Path, stage: str) -> int:
+    """The exit status of `watch --once` that is sent SIGINT, as by Ctrl-C, when this stage begins."""
+    from trecexam.cli.main import run
+    from trecexam.outputs.outputs import Outputs
+
+    write = Outputs.write
+
+    def interrupted(*args: Any, complete: bool) -> Any:
+        *before, doing = args
+
+        def telling(begun: str) -> None:
+            doing(begun)
+            if begun == stage:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        return write(*before, telling, complete=complete)
+
+    Outputs.write = interrupted  # type: ignore[method-assign]
+    return run(["watch", "--once", str(root)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +41,9 @@ def update(root: Path, where: dict[str, str] | None) -> Any:
         return track.update()
 
 
-def status(root: Path) -> dict[str, Any]:
+def status(root: Path) -> Mapping[str, Any]:
     with trecexam.open_track(root, grader=HashGrader()) as track:
-        return track.status()
+        return track.status().facts
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from support import HashGrader, hashed_rating, make_small_track
 
 import trecexam
+from trecexam.extensions.campaign.judge_next.next_judgments import next_judgments
 from trecexam.extensions.exams.responses import from_track
-from trecexam.features.judge_next.judge_next import next_judgments
 from trecexam.line.loader import opened
 from trecexam.line.pool import PooledQuery
 
@@ -317,7 +317,7 @@ def test_runs_are_looked_at_as_before_by_exams_and_by_what_to_judge_next(root: P
             responses.append(from_track(track).exam.values)
             suggested.append(next_judgments(track).rows)
             by_ideal = next_judgments(track, "nCover(rel=4)@3").rows
-        alone = [row.suggestion for row in by_ideal if row.suggestion.doc_id == ALONE]
+        alone = [row for row in by_ideal if row.doc_id == ALONE]
         assert all(suggestion.runs == 0 for suggestion in alone)
     assert np.array_equal(*responses, equal_nan=True)
     assert suggested[0] == suggested[1]

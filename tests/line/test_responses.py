@@ -151,7 +151,7 @@ def test_responses_that_cannot_be_taken_are_named_and_the_rest_goes_on(
     assert done.runs == 5
 
 
-#: A line of a file of responses to q1, q2 and q3, and what is lost with it; see the next test.
+#: A line of a file of responses to q1 and q3, why it is rejected, and what is lost with it.
 BAD_LINES = [
     (b'{"run_id": "gen", "topic_id": "q2", "ans', "not valid JSON", "line"),
     (b"garbage", "not valid JSON", "line"),
@@ -167,46 +167,58 @@ BAD_LINES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("line", "reason", "lost"), BAD_LINES)
-@pytest.mark.parametrize("place", [0, 1])
-def test_a_bad_line_of_responses_loses_that_line_alone(
-    small_track: Path, hash_grader: HashGrader, line: bytes, reason: str, lost: str, place: int
-) -> None:
-    path = small_track / "runs" / "gen.jsonl"
-    lines = responses(path, {"q1": "One.", "q3": "Three."}).read_bytes().splitlines()
-    update(small_track, hash_grader)
-    expected = scores_of(small_track)
-    if "twice" in reason:
-        # The first response of the two counts.
-        place = max(place, 1)
-    lines.insert(place, line)
+def write_bad(runs: Path, name: str, place: int, line: bytes) -> None:
+    """A file of two responses, and this bad line before, between or after them."""
+    path = responses(runs / f"{name}.jsonl", {"q1": "One.", "q3": "Three."}, name)
+    lines = path.read_bytes().splitlines()
+    lines.insert(place, line.replace(b'"gen"', f'"{name}"'.encode()))
     path.write_bytes(b"\n".join(lines) + b"\n")
-    (row,) = update(small_track, hash_grader).rejected
-    assert (row.file, row.line, row.lost) == ("runs/gen.jsonl", place + 1, lost)
-    assert reason in row.reason
+
+
+def test_a_bad_line_of_responses_loses_that_line_alone(small_track: Path, hash_grader: HashGrader) -> None:
+    # Of two responses to a query the first counts.
+    files = {
+        f"gen{n:02}-{place}": (max(place, 1) if "twice" in bad[1] else place, bad)
+        for n, bad in enumerate(BAD_LINES)
+        for place in (0, 1)
+    }
+    for name in files:
+        responses(small_track / "runs" / f"{name}.jsonl", {"q1": "One.", "q3": "Three."}, name)
+    assert not update(small_track, hash_grader).rejected
+    expected = scores_of(small_track)
+    for name, (place, (line, _, _)) in files.items():
+        write_bad(small_track / "runs", name, place, line)
+    rejected = {row.file: row for row in update(small_track, hash_grader).rejected}
     assert scores_of(small_track) == expected
-    written = (small_track / "out" / "rejected.tsv").read_text().splitlines()
-    assert written[0] == "file\tline\treason\tlost"
-    assert written[1].split("\t")[0::3] == ["runs/gen.jsonl", lost]
     with trecexam.open_track(small_track, grader=hash_grader) as track:
         status = track.status()
-    assert (status["rejected"], status["lost"]) == (1, {lost: 1})
-    note = "runs/gen.jsonl: 1 of 3 responses rejected: a query left without a response scores 0"
-    assert note in status["notes"]
-    assert note in (small_track / "out" / "report.html").read_text()
+    written = (small_track / "out" / "rejected.tsv").read_text().splitlines()
+    assert written[0] == "file\tline\treason\tlost"
+    assert len(rejected) == status["rejected"] == len(written) - 1 == len(files)
+    assert status["lost"] == {"line": 14, "response": 8}
+    report = (small_track / "out" / "report.html").read_text()
+    for (name, (place, (_, reason, lost))), row in zip(sorted(files.items()), written[1:], strict=True):
+        found = rejected[f"runs/{name}.jsonl"]
+        assert (found.line, found.lost) == (place + 1, lost)
+        assert reason in found.reason
+        assert row.split("\t")[0::3] == [found.file, lost]
+        note = f"{found.file}: 1 of 3 responses rejected: a query left without a response scores 0"
+        assert note in status.notes
+        assert note in report
 
 
-@pytest.mark.parametrize(("line", "reason", "lost"), BAD_LINES)
 def test_a_strict_track_rejects_a_whole_file_of_responses_for_one_bad_line(
-    tmp_path: Path, hash_grader: HashGrader, line: bytes, reason: str, lost: str
+    tmp_path: Path, hash_grader: HashGrader
 ) -> None:
     root = make_small_track(tmp_path / "track", config="[track]\ndepth = 8\nstrict = true\n")
-    path = responses(root / "runs" / "gen.jsonl", {"q1": "One.", "q3": "Three."})
-    path.write_bytes(path.read_bytes() + line + b"\n")
+    for n, (line, _, _) in enumerate(BAD_LINES):
+        write_bad(root / "runs", f"gen{n:02}", 2, line)
     done = update(root, hash_grader)
-    (row,) = done.rejected
-    assert (done.runs, row.line, row.lost) == (3, 3, "file")
-    assert reason in row.reason
+    assert done.runs == 3
+    rejected = sorted(done.rejected, key=lambda row: row.file)
+    for row, (_, reason, _) in zip(rejected, BAD_LINES, strict=True):
+        assert (row.line, row.lost) == (3, "file")
+        assert reason in row.reason
 
 
 def test_what_ends_early_or_has_no_good_line_loses_the_file(
@@ -252,7 +264,7 @@ def test_commands_convert_and_list_formats(tmp_path: Path, capsys: pytest.Captur
     assert "q1 Q0 q1-d03 1 1.0 gen" in (tmp_path / "x.run").read_text()
     capsys.readouterr()
     assert run(["formats", "--json"]) == 0
-    rows = {row["format"]: row for row in json.loads(capsys.readouterr().out)}
+    rows = {row["format"]: row for row in json.loads(capsys.readouterr().out)["formats"]}
     assert rows["responses"]["also converts to"] == "passages, run, queries"
     assert rows["run"]["write"] == "yes"
     for name, row in rows.items():
@@ -421,7 +433,7 @@ def test_with_whole_responses_no_ranked_run_is_pooled_graded_or_on_the_leaderboa
             assert LEFT_OUT in board.notes
         status = track.status()
     assert (status["runs"], status["left_out_runs"]) == (1, 3)
-    assert status["notes"] == [LEFT_OUT]
+    assert status.notes == (LEFT_OUT,)
     manifest = json.loads((small_track / "out" / "manifest.json").read_text())
     assert (manifest["counts"]["runs"], manifest["counts"]["left_out_runs"]) == (1, 3)
     report = html.unescape((small_track / "out" / "report.html").read_text())
@@ -429,7 +441,7 @@ def test_with_whole_responses_no_ranked_run_is_pooled_graded_or_on_the_leaderboa
     board_file = (small_track / "out" / "leaderboard.tsv").read_text()
     assert [line.split("\t")[0] for line in board_file.splitlines()] == ["run", "gen"]
     assert run(["status", str(small_track)]) == 0
-    assert f"note: {LEFT_OUT}" in capsys.readouterr().err
+    assert LEFT_OUT in capsys.readouterr().err
 
 
 def test_the_runs_come_back_with_the_other_unit_and_their_grades_are_there_still(
@@ -442,7 +454,7 @@ def test_the_runs_come_back_with_the_other_unit_and_their_grades_are_there_still
         with trecexam.open_track(small_track, grader=hash_grader) as track:
             graded.append(track.update().graded)
             ranked.append({row.run for row in track.leaderboard().rows})
-            assert ("left_out_runs" in track.status()) == (value == "response")
+            assert ("left_out_runs" in track.status().facts) == (value == "response")
     assert graded[0] > 0
     assert graded[1:] == [0, 0]
     assert ranked == [{"gen", "run0", "run1", "run2"}, {"gen"}, {"gen", "run0", "run1", "run2"}]

@@ -414,7 +414,7 @@ def test_a_file_that_is_replaced_while_its_columns_are_made_is_read_again(
     check_equal(RunColumns(tmp_path / "columns").read(path), converters.read(path, "run"))
 
 
-@pytest.mark.parametrize(("write", "times"), [(True, 40), (False, 400)])
+@pytest.mark.parametrize(("write", "times"), [(True, 20), (False, 100)])
 def test_no_flipped_bit_and_no_lost_byte_gives_another_run(
     tmp_path: Path, columns: Path, monkeypatch: pytest.MonkeyPatch, write: bool, times: int
 ) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from converters import Run
-from trecexam.line.value_cache import EvaluatedMeasures, ValueCache
+from trecexam.line.value_cache import ValueCache
 from trecexam.scores.values import MeasureValues
 
 Contents = Mapping[str, Hashable]
@@ -178,17 +178,3 @@ def test_whatever_changes_values_are_those_of_computing_all_and_nothing_is_evalu
             if not (same and before[0].get(name) == content and before[1].get(q) == token)
         )
         before = contents, tokens, measures
-
-
-def test_of_other_measures_the_few_asked_for_last_are_kept_and_the_own_ones_for_good() -> None:
-    kept = EvaluatedMeasures()
-    own, first = kept.own("rubric"), kept.other("AP")
-    assert kept.other("AP") is first
-    for number in range(3):
-        kept.other(f"P@{number}")
-    assert kept.other("AP") is first
-    for number in range(10):
-        kept.other(f"P@{number}")
-    assert kept.other("AP") is not first
-    assert kept.own("rubric") is own
-    assert kept.own("official") is not own

@@ -12,25 +12,24 @@ import trecexam
 from trecexam.line.assessment import Assessment
 from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.outputs import outputs
-from trecexam.tables.section import FeatureReport, ReportPart
+from trecexam.tables.result import Tables
+from trecexam.tables.section import ReportPart
+from trecexam.tables.table import Table
 
 
 def test_a_feature_is_in_the_outputs_and_in_the_report_by_what_it_declares(
-    small_track: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small_track: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    html = tmp_path / "section.html"
-    html.write_text('<p class="note">{{ names|join(", ") }}</p>\n')
-
     def files(track: Assessment) -> Mapping[str, bytes]:
         return {"names.txt": "\n".join(track.runs).encode()}
 
-    def report(track: Assessment) -> FeatureReport:
-        names = {"names": ["<b>", *track.runs]}
-        return FeatureReport(
-            (
-                ReportPart("names", html, names, "Names of runs", "Names"),
-                ReportPart("holes", html, names),
-            )
+    def report(track: Assessment) -> tuple[ReportPart, ...]:
+        names = Tables(
+            {"names": Table(("name",), (("<b>",), *((run,) for run in track.runs)))}, ("not `all`",)
+        )
+        return (
+            ReportPart("names", names, "Names of runs", "By <i>", files=("names.txt",), link="Names"),
+            ReportPart("holes", names),
         )
 
     feature = Feature((OutputFiles(("names.txt",), ("runs",), files),), report)
@@ -40,13 +39,18 @@ def test_a_feature_is_in_the_outputs_and_in_the_report_by_what_it_declares(
         track.update()
         runs = list(track.files.runs())
     page = (small_track / "out" / "report.html").read_text()
-    line = f'<p class="note">&lt;b&gt;, {", ".join(runs)}</p>\n</section>'
-    section = f'<section aria-labelledby="names-section">\n<h2 id="names-section">Names of runs</h2>\n{line}'
+    note = '<p class="note">not <code>all</code></p>'
+    first = '<tr><td class="name"><bdi>&lt;b&gt;</bdi></td></tr>'
+    head = '<h2 id="names-section">Names of runs</h2>'
     assert (small_track / "out" / "names.txt").read_text().split() == runs
     assert '<li><a href="#holes-section">Holes</a></li>\n<li><a href="#names-section">Names</a></li>' in page
-    assert section in page
-    holes = page[page.index('id="holes-section"') : page.index('id="names-section"')]
-    assert holes.count(line) == 1, "a part of a section that another feature begins"
+    holes = page[page.index('<h2 id="holes-section"') : page.index(head)]
+    section = page[page.index(head) : page.index("</section>", page.index(head))]
+    assert (holes.count(note), holes.count(first)) == (1, 1), (
+        "a part of a section that another feature begins"
+    )
+    said = ['<p class="note">By &lt;i&gt;</p>', note, first, '<a href="names.txt">names.txt</a>']
+    assert sorted(said, key=section.index) == said
 
 
 def test_no_two_features_declare_the_same_file_or_plot() -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from forked import run_code_forked, start_forked
 from scipy.stats import ttest_rel
+from slow_update import interrupted_update
 from support import HashGrader, graded_track, write_run
 
 import trecexam
@@ -34,28 +37,6 @@ after = stages[stages.index("out/leaderboard.tsv") + 1]
 # Of this program alone: getrusage has the memory of the process that started it, too.
 peak = re.search(r"VmHWM:[ \\t]*([0-9]+)", Path("/proc/self/status").read_text())
 print(update.runs, at[after], time.process_time(), int(peak[1]) / 1024)
-"""
-#: Sends itself SIGINT when the stage that is named begins, as a person who types Ctrl-C.
-INTERRUPTED = """\
-import os, signal, sys
-import trecexam.outputs.update as update
-from trecexam.cli import main
-from trecexam.outputs.outputs import Outputs
-
-write = Outputs.write
-
-
-def interrupted(self, track, rejected, usage, stop, doing, *, complete):
-    def telling(stage):
-        doing(stage)
-        if stage == sys.argv[2]:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    return write(self, track, rejected, usage, stop, telling, complete=complete)
-
-
-Outputs.write = interrupted
-sys.exit(main(["watch", "--once", sys.argv[1]]))
 """
 
 
@@ -132,18 +113,32 @@ def outputs(root: Path) -> dict[str, bytes]:
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths if path.is_file()}
 
 
-@pytest.mark.parametrize("stage", ["out/per_query.tsv", "out/agreement.tsv", "out/swaps.tsv"])
-def test_a_stop_while_outputs_are_written_ends_after_the_one_in_hand(tmp_path: Path, stage: str) -> None:
-    root = graded_track(tmp_path / "track")
+NEW_RUN = {"q1": ["q1-d03"], "q2": ["q2-d01"], "q3": ["q3-d02"]}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(graded_once: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """What is written with the new run where nobody stops it."""
+    root = Path(shutil.copytree(graded_once, tmp_path_factory.mktemp("undisturbed") / "track"))
+    write_run(root / "runs" / "new.run", NEW_RUN)
     with trecexam.open_track(root) as track:
         track.update()
+    return outputs(root)
+
+
+@pytest.mark.parametrize("stage", ["out/per_query.tsv", "out/agreement.tsv", "out/swaps.tsv"])
+def test_a_stop_while_outputs_are_written_ends_after_the_one_in_hand(
+    graded: Path, undisturbed: dict[str, bytes], stage: str
+) -> None:
+    root = graded
     before = outputs(root)
-    write_run(root / "runs" / "new.run", {"q1": ["q1-d03"], "q2": ["q2-d01"], "q3": ["q3-d02"]})
-    command = [sys.executable, "-c", INTERRUPTED, root, stage]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 130, done.stderr
-    assert f"stopping: finishing {stage}; Ctrl-C again ends at once\n" in done.stderr
-    assert "stopped before the end" in done.stderr
+    write_run(root / "runs" / "new.run", NEW_RUN)
+    printed = root.with_name("printed")
+    child = start_forked(interrupted_update, root, stage, folder=root, output=printed)
+    child.join()
+    assert child.exitcode == 130, printed.read_text()
+    assert f"stopping: finishing {stage}; Ctrl-C again ends at once\n" in printed.read_text()
+    assert "stopped before the end" in printed.read_text()
     stopped = outputs(root)
     assert b"new" in stopped["out/leaderboard.tsv"]
     # The manifest is last: it is of a whole update, always.
@@ -151,13 +146,9 @@ def test_a_stop_while_outputs_are_written_ends_after_the_one_in_hand(tmp_path: P
     with trecexam.open_track(root) as track:
         assert track.update().complete
     after = outputs(root)
-    undisturbed = graded_track(tmp_path / "other")
-    write_run(undisturbed / "runs" / "new.run", {"q1": ["q1-d03"], "q2": ["q2-d01"], "q3": ["q3-d02"]})
-    with trecexam.open_track(undisturbed) as track:
-        track.update()
-    assert after.keys() == outputs(undisturbed).keys()
+    assert after.keys() == undisturbed.keys()
     for name in ("leaderboard.tsv", "per_query.tsv", "correlation.tsv", "agreement.tsv", "rubric.qrels"):
-        assert after[f"out/{name}"] == outputs(undisturbed)[f"out/{name}"], name
+        assert after[f"out/{name}"] == undisturbed[f"out/{name}"], name
 
 
 def test_a_stop_while_inputs_are_read_grades_and_writes_nothing(small_track: Path) -> None:
@@ -189,5 +180,6 @@ def test_the_first_signal_says_what_is_finished(tmp_path: Path) -> None:
         "import os, signal\nfrom trecexam.cli.signals import signals\n"
         "with signals(lambda: None, lambda: 'out/holes.tsv'):\n    os.kill(os.getpid(), signal.SIGTERM)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stderr == "stopping: finishing out/holes.tsv; Ctrl-C again ends at once\n"
+    printed = tmp_path / "printed"
+    assert run_code_forked(code, tmp_path, printed) == 0
+    assert printed.read_text() == "stopping: finishing out/holes.tsv; Ctrl-C again ends at once\n"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
-from collections import namedtuple
 
 import ir_measures
 import numpy as np
 import pytest
 from ir_measures import AP, Measure, P, Qrel, nDCG
+from naive_cover import Frame
 
 import trecexam.scores.cover
 from trecexam.scores import Cover, nCover
@@ -34,18 +34,6 @@ def naive_cover(q: QueryRatings, ranking: list[str], rel: int, k: int | None) ->
         len(covered) / q.n_items if q.n_items else 0.0,
         len(covered) / len(reachable) if reachable else 0.0,
     )
-
-
-class Frame:
-    """As much of a pandas data frame as ir_measures uses to read one."""
-
-    def __init__(self, rows: list[tuple[object, ...]], columns: tuple[str, ...]) -> None:
-        self.columns = columns
-        self._row = namedtuple("_row", columns)
-        self._rows = rows
-
-    def itertuples(self) -> list[tuple[object, ...]]:
-        return [self._row(*row) for row in self._rows]
 
 
 def as_run(rankings: dict[str, list[str]]) -> Run:

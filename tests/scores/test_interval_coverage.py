@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from trecexam.features.fill.arithmetic.removal import prediction
+from trecexam.extensions.simulation.arithmetic.removal import prediction
 from trecexam.scores.correlation import correlate
 from trecexam.scores.leaderboard import interval, score
 from trecexam.scores.rank_correlation.tau import tau_b_columns

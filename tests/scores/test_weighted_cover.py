@@ -6,49 +6,19 @@ import copy
 import itertools
 import pickle
 import random
-from collections import namedtuple
 from dataclasses import replace
-from fractions import Fraction
 
 import ir_measures
 import numpy as np
 import pytest
 from ir_measures import Measure, Qrel
+from naive_cover import WEIGHT, Frame, naive_cover
 
 from trecexam.scores import Cover, RubricJudgments, nCover
 from trecexam.scores.labels import RubricQrel, label_qrels, rating_qrels
 from trecexam.scores.measures import measure
 from trecexam.scores.ratings import QueryRatings
 from trecexam.scores.weights import item_weights
-
-WEIGHT = {
-    "equal": {"vital": 1, "okay": 1, "": 1},
-    "vital": {"vital": 1, "okay": 0, "": 0},
-    "importance": {"vital": 1, "okay": Fraction(1, 2), "": Fraction(1, 2)},
-}
-
-
-def naive(
-    q: QueryRatings, ranking: list[str], rel: int, k: int | None, partial: int | None, weights: str
-) -> tuple[float, float]:
-    """(Cover, nCover), item by item and passage by passage, in exact numbers."""
-    ratings = dict(zip(q.doc_ids, q.ratings.tolist(), strict=True))
-    assert q.importances is not None
-    whole = covered = reachable = Fraction(0)
-    for item, importance in enumerate(q.importances):
-        weight = Fraction(WEIGHT[weights][importance])
-
-        def credit(doc_ids: list[str], item: int = item) -> Fraction:
-            found = [ratings[doc_id][item] for doc_id in doc_ids if doc_id in ratings]
-            if any(rating >= rel for rating in found):
-                return Fraction(1)
-            half = partial is not None and any(rating >= partial for rating in found)
-            return Fraction(1, 2) if half else Fraction(0)
-
-        whole += weight
-        covered += weight * credit(ranking[:k])
-        reachable += weight * credit(list(ratings))
-    return float(covered / whole) if whole else 0.0, float(covered / reachable) if reachable else 0.0
 
 
 def weighed(queries: list[QueryRatings], seed: int = 7) -> list[QueryRatings]:
@@ -88,7 +58,7 @@ def test_weighted_cover_against_loops(
         one = one if k is None else one @ k
         place = 0 if base.NAME == "Cover" else 1
         expected = {
-            q.query_id: naive(q, rankings[q.query_id], rel, k, partial, weights)[place] for q in queries
+            q.query_id: naive_cover(q, rankings[q.query_id], rel, k, partial, weights)[place] for q in queries
         }
         assert per_query(one, qrels, run) == expected
         assert ir_measures.calc_aggregate([one], iter(qrels), run)[one] == pytest.approx(
@@ -275,18 +245,6 @@ def test_impossible_parameters_are_refused(params: dict[str, object]) -> None:
         Cover(**params).validate_params()
     with pytest.raises(ValueError, match=r"^Cover: .*; it takes .*'equal' or 'vital' or 'importance'"):
         measure(Cover(**params))
-
-
-class Frame:
-    """As much of a pandas data frame as ir_measures uses to read one."""
-
-    def __init__(self, rows: list[tuple[object, ...]], columns: tuple[str, ...]) -> None:
-        self.columns = columns
-        self._row = namedtuple("_row", columns)
-        self._rows = rows
-
-    def itertuples(self) -> list[tuple[object, ...]]:
-        return [self._row(*row) for row in self._rows]
 
 
 def test_qrels_without_importance_are_refused_with_the_reason(queries: list[QueryRatings]) -> None:

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import math
 
-from trecexam.tables.excerpt import excerpt, shown
-from trecexam.tables.table import Table
+import pytest
+
+from trecexam.tables.excerpt import Cell, excerpt, shown
+from trecexam.tables.table import Layout, Table
 
 TABLE = Table(
     ("run", "n", "value", "reason"),
@@ -12,21 +14,56 @@ TABLE = Table(
 
 
 def test_an_excerpt_has_the_first_rows_and_says_how_many_there_are() -> None:
-    found = excerpt(TABLE, 2, "all.tsv", {"value": "mean", "run": "run"})
-    assert found.header == ("mean", "run")
-    assert found.numeric == (True, False)
-    assert found.rows == (("", "run0"), ("0.333", "run1"))
-    assert (found.total, found.file) == (9, "all.tsv")
+    found = excerpt(TABLE, 2, "all.tsv")
+    assert found.columns == (("run", "name"), ("n", "n"), ("value", "n"), ("reason", "text"))
+    assert [[cell.text for cell in row[:3]] for row in found.rows] == [
+        ["run0", "0", ""],
+        ["run1", "1,000", "0.333"],
+    ]
+    assert (found.total, found.file, found.name) == (9, "all.tsv", None)
 
 
 def test_values_are_shown_as_people_read_them() -> None:
     assert [shown(value) for value in (None, 1234567, 0.12349, math.nan, -2.0)] == [
         "", "1,234,567", "0.123", "", "-2.000",
     ]  # fmt: skip
-    assert excerpt(TABLE, 1, "f", {"reason": "reason"}).rows[0][0].startswith("why why")
-    assert len(excerpt(TABLE, 1, "f", {"reason": "reason"}).rows[0][0]) == 160
+    reason = excerpt(TABLE, 2).rows[0][3].text
+    assert reason.startswith("why why")
+    assert len(reason) == 160
 
 
 def test_a_column_of_names_that_are_numbers_is_no_column_of_numbers() -> None:
     table = Table(("query_id", "n"), (("12", 3), ("13", 4)))
-    assert excerpt(table, 5, "f").numeric == (False, True)
+    assert [column.kind for column in excerpt(table, 5).columns] == ["name", "n"]
+
+
+def test_the_layout_says_which_columns_there_are_in_which_order() -> None:
+    layout = Layout(("run",), ("b", "a"), most=2, without=("c",), ranks=(1, 1), short={"b": "B"})
+    table = Table(("a", "b", "c", "run", "d", "none"), ((1, 2, 3, "x", 4, None),) * 2, layout=layout)
+    found = excerpt(table, 1)
+    assert [column.heading for column in found.columns] == ["#", "run", "B", "a"]
+    assert [cell.text for cell in found.rows[0]] == ["1", "x", "2", "1"]
+    assert found.name == 1
+
+
+@pytest.mark.parametrize(
+    ("ends", "values", "below"),
+    [
+        (("low", "high"), (0.25, 0.75), ("0.250 to 0.750",)),
+        (("low", "high"), (math.nan, math.nan), ()),
+        (("stderr",), (0.1,), ("± 0.100",)),
+        (("low", "high", "against"), (0.25, 0.75, "better"), ("0.250 to 0.750", "better")),
+    ],
+)
+def test_what_belongs_to_a_column_stands_below_its_values(
+    ends: tuple[str, ...], values: tuple[float | str, ...], below: tuple[str, ...]
+) -> None:
+    header = ("run", "P@5", *(f"P@5.{end}" for end in ends), "n")
+    found = excerpt(Table(header, (("x", 0.5, *values, 3),)), 5)
+    assert [column.heading for column in found.columns] == ["run", "P@5", "n"]
+    assert found.rows[0][1] == Cell("0.500", below)
+
+
+def test_a_column_without_any_value_is_left_out_but_not_of_a_table_without_rows() -> None:
+    assert len(excerpt(Table(("run", "x"), (("a", None), ("b", math.nan))), 5).columns) == 1
+    assert len(excerpt(Table(("run", "x"), ()), 5).columns) == 2

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import io
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from trecexam.cli import show
-from trecexam.cli.options import json_option
+from trecexam.cli.reading import reading
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic as files
-from trecexam.tables.table import Table
+from trecexam.tables.result import Tables
+from trecexam.tables.table import Layout, Table
 
 if TYPE_CHECKING:
-    from converters.preflight import Change, Finding
+    from converters.preflight import Change
 
 HEADER = ("line", "severity", "trec_eval", "reason")
 
@@ -32,7 +31,6 @@ HEADER = ("line", "severity", "trec_eval", "reason")
 )
 @click.option(
     "--fix",
-    "output",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="OUT",
     help="Write a file that both versions take and that scores the same; OUT must not be there yet, "
@@ -44,10 +42,8 @@ HEADER = ("line", "severity", "trec_eval", "reason")
     metavar="TRACK",
     help="Name topics and docnos that this track does not have, and judged topics that a run lacks.",
 )
-@json_option
-def check(
-    file: Path, kind: str | None, version: str | None, output: Path | None, track: Path | None, as_json: bool
-) -> int:
+@reading
+def check(file: Path, kind: str | None, version: str | None, fix: Path | None, track: Path | None) -> Tables:
     """Would trec_eval take FILE, a run or qrels? Which line stops it, and what would it silently do?
 
     fatal: trec_eval stops; silent: it takes something else than what stands there; warning: look whether
@@ -58,8 +54,8 @@ def check(
 
     asked = preflight.VERSIONS if version is None else (int(version),)
     kind = kind or preflight.kind_of(file)
-    if output is not None:
-        _refuse(file, output)
+    if fix is not None:
+        _refuse(file, fix)
     known: dict[str, Any] = {}
     if track is not None:
         # Behind these is pydantic, which --help, and the check of a file alone, must not wait for.
@@ -74,23 +70,27 @@ def check(
         findings = preflight.check_qrels(file, **known)
     findings = tuple(finding for finding in findings if set(finding.versions) & set(asked))
     takes = {number: preflight.takes(findings, number) for number in asked}
-    changes = None if output is None else _fix(file, kind, asked[0], output)
-
     rows: list[tuple[int | None, str, str, str]] = [
         (finding.line, finding.severity, ", ".join(map(str, finding.versions)), finding.reason)
         for finding in findings
     ]
-    rows += ((change.line, "fixed", "", change.reason) for change in changes or ())
-    show.table(
-        Table(HEADER, tuple(rows)), as_json=as_json, json_value=_json(file, kind, takes, findings, changes)
+    notes = [
+        f"{file}: trec_eval {number} {'takes' if good else 'does not take'} this {kind} file"
+        for number, good in takes.items()
+    ]
+    if fix is not None:
+        rows += ((change.line, "fixed", "", change.reason) for change in _fix(file, kind, asked[0], fix))
+        notes.append(f"{fix}: written; both versions take it")
+    return Tables(
+        {"findings": Table(HEADER, tuple(rows), layout=Layout(("line", "severity"), ("reason",)))},
+        tuple(notes),
+        about={
+            "file": str(file),
+            "kind": kind,
+            "takes": {str(number): good for number, good in takes.items()},
+        },
+        rejected=tuple(number for number, good in takes.items() if not good),
     )
-    for number, good in takes.items():
-        click.echo(
-            f"{file}: trec_eval {number} {'takes' if good else 'does not take'} this {kind} file", err=True
-        )
-    if output is not None:
-        click.echo(f"{output}: written; both versions take it", err=True)
-    return 0 if all(takes.values()) else 1
 
 
 def _refuse(file: Path, output: Path) -> None:
@@ -118,19 +118,3 @@ def _fix(file: Path, kind: str, version: int, output: Path) -> tuple[Change, ...
         )
     files.replace(output, buffer.getvalue())
     return changes
-
-
-def _json(
-    file: Path,
-    kind: str,
-    takes: dict[int, bool],
-    findings: tuple[Finding, ...],
-    changes: tuple[Change, ...] | None,
-) -> dict[str, Any]:
-    return {
-        "file": str(file),
-        "kind": kind,
-        "takes": {str(version): good for version, good in takes.items()},
-        "findings": [asdict(finding) for finding in findings],
-        "changes": None if changes is None else [asdict(change) for change in changes],
-    }

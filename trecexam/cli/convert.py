@@ -11,10 +11,10 @@ from typing import Any
 
 import click
 
-from trecexam.cli import show
-from trecexam.cli.options import json_option
+from trecexam.cli.reading import reading
 from trecexam.errors import TrecexamError
-from trecexam.tables.table import Table
+from trecexam.tables.result import Tables
+from trecexam.tables.table import Layout, Table
 
 
 @click.command(
@@ -100,8 +100,8 @@ def _counted(records: Iterable[Any]) -> Iterable[Any]:
 
 
 @click.command(epilog="Example: trecexam formats")
-@json_option
-def formats(as_json: bool) -> None:
+@reading
+def formats() -> Tables:
     """The file formats known here: what each is, whether it is read and written, one line of it."""
     import converters
     from converters.convert import TARGETS
@@ -119,4 +119,4 @@ def formats(as_json: bool) -> None:
         for known in converters.formats()
     )
     names = ("format", "extensions", "read", "write", "also converts to", "what", "example")
-    show.table(Table(names, rows), as_json=as_json)
+    return Tables({"formats": Table(names, rows, layout=Layout(("format",), ("what",)))})

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trecexam.cli import show
-from trecexam.cli.options import json_option
-from trecexam.tables.table import Table
+from trecexam.cli.reading import reading
+from trecexam.tables.result import Tables
+from trecexam.tables.table import Layout, Table
 
 if TYPE_CHECKING:
     from trecexam.graders.prompts import Prompt
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 @click.command(epilog="Example: trecexam graders")
 @click.option("--prompts", is_flag=True, help="The published prompts that language models are asked.")
-@json_option
-def graders(prompts: bool, as_json: bool) -> None:
+@reading
+def graders(prompts: bool) -> Tables:
     """What can grade here, and what the rest needs."""
     # Behind them are the settings of trecexam.toml and with these pydantic, for which --help must not wait.
     from trecexam.graders import available
@@ -29,14 +29,13 @@ def graders(prompts: bool, as_json: bool) -> None:
             (p.name, _asked(p), _ratings(p), "choices, beam" if p.answers else "beam", p.source)
             for p in published().values()
         )
-        show.table(
-            Table(("prompt", "asks about", "ratings", "decode", "source"), prompt_rows), as_json=as_json
-        )
-        return
+        columns = ("prompt", "asks about", "ratings", "decode", "source")
+        return Tables({"prompts": Table(columns, prompt_rows, layout=Layout(("prompt",), most=3))})
     known = [(name, factory.summary, factory.missing()) for name, factory in available().items()]
     known += [(place.name, place.summary, place.missing()) for place in elsewhere()]
     rows = tuple((name, "no" if missing else "yes", what, missing) for name, what, missing in known)
-    show.table(Table(("grader", "available", "what", "missing"), rows), as_json=as_json)
+    header = ("grader", "available", "what", "missing")
+    return Tables({"graders": Table(header, rows, layout=Layout(("grader",)))})
 
 
 def _asked(prompt: Prompt) -> str:

@@ -19,11 +19,11 @@ from trecexam.version import __version__
 FIRST = ("demo", "init", "watch", "status", "leaderboard", "correlate", "serve", "config")
 GROUPS = {
     "look closer": (
-        *("compare", "overall", "swaps", "outliers", "representative", "agreement", "compare-graders"),
-        *("verify", "history", "plot", "support"),
+        *("compare", "overall", "swaps", "outliers", "representative", "agreement"),
+        *("verify", "history", "plot"),
     ),
-    "holes": ("holes", "fill", "simulate"),
-    "people": ("judge-next", "override"),
+    "holes": ("holes", "fill"),
+    "people": ("override",),
     "banks and exams": (),
     "published evaluators": ("evaluate",),
     "files": ("export", "check", "convert", "formats", "graders"),
@@ -53,22 +53,14 @@ COMMANDS = {
         "agreement",
         "Automatic labels by official judgments, and kappa.",
     ),
-    "compare-graders": (
-        "trecexam.cli.compare_graders",
-        "compare_graders",
-        "Several graders by thresholds, and with each other.",
-    ),
     "fill": ("trecexam.cli.fill", "fill", "Grade the holes of official judgments, and merge."),
     "verify": ("trecexam.cli.verify", "verify", "Look at grades, grids, missed passages, spurious items."),
     "holes": ("trecexam.cli.holes", "holes", "Passages in the first ranks that nobody judged."),
-    "simulate": ("trecexam.cli.simulate", "simulate", "How far filled judgment holes can be trusted."),
     "convert": ("trecexam.cli.convert", "convert", "Write a file in another format."),
     "formats": ("trecexam.cli.convert", "formats", "The file formats known here."),
     "export": ("trecexam.cli.export", "export", "Write qrels, subtopics or grades for other tools."),
     "plot": ("trecexam.cli.plot", "plot", "A plot for a paper: PDF at the width of a column."),
     "check": ("trecexam.cli.check", "check", "Would trec_eval take this run or qrels? Mends them."),
-    "support": ("trecexam.cli.support", "support", "Do cited passages support responses? Precision, recall."),
-    "judge-next": ("trecexam.cli.judge_next", "judge_next", "What a person should judge next."),
     "override": ("trecexam.cli.override", "override", "A person's rating in place of the grader's."),
     "graders": ("trecexam.cli.graders", "graders", "What can grade here, and what the rest needs."),
 }

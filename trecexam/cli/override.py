@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 import trecexam
-from trecexam.cli import show
 from trecexam.cli.options import json_option, track_argument
+from trecexam.cli.reading import answer
 from trecexam.files.track_lock import holder
 from trecexam.tables.terminal import printable
 
@@ -59,11 +59,9 @@ def override(
     """
     if listed:
         with trecexam.open_track(track) as opened:
-            show.table(opened.override.ratings(), as_json=as_json)
-            refused = opened.override.refused()
-        for row in refused:
-            click.echo(f"not taken: {printable(str(row))}", err=True)
-        return 1 if refused else 0
+            found = opened.override.ratings()
+        answer(found, "json" if as_json else None)
+        return 1 if found.rejected else 0
     missing = [
         option
         for option, value in (("--query", query_id), ("--doc", doc_id), ("--who", who), ("--why", why))

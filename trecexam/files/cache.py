@@ -1,8 +1,9 @@
-"""What was made of files, kept until they change."""
+"""What was computed or read stays in memory until what it was made from changes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,6 +11,31 @@ from converters.errors import ConversionError
 from trecexam.files.stamps import Stamp, stamp
 
 T = TypeVar("T")
+
+
+class Cache:
+    """Values by name, each with a token of what it was made from: a digest, a stamp, arguments."""
+
+    def __init__(self) -> None:
+        self._values: dict[Hashable, dict[Hashable, Any]] = {}
+
+    def get(self, name: Hashable, token: Hashable, make: Callable[[], T], most: int = 1) -> T:
+        """The value of this name and token; made where there is none.
+
+        Args:
+            most: values of this name that stay: those that were asked for last.
+        """
+        values = self._values.get(name, {})
+        if token in values:
+            value = values[token]
+        else:
+            # Before another one is made, so that no two are in memory.
+            values = dict(islice(values.items(), max(0, len(values) - most + 1), None))
+            self._values[name] = values
+            value = make()
+        self._values[name] = {**{key: values[key] for key in values if key != token}, token: value}
+        result: T = value
+        return result
 
 
 class FileCache:

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import converters
-from converters.controls import escaped
-from converters.errors import ConversionError, Lost
+from converters.errors import ConversionError, Lost, escaped
 
 
 class Stamp(NamedTuple):

@@ -25,7 +25,7 @@ from trecexam.graders.base import Answer, Cell, Factory
 from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, SoftCuts, probabilities, rating
 from trecexam.graders.environment import check_device, environment_of, environment_on, processor_name
 from trecexam.graders.fixed_shapes import COMPUTATION, FixedShapes
-from trecexam.graders.kept_vectors import KeptVectors
+from trecexam.graders.kept_vectors import FILE, KeptVectors
 from trecexam.graders.shared_models import shared_models
 from trecexam.graders.weights import (
     HOW_TO_GET,
@@ -377,7 +377,7 @@ def dtype_of(settings: LanguageModelSection) -> str:
 
 def vectors_path(root: Path) -> Path:
     """Where the vectors of a track's texts are kept."""
-    return root / ".trecexam" / "vectors.sqlite"
+    return root / ".trecexam" / FILE
 
 
 def _soft_cuts(settings: GraderSection) -> SoftCuts | None:

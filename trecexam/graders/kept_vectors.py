@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from trecexam.graders.base import identity_digest
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
+#: In .trecexam/, for all who encode the track's texts.
+FILE = "vectors.sqlite"
 #: Bytes of vectors in a file, at most: the oldest go. 340,000 texts by a model of 384 dimensions.
 MOST_BYTES = 2**29
 #: Seconds to wait for another process that writes.
@@ -54,13 +55,15 @@ class KeptVectors:
     Args:
         path: an SQLite file; it is made with the first vector, if its folder is there.
         maker: all that can change a bit of a vector.
+        dtype: of its numbers, as they are kept.
     """
 
-    def __init__(self, path: Path, maker: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, maker: Mapping[str, Any], dtype: str = "<f4") -> None:
         self.path = path
+        self._dtype = dtype
         self._maker = identity_digest(maker)
 
-    def get(self, texts: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+    def get(self, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
         """Of those texts that have a vector, the vector."""
         import numpy as np
 
@@ -68,7 +71,7 @@ class KeptVectors:
             return {}
         text_of = {self._key(text): text for text in texts}
         keys = list(text_of)
-        kept: dict[str, NDArray[np.float32]] = {}
+        kept: dict[str, NDArray[Any]] = {}
         with self._undamaged(), closing(sqlite3.connect(self.path, PATIENCE)) as connection:
             for start in range(0, len(keys), LOOKED_UP):
                 part = keys[start : start + LOOKED_UP]
@@ -80,22 +83,23 @@ class KeptVectors:
                 for key, content in rows:
                     vector, check = content[:-_CHECK], content[-_CHECK:]
                     if check == _check(key, vector):
-                        kept[text_of[key]] = np.frombuffer(vector, "<f4").astype(np.float32)
+                        kept[text_of[key]] = np.frombuffer(vector, self._dtype).astype(self._dtype)
         return kept
 
-    def add(self, vectors: Mapping[str, NDArray[np.float32]]) -> None:
+    def add(self, vectors: Mapping[str, NDArray[Any]]) -> None:
         """Keeps vectors; where that cannot be done, it is left."""
         if _asleep.get() or not vectors or not self.path.parent.is_dir():
             return
         rows = []
         for text, vector in vectors.items():
-            key, content = self._key(text), vector.astype("<f4").tobytes()
+            key, content = self._key(text), vector.astype(self._dtype).tobytes()
             rows.append((key, content + _check(key, content)))
         most = max(1, MOST_BYTES // len(rows[0][1]))
         if not self.path.is_file():
             # SQLite waits for ever for who writes into a pipe.
             with suppress(OSError):
-                self.path.unlink()
+                # A folder goes where it is empty.
+                self.path.rmdir() if self.path.is_dir() else self.path.unlink()
         with self._undamaged(), closing(sqlite3.connect(self.path, PATIENCE)) as connection, connection:
             # A machine that loses power may leave a damaged file, which is no loss.
             connection.execute("PRAGMA synchronous = OFF")

@@ -1,4 +1,4 @@
-"""Where graders are found.
+"""Where graders are found, and the one that a track names.
 
 Others come with an extension: `graders` of `trecexam.extension.Extension`.
 """
@@ -7,9 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from trecexam.errors import GraderError, did_you_mean
 from trecexam.extension import extensions, named
-from trecexam.graders.base import Factory
+from trecexam.graders.base import Factory, Grader
+from trecexam.graders.elsewhere import the_elsewhere
+from trecexam.graders.traits import traits_of
+from trecexam.track import refuse_code
+
+if TYPE_CHECKING:
+    from trecexam.config import GraderSection, RaySection
+
 
 #: Graders that come with the package; known even where it runs from a source tree without metadata.
 BUILT_IN = {
@@ -29,3 +39,30 @@ def available() -> Mapping[str, Factory]:
     for graders in (BUILT_IN, *declared):
         factories |= {name: named(at) for name, at in graders.items()}
     return dict(sorted(factories.items()))
+
+
+def create(
+    settings: GraderSection, root: Path, ray: RaySection | None = None, *, trust_code: bool = False
+) -> Grader:
+    """The grader that `settings` name; its work is done on the cluster that `ray` names, if it does.
+
+    Args:
+        trust_code: code that the settings name may run.
+
+    Raises:
+        TrackError: they name code that is not trusted.
+        GraderError: no such grader, or it cannot run here; the message says how to get it.
+    """
+    refuse_code(settings.metric, root, trusted=trust_code)
+    factories = available()
+    if settings.name not in factories:
+        if settings.name == "ray":
+            raise GraderError("`ray` grades with any grader: name that one, and set `address` in [ray]")
+        hint = did_you_mean(settings.name, factories, f"known here: {', '.join(factories)}")
+        raise GraderError(f"no grader '{settings.name}'; {hint}")
+    factory = factories[settings.name]
+    grader = factory.create(settings, root)
+    paid = traits_of(grader).meter is not None
+    if ray is None or ray.address is None or paid or not factory.runs_model:
+        return grader
+    return the_elsewhere().grader(grader, settings, root, ray)

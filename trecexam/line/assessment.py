@@ -10,11 +10,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from trecexam.config import TrackConfig
+from trecexam.files.cache import Cache
 from trecexam.files.stamps import Rejected
 from trecexam.graders import Grader
 from trecexam.graders.base import identity_json
 from trecexam.graders.traits import GraderTraits, traits_of
-from trecexam.line.derived import DerivedValues
 from trecexam.line.kind import Kind, MeasureFacts
 from trecexam.line.overrides import Overrides
 from trecexam.line.pool import PooledQuery
@@ -22,7 +22,6 @@ from trecexam.line.sheets import Counts, Sheet, count_cells
 from trecexam.line.sources import written_by
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.track_inputs import TrackInputs
-from trecexam.line.value_cache import EvaluatedMeasures
 from trecexam.line.versions import versions
 from trecexam.track import TrackFolder
 
@@ -58,8 +57,7 @@ class Assessment(TrackInputs):
         digests: sha256 (hex) of every input file, by its shown path.
         not_taken: inputs that were not taken, and documents without a text.
         grades: what the grader wrote, as it is stored.
-        evaluated: values of measures, kept from one loaded track to the next.
-        kept: other values, see `derived`.
+        cache: what was computed, for the next loaded track: see `derived`.
         left_out_runs: the number of runs in the drop folder that are neither graded nor ranked, since the
             setting `unit` has whole responses alone, or `runs` of one of several graders others.
     """
@@ -78,8 +76,7 @@ class Assessment(TrackInputs):
     digests: Mapping[str, str]
     not_taken: tuple[Rejected, ...]
     grades: StoredGrades
-    evaluated: EvaluatedMeasures
-    kept: DerivedValues
+    cache: Cache
     left_out_runs: int = 0
 
     @cached_property
@@ -129,7 +126,7 @@ class Assessment(TrackInputs):
     def derived(self, name: str, parts: Sequence[Part], compute: Callable[[], T]) -> T:
         """What is computed from these parts of the track, kept from one loaded track to the next."""
         token = tuple(self.part_digests[part] for part in parts)
-        return self.kept.get(name, token, compute)
+        return self.cache.get(name, token, compute)
 
     @property
     def traits(self) -> GraderTraits:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,6 +30,11 @@ def read_target(folder: TrackFolder, target: Path) -> bytes:
     with suppress(OSError), open_input(target) as file:
         return file.read()
     return b""
+
+
+def lines_of(content: bytes) -> list[bytes]:
+    """The lines of a file, with their ends."""
+    return re.findall(rb"[^\n]*\n|[^\n]+", content)
 
 
 def check_unchanged(target: Path, content: bytes) -> None:

@@ -20,7 +20,6 @@ from trecexam.files.stamps import Rejected, Stamp, dangling_link, located
 from trecexam.line.dropped_files import Dropped, read_dropped
 from trecexam.line.judged_answers import not_judged
 from trecexam.line.run_columns import RunColumns
-from trecexam.line.run_names import name_runs
 from trecexam.tables.text import plural, shorten_list
 from trecexam.track import TrackFolder
 
@@ -253,3 +252,25 @@ def _equal(run: Run, other: Run) -> bool:
 def _first_line(path: Path, query_id: str) -> int | None:
     first = query_id.encode()
     return next((number for number, line in iter_lines(path) if line.split(None, 1)[:1] == [first]), None)
+
+
+def name_runs(tags: Mapping[Path, str], folder: Path) -> dict[Path, str]:
+    """A display name for each run file.
+
+    The run tag, as trec_eval shows it; where several files carry the same tag (Pyserini writes "Anserini"
+    into all), each of them is named by its path in the drop folder without the extension.
+    """
+    count: dict[str, int] = {}
+    for tag in tags.values():
+        count[tag] = count.get(tag, 0) + 1
+    names = {path: tag for path, tag in tags.items() if count[tag] == 1}
+    used = set(names.values())
+    for path in sorted(tags.keys() - names.keys()):
+        full = path.relative_to(folder).as_posix()
+        short = full.removesuffix(".gz")
+        short = short.rsplit(".", 1)[0] if "." in Path(short).name else short
+        names[path] = short if short not in used else full
+        while names[path] in used:
+            names[path] += "'"
+        used.add(names[path])
+    return names

@@ -47,7 +47,7 @@ def encoder_agreements(track: Assessment) -> NDArray[np.float64]:
         ranks = track.pool[query_id].ranks[:, :MAX_RANKS]
         if ranks.shape[1] < 2:
             continue
-        highest: NDArray[np.float64] = track.kept.get(
+        highest: NDArray[np.float64] = track.cache.get(
             f"cosines {query_id}", sheet.digest, partial(highest_cosines, track, sheet)
         )
         # The last one is for rank -1.

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 #: Measures that people are shown of those that nobody asked for.
 SHOWN = 3
+#: Sets of measures beside the track's own whose values stay in memory.
+_OTHERS = 4
 
 
 def rubric_values(
@@ -62,7 +64,10 @@ def rubric_values(
     computed = [measure(name) for name in names]
     _check_kind(track, computed)
     own = measures is None and min_rating is None
-    cache = track.evaluated.own("rubric") if own else track.evaluated.other(tuple(names), min_rating)
+    if own:
+        cache = track.cache.get("values on rubric", None, ValueCache)
+    else:
+        cache = track.cache.get("other values", (tuple(names), min_rating), ValueCache, _OTHERS)
     if track.asked.citing is not None:
         return _cited_values(track, cache, computed)
     columns = [each for each in computed if supported(each)]
@@ -142,8 +147,8 @@ def official_values(
         rest = OfficialJudgments(rows).evaluator(others, query_ids) if others else None
         return _prepared(computed, columns, Judged.from_qrels(rows, query_ids), rest)
 
-    part = "official, all" if query_ids is None else "official"
-    cache = track.evaluated.own(part) if measures is None else ValueCache()
+    part = f"values on official{', all' if query_ids is None else ''}"
+    cache = ValueCache() if measures is not None else track.cache.get(part, None, ValueCache)
     tokens = dict.fromkeys(queries, track.digests.get(official.source))
     return _values(track, cache, computed, tokens, prepare)
 

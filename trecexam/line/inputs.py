@@ -17,6 +17,7 @@ from trecexam.bank import Bank
 from trecexam.bank.asked import QUERY, asked
 from trecexam.bank.facets import item_by_query
 from trecexam.errors import LackingError, TrackError
+from trecexam.files.cache import Cache
 from trecexam.files.stamps import Rejected, Stamp, dangling_link, stamp
 from trecexam.line.dropped_runs import DroppedRuns
 from trecexam.line.input_files import (
@@ -31,7 +32,7 @@ from trecexam.line.judged_answers import JUDGED
 from trecexam.line.kind import Asked, ItemSources, Kind
 from trecexam.line.shared_inputs import SharedInputs
 from trecexam.line.sources import sources_beside
-from trecexam.line.track_inputs import Reading, TrackInputs
+from trecexam.line.track_inputs import TrackInputs
 from trecexam.tables.text import shorten_list
 from trecexam.track import TrackFolder
 
@@ -156,7 +157,7 @@ class InputReader:
             inputs = self._read(hold, bank_files)
         else:
             how, files = self._reading(hold, bank_files)
-            inputs = self._shared.inputs(how, files, lambda: self._read(hold, bank_files))
+            inputs = self._shared.cache.get(("inputs", how), files, lambda: self._read(hold, bank_files))
         rejected: list[Rejected] = []
         human = self._human(self.folder.overrides(), rejected)
         judged = self._human(self.folder.judgments(), rejected) if self.folder.config.judging.scale else ()
@@ -204,7 +205,7 @@ class InputReader:
             (),
             tuple(sorted(rejected, key=_row_key)),
             dropped.notes,
-            Reading(),
+            Cache(),
             asked_about,
         )
 

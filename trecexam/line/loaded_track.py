@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from inspect import unwrap
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from converters.errors import ConversionError
 from trecexam.config import takes_shared_budget
@@ -112,6 +112,11 @@ def asked_of(applies: Applies) -> Callable[[F], F]:
         return function
 
     return mark
+
+
+def applies_of(function: Callable[..., object]) -> Applies:
+    """How a function, or the one that it wraps, is marked; one that is not applies to every grader."""
+    return _APPLIES.get(unwrap(function), lambda track, *args, **kwargs: True)
 
 
 def of_documents(function: F) -> F:
@@ -241,18 +246,11 @@ class TrackLoaders(Mapping[str, TrackLoader]):
         """That of the first grader."""
         return self[next(iter(self))]
 
-    def first_asked(
-        self, function: Callable[..., object] | None = None, *args: Any, **kwargs: Any
-    ) -> TrackLoader:
+    def first_asked(self, applies: Callable[[Assessment], bool] = lambda track: True) -> TrackLoader:
         """That of the first grader that a question applies to, see `asked_of`.
 
         Where it applies to none, the first that can go on; where none can, the first of all, who says why.
-
-        Args:
-            function: the question; None for what applies to every grader.
-            args, kwargs: of the call, but for the track.
         """
-        applies = None if function is None else _APPLIES.get(unwrap(function))
         able: TrackLoader | None = None
         for name in self:
             try:
@@ -260,7 +258,7 @@ class TrackLoaders(Mapping[str, TrackLoader]):
             except (TrecexamError, ConversionError):
                 continue
             able = able or self[name]
-            if applies is None or applies(track, *args, **kwargs):
+            if applies(track):
                 return self[name]
         return able or self.first
 

@@ -8,11 +8,13 @@ from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
+from uuid import uuid4
 
 import pyarrow as pa
 
 from trecexam.chosen import chosen_grader, took
 from trecexam.config import TrackConfig, takes_shared_budget
+from trecexam.files.cache import Cache
 from trecexam.files.stamps import stamp
 from trecexam.graders import Grader
 from trecexam.graders.base import NOTHING_SPENT, Estimate, Spent, identity_digest
@@ -20,7 +22,6 @@ from trecexam.graders.traits import GraderTraits
 from trecexam.graders.writing.base import naming
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import ItemPlaces
-from trecexam.line.derived import DerivedValues
 from trecexam.line.grading import Graded, Grading, Progress, without_errors
 from trecexam.line.inputs import InputReader
 from trecexam.line.kind import Kind
@@ -28,7 +29,6 @@ from trecexam.line.measures import check_importance, check_measures
 from trecexam.line.overrides import resolve
 from trecexam.line.shared_inputs import SharedInputs
 from trecexam.line.sheets import Sheet
-from trecexam.line.steady_inputs import steady_inputs
 from trecexam.line.store import GradeStore
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.stored_sheets import sheets_of, with_new_grades
@@ -36,7 +36,6 @@ from trecexam.line.track_grader import TrackGrader
 from trecexam.line.track_graders import ONLY, folder_of, grader_names, kind_of, open_folder
 from trecexam.line.track_inputs import TrackInputs
 from trecexam.line.track_pool import TrackPool, cited_pool, track_pool
-from trecexam.line.value_cache import EvaluatedMeasures
 from trecexam.track import TrackFolder
 
 
@@ -71,8 +70,7 @@ class TrackLoader:
         self._opened = self.shared.opened
         self._seen_graded = 0
         self._sheets: Mapping[str, Sheet] = {}
-        self._evaluated = EvaluatedMeasures()
-        self._kept = DerivedValues()
+        self._cache = Cache()
         #: The track as it was loaded last, and the state of its inputs.
         self._last: tuple[object, Assessment] | None = None
 
@@ -261,8 +259,7 @@ class TrackLoader:
                 *pool.no_text,
             ),
             grades=grades,
-            evaluated=self._evaluated,
-            kept=self._kept,
+            cache=self._cache,
             left_out_runs=left_out_runs,
         )
 
@@ -288,7 +285,7 @@ class TrackLoader:
         recorded = None if self.folder.passages() else self.folder.recorded()
         texts = recorded and (recorded, stamp(recorded))
         of = (depth, self._runs, track.pool_judged, track.min_text, ids, texts, self.inputs.whole_answers)
-        return self.shared.made(inputs, of, lambda: self._new_pool(inputs, depth))
+        return inputs.pools.get(of, None, lambda: self._new_pool(inputs, depth))
 
     def _new_pool(self, inputs: TrackInputs, depth: int, *, own: bool = True) -> TrackPool:
         texts = self.shared.texts(self.folder)
@@ -372,3 +369,29 @@ def opened(root: Path | str, grader: Grader | None = None) -> Iterator[TrackLoad
         took(folder.grader or ONLY, grader_names(folder))
     with TrackLoader(folder, grader) as loader:
         yield loader
+
+
+#: How often inputs are read where some are replaced meanwhile.
+_READINGS = 3
+
+
+def steady_inputs(
+    reader: InputReader, hold: Collection[Path], bank_files: Sequence[Path] | None
+) -> tuple[TrackInputs, Mapping[str, str]]:
+    """The inputs, and file -> sha256 (hex) of what was read of it.
+
+    Raises:
+        TrecexamError, ConversionError: see `InputReader.read`.
+    """
+    changed: set[Path] = set()
+    for _ in range(_READINGS):
+        before = reader.stamps(bank_files)
+        inputs, digests = reader.read(hold, bank_files), reader.digests(hold, bank_files)
+        after = reader.stamps(bank_files)
+        changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+        changed -= set(hold)
+        if not changed:
+            break
+    # Of a file that is replaced again and again none of its contents is known: the next update reads it.
+    unknown = {reader.folder.shown(path): f"changed while it was read, {uuid4()}" for path in changed}
+    return inputs, {**digests, **unknown}

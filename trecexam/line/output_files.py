@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from trecexam.line.assessment import Assessment, Part
-from trecexam.tables.excerpt import excerpt
 from trecexam.tables.plots.model import Plot
 from trecexam.tables.result import Result
-from trecexam.tables.section import ExtraFiles, FeatureReport, ReportPart
+from trecexam.tables.section import ExtraFiles, ReportPart
 from trecexam.track import TrackFolder
-
-#: How a section shows an answer, and how many rows of it.
-_HTML, _ROWS = Path(__file__).with_name("result.html"), 50
 
 
 @dataclass(frozen=True)
@@ -92,7 +88,7 @@ class Feature:
     Attributes:
         files: beside the report.
         report: gives what it adds to the report of a loaded track; None for nothing.
-        plots: all that `trecexam plot` knows, by their names; those that `report` may give are among them.
+        plots: all that `trecexam plot` knows, by their names; those in the report are among them.
         extra: files of items that have scores of their own.
         of_any_kind: it needs no labels of documents that runs rank, see `Kind.ranks`.
         manifest: gives what it adds to the manifest; it may read files of out/.
@@ -100,7 +96,7 @@ class Feature:
     """
 
     files: tuple[OutputFiles, ...] = ()
-    report: Callable[[Assessment], FeatureReport] | None = None
+    report: Callable[[Assessment], Sequence[ReportPart]] | None = None
     plots: Mapping[str, FeaturePlot] = field(default_factory=dict)
     extra: ExtraOutputs | None = None
     manifest: Callable[[TrackFolder], Mapping[str, Any]] | None = None
@@ -119,17 +115,15 @@ def feature_of_result(
 
     Args:
         title: of the section.
-        make: gives the answer; its notes stand above the table.
+        make: gives the answer.
         parts: the parts of a track that the answer hangs on.
     """
     file = f"{name}.tsv"
 
-    def files(track: Assessment) -> Mapping[str, bytes]:
-        return {file: make(track).to_tsv().encode()}
+    def made(track: Assessment) -> Result:
+        return track.derived(f"result {name}", parts, lambda: make(track))
 
-    def report(track: Assessment) -> FeatureReport:
-        result = make(track)
-        values = {"rows": excerpt(result.table, _ROWS, file), "notes": result.notes, "title": title}
-        return FeatureReport((ReportPart(name, _HTML, values, title),))
-
-    return Feature((OutputFiles((file,), parts, files),), report)
+    return Feature(
+        (OutputFiles((file,), parts, lambda track: {file: made(track).to_tsv().encode()}),),
+        lambda track: (ReportPart(name, made(track), title, files=(file,)),),
+    )

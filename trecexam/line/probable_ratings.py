@@ -52,7 +52,7 @@ def _of_query(track: Assessment, query_id: str) -> tuple[QueryRatings, tuple[int
     how many there are.
     """
     sheet = track.sheets[query_id]
-    return track.kept.get(f"probable {query_id}", sheet.digest, lambda: _read(track, sheet))
+    return track.cache.get(f"probable {query_id}", sheet.digest, lambda: _read(track, sheet))
 
 
 def _read(track: Assessment, sheet: Sheet) -> tuple[QueryRatings, tuple[int, int, int]]:

@@ -5,29 +5,51 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from trecexam.line.official import official_judgments
+from trecexam.scores.labels import LabelRule
+from trecexam.scores.ratings import MAX_RATING
 
 if TYPE_CHECKING:
+    from trecexam.config import ScoresSection
     from trecexam.line.assessment import Assessment, Part
 
 
 _PARTS: tuple[Part, ...] = ("cells", "official", "settings")
 
 
-class RelevanceThresholds(NamedTuple):
-    """The thresholds of both sides.
+class Thresholds(NamedTuple):
+    """What makes a passage relevant to the grader and to the judgments.
 
     Attributes:
-        min_rating: from this rating on, a passage is relevant to the grader.
+        min_rating, min_answers, rule: as `trecexam.scores.labels.labels` takes them.
         min_relevant: from this official judgment on, a passage is relevant.
         max_rating, max_judgment: the best of either scale; None: no judgments.
         same_scale: labels and judgments are both on 0..`max_rating`.
+        reason: why both sides have one threshold, or each its own.
     """
 
     min_rating: int
+    min_answers: int
     min_relevant: int
-    max_rating: int
-    max_judgment: int | None
-    same_scale: bool
+    rule: LabelRule = "max"
+    max_rating: int = MAX_RATING
+    max_judgment: int | None = None
+    same_scale: bool = False
+    reason: str = ""
+
+    def __str__(self) -> str:
+        names = ("min_rating", "min_answers", "min_relevant")
+        return ", ".join(f"{name} {getattr(self, name)}" for name in names)
+
+    @property
+    def in_words(self) -> str:
+        """From which label and from which judgment on a passage counts as relevant."""
+        if self.rule == "count":
+            label = f"label {self.min_answers} or more (items rated {self.min_rating} or better)"
+        elif self.min_answers > 1:
+            label = f"label {self.min_rating} or more (its {self.min_answers} best ratings are that high)"
+        else:
+            label = f"label {self.min_rating} or more"
+        return f"{label} counts as relevant; judgment {self.min_relevant} or more counts as relevant"
 
 
 def official_measures(track: Assessment) -> list[str]:
@@ -48,8 +70,11 @@ def official_measures(track: Assessment) -> list[str]:
 
 
 def relevance_thresholds(
-    track: Assessment, min_rating: int | None = None, min_relevant: int | None = None
-) -> RelevanceThresholds:
+    track: Assessment,
+    min_rating: int | None = None,
+    min_relevant: int | None = None,
+    min_answers: int | None = None,
+) -> Thresholds:
     """The thresholds of labels and judgments, equal by default where both are on the same scale.
 
     The scale of labels is the grader's; that of judgments goes from 0 to the best one in the whole file of
@@ -61,7 +86,7 @@ def relevance_thresholds(
     given one, else its setting.
 
     Args:
-        min_rating, min_relevant: in place of the settings.
+        min_rating, min_relevant, min_answers: in place of the settings.
     """
     scores = track.config.scores
     # A grader of one's own may go beyond the scale that it names.
@@ -77,10 +102,34 @@ def relevance_thresholds(
         rating = relevant = max(rating, relevant)
         rating = rating if min_relevant is None else min_relevant
         relevant = relevant if min_rating is None else min_rating
-    return RelevanceThresholds(
+    at = Thresholds(
         rating if min_rating is None else min_rating,
+        scores.min_answers if min_answers is None else min_answers,
         relevant if min_relevant is None else min_relevant,
+        scores.label,
         max_rating,
         max_judgment,
         same_scale,
+    )
+    by_settings = min_rating is None and min_relevant is None
+    return at._replace(reason=_reason(at, scores if by_settings else None))
+
+
+def _reason(t: Thresholds, settings: ScoresSection | None) -> str:
+    """Args: settings: where the thresholds come from these; None where one was given."""
+    if t.rule == "count":
+        return "labels count items, so each side has a threshold of its own"
+    if not t.same_scale:
+        return (
+            f"labels are on the scale 0..{t.max_rating} and judgments on 0..{t.max_judgment}, so each side "
+            "has a threshold of its own"
+        )
+    both = f"labels and judgments are both on the scale 0..{t.max_rating}"
+    if t.min_rating != t.min_relevant:
+        return f"{both}, but two different thresholds were given"
+    if settings is None:
+        return f"{both}, so both have the same threshold"
+    return (
+        f"{both}, so both have the same threshold, the greater of min_rating {settings.min_rating} and "
+        f"min_relevant {settings.min_relevant}"
     )

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable
-from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
-from trecexam.files.cache import FileCache
+from trecexam.files.cache import Cache, FileCache
 from trecexam.graders.shared_models import SharedModels
 from trecexam.line.run_columns import RunColumns
 from trecexam.line.store import GradeStore
 from trecexam.line.texts import Texts
-from trecexam.line.track_inputs import Reading, TrackInputs
 from trecexam.track import TrackFolder
-
-T = TypeVar("T")
 
 
 class SharedInputs:
@@ -23,6 +17,7 @@ class SharedInputs:
 
     Attributes:
         files: what was made of each file.
+        cache: inputs and texts, where there are several loaders.
         columns: those of large runs.
         models: those that graders have in common.
         opened: another number whenever the store was closed since: what was loaded from it is stale.
@@ -32,6 +27,7 @@ class SharedInputs:
 
     def __init__(self, folder: TrackFolder, *, several: bool = False) -> None:
         self.files = FileCache()
+        self.cache = Cache()
         self.columns = RunColumns(folder.shared_state / "runs", write=False)
         self.models = SharedModels()
         self.graded: Counter[bytes] = Counter()
@@ -39,9 +35,6 @@ class SharedInputs:
         self.several = several
         self._folder = folder
         self._store: GradeStore | None = None
-        self._texts: dict[object, Texts] = {}
-        self._inputs: dict[Hashable, tuple[Hashable, TrackInputs]] = {}
-        self._made: WeakKeyDictionary[Reading, dict[Hashable, Any]] = WeakKeyDictionary()
 
     @property
     def store(self) -> GradeStore:
@@ -79,24 +72,4 @@ class SharedInputs:
         """The passages of the track, as one of its graders has them."""
         passages, dataset = folder.passages(), folder.config.track.dataset
         source = passages or dataset or folder.recorded()
-        return self._texts.setdefault(source, Texts(folder))
-
-    def inputs(self, how: Hashable, files: Hashable, read: Callable[[], TrackInputs]) -> TrackInputs:
-        """Inputs that are read in this way, of files in this state: once."""
-        state, known = self._inputs.pop(how, (None, None))
-        if known is None or state != files:
-            # Before another one is made, so that no two are in memory.
-            known = None
-            known = read()
-        self._inputs[how] = files, known
-        return known
-
-    def made(self, inputs: TrackInputs, of: Hashable, make: Callable[[], T]) -> T:
-        """What is made of these inputs in the way that `of` says: once."""
-        if not self.several:
-            return make()
-        kept = self._made.setdefault(inputs.reading, {})
-        if of not in kept:
-            kept[of] = make()
-        known: T = kept[of]
-        return known
+        return self.cache.get(("texts", source), None, lambda: Texts(folder))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from converters.errors import ConversionError
@@ -16,14 +17,57 @@ from trecexam.line.loader import TrackLoader
 from trecexam.line.measures import left_out_runs
 from trecexam.line.rejected import rejected_rows
 from trecexam.line.sheets import Counts
+from trecexam.tables.result import Result
+from trecexam.tables.table import Table, Value
 from trecexam.tables.text import plural
 
 #: What a grader that costs used.
 USAGE = ("requests", "tokens_in", "tokens_out", "cost")
+#: What a row of the table of several graders has.
+_COLUMNS = ("kind", "queries", "items", "runs", "cells", "ok", "missing", "requests", "cost")
 
 
-def status_of(loader: TrackLoader) -> dict[str, Any]:
-    """What one grader has of a track, ready for JSON."""
+@dataclass(frozen=True)
+class Status(Result):
+    """What a track holds and how far grading is: `status.cells`, or `status["cells"]`.
+
+    Attributes:
+        values: counts and names, which are its facts. Of several graders `graders` has them of each, or why
+            there is none of it ("unable"), and `total` the sums of their cells, and of what they used.
+    """
+
+    values: Mapping[str, Any]
+    notes: tuple[str, ...]
+
+    def declare(self) -> dict[str, Table]:
+        """`status`: a row for each of the values; of several graders a row for each, and the sum."""
+        if "graders" not in self.values:
+            return {"status": Table(("name", "value"), tuple((k, _cell(v)) for k, v in self.values.items()))}
+        rows = {**self.values["graders"], "sum": self.values["total"]}
+        used = [key for key in _COLUMNS if any(row.get(key) is not None for row in rows.values())]
+        lines = tuple((name, *(row.get(key) for key in used)) for name, row in rows.items())
+        return {"status": Table(("grader", *used), lines)}
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """The values."""
+        return self.values
+
+    def json_value(self) -> dict[str, Any]:
+        """The values and the notes: the table has nothing else."""
+        return {**self.values, "notes": [*self.notes]}
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name] if name in self.values else super().__getitem__(name)
+
+
+def status_of(loader: TrackLoader) -> Status:
+    """What a track holds, how far one grader is, and who is at work."""
+    track = loader.load()
+    return Status(_values(loader), (*left_out_runs(track), *track.notes))
+
+
+def _values(loader: TrackLoader) -> dict[str, Any]:
     track = loader.load()
     pid = holder(loader.folder.lock_path)
     made_on = track.grades.environments()
@@ -53,44 +97,53 @@ def status_of(loader: TrackLoader) -> dict[str, Any]:
         "official_judgments": 0 if track.official is None else len(track.official),
         "rejected": len(rejected),
         **({"lost": dict(Counter(row.lost for row in rejected))} if rejected else {}),
-        "notes": [*left_out_runs(track), *track.notes],
     }
 
 
-def joint_status(loaders: TrackLoaders) -> dict[str, Any]:
+def joint_status(loaders: TrackLoaders) -> Status:
     """The same of each of several graders, and the sum of their cells and of what they used."""
     graders: dict[str, Mapping[str, Any]] = {}
+    notes: dict[str, None] = {}
     pid = holder(loaders.folder.lock_path)
     for name in loaders:
         try:
             status = status_of(loaders[name])
             of_track = ("track", "watched_by", "stored_grades")
-            own = {key: value for key, value in status.items() if key not in of_track}
-            graders[name] = {"kind": loaders[name].kind.name, **own}
+            own = {key: value for key, value in status.values.items() if key not in of_track}
+            graders[name] = {"kind": loaders[name].kind.name, **own, "notes": [*status.notes]}
+            notes |= dict.fromkeys(status.notes)
         except (TrecexamError, ConversionError) as error:
             graders[name] = {"unable": str(error)}
     summed = ("graded", *(field.name for field in fields(Counts)), *USAGE)
     total = {
-        key: sum(values)
+        key: sum(of_each)
         for key in summed
-        if (values := [each[key] for each in graders.values() if each.get(key) is not None])
+        if (of_each := [each[key] for each in graders.values() if each.get(key) is not None])
     }
-    return {
+    watched_by = None if pid is None else f"process {pid}"
+    values = {
         "track": str(loaders.folder.root),
-        "watched_by": None if pid is None else f"process {pid}",
+        "watched_by": watched_by,
         "stored_grades": loaders.shared.store.count(),
         "graders": graders,
         "total": total,
-        "notes": [
-            *(f"{name}: {each['unable']}" for name, each in graders.items() if "unable" in each),
-            *dict.fromkeys(note for each in graders.values() for note in each.get("notes", ())),
-        ],
     }
+    unable = [f"{name}: {each['unable']}" for name, each in graders.items() if "unable" in each]
+    return Status(values, (*([f"watched by {watched_by}"] if watched_by else []), *unable, *notes))
 
 
-def status_line(status: Mapping[str, Any]) -> str:
+def _cell(value: Any) -> Value:
+    """What stands in the table: of lines, how many there are."""
+    if isinstance(value, list):
+        return len(value)
+    text: Value = json.dumps(value) if isinstance(value, dict) else value
+    return text
+
+
+def status_line(status: Status) -> str:
     """A status in a line: runs, queries, graders, and how far each of them is."""
-    graders: Mapping[str, Mapping[str, Any]] = status.get("graders") or {status["grader"]: status}
+    values = status.values
+    graders: Mapping[str, Mapping[str, Any]] = values.get("graders") or {values["grader"]: values}
     largest = max(graders.values(), key=lambda each: each.get("queries", 0))
     sizes = f"{plural(largest.get('runs', 0), 'run')}, {plural(largest.get('queries', 0), 'query')}"
     return "; ".join([sizes, *(f"{name} {_how_far(each)}" for name, each in graders.items())])

@@ -12,13 +12,10 @@ from converters.ragval import AnswerRow
 from converters.records import HumanRating, Qrel, Response
 from converters.run import Run
 from trecexam.bank import Bank
+from trecexam.files.cache import Cache
 from trecexam.files.stamps import Rejected
 from trecexam.line.dropped_runs import RunContent
 from trecexam.line.kind import Asked
-
-
-class Reading:
-    """Stands for one reading of a track's files."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +38,7 @@ class TrackInputs:
         judged: those of judgments.tsv, where there is a scale for them.
         notes: what is odd of inputs that were taken, a line each: queries of runs that the bank does not
             have, a run that is there twice.
-        reading: the same object in all inputs of a track that differ in people's lines alone.
+        pools: those that were made of these inputs; the same in all that differ in people's lines alone.
         asked: what is asked about: the bank, and of which texts.
     """
 
@@ -62,7 +59,7 @@ class TrackInputs:
     judged: tuple[tuple[int, HumanRating], ...]
     rejected: tuple[Rejected, ...]
     notes: tuple[str, ...]
-    reading: Reading
+    pools: Cache
     asked: Asked
 
     def of_runs(self, which: Literal["all", "responses", "ranked"]) -> TrackInputs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from converters.controls import CONTROLS
+from converters.errors import CONTROLS
 from trecexam.errors import TrecexamError
 
 #: The most characters of a name, a reason, a note, an item's text.

@@ -14,9 +14,6 @@ from trecexam.scores.values import MeasureValues
 #: What evaluates runs on some queries, made once for all runs.
 P = TypeVar("P")
 
-#: Sets of measures beside the track's own whose values are kept.
-_OTHERS = 4
-
 
 class _OfRun(NamedTuple):
     content: Hashable
@@ -108,22 +105,3 @@ class ValueCache:
 
     def _nothing(self, query_ids: Sequence[str]) -> NDArray[np.float64]:
         return np.zeros((len(query_ids), len(self._measures)))
-
-
-class EvaluatedMeasures:
-    """Values of a track's measures: its own for good, others while they are asked for again and again."""
-
-    def __init__(self) -> None:
-        self._own: dict[Hashable, ValueCache] = {}
-        self._others: dict[Hashable, ValueCache] = {}
-
-    def own(self, name: Hashable) -> ValueCache:
-        """The values of the track's own measures on one kind of judgments."""
-        return self._own.setdefault(name, ValueCache())
-
-    def other(self, *key: Hashable) -> ValueCache:
-        """The values of other measures; the few that were asked for last are kept."""
-        self._others[key] = self._others.pop(key) if key in self._others else ValueCache()
-        while len(self._others) > _OTHERS:
-            del self._others[next(iter(self._others))]
-        return self._others[key]

@@ -12,7 +12,6 @@ from trecexam.features.holes.outputs import HOLES
 from trecexam.features.items.outputs import ITEMS
 from trecexam.features.leaderboard.outputs import LEADERBOARD
 from trecexam.features.override.outputs import OVERRIDE
-from trecexam.features.support.outputs import SUPPORT_FEATURE
 from trecexam.line.output_files import Feature
 
 #: In the order of the manifest, and of the sections of the report.
@@ -25,7 +24,6 @@ _CORE: tuple[Feature, ...] = (
     OVERRIDE,
     HOLES,
     DISAGREEMENTS,
-    SUPPORT_FEATURE,
 )
 
 

@@ -17,9 +17,8 @@ from trecexam.line.rejected import all_rejected, joint_rejected
 from trecexam.line.track_graders import usable_folders
 from trecexam.outputs.outputs import MANIFEST, PAGE, REJECTED, Outputs
 from trecexam.scores.leaderboard import Leaderboard
-from trecexam.tables.excerpt import excerpt
 from trecexam.tables.plots.drawings import FOLDER as PLOTS
-from trecexam.tables.section import ReportSection
+from trecexam.tables.section import ReportHead, ReportPart
 from trecexam.tables.table import Table, to_json, to_tsv
 from trecexam.track import OF_ALL, TrackFolder
 
@@ -142,20 +141,14 @@ class JointOutputs:
         }
         return self._put({MANIFEST: to_json(manifest).encode()})
 
-    def _head(self, track: LoadedTrack, board: Leaderboard) -> ReportSection:
+    def _head(self, track: LoadedTrack, board: Leaderboard) -> ReportHead:
         """What the report begins with."""
         first, *others = self._names
-        shown, short = board.measures[: board.first], board.table.layout.short
-        columns = {"run": "run"} | {name: short.get(name, name) for name in shown}
-        return ReportSection(
-            folder="",
-            title="All graders",
-            lead="Automatic evaluation by several graders: each rates other texts, or asks other things of "
-            "them, and runs are scored by these ratings.",
-            after=f"What follows is of {first} alone; of the others:" if others else "",
-            lines=board.notes,
-            table=excerpt(board.table, _RUNS, "leaderboard.tsv", columns),
-            pictures={},
+        return ReportHead(
+            "Automatic evaluation by several graders: each rates other texts, or asks other things of them, "
+            "and runs are scored by these ratings.",
+            ReportPart("beside", board, "All graders", files=("leaderboard.tsv",), rows=_RUNS),
+            f"What follows is of {first} alone; of the others:" if others else "",
             links={name: f"{name}/{PAGE}" for name in others if name in track.assessments},
         )
 

@@ -19,7 +19,7 @@ from trecexam.outputs.report.contents import UpdateFacts
 from trecexam.outputs.report.gather import report_files
 from trecexam.tables.plots.drawings import FOLDER as PLOTS
 from trecexam.tables.plots.drawings import KINDS
-from trecexam.tables.section import ExtraFiles, ReportSection
+from trecexam.tables.section import ExtraFiles, ReportHead
 from trecexam.tables.table import Table, to_json, to_tsv
 from trecexam.track import OF_ALL, TrackFolder
 
@@ -144,7 +144,7 @@ class Outputs:
         rejected: Sequence[Rejected],
         *,
         complete: bool,
-        joint: ReportSection | None = None,
+        joint: ReportHead | None = None,
     ) -> WrittenPage:
         """Writes the report, its plots, and the files of the grader's items that have scores of their own.
 
@@ -278,7 +278,7 @@ class Outputs:
         self,
         track: Assessment,
         rejected: Sequence[Rejected],
-        joint: ReportSection | None,
+        joint: ReportHead | None,
         *,
         complete: bool,
     ) -> Iterator[tuple[str, bytes]]:
@@ -286,7 +286,7 @@ class Outputs:
         extra = _extra_files(track)
         yield from extra.files.items()
         if track.config.report.write:
-            facts = UpdateFacts(_rejected(rejected), complete, _versions(), joint or extra.section)
+            facts = UpdateFacts(_rejected(rejected), complete, _versions(), joint or extra.head)
             yield from report_files(track, _of_kind(track), facts)
 
     def _manifest(
@@ -342,7 +342,7 @@ def _extra_files(track: Assessment) -> ExtraFiles:
         if feature.extra is not None and feature.extra.kind in track.traits.item_kinds:
             made = feature.extra.make(track)
             contents = {f"{feature.extra.folder}/{name}": content for name, content in made.files.items()}
-            return ExtraFiles(contents, made.section)
+            return ExtraFiles(contents, made.head)
     return ExtraFiles({})
 
 

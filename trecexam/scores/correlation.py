@@ -52,7 +52,7 @@ from trecexam.scores.rank_correlation.tau import (
     tau_ap_columns,
     top_tau_columns,
 )
-from trecexam.scores.ties import TIE_DECIMALS
+from trecexam.scores.values import TIE_DECIMALS
 
 #: With fewer queries there is no interval: it would be nearly the whole range, and still miss too often.
 MIN_QUERIES = 5

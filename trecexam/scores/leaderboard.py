@@ -10,8 +10,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from trecexam.scores.measures import short_names
-from trecexam.scores.ties import TIE_DECIMALS
-from trecexam.scores.values import MeasureValues
+from trecexam.scores.values import TIE_DECIMALS, MeasureValues
 from trecexam.tables.frames import texts
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table, Value, only_named

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trecexam.scores.ties import TIE_DECIMALS
+from trecexam.scores.values import TIE_DECIMALS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]

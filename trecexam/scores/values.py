@@ -9,6 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+#: Means that agree to so many decimals are ties: they differ by no more than how a sum was rounded.
+TIE_DECIMALS = 12
+
 
 @dataclass(frozen=True, eq=False)
 class MeasureValues:

@@ -3,16 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from trecexam.tables.table import Table, Value
+from trecexam.tables.table import Layout, Table, Value, by_column
 from trecexam.tables.terminal import cut
 
-#: Columns of text in a cell: of one that is read, of a code, of a name.
+#: Letters in a cell: of a text that is read, of a code, of a name.
 _WIDE = {"text": 160, "code": 80, "name": 40}
-#: What columns are, by the names that the page has for them; the others are names.
-KINDS = {"reason": "text", "item": "text", "why": "text", "item id": "code", "sha256": "code", "file": "text"}
+#: What columns hold, by their names; the others hold names.
+_KINDS = {
+    **dict.fromkeys(("reason", "text", "why", "note", "file"), "text"),
+    **dict.fromkeys(("item_id", "sha256"), "code"),
+}
+
+
+class Column(NamedTuple):
+    """A column of an excerpt: `kind` is "n" for numbers, else what its texts are: "text", "code", "name".
+
+    `name` is the table's; "" for ranks.
+    """
+
+    heading: str
+    kind: str
+    name: str = ""
+
+
+class Cell(NamedTuple):
+    """A value, and what stands below it: its interval, its standard error."""
+
+    text: str
+    below: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -20,47 +42,79 @@ class Excerpt:
     """The first rows of a table.
 
     Attributes:
-        header: the columns' names.
-        numeric: for each column, whether it holds numbers.
-        rows: texts.
         total: how many rows the whole table has.
-        file: where they are, relative to the page.
+        file: where they are, relative to the page; "" for nowhere.
+        name: the place of the column that says what a row is about; None where no column does.
     """
 
-    header: tuple[str, ...]
-    numeric: tuple[bool, ...]
-    rows: tuple[tuple[str, ...], ...]
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
     total: int
     file: str
-
-    @property
-    def kinds(self) -> Mapping[str, str]:
-        """Which columns hold texts or codes."""
-        return KINDS
+    caption: str
+    name: int | None = None
 
 
-def excerpt(table: Table, most: int, file: str, columns: Mapping[str, str] | None = None) -> Excerpt:
-    """The first rows of these columns.
+def excerpt(table: Table, most: int, file: str = "") -> Excerpt:
+    """The first rows as the table's layout says: its order, its short names, its ranks.
 
-    Args:
-        columns: those to show, in this order, with what the page calls them; None for all.
+    Of a column `NAME`, the columns `NAME.low` and `NAME.high`, `NAME.stderr` and all other `NAME.WHAT` stand
+    below the values. Columns without any value are left out.
     """
-    names = columns or dict(zip(table.header, table.header, strict=True))
-    places = [table.header.index(name) for name in names]
-    rows = [[row[place] for place in places] for row in table.rows[:most]]
-    numeric = tuple(
-        any(isinstance(row[n], int | float) for row in rows)
-        and not any(isinstance(row[n], str) and row[n] for row in rows)
-        for n in range(len(places))
-    )
-    widths = [_WIDE[KINDS.get(name, "name")] for name in names.values()]
+    layout, n = table.layout, min(most, len(table.rows))
+    values = {name: column[:n] for name, column in by_column(table)}
+    below: dict[str, list[str]] = {}
+    for name in values:
+        of = name.rpartition(".")[0]
+        if of in values:
+            below.setdefault(of, []).append(name)
+    behind = {name for names in below.values() for name in names}
+    columns, cells = [], []
+    if layout.ranks:
+        columns.append(Column("#", "n"))
+        cells.append([Cell("" if rank is None else str(rank)) for rank in layout.ranks[:n]])
+    shown_names = list(_shown_names(values, layout, behind))
+    for name in shown_names:
+        column = values[name]
+        numeric = any(isinstance(value, int | float) for value in column)
+        numeric &= not any(isinstance(value, str) and value for value in column)
+        kind = "n" if numeric else _KINDS.get(name, "name")
+        columns.append(Column(layout.short.get(name, name), kind, name))
+        added = [_below(name, {each: values[each][row] for each in below.get(name, ())}) for row in range(n)]
+        width = _WIDE.get(kind, 160)
+        cells.append([Cell(shown(value, width), tuple(of)) for value, of in zip(column, added, strict=True)])
+    key = next((name for name in layout.keys if name in shown_names), None)
     return Excerpt(
-        tuple(names.values()),
-        numeric,
-        tuple(tuple(map(shown, row, widths)) for row in rows),
+        tuple(columns),
+        tuple(zip(*cells, strict=True)),
         len(table.rows),
         file,
+        table.caption,
+        None if key is None else shown_names.index(key) + bool(layout.ranks),
     )
+
+
+def _shown_names(values: dict[str, Sequence[Value]], layout: Layout, behind: set[str]) -> Iterator[str]:
+    """The columns in the order in which people see them."""
+    rest = [
+        name
+        for name in dict.fromkeys((*layout.first, *values))
+        if name in values and name not in {*layout.keys, *layout.without, *behind}
+    ]
+    rows = any(map(len, values.values()))
+    rest = [name for name in rest if not rows or any(shown(value) for value in values[name])]
+    yield from (name for name in layout.keys if name in values and name not in layout.without)
+    yield from rest[: layout.most]
+
+
+def _below(name: str, values: dict[str, Value]) -> Iterator[str]:
+    low, high = values.pop(f"{name}.low", None), values.pop(f"{name}.high", None)
+    if shown(low) and shown(high):
+        yield f"{shown(low)} to {shown(high)}"
+    error = values.pop(f"{name}.stderr", None)
+    if shown(error):
+        yield f"± {shown(error)}"
+    yield from filter(None, map(shown, values.values()))
 
 
 def shown(value: Value, width: int = 160) -> str:

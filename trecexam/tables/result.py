@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -154,3 +154,27 @@ class Result(Framed):
         known = [each for each in (*dir(type(self)), *vars(self), *facts) if not each.startswith("_")]
         columns = ", ".join(self.table.header[:8])
         return did_you_mean(name, known, f"its columns are result[COLUMN]: {columns}")
+
+
+@dataclass(frozen=True)
+class Tables(Result):
+    """A result of tables that are made already, by name; people see all of them. `about` are its facts."""
+
+    made: Mapping[str, Table]
+    notes: tuple[str, ...] = ()
+    plots: tuple[Plot, ...] = field(default=(), repr=False)
+    about: Mapping[str, Any] = field(default_factory=dict)
+    rejected: tuple[object, ...] = ()
+
+    def declare(self) -> Mapping[str, Table]:
+        """The tables."""
+        return self.made
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What it is about."""
+        return self.about
+
+    def for_people(self) -> tuple[Table, ...]:
+        """All of them; there may be none beside plots."""
+        return tuple(self.made.values())

@@ -1,14 +1,12 @@
-"""What a feature adds to the report's page."""
+"""What a feature adds to the report's page: a section is a title, a lead and a `Result`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, NamedTuple
 
-from trecexam.tables.excerpt import Excerpt
 from trecexam.tables.plots.model import Drawing, Plot
+from trecexam.tables.result import Result
 
 
 @dataclass(frozen=True)
@@ -23,57 +21,58 @@ class Picture:
 class ReportPart:
     """A section of the report's page, or a part of one that another feature begins.
 
+    The page shows heading and lead, then of the result its notes, its plots, and the tables that people see.
+
     Attributes:
         section: the section's name on the page; parts of one section stand below each other.
-        html: a template with what stands in it. It has the macros of outputs/page/macros.html, and
-            `pictures`: those of the feature's plots, by name.
-        values: what the template shows, by the names that it has for them.
+        result: what is shown; None for nothing.
         title: the section's heading; "" where another part begins it.
+        lead: how it is to be read; what is in backquotes is code.
+        why: what there is not, and the reason.
+        files: in out/; the first has all rows of the tables.
+        rows: of each table, so many are shown.
+        folded: each table is behind its caption.
+        heading: of this part, below the section's.
         link: what the list of sections calls it; "" for `title`.
         after: the section that it is to stand after; "" for the end of the page.
     """
 
     section: str
-    html: Path
-    values: Mapping[str, Any]
+    result: Result | None = None
     title: str = ""
+    lead: str = ""
+    why: str = ""
+    files: tuple[str, ...] = ()
+    rows: int = 50
+    folded: bool = False
+    heading: str = ""
     link: str = ""
     after: str = ""
 
 
-class FeatureReport(NamedTuple):
-    """What a feature adds to the report of a track: parts of the page, and the plots in them."""
-
-    parts: tuple[ReportPart, ...]
-    plots: tuple[Plot, ...] = ()
-
-
-@dataclass(frozen=True)
-class ReportSection:
-    """What stands at the head of the page where a grader's items have scores of their own.
+@dataclass(frozen=True, eq=False)
+class ReportHead:
+    """What the page begins with: scores of their own that a grader's items have, or all graders' leaderboard.
 
     Attributes:
-        folder: of out/, where its files are; "" for out/ itself.
-        title: of its section.
         lead: what was done, in place of what the page says of test banks.
-        after: how the sections that follow are to be read here.
-        lines: what one must know of the table.
-        pictures: by name.
-        links: of other pages, by what they are called.
+        part: the first section.
+        folder: of out/, where its files and plots are; "" for out/ itself.
+        pictures: its plots, which are drawn already, by name.
+        links: of other pages, by what they are called; they end the section.
     """
 
-    folder: str
-    title: str
     lead: str
+    part: ReportPart
     after: str
-    lines: tuple[str, ...]
-    table: Excerpt
-    pictures: Mapping[str, Picture]
+    folder: str = ""
+    pictures: Mapping[str, Picture] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
 
 
-class ExtraFiles(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class ExtraFiles:
     """Files by their names in the folder of such items, and what stands at the head of the page."""
 
     files: Mapping[str, bytes]
-    section: ReportSection | None = None
+    head: ReportHead | None = None

@@ -14,6 +14,8 @@ def plural(count: int, noun: str) -> str:
 
 #: Names that a line spells out before it says how many more there are.
 SPELT = 3
+#: Characters of a text that a table shows.
+_SHOWN = 60
 
 
 def counted(names: Sequence[str], noun: str) -> str:
@@ -34,3 +36,10 @@ def shorten_list(names: Collection[str], most: int = 5, quote: str = "'", *, dot
 def sentence(reason: str) -> str:
     """A reason as a sentence."""
     return reason[:1].upper() + reason[1:].rstrip(".") + "."
+
+
+def beginning(text: str) -> str:
+    """The beginning of a text on one line; a control character could take over the terminal."""
+    line = " ".join(text[: 4 * _SHOWN].split())
+    line = line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)

@@ -1,13 +1,11 @@
 """What it says of a track: a `Result`, for Python, the command, out/, the report and the live page."""
 
-from dataclasses import dataclass
-
 from pydantic import Field
 
 from trecexam.calls import Accessor, on_loaded
 from trecexam.config import Section
 from trecexam.line.output_files import feature_of_result
-from trecexam.tables.result import Result
+from trecexam.tables.result import Tables
 from trecexam.tables.table import Table
 
 
@@ -15,15 +13,6 @@ class OverlapSection(Section):
     """[overlap] of trecexam.toml."""
 
     first: int = Field(20, ge=1, description="Passages of each run and query that count.")
-
-
-@dataclass(frozen=True)
-class Overlaps(Result):
-    rows: tuple
-    notes: tuple = ("Mean over queries and items of the best rating among a run's first passages, 0 to 5.",)
-
-    def declare(self):
-        return {"runs": Table(("run", "overlap"), self.rows)}
 
 
 def overlaps(track):
@@ -36,7 +25,9 @@ def overlaps(track):
             best = query.ratings[[place for place in ranks[:first] if place >= 0]].max(axis=0, initial=0)
             totals[run] += float(best.sum())
     means = ((run, total / max(n, 1)) for run, total in totals.items())
-    return Overlaps(tuple(sorted(means, key=lambda row: -row[1])))
+    rows = tuple(sorted(means, key=lambda row: -row[1]))
+    note = "Mean over queries and items of the best rating among a run's first passages, 0 to 5."
+    return Tables({"runs": Table(("run", "overlap"), rows)}, (note,))
 
 
 class OverlapAccessor(Accessor):

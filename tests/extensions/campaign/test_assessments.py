@@ -82,7 +82,7 @@ def test_who_cannot_judge_says_why_and_a_reason_may_be_asked_for_each(graded: Pa
             record_assessment(folder, query, "q1-d03", "q1/0", 3, who="ada")
         cannot = record_assessment(folder, query, "q1-d03", "q1/0", "cannot", who="ada", why="in Welsh")
         assert (cannot.rating, cannot.status, cannot.why) == (None, "cannot", "in Welsh")
-        assert track.override.ratings().rows[0][-1] == "cannot judge"
+        assert track.override.ratings().table.rows[0][-1] == "cannot judge"
 
 
 def test_a_passage_is_done_when_all_is_judged_or_it_cannot_be_judged(graded: Path) -> None:

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from support import make_small_track
 
 import converters
-from converters.judgment_table import TableRow, judgment_table
 from converters.overrides import read_overrides
 from converters.records import HumanRating
 from trecexam import Track
 from trecexam.cli.main import run
 from trecexam.extensions.campaign.assessments import record_assessment
 from trecexam.extensions.campaign.exporting import import_judgments
+from trecexam.extensions.campaign.judgment_table import TableRow, judgment_table
 from trecexam.features.override.overriding import take
 from trecexam.track import TrackFolder
 

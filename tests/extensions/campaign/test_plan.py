@@ -6,6 +6,7 @@ import pytest
 from campaign import campaign, to_rate
 from hypothesis import given
 from hypothesis import strategies as st
+from learnable import WordEncoder
 from support import make_small_track
 
 from trecexam.errors import TrecexamError
@@ -79,7 +80,7 @@ def test_a_track_is_planned_in_the_order_of_judge_next_and_what_is_judged_is_lef
         assert set(tasks) == pool - {("q1", "q1-d03")}
         for query_id in ("q1", "q2", "q3"):
             order = [doc_id for of, doc_id in tasks if of == query_id]
-            first = [row.suggestion.doc_id for row in listed if row.suggestion.query_id == query_id]
+            first = [row.doc_id for row in listed if row.query_id == query_id]
             assert first
             assert order[: len(first)] == first
         assert read_plan(track.folder) == planned.plan
@@ -119,15 +120,16 @@ def test_without_grades_the_order_is_by_the_runs_and_that_is_said(small_track: P
         assert "no grades yet" in planned.notes[0]
 
 
-def test_judge_next_does_not_propose_what_was_judged_on_the_scale(graded: Path) -> None:
+def test_judge_next_does_not_propose_what_was_judged_on_the_scale(
+    graded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trecexam.extensions.learn.learned_pool.TextEncoder", WordEncoder)
     with campaign(graded) as track:
-        best = track.judge_next(level="passage").rows[0].suggestion
+        best = track.judge_next(level="passage").rows[0]
         planned = track.learn.next(per_query=1).rows[0]
         for row in (best, planned):
             record_assessment(track.folder, to_rate(track, row.query_id), row.doc_id, "", 1, who="ada")
-        left = {
-            (row.suggestion.query_id, row.suggestion.doc_id) for row in track.judge_next(level="passage").rows
-        }
+        left = {(row.query_id, row.doc_id) for row in track.judge_next(level="passage").rows}
         assert (best.query_id, best.doc_id) not in left
         again = track.learn.next(per_query=30)
         assert (planned.query_id, planned.doc_id) not in {(row.query_id, row.doc_id) for row in again.rows}

@@ -7,17 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("ray")
-
-import ray_cluster
-from ray_cluster import actors, until
 from support import ROOT
 
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Any]:
     """A Ray cluster of two machines of one CPU each; tests that take one away put another in its place."""
+    pytest.importorskip("ray")
+    import ray_cluster
+
     with pytest.MonkeyPatch.context() as patch:
         # Workers get their path from the machine they are on, as on a real cluster.
         path = [str(ROOT), str(ROOT / "tests" / "helpers"), os.environ.get("PYTHONPATH", "")]
@@ -26,7 +24,7 @@ def cluster() -> Iterator[Any]:
         patch.setenv("RAY_AUTH_MODE", "disabled")
         with ray_cluster.cluster(2) as made:
             yield made
-    until(lambda: not _servers(), 10)
+    ray_cluster.until(lambda: not _servers(), 10)
 
 
 @pytest.fixture(autouse=True)
@@ -34,6 +32,8 @@ def no_worker_left(request: pytest.FixtureRequest) -> Iterator[None]:
     """A test that leaves an actor on the cluster fails."""
     yield
     if "cluster" in request.fixturenames:
+        from ray_cluster import actors, until
+
         until(lambda: not actors(), 5)
 
 

@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+pytest.importorskip("ray")
+
 from ray_cluster import Doubling, Word, actors, add_machine, until
 
 from trecexam.config import RaySection

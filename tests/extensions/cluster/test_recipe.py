@@ -136,7 +136,7 @@ def test_graders_without_a_model_of_their_own_stay_where_they_are(tmp_path: Path
 
 def test_ray_is_listed_beside_the_graders_and_is_none(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["graders", "--json"]) == 0
-    rows = {row["grader"]: row for row in json.loads(capsys.readouterr().out)}
+    rows = {row["grader"]: row for row in json.loads(capsys.readouterr().out)["graders"]}
     assert rows["ray"]["available"] == "yes"
     with pytest.raises(GraderError, match=r"set `address` in \[ray\]"):
         create(GraderSection.model_validate({"name": "ray"}), Path())

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("ray")
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
@@ -108,7 +109,7 @@ def test_the_grades_are_those_of_this_process(
 def hashing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A grader `hash`, here and in workers."""
     factory = Factory("grades by a hash", lambda: "", lambda settings, root: HashGrader())
-    monkeypatch.setattr("trecexam.graders.creation.available", lambda: {"hash": factory})
+    monkeypatch.setattr("trecexam.graders.registry.available", lambda: {"hash": factory})
     monkeypatch.setattr("trecexam.extensions.cluster.grader.recipe_of", lambda *_: HashRecipe())
 
 
@@ -116,7 +117,7 @@ def test_the_manifest_says_what_the_workers_run_on_and_not_this_process(
     cluster: Any, track: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     factory = Factory("says where it is", lambda: "", lambda settings, root: PlacedGrader())
-    monkeypatch.setattr("trecexam.graders.creation.available", lambda: {"hash": factory})
+    monkeypatch.setattr("trecexam.graders.registry.available", lambda: {"hash": factory})
     monkeypatch.setattr("trecexam.extensions.cluster.grader.recipe_of", lambda *_: PlacedRecipe())
     root = track('name = "hash"', cluster.address)
     cells = len(graded(root))

@@ -11,10 +11,10 @@ from exams import CHOICES, PASSAGE, STEM, question, write_exam
 pytest.importorskip("rapidfuzz")
 pytest.importorskip("simplemma")
 
-from converters.exam import read_exam
 from trecexam.cli.main import run
 from trecexam.config import ExamSection
 from trecexam.extensions.exams import filter_exam
+from trecexam.extensions.exams.exam_file import read_exam
 from trecexam.graders.weights import offline_folder
 
 

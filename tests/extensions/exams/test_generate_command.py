@@ -17,9 +17,9 @@ pytest.importorskip("tenacity")
 from scripted_server import KEY, Exchange, serving
 
 import trecexam
-from converters.exam import read_exam
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
+from trecexam.extensions.exams.exam_file import read_exam
 from trecexam.graders.server import exchange
 
 PASSAGES = [

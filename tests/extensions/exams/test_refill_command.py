@@ -17,8 +17,8 @@ pytest.importorskip("simplemma")
 
 from scripted_server import KEY, Exchange, serving
 
-from converters.exam import read_exam
 from trecexam.cli.main import run
+from trecexam.extensions.exams.exam_file import read_exam
 from trecexam.graders.server import exchange
 
 COPIED = "electric power for its compressor"

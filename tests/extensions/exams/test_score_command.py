@@ -22,10 +22,10 @@ from scripted_server import KEY, Exchange, serving
 from support import write_run
 from tiny_models import save_llama
 
-from converters.exam import ExamQuestion, read_exam
 from trecexam.cli.main import run
 from trecexam.config import GeneratorSection
 from trecexam.errors import TrecexamError
+from trecexam.extensions.exams.exam_file import ExamQuestion, read_exam
 from trecexam.extensions.exams.matrices import write_examinees
 from trecexam.extensions.exams.models import create_examinee
 from trecexam.extensions.exams.questions.asking import examples_for, prompt

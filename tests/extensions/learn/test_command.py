@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import random
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 from learnable import WordEncoder, make_learnable
 from support import HashGrader
@@ -109,29 +106,6 @@ def test_a_new_passage_is_encoded_and_no_other(learnable: Path, encoder: WordEnc
     assert run(["learn", str(learnable)]) == 0
     assert [text for text in encoder.encoded if "new" in text] == ["q0a q0b q0c new"]
     assert len(encoder.encoded) == 2  # and its query, for its tokens
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda path: path.write_bytes(path.read_bytes()[:1000]),
-        lambda path: np.savez(path, vectors=np.ones(3)),
-        lambda path: path.write_bytes(path.read_bytes()[:-900] + random.Random(0).randbytes(900)),
-        lambda path: (path.unlink(), os.mkfifo(path)),
-        lambda path: (path.unlink(), path.symlink_to("/dev/zero")),
-    ],
-    ids=["cut", "another file", "other bytes", "pipe", "device"],
-)
-def test_kept_vectors_that_cannot_be_read_are_made_again(
-    learnable: Path, damage: Callable[[Path], object]
-) -> None:
-    assert run(["learn", str(learnable)]) == 0
-    before = (learnable / "out" / "learned.tsv").read_bytes()
-    (path,) = (learnable / ".trecexam").glob("encoded-*.npz")
-    damage(path)
-    (learnable / "out" / "learned.tsv").unlink()
-    assert run(["learn", str(learnable)]) == 0
-    assert (learnable / "out" / "learned.tsv").read_bytes() == before
 
 
 def test_the_manifest_says_by_what_and_from_which_judgments_it_was_learned(learnable: Path) -> None:

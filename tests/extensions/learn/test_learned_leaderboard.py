@@ -215,7 +215,7 @@ def test_learn_writes_the_same_leaderboard_and_names_it(
 def test_the_report_has_a_section_as_long_as_it_is_of_these_runs_and_judgments(learnable: Path) -> None:
     def sections() -> list[str]:
         with opened(learnable) as loader:
-            return [part.title for part in learned_report(loader.load()).parts]
+            return [part.title for part in learned_report(loader.load())]
 
     assert sections() == []
     assert run(["learn", str(learnable)]) == 0

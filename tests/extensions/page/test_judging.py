@@ -150,10 +150,7 @@ def test_a_real_search_finds_what_judge_next_finds(tmp_path: Path, wish: Wish) -
         wanted.want(1)
         until(lambda: bool(wanted.wait(10).as_of) and not wanted.want(1).total)
         queue = wanted.want(1)
-    expected = [
-        Key(one.suggestion.query_id, one.suggestion.doc_id, one.item.item_id if one.item else "")
-        for one in found.rows
-    ]
+    expected = [Key(one.query_id, one.doc_id, one.item.item_id if one.item else "") for one in found.rows]
     assert [one.key for one in queue.best] == expected
     assert (queue.measure, queue.level, queue.n_runs) == (found.measure, found.level, 3)
 

@@ -20,7 +20,7 @@ from trecexam.extensions.page.users import Users
 
 #: What stands for a name in a route's path.
 NAMES = {"run": "run0", "query_id": "q1", "doc_id": "q1-d00", "item_id": segment("q1/1"), "way": "next"}
-NAMES |= {"path": "app.js", "sentence": "s1", "passage": "p1", "section": "no-such"}
+NAMES |= {"path": "app.js", "sentence": "s1", "passage": "p1", "section": "no-such", "grader": "rubric"}
 #: Addresses that say nothing of the track, and where people come in.
 OPEN = {"/healthz", "/login", "/static/{path:path}"}
 #: What assessors reach: nothing else, and whoever adds to it looks for what unblinds.
@@ -93,7 +93,8 @@ def test_each_address_answers_those_who_may_and_tells_the_others_nothing(
             answer = browser.get(address(path))
         if role in allowed:
             # The track has nothing that responses cite, and no passage or section of that name.
-            is_there = method == "GET" and not path.startswith(("/support", "/assess/passage", "/section"))
+            absent = ("/support", "/assess/passage", "/section", "/grader/{grader:name}/section")
+            is_there = method == "GET" and not path.startswith(absent)
             assert answer.status_code in ({200, 303} if is_there else {200, 303, 404, 422}), role
             assert not answer.headers.get("location", "").startswith("/login"), role
             continue

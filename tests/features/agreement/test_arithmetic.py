@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.features.agreement.arithmetic import Agreement, Crosstab, Thresholds, agreement, pair
+from trecexam.features.agreement.arithmetic import Agreement, Crosstab, agreement, pair
+from trecexam.line.relevance import Thresholds
 from trecexam.scores.kappa import kappa
 
 #: (query, label, judgment) of a passage.
@@ -32,7 +33,8 @@ def agree(
     for number, (query, label, judgment) in enumerate(passages):
         labels.setdefault(f"q{query}", {})[f"d{number}"] = label
         judged.setdefault(f"q{query}", {})[f"d{number}"] = judgment
-    return agreement(pair(labels, judged), thresholds, best, judgments, same_scale=same_scale)
+    at = thresholds._replace(max_rating=best, same_scale=same_scale)
+    return agreement(pair(labels, judged), at, judgments)
 
 
 def pairs_of(table: Crosstab) -> dict[str, str | None]:

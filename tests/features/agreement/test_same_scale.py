@@ -98,7 +98,7 @@ def test_kappa_on_one_scale_is_of_one_threshold(
     assert words in notes
     assert scale in notes
     assert binary((root / "out" / "agreement.tsv").read_text()) == row
-    assert words.capitalize() in (root / "out" / "report.html").read_text()
+    assert words in (root / "out" / "report.html").read_text()
     capsys.readouterr()
     assert run(["agreement", str(root), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -193,7 +193,7 @@ def test_every_output_says_which_side_is_peoples(
     axes = "rows are labels of recorded, columns are people's judgments (qrels.txt)"
     _, notes = agreement(capsys, graded)
     assert axes in notes
-    assert "Rows are labels of recorded, columns are people&#39;s judgments (qrels.txt)" in (
+    assert "rows are labels of recorded, columns are people&#39;s judgments (qrels.txt)" in (
         (graded / "out" / "report.html").read_text()
     )
     monkeypatch.setattr("trecexam.cli.show.sys.stdout.isatty", lambda: True, raising=False)

@@ -57,7 +57,7 @@ def test_few_distinct_values_have_no_interval_and_every_output_says_so(
     assert f"{WHY}P(rel=4)@8 has 3" in " ".join(
         json.loads((tied / "out" / "correlation.json").read_text())["notes"]
     )
-    assert "No interval where the runs have fewer than 5 distinct values" in (
+    assert "no interval where the runs have fewer than 5 distinct values" in (
         (tied / "out" / "report.html").read_text()
     )
 

@@ -54,12 +54,20 @@ def test_labels_of_an_entry_are_a_table(changed: Path, capsys: pytest.CaptureFix
     assert [(row["query_id"], row["doc_id"]) for row in rows] == [(r.query_id, r.doc_id) for r in labels]
 
 
-def test_json_of_an_entry_is_its_file(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_of_an_entry_has_all_that_its_file_has(
+    changed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     capsys.readouterr()
     assert run(["history", str(changed), "2", "--json"]) == 0
-    assert capsys.readouterr().out == (changed / "out" / "history" / "000002.json").read_text()
+    found = json.loads(capsys.readouterr().out)
+    file = json.loads((changed / "out" / "history" / "000002.json").read_text())
+    board = file.pop("board")
+    assert {name: found[name] for name in file} == file
+    assert [row["doc_id"] for row in found["labels"]] == [row["doc_id"] for row in board["labels"]]
+    means = {(row["run"], row["measure"]): [row["mean.before"], row["mean.after"]] for row in found["means"]}
+    assert means == {(row["run"], name): pair for row in board["runs"] for name, pair in row["means"].items()}
     assert run(["history", str(changed), "--json"]) == 0
-    assert [row["entry"] for row in json.loads(capsys.readouterr().out)] == [1, 2]
+    assert [row["entry"] for row in json.loads(capsys.readouterr().out)["history"]] == [1, 2]
 
 
 def test_a_track_without_a_history_says_where_it_will_be(
@@ -96,8 +104,11 @@ def test_a_damaged_log_or_entry_is_one_line_and_the_log_can_be_made_anew(
     assert "000002.json: is damaged" in shown(capsys, changed, "2", status=2)[1]
 
 
-def test_options_that_do_not_go_together_are_said(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "--labels is about one entry" in shown(capsys, changed, "--labels", status=2)[1]
+def test_labels_are_of_the_last_entry_unless_one_is_named(
+    changed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert shown(capsys, changed, "--labels") == shown(capsys, changed, "2", "--labels")
+    assert shown(capsys, changed, "1", "--labels")[0] == []
 
 
 def test_the_history_is_read_without_the_inputs(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:

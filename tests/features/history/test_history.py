@@ -37,7 +37,7 @@ def last(root: Path) -> Entry:
 
 
 def log(root: Path) -> list[tuple[int, str]]:
-    return [(row.entry, row.run) for row in trecexam.open_track(root, grader=HashGrader()).history()]
+    return [(row.entry, row.run) for row in trecexam.open_track(root, grader=HashGrader()).history().rows]
 
 
 def board(root: Path) -> dict[str, dict[str, float]]:

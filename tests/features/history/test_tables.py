@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.features.history.tables import LogRow, entry_json, log_rows_of, log_table, overview_table
+from trecexam.features.history.entry import HistoryLog, LogRow, log_rows_of, log_table
 from trecexam.tables.table import to_tsv
 from trecexam.tables.terminal import printable
 
@@ -34,27 +32,17 @@ def test_an_entry_has_a_line_in_the_overview() -> None:
     def row(entry: int, run: str, before: int | None, after: int | None) -> LogRow:
         return LogRow(entry, "when", "cause", run, before, after, "P@5", None, None, 0, "", 7)
 
-    found = overview_table(
-        [
+    found = HistoryLog(
+        (
             row(1, "a", None, 1),
             row(2, "a", 1, 3),
             row(2, "b", 2, None),
             row(2, "c", 3, 3),
             row(3, "", None, None),
-        ]
+        )
     )
-    assert found.rows == (
+    assert found.table.rows == (
         (1, "when", 1, 0, 0, 0, 0, 7, "cause"),
         (2, "when", 0, 1, 2, 0, 1, 7, "cause"),
         (3, "when", 0, 0, 0, 0, 0, 7, "cause"),
     )
-
-
-def test_an_entrys_file_is_json_with_a_line_a_row() -> None:
-    entry = {
-        "entry": 1,
-        "board": {"depth": 5, "runs": [{"run": "ä\n"}, {"run": "b"}], "labels": []},
-    }
-    text = entry_json(entry)
-    assert json.loads(text) == entry
-    assert '   {"run": "ä\\n"},\n   {"run": "b"}\n' in text

@@ -282,7 +282,7 @@ def test_the_report_shows_groups(graded: Path) -> None:
     groups = {row["run"]: row["group"] for row in rows(graded / "out" / "groups.tsv")}
     assert len(groups) == 3
     for name, group in groups.items():
-        assert f"<bdi>{name}</bdi></th><td>{group}</td>" in page
+        assert f'<bdi>{name}</bdi></th><td class="name"><bdi>{group}</bdi></td>' in page
     assert "two-sided paired t test over queries, Holm over all pairs of runs, at 0.05" in page
 
 
@@ -294,7 +294,7 @@ def test_the_report_compares_with_the_baseline_that_the_settings_name(graded: Pa
     page = (graded / "out" / "report.html").read_text()
     with trecexam.open_track(graded) as opened:
         compared = opened.compare(baseline="run1")
-    assert "Below the intervals the difference from <bdi>run1</bdi>" in page
+    assert "Below the intervals is the difference from <code>run1</code>" in page
     assert compared.words in page
     for of in compared.measures:
         for values in of.of_baseline().values():
@@ -303,7 +303,7 @@ def test_the_report_compares_with_the_baseline_that_the_settings_name(graded: Pa
     config.write_text(settings + '[report]\nbaseline = "<gone>"\n')
     assert run(["watch", str(graded), "--once"]) == 0
     page = (graded / "out" / "report.html").read_text()
-    assert "There is no run <bdi>&lt;gone&gt;</bdi>, which <code>[report] baseline</code> names." in page
+    assert "There is no run <code>&lt;gone&gt;</code>, which <code>[report] baseline</code> names." in page
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_people_who_write_at_the_same_time_lose_nothing(graded: Path) -> None:
     for thread in threads:
         thread.join()
     with trecexam.open_track(graded) as track:
-        assert {row[5] for row in track.override.ratings().rows} == {f"p{n}" for n in range(6)}
+        assert {row[5] for row in track.override.ratings().table.rows} == {f"p{n}" for n in range(6)}
 
 
 def test_a_withdrawn_rating_gives_the_graders_back(graded: Path) -> None:
@@ -291,9 +291,9 @@ def test_what_counts_for_an_equal_passage_is_listed_and_can_be_withdrawn_there(g
     passages.write_text("".join(json.dumps(row) + "\n" for row in rows))
     with trecexam.open_track(graded) as track:
         track.override(query_id, doc_id, 5, who="ann", why="same text")
-        listed = [(row[1], row[3], row[5], row[8]) for row in track.override.ratings().rows]
+        listed = [(row[1], row[3], row[5], row[8]) for row in track.override.ratings().table.rows]
         done = track.override(query_id, twin, None, who="bob", why="not so")
-        after = [(row[1], row[3], row[8]) for row in track.override.ratings().rows]
+        after = [(row[1], row[3], row[8]) for row in track.override.ratings().table.rows]
     assert listed == [(doc_id, 5, "ann", "counts"), (twin, 5, "ann", "counts")]
     assert done.before is not None
     assert (done.before.who, done.before.rating) == ("ann", 5)

@@ -41,7 +41,7 @@ def query_to_rate(track: Track) -> QueryToRate:
 
 
 def standing(track: Track) -> list[tuple[str, int | None, str]]:
-    return [(row[5], row[3], row[-1]) for row in track.override.ratings().rows]
+    return [(row[5], row[3], row[-1]) for row in track.override.ratings().table.rows]
 
 
 def test_undo_brings_back_what_the_same_person_said_before(track: Track) -> None:
@@ -118,11 +118,11 @@ def test_time_and_notes_are_kept_and_the_file_gets_columns_for_them(track: Track
 def test_the_rule_is_a_setting_and_is_shown(track: Track, capsys: pytest.CaptureFixture[str]) -> None:
     for who, rating in (("Ann", 1), ("Bob", 4), ("Cid", 1)):
         track.override(*CELL, rating, who=who, why="x")
-    assert "rule" not in track.status()
-    assert "rule" not in track.override.ratings().header
+    assert "rule" not in track.status().facts
+    assert "rule" not in track.override.ratings().table.header
     with with_settings(track, '[judging]\nrule = "majority"\n') as majority:
         assert standing(majority) == [("Ann", 1, "counts"), ("Bob", 4, "overruled"), ("Cid", 1, "counts")]
-        assert majority.override.ratings().header[-2:] == ("rule", "state")
+        assert majority.override.ratings().table.header[-2:] == ("rule", "state")
         assert majority.status()["rule"] == "majority"
         majority.update()
     assert "that of the majority" in (track.folder.root / "out/report.html").read_text()

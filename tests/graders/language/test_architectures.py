@@ -86,7 +86,13 @@ def saved(folder: Path, name: str, tokenizer: Any, **more: Any) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", MODELS)
+#: At every commit: plain, with a window, with learned positions, and one that must be scored plainly.
+FIRST = ("llama", "gemma2", "opt", "bloom")
+
+
+@pytest.mark.parametrize(
+    "name", [*FIRST, *(pytest.param(name, marks=pytest.mark.slow) for name in MODELS if name not in FIRST)]
+)
 def test_choices_are_those_of_an_exhaustive_search_in_every_architecture(
     name: str, tmp_path: Path, tokenizer: Any, cells: list[Cell]
 ) -> None:

@@ -66,6 +66,8 @@ def test_beam_search_is_transformers_own_with_the_papers_settings(
         assert raw == backend.tokens.tokenizer.decode(found[0], skip_special_tokens=True).strip()
 
 
+# A model is taught first. At every commit: choices are the most probable, and beams are transformers' own.
+@pytest.mark.slow
 @pytest.mark.parametrize("beams", [5, 2, 1])
 def test_where_beam_search_returns_a_permitted_answer_choices_mostly_returns_the_same(
     taught: Path, beams: int

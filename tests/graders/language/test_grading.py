@@ -45,7 +45,7 @@ def same(one: dict[Cell, Answer], two: dict[Cell, Answer]) -> bool:
 
 
 @pytest.mark.parametrize(("name", "model"), MODELS)
-@pytest.mark.parametrize("decode", ["choices", "beam"])
+@pytest.mark.parametrize("decode", ["choices", pytest.param("beam", marks=pytest.mark.slow)])
 def test_grades_are_the_same_for_every_batch_size_order_and_budget(
     models: dict[str, Path], cells: list[Cell], name: str, model: str, decode: str
 ) -> None:
@@ -59,6 +59,19 @@ def test_grades_are_the_same_for_every_batch_size_order_and_budget(
     for budget, seed in ((1, 0), (700, 1), (3_000, 2), (10**6, 3)):
         shuffled = random.Random(seed).sample(cells, len(cells))
         assert same(grades(grader(budget), shuffled), expected)
+
+
+@pytest.mark.parametrize(("name", "model"), [("seq2seq", "t5"), ("causal", "llama")])
+def test_beams_are_the_same_for_every_batch_size_and_order(
+    models: dict[str, Path], cells: list[Cell], name: str, model: str
+) -> None:
+    def grader(budget: int | None) -> LanguageGrader:
+        return made(models[model], name, decode="beam", max_new_tokens=4, max_batch_tokens=budget)
+
+    cells = cells[:8]
+    expected = grades(grader(None), cells)
+    assert len({answer.raw for answer in expected.values()}) > 1
+    assert same(grades(grader(700), cells[::-1]), expected)
 
 
 @pytest.mark.parametrize(("name", "model"), MODELS)

@@ -85,8 +85,15 @@ def splits(cells: Sequence[Cell], rng: random.Random) -> Iterator[Sequence[Cell]
         rest = rest[size:]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize(("name", "model"), MODELS)
+# In bfloat16 sums in another order differ most. T5 has an encoder, Llama shares prefixes, BLOOM cannot.
+@pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "bfloat16"])
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        pytest.param(*each, marks=[pytest.mark.slow] * (each[1] not in ("t5", "llama", "bloom")))
+        for each in MODELS
+    ],
+)
 def test_an_answer_is_bit_for_bit_the_same_in_all_company(
     folders: dict[str, Path], cells: list[Cell], name: str, model: str, dtype: str
 ) -> None:
@@ -115,7 +122,7 @@ def test_an_activation_hangs_on_no_number_of_threads_and_no_place(
             assert all(torch.equal(value, expected[0]) for value in values)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "bfloat16"])
 @pytest.mark.parametrize(("name", "model"), [("seq2seq", "wide-t5"), ("causal", "wide-llama")])
 def test_an_answer_is_the_same_with_any_number_of_threads(
     wide: dict[str, Path],
@@ -133,7 +140,7 @@ def test_an_answer_is_the_same_with_any_number_of_threads(
         assert bits(made(wide[model], name, dtype), [cells[5:], cells[:5]]) == expected
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "bfloat16"])
 def test_a_list_is_the_same_with_any_number_of_threads(
     wide: dict[str, Path], threads: Callable[[int], None], dtype: str
 ) -> None:

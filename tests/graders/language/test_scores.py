@@ -31,7 +31,7 @@ def test_choices_are_those_of_an_exhaustive_search(
     graded = {cell: answer for batch in grader.grade(cells) for cell, answer in batch}
     answers = grader.prompts["question"].answers
     assert graded.keys() == set(cells)
-    for cell in cells[::3]:
+    for cell in cells[::9]:
         answer = graded[cell]
         scores = exhaustive(grader, cell)
         shares = torch.softmax(torch.tensor(scores, dtype=torch.float64), dim=0).tolist()

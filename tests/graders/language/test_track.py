@@ -191,7 +191,7 @@ def test_graders_say_what_they_need(
 ) -> None:
     def missing() -> str:
         assert run(["graders", "--json"]) == 0
-        rows = {row["grader"]: row for row in json.loads(capsys.readouterr().out)}
+        rows = {row["grader"]: row for row in json.loads(capsys.readouterr().out)["graders"]}
         assert rows["causal"]["missing"] == rows["seq2seq"]["missing"]
         return str(rows["seq2seq"]["missing"])
 
@@ -209,7 +209,7 @@ def test_graders_say_what_they_need(
 
 def test_prompts_are_listed_with_their_sources(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["graders", "--prompts", "--json"]) == 0
-    rows = {row["prompt"]: row for row in json.loads(capsys.readouterr().out)}
+    rows = {row["prompt"]: row for row in json.loads(capsys.readouterr().out)["prompts"]}
     assert len(rows) == 17
     assert rows["Thomas"]["ratings"] == "0..2"
     assert [rows[name]["ratings"] for name in ("NuggetAssign", "NuggetAssign2")] == ["0, 3, 5", "0, 5"]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import pty
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from scripted_server import KEY, Exchange, serving
+from scripted_server import Exchange, Scripted, serving
 
 import trecexam
 from trecexam.cli.main import run
@@ -20,6 +19,20 @@ from trecexam.errors import StoreError
 
 MakeTrack = Callable[..., Path]
 ASK = "cells that were graded once"
+
+
+@pytest.fixture
+def server() -> Iterator[Scripted]:
+    with serving(Exchange.say) as started:
+        yield started
+
+
+@pytest.fixture
+def paid(track: MakeTrack, server: Scripted) -> Path:
+    """A track whose cells the server was asked about."""
+    root = track(server.url)
+    assert run(["watch", str(root), "--once"]) == 0
+    return root
 
 
 def lose_store(root: Path) -> None:
@@ -32,96 +45,83 @@ def outputs(root: Path) -> dict[str, bytes]:
 
 
 def test_a_lost_store_is_said_with_the_number_of_cells_and_nobody_is_asked_again(
-    track: MakeTrack, capsys: pytest.CaptureFixture[str]
+    paid: Path, server: Scripted, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with serving(Exchange.say) as server:
-        root = track(server.url)
-        assert run(["watch", str(root), "--once"]) == 0
-        asked, before = len(server.bodies), outputs(root)
-        with trecexam.open_track(root) as opened:
-            graded = opened.grading.counts().ok
-            assert opened.grading.lost() == 0
-        for lose in (lose_store, lambda root: shutil.rmtree(root / ".trecexam")):
-            lose(root)
-            capsys.readouterr()
-            assert run(["watch", str(root), "--once"]) == 2
-            said = capsys.readouterr().err
-            assert f"the {graded} {ASK} would be graded again, which costs" in said
-            assert "--regrade" in said
-            assert said.count("\n") == 1
-            assert len(server.bodies) == asked
-            assert outputs(root) == before
-            assert not (root / ".trecexam" / "grades.sqlite").exists()
-        with trecexam.open_track(root) as opened:
-            assert opened.grading.lost() == graded
-            with pytest.raises(StoreError):
-                opened.update()
-        assert run(["watch", str(root), "--once", "--regrade"]) == 0
-        assert len(server.bodies) == 2 * asked
-        assert run(["watch", str(root), "--once"]) == 0
-        assert len(server.bodies) == 2 * asked
-
-
-def test_a_store_that_is_put_back_is_taken_without_a_word(track: MakeTrack, tmp_path: Path) -> None:
-    with serving(Exchange.say) as server:
-        root = track(server.url)
-        assert run(["watch", str(root), "--once"]) == 0
-        asked = len(server.bodies)
-        shutil.copy(root / ".trecexam" / "grades.sqlite", tmp_path / "kept")
-        lose_store(root)
-        assert run(["watch", str(root), "--once"]) == 2
-        shutil.copy(tmp_path / "kept", root / ".trecexam" / "grades.sqlite")
-        assert run(["watch", str(root), "--once"]) == 0
+    asked, before = len(server.bodies), outputs(paid)
+    with trecexam.open_track(paid) as opened:
+        graded = opened.grading.counts().ok
+        assert opened.grading.lost() == 0
+    for lose in (lose_store, lambda root: shutil.rmtree(paid / ".trecexam")):
+        lose(paid)
+        capsys.readouterr()
+        assert run(["watch", str(paid), "--once"]) == 2
+        said = capsys.readouterr().err
+        assert f"the {graded} {ASK} would be graded again, which costs" in said
+        assert "--regrade" in said
+        assert said.count("\n") == 1
         assert len(server.bodies) == asked
+        assert outputs(paid) == before
+        assert not (paid / ".trecexam" / "grades.sqlite").exists()
+    with trecexam.open_track(paid) as opened:
+        assert opened.grading.lost() == graded
+        with pytest.raises(StoreError):
+            opened.update()
+    assert run(["watch", str(paid), "--once", "--regrade"]) == 0
+    assert len(server.bodies) == 2 * asked
+    assert run(["watch", str(paid), "--once"]) == 0
+    assert len(server.bodies) == 2 * asked
+
+
+def test_a_store_that_is_put_back_is_taken_without_a_word(
+    paid: Path, server: Scripted, tmp_path: Path
+) -> None:
+    asked = len(server.bodies)
+    shutil.copy(paid / ".trecexam" / "grades.sqlite", tmp_path / "kept")
+    lose_store(paid)
+    assert run(["watch", str(paid), "--once"]) == 2
+    shutil.copy(tmp_path / "kept", paid / ".trecexam" / "grades.sqlite")
+    assert run(["watch", str(paid), "--once"]) == 0
+    assert len(server.bodies) == asked
 
 
 def test_an_older_copy_of_the_store_is_said_before_what_it_lacks_is_paid_for_again(
-    track: MakeTrack, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    paid: Path, server: Scripted, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with serving(Exchange.say) as server:
-        root = track(server.url)
-        assert run(["watch", str(root), "--once"]) == 0
-        shutil.copy(root / ".trecexam" / "grades.sqlite", tmp_path / "older")
-        before = len(server.bodies)
-        with trecexam.open_track(root) as opened:
-            opened.bank.add_item(next(iter(opened.qrels())).query_id, "What else is there?", who="me")
-        assert run(["watch", str(root), "--once"]) == 0
-        asked = len(server.bodies)
-        assert asked > before
-        lose_store(root)
-        shutil.copy(tmp_path / "older", root / ".trecexam" / "grades.sqlite")
-        (root / "trecexam.toml").touch()
-        capsys.readouterr()
-        assert run(["watch", str(root), "--once"]) == 2
-        assert f"the {asked - before} {ASK} would be graded again" in capsys.readouterr().err
-        assert len(server.bodies) == asked
-        assert run(["watch", str(root), "--once", "--regrade"]) == 0
-        assert len(server.bodies) == 2 * asked - before
-        assert run(["watch", str(root), "--once"]) == 0
+    shutil.copy(paid / ".trecexam" / "grades.sqlite", tmp_path / "older")
+    before = len(server.bodies)
+    with trecexam.open_track(paid) as opened:
+        opened.bank.add_item(next(iter(opened.qrels())).query_id, "What else is there?", who="me")
+    assert run(["watch", str(paid), "--once"]) == 0
+    asked = len(server.bodies)
+    assert asked > before
+    lose_store(paid)
+    shutil.copy(tmp_path / "older", paid / ".trecexam" / "grades.sqlite")
+    (paid / "trecexam.toml").touch()
+    capsys.readouterr()
+    assert run(["watch", str(paid), "--once"]) == 2
+    assert f"the {asked - before} {ASK} would be graded again" in capsys.readouterr().err
+    assert len(server.bodies) == asked
+    assert run(["watch", str(paid), "--once", "--regrade"]) == 0
+    assert len(server.bodies) == 2 * asked - before
+    assert run(["watch", str(paid), "--once"]) == 0
 
 
-def test_another_grader_grades_what_it_never_graded(track: MakeTrack) -> None:
-    with serving(Exchange.say) as server:
-        root = track(server.url)
-        assert run(["watch", str(root), "--once"]) == 0
-        asked = len(server.bodies)
-        lose_store(root)
-        path = root / "trecexam.toml"
-        path.write_text(path.read_text().replace('model = "', 'model = "other-'))
-        assert run(["watch", str(root), "--once"]) == 0
-        assert len(server.bodies) == 2 * asked
+def test_another_grader_grades_what_it_never_graded(paid: Path, server: Scripted) -> None:
+    asked = len(server.bodies)
+    lose_store(paid)
+    path = paid / "trecexam.toml"
+    path.write_text(path.read_text().replace('model = "', 'model = "other-'))
+    assert run(["watch", str(paid), "--once"]) == 0
+    assert len(server.bodies) == 2 * asked
 
 
-def test_grading_alone_asks_for_nothing_again_either(track: MakeTrack) -> None:
-    with serving(Exchange.say) as server:
-        root = track(server.url)
-        assert run(["watch", str(root), "--once"]) == 0
-        asked = len(server.bodies)
-        lose_store(root)
-        with trecexam.open_track(root) as opened, pytest.raises(StoreError, match=ASK):
-            opened.grading.grade()
-        assert len(server.bodies) == asked
-        assert not (root / ".trecexam" / "grades.sqlite").exists()
+def test_grading_alone_asks_for_nothing_again_either(paid: Path, server: Scripted) -> None:
+    asked = len(server.bodies)
+    lose_store(paid)
+    with trecexam.open_track(paid) as opened, pytest.raises(StoreError, match=ASK):
+        opened.grading.grade()
+    assert len(server.bodies) == asked
+    assert not (paid / ".trecexam" / "grades.sqlite").exists()
 
 
 def test_where_grading_costs_nothing_a_lost_store_is_made_again(
@@ -138,43 +138,35 @@ def test_where_grading_costs_nothing_a_lost_store_is_made_again(
     assert "nothing new" in capsys.readouterr().err
 
 
-def test_a_daemon_says_it_and_waits(track: MakeTrack) -> None:
-    with serving(Exchange.say) as server:
-        root = track(server.url)
-        assert run(["watch", str(root), "--once"]) == 0
-        asked = len(server.bodies)
-        lose_store(root)
-        lines: list[str] = []
-        daemon = Daemon(root, poll=True, settle=0, log=lines.append, look_ended=lambda why: daemon.stop())
-        daemon.run()
-        assert any(ASK in line and "cannot go on" in line for line in lines)
-        assert len(server.bodies) == asked
+def test_a_daemon_says_it_and_waits(paid: Path, server: Scripted) -> None:
+    asked = len(server.bodies)
+    lose_store(paid)
+    lines: list[str] = []
+    daemon = Daemon(paid, poll=True, settle=0, log=lines.append, look_ended=lambda why: daemon.stop())
+    daemon.run()
+    assert any(ASK in line and "cannot go on" in line for line in lines)
+    assert len(server.bodies) == asked
 
 
 @pytest.mark.parametrize(("answer", "status"), [("y\n", 0), ("n\n", 2)])
-def test_a_person_at_a_terminal_is_asked(track: MakeTrack, answer: str, status: int) -> None:
-    with serving(Exchange.say) as server:
-        root = track(server.url)
-        assert run(["watch", str(root), "--once"]) == 0
-        asked = len(server.bodies)
-        lose_store(root)
-        mine, theirs = pty.openpty()
-        try:
-            os.write(mine, answer.encode())
-            done = subprocess.run(
-                [sys.executable, "-m", "trecexam", "watch", str(root), "--once"],
-                stdin=theirs,
-                capture_output=True,
-                timeout=100,
-                check=False,
-                env={**os.environ, "TEST_KEY": KEY},
-            )
-        finally:
-            os.close(mine)
-            os.close(theirs)
-        assert done.returncode == status, done.stderr.decode()
-        assert b"cells again" in done.stderr
-        assert len(server.bodies) == asked * (2 if status == 0 else 1)
+def test_a_person_at_a_terminal_is_asked(
+    paid: Path,
+    server: Scripted,
+    answer: str,
+    status: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = len(server.bodies)
+    lose_store(paid)
+    mine, theirs = pty.openpty()
+    with os.fdopen(mine, "wb", buffering=0) as keys, os.fdopen(theirs) as terminal:
+        keys.write(answer.encode())
+        monkeypatch.setattr(sys, "stdin", terminal)
+        capsys.readouterr()
+        assert run(["watch", str(paid), "--once"]) == status
+    assert "cells again" in capsys.readouterr().err
+    assert len(server.bodies) == asked * (2 if status == 0 else 1)
 
 
 def test_a_store_that_goes_while_a_daemon_runs_is_missed_and_takes_no_grades_with_it(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -19,6 +18,7 @@ from column_cases import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive_cover import naive_cover
 
 from converters.records import Qrel
 from converters.run import Run
@@ -29,11 +29,6 @@ from trecexam.scores.labels import labels as labels_of
 from trecexam.scores.measures import measure
 from trecexam.scores.ratings import QueryRatings
 
-WEIGHT = {
-    "equal": {"vital": 1, "okay": 1, "": 1},
-    "vital": {"vital": 1, "okay": 0, "": 0},
-    "importance": {"vital": 1, "okay": Fraction(1, 2), "": Fraction(1, 2)},
-}
 COVERS = [
     measure(f"{name}(rel={rel}{partial}{weights}){cutoff}")
     for name in ("Cover", "nCover")
@@ -66,28 +61,6 @@ def test_labels_by_an_impossible_rule_are_refused(rule: LabelRule, min_answers: 
     q = QueryRatings("q", ("d",), 1, np.zeros((1, 1), np.int8))
     with pytest.raises(ValueError, match=match):
         Judged.from_ratings([q], rule, 4, min_answers)
-
-
-def naive_cover(
-    q: QueryRatings, ranking: list[str], rel: int, k: int | None, partial: int | None, weights: str
-) -> tuple[float, float]:
-    """(Cover, nCover), item by item and passage by passage, in exact numbers."""
-    ratings = dict(zip(q.doc_ids, q.ratings.tolist(), strict=True))
-    assert q.importances is not None
-    whole = covered = reachable = Fraction(0)
-    for item, importance in enumerate(q.importances):
-        weight = Fraction(WEIGHT[weights][importance])
-
-        def credit(doc_ids: list[str], item: int = item) -> Fraction:
-            best = max((ratings[doc_id][item] for doc_id in doc_ids if doc_id in ratings), default=-1)
-            if best >= rel:
-                return Fraction(1)
-            return Fraction(1, 2) if partial is not None and best >= partial else Fraction(0)
-
-        whole += weight
-        covered += weight * credit(ranking[:k])
-        reachable += weight * credit(list(ratings))
-    return float(covered / whole) if whole else 0.0, float(covered / reachable) if reachable else 0.0
 
 
 @settings(deadline=None)

@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from trecexam.bank.changes import BankChange
+from trecexam.extensions.banks.changes import BankChange
 from trecexam.features.history.changes import BoardChange, LabelChange, LeaderboardSnapshot
-from trecexam.features.history.tables import label_table
+from trecexam.features.history.entry import label_table
 from trecexam.scores.rank_correlation.ranks import Ranks
 from trecexam.scores.rank_correlation.tau import kendall_tau
-from trecexam.scores.ties import TIE_DECIMALS
+from trecexam.scores.values import TIE_DECIMALS
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table, Value
 from trecexam.tables.text import SPELT, counted, plural, shorten_list

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from converters.bank_lines import BankLine
 from converters.records import Item
-from trecexam.bank.junk import junk_in
 from trecexam.bank.likeness import copies, folded
+from trecexam.extensions.banks.junk import junk_in
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trecexam.bank.changes import BankChange, bank_changes
 from trecexam.config import TrackConfig
 from trecexam.extensions.banks.bank_difference import (
     BankDiff,
@@ -17,6 +16,7 @@ from trecexam.extensions.banks.bank_difference import (
     summary,
     tau_of,
 )
+from trecexam.extensions.banks.changes import BankChange, bank_changes
 from trecexam.features.history.changes import (
     LeaderboardSnapshot,
     QuerySnapshot,

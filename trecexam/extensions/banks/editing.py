@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import converters
-from converters.bank_editing import edits_of, items_of, new_id, with_item, with_retired, with_text
 from converters.bank_lines import scan_bank
 from converters.errors import ConversionError
 from converters.ir_dataset import dataset_queries
@@ -20,6 +19,14 @@ from converters.nuggets import IMPORTANCES
 from converters.records import Item
 from trecexam.bank.facets import item_by_query, lines_by_query
 from trecexam.errors import ItemConflictError, TrecexamError, did_you_mean
+from trecexam.extensions.banks.bank_editing import (
+    edits_of,
+    items_of,
+    new_id,
+    with_item,
+    with_retired,
+    with_text,
+)
 from trecexam.extensions.banks.checks import BankFinding, check_lines
 from trecexam.files import atomic as files
 from trecexam.files.exclusive_lock import exclusive_lock
@@ -58,7 +65,7 @@ class ToEdit:
 
     Attributes:
         file: the bank's file, as people see it.
-        edits: who changed it, when, and what it was before: see `converters.bank_editing`.
+        edits: who changed it, when, and what it was before: see `trecexam.extensions.banks.bank_editing`.
         warnings: what `bank check` says of it.
     """
 

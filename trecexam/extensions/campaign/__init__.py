@@ -1,4 +1,4 @@
-"""A campaign of people who judge: who judges what, how far they are, how far they agree, what comes of it."""
+"""A campaign of people who judge: who judges what, how far they are and agree, what is best judged next."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ EXTENSION = Extension(
     commands={
         "judge": Command(
             f"{__name__}.cli:judge", "Assessors: who judges what, progress, agreement, qrels.", "people"
-        )
+        ),
+        "judge-next": Command(
+            f"{__name__}.cli.judge_next:judge_next", "What a person should judge next.", "people"
+        ),
     },
-    accessors={"judging": f"{__name__}.accessor:JudgingAccessor"},
+    accessors={
+        "judging": f"{__name__}.accessor:JudgingAccessor",
+        "judge_next": f"{__name__}.accessor:JudgeNextAccessor",
+    },
 )

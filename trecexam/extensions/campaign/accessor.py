@@ -1,10 +1,11 @@
-"""`track.judging`: a campaign of people who judge."""
+"""`track.judging`: a campaign of people who judge; `track.judge_next`: what is worth their time."""
 
 from __future__ import annotations
 
 from trecexam.calls import Accessor, named_as_called, on_folder, on_loaded
 from trecexam.extensions.campaign.agreement import assessor_agreement
 from trecexam.extensions.campaign.exporting import export_judgments, import_judgments
+from trecexam.extensions.campaign.judge_next.next_judgments import next_judgments
 from trecexam.extensions.campaign.planning import plan_judging
 from trecexam.extensions.campaign.progress import judging_progress
 
@@ -18,3 +19,10 @@ class JudgingAccessor(Accessor):
     agreement = on_loaded(assessor_agreement)
     export = on_loaded(export_judgments)
     take_in = on_folder(import_judgments)
+
+
+@named_as_called
+class JudgeNextAccessor(Accessor):
+    """What a person should judge next: `track.judge_next()`."""
+
+    __call__ = on_loaded(next_judgments)

@@ -12,12 +12,12 @@ import numpy as np
 
 from converters.errors import ConversionError
 from converters.fields import column
-from converters.judgment_table import TableRow, judgment_table, read_judgment_table
 from converters.overrides import ADJUDICATED, with_override
 from converters.records import HumanRating, Qrel
 from converters.trec_qrels import write_qrels
 from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import CellKey, opinions_of
+from trecexam.extensions.campaign.judgment_table import TableRow, judgment_table, read_judgment_table
 from trecexam.features.override.overriding import add_rows
 from trecexam.files import atomic
 from trecexam.files.stamps import Rejected

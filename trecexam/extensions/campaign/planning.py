@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extensions.campaign.assessments import CellKey, asked_items, is_done, opinions_of
 from trecexam.extensions.campaign.dividing import Topic, divided, reassigned
+from trecexam.extensions.campaign.judge_next.next_judgments import next_judgments
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, plan_path, read_plan, write_plan
 from trecexam.extensions.learn.judging_plan.planning import plan_judgments
-from trecexam.features.judge_next.judge_next import next_judgments
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.typed_text import MAX_WHO, typed
 from trecexam.scores.retrieved import retrieved_weights
@@ -201,7 +201,7 @@ def _places(
     elif order != "retrieved":
         level: Literal["passage"] | None = None if track.config.judging.scale is None else "passage"
         listed = next_judgments(track, level=level, by=order, query_ids=query_ids, progress=progress)
-        pairs = [(row.suggestion.query_id, row.suggestion.doc_id) for row in listed.rows]
+        pairs = [(row.query_id, row.doc_id) for row in listed.rows]
     places: dict[str, dict[str, int]] = {
         query_id: {} for query_id in track.bank.query_ids if not query_ids or query_id in query_ids
     }

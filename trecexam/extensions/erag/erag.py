@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import converters
-from converters.downstream import read_outputs
 from converters.errors import ConversionError
 from converters.gold import KIND, kilt_provenance
 from trecexam.errors import TrecexamError, did_you_mean
@@ -23,6 +22,7 @@ from trecexam.extensions.erag.baselines import (
     from_texts,
     ranked_documents,
 )
+from trecexam.extensions.erag.downstream import read_outputs
 from trecexam.extensions.erag.evaluation import Evaluation, correlated, evaluated, measures_of
 from trecexam.extensions.erag.grader import DEFAULT_METRIC, EragGrader, erag_prompt, label_of
 from trecexam.extensions.erag.metrics import Metric, metric_of

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from converters.downstream import read_end_to_end
 from converters.errors import ConversionError
 from converters.records import Qrel
 from converters.trec_qrels import write_qrels
 from trecexam.errors import TrecexamError
+from trecexam.extensions.erag.downstream import read_end_to_end
 from trecexam.extensions.erag.end_to_end import QueryCorrelation, query_correlation
 from trecexam.extensions.erag.grader import five
 from trecexam.extensions.erag.labels import Labelled, Ranked, Unlabelled

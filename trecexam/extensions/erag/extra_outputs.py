@@ -10,15 +10,12 @@ from trecexam.extensions.erag.grader import DEFAULT_METRIC
 from trecexam.extensions.erag.labels import from_grades
 from trecexam.extensions.erag.runs import counted_queries, lists, tied_runs
 from trecexam.line.output_files import ExtraOutputs, Feature
-from trecexam.tables.excerpt import excerpt
-from trecexam.tables.section import ExtraFiles, ReportSection
+from trecexam.tables.result import Tables
+from trecexam.tables.section import ExtraFiles, ReportHead, ReportPart
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
-
-#: Runs that the page shows.
-_ROWS = 50
 
 
 def made(track: Assessment) -> ExtraFiles:
@@ -33,24 +30,23 @@ def made(track: Assessment) -> ExtraFiles:
     evaluation = replace(
         evaluated(metric, labelled, ranked, query_ids, None), notes=tuple(tied_runs(track.runs, query_ids))
     )
-    return ExtraFiles(evaluation.contents(), _section(evaluation) if evaluation.values else None)
+    return ExtraFiles(evaluation.contents(), _head(evaluation) if evaluation.values else None)
 
 
-def _section(evaluation: Evaluation) -> ReportSection:
+def _head(evaluation: Evaluation) -> ReportHead:
     kind = "0 or 1" if evaluation.binary else "fractions"
     number = plural(sum(map(len, evaluation.labelled.labels.values())), "label")
-    lines = (
-        f"{number} by {evaluation.metric} ({kind}); means over {plural(len(evaluation.query_ids), 'query')}",
+    means = (
+        f"{number} by {evaluation.metric} ({kind}); means over {plural(len(evaluation.query_ids), 'query')}"
     )
-    return ReportSection(
-        "erag",
-        "eRAG",
+    notes = filter(None, (means, evaluation.unlabelled(), *evaluation.notes))
+    result = Tables({"scores": evaluation.table}, tuple(notes))
+    return ReportHead(
         "Runs are scored by what the system's own language model makes of each document alone: its output is "
         "compared with gold outputs, and that is the document's label.",
+        ReportPart("beside", result, "eRAG", files=("erag/scores.tsv",)),
         "In the sections below a document's rating is 5 times its label, rounded.",
-        tuple(f"{line}." for line in (*lines, evaluation.unlabelled(), *evaluation.notes) if line),
-        excerpt(evaluation.table, _ROWS, "erag/scores.tsv"),
-        {},
+        "erag",
     )
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from converters.downstream import DocumentOutput
+    from trecexam.extensions.erag.downstream import DocumentOutput
     from trecexam.line.assessment import Assessment
 
 #: run -> query_id -> its doc_ids, best first, as far as they count.

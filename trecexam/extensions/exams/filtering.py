@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from converters.exam import exam_line, read_exam
 from trecexam.config import ExamSection
 from trecexam.errors import TrecexamError
+from trecexam.extensions.exams.exam_file import exam_line, read_exam
 from trecexam.extensions.exams.questions.filters import Filtered, apply, read_patterns
 from trecexam.extensions.exams.questions.statistics import QuestionKind, description, filter_counts
 from trecexam.files.atomic import replace_together

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from converters.response_matrix import ResponseMatrix
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams import tables
 from trecexam.extensions.exams.irt.exam import Exam
@@ -17,6 +16,7 @@ from trecexam.extensions.exams.irt.fitting import fit
 from trecexam.extensions.exams.irt.improvement import LEAST_ITEMS, ImprovementStep, improve
 from trecexam.extensions.exams.irt.settings import Settings
 from trecexam.extensions.exams.plots import exam_plots, steps_plot
+from trecexam.extensions.exams.response_matrix import ResponseMatrix
 from trecexam.extensions.exams.responses import ExamResponses, LabelFiles, from_file, usable_responses
 from trecexam.extensions.exams.results import ExamFit, ImprovedExam, told
 from trecexam.files import atomic as files

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from converters.exam import ExamQuestion, Source, exam_line, read_exam, read_sources
 from converters.fields import made_id
 from trecexam.errors import TrecexamError
+from trecexam.extensions.exams.exam_file import ExamQuestion, Source, exam_line, read_exam, read_sources
 from trecexam.extensions.exams.filtering import GENERATION, companion_file
 from trecexam.extensions.exams.questions.prompts import QuestionPrompt
 from trecexam.extensions.exams.questions.reading import read_question, shuffled

@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
-from converters.exam import ExamQuestion
 from trecexam.errors import TrecexamError
+from trecexam.extensions.exams.exam_file import ExamQuestion
 from trecexam.extensions.exams.scoring import Examinee
 from trecexam.files.atomic import replace_together
 from trecexam.files.exclusive_lock import exclusive_lock

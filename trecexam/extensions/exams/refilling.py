@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from converters.exam import ExamQuestion, exam_line
 from trecexam.config import ExamSection
 from trecexam.errors import TrecexamError
+from trecexam.extensions.exams.exam_file import ExamQuestion, exam_line
 from trecexam.extensions.exams.filtering import GENERATION, companion_file, filter_exam
 from trecexam.extensions.exams.generating import REFILLED, check_ours, noted_refilling
 from trecexam.extensions.exams.questions.distractors import (

@@ -9,12 +9,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from converters.response_matrix import LabelTable, ResponseMatrix, read_components, read_groups, read_matrix
+from converters.label_table import LabelTable
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.irt.components import Components
 from trecexam.extensions.exams.irt.exam import Exam
 from trecexam.extensions.exams.irt.fitting import check
 from trecexam.extensions.exams.questions.words import bloom_words, question_types
+from trecexam.extensions.exams.response_matrix import (
+    ResponseMatrix,
+    read_components,
+    read_groups,
+    read_matrix,
+)
 from trecexam.line.diagnostics import nothing_graded, resolve_min_rating
 from trecexam.scores.coverage import covered_items
 from trecexam.tables.text import plural, shorten_list

@@ -9,11 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from converters.exam import ExamQuestion
 from converters.passages import read_passages
 from converters.run import Run
 from converters.trec_run import read_run
 from trecexam.errors import TrecexamError
+from trecexam.extensions.exams.exam_file import ExamQuestion
 from trecexam.extensions.exams.questions.asking import ContextKind, candidates, examples_for, prompt
 from trecexam.extensions.exams.questions.reading import read_choice
 from trecexam.graders.causal import CausalBackend

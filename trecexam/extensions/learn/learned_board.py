@@ -23,7 +23,7 @@ from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import NO_RUNS
 from trecexam.line.loaded_track import of_documents
 from trecexam.scores.correlation import half_width
-from trecexam.scores.ties import TIE_DECIMALS
+from trecexam.scores.values import TIE_DECIMALS
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table
 

@@ -21,7 +21,7 @@ from trecexam.extensions.learn.arithmetic.steps import C
 from trecexam.extensions.learn.encoding import Encoded, Encoder, TrackVectors
 from trecexam.extensions.learn.gather import Gathered, gather, odd_judgments, odd_texts
 from trecexam.extensions.learn.peoples_labels import with_peoples_labels
-from trecexam.graders.text_encoder import TextEncoder
+from trecexam.extensions.learn.text_encoder import TextEncoder
 from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
 from trecexam.line.official import Official, official_judgments

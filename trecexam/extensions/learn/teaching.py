@@ -13,13 +13,12 @@ from trecexam.extensions.learn.arithmetic.learning import fit, predict
 from trecexam.extensions.learn.learned_pool import LearnedPool, gather_data, learn_pool
 from trecexam.extensions.learn.verdict import CHECK, kept_verdict
 from trecexam.features.fill.arithmetic.merging import HoleLabel, Machine
-from trecexam.features.fill.teaching import LEARNED, Advice, TaughtLabels
+from trecexam.features.fill.teaching import LEARNED, Advice, Labels, TaughtLabels
 
 if TYPE_CHECKING:
     from trecexam.extensions.learn.arithmetic.learning import Prediction
     from trecexam.extensions.learn.arithmetic.pooled import PooledQueryToLearn
     from trecexam.extensions.learn.encoding import Encoded
-    from trecexam.features.fill.arithmetic.simulation import Labels
     from trecexam.line.assessment import Assessment
     from trecexam.line.official import Official
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from converters.teams import read_teams
+from converters.label_table import read_teams
 from trecexam.errors import TrecexamError
 from trecexam.extensions.learn.arithmetic.pooled import PooledQueryToLearn
 from trecexam.extensions.learn.cross_validation import CrossValidation, Row, verdicts

@@ -24,6 +24,7 @@ OURS = frozenset(
             "bank",
             "campaign",
             "disagreements",
+            "grader",
             "healthz",
             "holes",
             "judge",

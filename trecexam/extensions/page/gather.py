@@ -44,7 +44,7 @@ from trecexam.outputs.page.model import PagePart
 from trecexam.outputs.page.render import Section, rendered
 from trecexam.scores.labels import labels
 from trecexam.tables.plots.drawings import Drawings
-from trecexam.tables.section import FeatureReport, Picture
+from trecexam.tables.section import Picture
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -151,8 +151,8 @@ def _human(track: Assessment, query_id: str) -> dict[tuple[str, str], HumanRatin
 
 
 def _official(track: Assessment) -> tuple[Official | None, tuple[str, ...]]:
-    """The official judgments, and what is to be said of them; None where there are none."""
-    if track.official is None and track.folder.qrels() is None:
+    """The official judgments, and what is to be said of them; None where there are none of what it rates."""
+    if not track.kind.ranks or (track.official is None and track.folder.qrels() is None):
         return None, ()
     try:
         judgments = official_judgments(track)
@@ -195,7 +195,10 @@ def _state(track: Assessment, q: QueryRatings, judgments: Official | None) -> Qu
     label = labels(q, scores.label, scores.min_rating, scores.min_answers)
     places = {doc_id: place for place, doc_id in enumerate(q.doc_ids)}
     rankings = {
-        name: tuple(places[doc_id] for doc_id in run.ranking(query_id, track.config.track.depth))
+        # What a grader of support looks at is no ranked passage, but what responses cite.
+        name: tuple(
+            places[doc_id] for doc_id in run.ranking(query_id, track.config.track.depth) if doc_id in places
+        )
         for name, run in track.runs.items()
         if query_id in run
     }
@@ -308,6 +311,7 @@ def _view(
         notes=notes,
         input_notes=track.notes,
         sections=tuple(_without_links(section) for section in rendered(_added(track))),
+        own=track.name,
     )
 
 
@@ -319,14 +323,12 @@ def _without_links(section: Section) -> Section:
 
 def _added(track: Assessment) -> Iterator[PagePart]:
     """What extensions add to the report, as the report has it."""
-    folder = track.folder
     for feature in (named(at) for extension in extensions() for at in extension.features):
-        added = FeatureReport(())
-        if feature.report is not None and feature.applies(track):
-            added = feature.report(track)
-        drawings = Drawings(folder.out, folder.state / "plots.json") if added.plots else None
-        pictures = {plot.name: Picture(plot, drawings.of(plot)) for plot in added.plots if drawings}
-        yield from (PagePart(part, pictures) for part in added.parts)
+        applies = feature.report is not None and feature.applies(track)
+        for part in feature.report(track) if applies else ():
+            plots = () if part.result is None else part.result.plots
+            drawings = Drawings(track.folder.out, track.folder.state) if plots else None
+            yield PagePart(part, tuple(Picture(plot, drawings.of(plot)) for plot in plots if drawings))
 
 
 def _t(n: int) -> float:

@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
+from trecexam.extensions.campaign.judge_next.arithmetic.next_judgments import ranked
+from trecexam.extensions.campaign.judge_next.search import Level, Search
 from trecexam.extensions.page import child
-from trecexam.features.judge_next.arithmetic.next_judgments import ranked
-from trecexam.features.judge_next.search import Level, Search
 from trecexam.line.assessment import Assessment
 from trecexam.line.loader import opened
 

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
-from trecexam.extensions.learn.encoding import KeptVectors
+from trecexam.extensions.learn.encoding import NoEncoder
 from trecexam.extensions.learn.judging_plan.expected_change import DrawnLeaderboards, Undecided
 from trecexam.extensions.learn.judging_plan.planning import judged_passages
 from trecexam.extensions.learn.learned_pool import learn_pool, people_judgments, track_encoder
@@ -152,7 +152,7 @@ def _learn(root: Path) -> Learnt:
             if not judged_passages(track):
                 return Learnt("no passage is judged yet")
             pool = learn_pool(
-                track, encoder=KeptVectors(track_encoder(track)), official=people_judgments(track)[0]
+                track, encoder=NoEncoder(track_encoder(track)), official=people_judgments(track)[0]
             )
         with threadpool_limits(1):
             undecided = DrawnLeaderboards(pool.learned, pool.data.queries).undecided

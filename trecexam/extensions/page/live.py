@@ -6,6 +6,7 @@ import itertools
 import pickle
 import queue
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -73,7 +74,7 @@ class LiveTrack:
         self._waiting: dict[int, queue.SimpleQueue[Returned]] = {}
         self._looking: threading.Event | None = None
         self._wanted: threading.Event | None = None
-        self._parts: dict[str, Part] = {}
+        self._parts: dict[str, dict[str, Part]] = defaultdict(dict)
         self._support: PickledQueue | None = None
         self._patches: list[_Patch] = []
         self._lock = threading.Lock()
@@ -179,7 +180,7 @@ class LiveTrack:
                 if answer is not None:
                     answer.put(message)
             elif isinstance(message, NewPart):
-                self._parts[message.query_id] = message.part
+                self._parts[message.grader][message.query_id] = message.part
             elif isinstance(message, NewSupport):
                 self._support = PickledQueue(message.queue)
             elif isinstance(message, LookDone):
@@ -197,15 +198,20 @@ class LiveTrack:
     def _take(self, message: Loaded | Trouble | Work) -> None:
         if isinstance(message, Loaded):
             shell: View = pickle.loads(message.view)
-            self._parts = {query_id: self._parts[query_id] for query_id in shell.heads}
+            others = {name: self._with_parts(other) for name, other in shell.others.items()}
             support = self._support if shell.support_counts else None
-            self._show(replace(shell, parts=self._parts, support=support), self._patches)
+            self._show(replace(self._with_parts(shell), others=others, support=support), self._patches)
             self.seconds = message.seconds
         elif isinstance(message, Trouble):
             self.trouble = message.reason
         else:
             self.work = message
             self.pace.note(message.graded)
+
+    def _with_parts(self, shell: View) -> View:
+        parts = self._parts[shell.own]
+        self._parts[shell.own] = {query_id: parts[query_id] for query_id in shell.heads}
+        return replace(shell, parts=self._parts[shell.own])
 
     def _show(self, view: View, patches: Sequence[_Patch]) -> None:
         """Makes this the state, with what was written since it was read."""
@@ -218,7 +224,8 @@ class LiveTrack:
                 parts[patch.query_id] = parts[patch.query_id]._replace(state=pickled)
                 heads[patch.query_id] = replace(heads[patch.query_id], human=len(new.human))
         self.version += 1
-        self.view = replace(view, parts=parts, heads=heads, version=self.version, _opened={})
+        others = {name: replace(other, version=self.version) for name, other in view.others.items()}
+        self.view = replace(view, parts=parts, heads=heads, others=others, version=self.version, _opened={})
 
     def _set_trouble(self, reason: str) -> None:
         with self._changed:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import pickle
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,11 +21,13 @@ from trecexam.errors import TrecexamError
 from trecexam.extensions.page.child import Look
 from trecexam.extensions.page.gather import Gatherer
 from trecexam.extensions.page.view import Part, View
+from trecexam.features.leaderboard.joint import joint_leaderboard
 from trecexam.files.stamps import Stamp, stamp
 from trecexam.files.track_lock import holder
-from trecexam.line.assessment import Assessment
+from trecexam.line.inputs import InputReader
+from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
 from trecexam.line.loader import TrackLoader
-from trecexam.line.track_graders import declared_kind, folder_of, grader_names, open_folder
+from trecexam.line.track_graders import declared_kind, folder_of, grader_names
 from trecexam.track import TrackFolder
 from trecexam.watching.settle import Settler
 
@@ -49,8 +53,9 @@ class Call(NamedTuple):
 
 
 class NewPart(NamedTuple):
-    """A part that the next view has otherwise: each in a message of its own, so that none takes long."""
+    """A part that a grader's next view has otherwise: each in a message of its own: none takes long."""
 
+    grader: str
     query_id: str
     part: Part
 
@@ -109,17 +114,16 @@ class Reader:
     def __init__(self, root: Path, say: Callable[[Any], None]) -> None:
         self._root = root
         self._say = say
-        self._loader: TrackLoader | None = None
-        #: Of the first grader that looks at what responses cite, where another one is shown.
-        self._cited: TrackLoader | None = None
-        self._track: Assessment | None = None
-        self._cited_track: Assessment | None = None
+        self._loaders: TrackLoaders | None = None
+        #: The first grader that looks at what responses cite; "" where there is none.
+        self._cited = ""
+        self._track: LoadedTrack | None = None
         self._settings: object = None
         self._settler = Settler(0)
         self._seen: object = None
         self._changes: object = None
         self._store: object = None
-        self._gatherer = Gatherer()
+        self._gatherers: dict[str, Gatherer] = defaultdict(Gatherer)
         self._rest_until = 0.0
         self._trouble: str | None = None
         self._work: Work | None = None
@@ -128,9 +132,8 @@ class Reader:
 
     def close(self) -> None:
         """Closes the store."""
-        for loader in (self._cited, self._loader):
-            if loader is not None:
-                loader.close()
+        if self._loaders is not None:
+            self._loaders.close()
 
     def look(self, *, now: bool = False) -> None:
         """Says what is new since the last look.
@@ -153,9 +156,9 @@ class Reader:
     def call(self, asked: Call) -> None:
         """Calls a function with the track as it was read last."""
         try:
-            track = self._cited_track if asked.cited else self._track
-            if track is None:
+            if self._track is None:
                 raise TrecexamError(self._trouble or "the track is not read yet")
+            track = self._track[self._cited] if asked.cited else self._track.first
             value, failed = asked.function(track, *asked.args), False
         except Exception as error:
             if not isinstance(error, TrecexamError | ConversionError):
@@ -168,11 +171,10 @@ class Reader:
         self._say(Returned(asked.number, answer, failed))
 
     def _look(self, *, now: bool) -> None:
-        loader = self._opened()
+        loaders = self._opened()
+        loader = loaders.first
         # Both before anything is read: what is written meanwhile is a change still to come.
-        stamps = loader.inputs.stamps()
-        if self._cited is not None:
-            stamps |= self._cited.inputs.stamps()
+        stamps = {path: value for each in _inputs(loaders) for path, value in each.stamps().items()}
         changes = self._store_changes(loader)
         self._tell_work(loader)
         runs, first = loader.folder.runs, self._view is None
@@ -190,15 +192,12 @@ class Reader:
             return
         began = time.monotonic()
         self._seen, self._changes = seen, changes
-        loader.inputs.forget_missing()
-        track = loader.refreshed(loader.load(tuple(waiting)))
-        self._view, new = self._gatherer.gather(track)
+        track = self._loaded(loaders, waiting)
+        self._view = self._gathered(track)
         self._track = track
-        for query_id, part in new.items():
-            self._say(NewPart(query_id, part))
-        if self._cited is not None:
-            cited = self._cited_track = self._cited.refreshed(self._cited.load(tuple(waiting)))
-            support = self._gatherer.new_support(cited)
+        cited = track.assessments.get(self._cited)
+        if cited is not None:
+            support = self._gatherers[self._cited].new_support(cited)
             if support is not None:
                 self._say(NewSupport(support))
             if cited.counts.cells:
@@ -211,47 +210,70 @@ class Reader:
         self._say(Loaded(pickle.dumps(self._view, protocol=5), seconds))
         self._recover()
 
-    def _opened(self) -> TrackLoader:
-        """The loader with the settings as they are now.
+    def _loaded(self, loaders: TrackLoaders, waiting: Collection[Path]) -> LoadedTrack:
+        """The track as it is now, without those of its graders but the first that cannot be loaded.
+
+        Raises:
+            TrecexamError, ConversionError: the first cannot: what people say here is of its passages.
+        """
+        for inputs in _inputs(loaders):
+            inputs.forget_missing()
+        track = loaders.load(tuple(waiting))
+        first = next(iter(loaders))
+        if first in track.unable:
+            raise track.unable[first]
+        fresh = {name: loaders[name].refreshed(each) for name, each in track.assessments.items()}
+        return replace(track, assessments=fresh)
+
+    def _gathered(self, track: LoadedTrack) -> View:
+        """The view of the first grader, with those of the others; says which parts are new."""
+        views: dict[str, View] = {}
+        graders = () if track.is_single else (*track.assessments, *track.unable)
+        unable = {name: str(error) for name, error in track.unable.items()}
+        for name, each in track.assessments.items():
+            view, new = self._gatherers[name].gather(each)
+            views[name] = replace(view, graders=graders)
+            for query_id, part in new.items():
+                self._say(NewPart(name, query_id, part))
+        if track.is_single:
+            return views[track.first.name]
+        first = views.pop(track.first.name)
+        return replace(first, joint=joint_leaderboard(track), others=views, unable=unable)
+
+    def _opened(self) -> TrackLoaders:
+        """The loaders with the settings as they are now.
 
         Raises:
             TrecexamError: they are wrong, or there is no track.
         """
-        folder = open_folder(self._root)
-        own = folder.prompt(), folder.metric()
+        folder = TrackFolder.open(self._root)
+        folders = {name: folder_of(folder, name) for name in grader_names(folder)}
+        own = [path for each in folders.values() for path in (each.prompt(), each.metric())]
         settings = stamp(folder.config_path), *(path and stamp(path) for path in own)
-        if self._loader is None or settings != self._settings:
+        if self._loaders is None or settings != self._settings:
             self.close()
-            self._loader, self._settings = TrackLoader(folder), settings
-            self._cited = self._loader_of_cited(folder)
-            self._track = self._cited_track = None
+            self._loaders, self._settings = TrackLoaders(folder), settings
+            kinds = {name: declared_kind(each) for name, each in folders.items()}
+            self._cited = next((name for name, kind in kinds.items() if kind and not kind.ranks), "")
+            self._track = None
             self._settler = Settler(folder.config.watch.settle)
             self._seen = self._store = None
-        return self._loader
-
-    def _loader_of_cited(self, folder: TrackFolder) -> TrackLoader | None:
-        """That of the first grader that looks at what responses cite; None where there is none."""
-        assert self._loader is not None
-        for name in grader_names(folder):
-            of_grader = folder_of(TrackFolder.open(self._root), name)
-            kind = declared_kind(of_grader)
-            if kind is not None and not kind.ranks:
-                return TrackLoader(of_grader, shared=self._loader.shared)
-        return None
+        return self._loaders
 
     def _store_changes(self, loader: TrackLoader) -> object:
         """Another value whenever the store is another file, or was written into."""
         path = loader.folder.store_path
         current: Stamp | None = stamp(path)
         if (current and current.inode) != self._store:
-            loader.close()
+            assert self._loaders is not None
+            self._loaders.close()
             self._store = current and current.inode
         return self._store, loader.store.changes()
 
     def _tell_work(self, loader: TrackLoader) -> None:
         if self._view is None:
             return
-        counts = self._view.counts
+        counts = self._view.all_counts
         pid = holder(loader.folder.lock_path)
         done = counts.cells - counts.missing - counts.no_text_cells
         if pid is not None and counts.missing and self._store_changes(loader) != self._changes:
@@ -273,6 +295,14 @@ class Reader:
         if reason != self._trouble:
             self._trouble = reason
             self._say(Trouble(reason))
+
+
+def _inputs(loaders: TrackLoaders) -> Iterator[InputReader]:
+    """The files of the first grader, and of the others that can go on."""
+    yield loaders.first.inputs
+    for name in list(loaders)[1:]:
+        with suppress(TrecexamError, ConversionError):
+            yield loaders[name].inputs
 
 
 def work(root: Path, receive: Callable[[float], Any], say: Callable[[Any], None]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
 import jinja2
@@ -66,12 +66,51 @@ def view_of(request: Request) -> View:
 
     Raises:
         NotReadyError: the first one is still being read; the app answers with a page that says so.
+        NotFoundError: the path names a grader that there is not, or that can say nothing now.
+    """
+    view = first_view_of(request)
+    name = request.path_params.get("grader")
+    of_grader = view.of(name)
+    if of_grader is None:
+        why = view.unable.get(str(name), f"the graders are {', '.join(view.graders) or view.own}")
+        raise NotFoundError(f"There is nothing here of a grader '{name}': {why}")
+    return of_grader
+
+
+def first_view_of(request: Request) -> View:
+    """The view of the first grader, which has those of the others.
+
+    Raises:
+        NotReadyError: as `view_of`.
     """
     view = live_of(request).view
     if view is None:
         raise NotReadyError
     scope_view: View = request.scope.setdefault("view", view)
     return scope_view
+
+
+class Switch(NamedTuple):
+    """A grader that one may look at from here: its pages, and whether they are looked at."""
+
+    name: str
+    href: str
+    here: bool
+
+
+def _switches(request: Request, view: View | None) -> list[Switch]:
+    """All graders, then each: where this page is a list of one of them, the same list of the others."""
+    if view is None or not view.graders:
+        return []
+    given, path = request.path_params, urls.inside(Address.of(request).path)
+    here = given.get("grader", view.own if "shows_grader" in request.scope and path != "/" else None)
+    is_list = here is not None and not given.keys() - {"grader"}
+    page = path.removeprefix(f"/grader/{urls.segment(given['grader'])}" if "grader" in given else "")
+    own = (
+        Switch(name, urls.grader(name, page if is_list else ""), name == here)
+        for name in (view.own, *view.others)
+    )
+    return [Switch("All graders", urls.start(), path == "/"), *own]
 
 
 class NotReadyError(Exception):
@@ -89,7 +128,8 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
 
     Templates have, beside `values`: `live`, `view` (None while loading), `urls`, `csrf()`, `at` (this page's
     `Address`; `here` as text), `messages`, and the macros of parts.html, which they import; and of who asks
-    `user` (None without users), `sees_all` and `may_change`; `campaign`: whether there is one to look at.
+    `user` (None without users), `sees_all` and `may_change`; `campaign`: whether there is one to look at;
+    `switches`: the graders, where there are several; `is_first`: whether it is of the first one.
     """
     user = user_of(request)
     live, at = live_of(request), Address.of(request)
@@ -97,6 +137,9 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
         file = as_file(at, values["rows"], template.removesuffix(".html"))
         if file is not None:
             return file
+    first: View | None = request.scope.get("view", live.view)
+    view = first and (first.of(request.path_params.get("grader")) or first)
+    is_first = view is first
     message = request.cookies.get(SAID) if "x-refresh" not in request.headers else None
     page = (
         environment()
@@ -104,7 +147,8 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
         .render(
             {
                 "live": live,
-                "view": request.scope.get("view", live.view),
+                "view": view,
+                "switches": _switches(request, first),
                 "csrf": lambda: _csrf(request),
                 "at": at,
                 "here": str(at),
@@ -115,7 +159,9 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
                 "campaign": user is not None or (live.root / PLAN).exists(),
                 # Who is not known sees no more than an assessor.
                 "sees_all": user is None or user.role in {"organizer", "reader"},
-                "may_change": user is None or user.role == "organizer",
+                # What people say here is of the first grader's cells.
+                "may_change": (user is None or user.role == "organizer") and is_first,
+                "is_first": is_first,
                 "may_log_out": user not in {None, VISITOR} and not request.scope["visitor"].by_proxy,
                 **values,
             }

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from trecexam.features.judge_next.cited import cited_pairs, labels_to_make
+from trecexam.extensions.campaign.judge_next.cited import cited_pairs, labels_to_make
 from trecexam.features.override.overriding import QueryToRate
 from trecexam.graders.base import identity_digest
 from trecexam.line.cited import responses_by_query
@@ -17,7 +17,7 @@ from trecexam.line.kinds.support import statements_of
 
 if TYPE_CHECKING:
     from converters.records import Item
-    from trecexam.features.judge_next.cited import CitedPair
+    from trecexam.extensions.campaign.judge_next.cited import CitedPair
     from trecexam.line.assessment import Assessment
 
 

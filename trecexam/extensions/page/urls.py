@@ -29,6 +29,8 @@ class Place(NamedTuple):
 _HERE = Place()
 #: The place of the request that is answered; the guard sets it.
 PLACE: ContextVar[Place] = ContextVar("place", default=_HERE)
+#: The grader whose pages are asked for by its name; "" for those of the first.
+GRADER: ContextVar[str] = ContextVar("grader", default="")
 
 
 def segment(name: str) -> str:
@@ -56,44 +58,60 @@ def _at(path: str, given: Mapping[str, Value] | None = None) -> str:
     return with_query(PLACE.get().prefix + path, given)
 
 
+def _of_grader(path: str, given: Mapping[str, Value] | None = None) -> str:
+    """A page of the grader that is looked at."""
+    name = GRADER.get()
+    return _at(f"/grader/{segment(name)}{path.rstrip('/')}" if name else path, given)
+
+
+def grader(name: str, page: str = "") -> str:
+    """A grader's leaderboard, or another page of its own: its path without the name before it."""
+    return _at(f"/grader/{segment(name)}{page}")
+
+
+def start() -> str:
+    """The leaderboard of all graders; of one, its leaderboard."""
+    return _at("/")
+
+
 def board(**more: Value) -> str:
     """The leaderboard."""
-    return _at("/", more)
+    return _of_grader("/", more)
 
 
 def run(name: str, **more: Value) -> str:
     """One run: its values on every query."""
-    return _at(f"/run/{segment(name)}", more)
+    return _of_grader(f"/run/{segment(name)}", more)
 
 
 def run_query(name: str, query_id: str, **more: Value) -> str:
     """One run's ranking for one query."""
-    return _at(f"/run/{segment(name)}/query/{segment(query_id)}", more)
+    return _of_grader(f"/run/{segment(name)}/query/{segment(query_id)}", more)
 
 
 def queries(**more: Value) -> str:
     """All queries."""
-    return _at("/queries", more)
+    return _of_grader("/queries", more)
 
 
 def query(query_id: str, **more: Value) -> str:
     """One query: its passages, and all runs on it."""
-    return _at(f"/query/{segment(query_id)}", more)
+    return _of_grader(f"/query/{segment(query_id)}", more)
 
 
 def passage(query_id: str, doc_id: str, item_id: str | None = None, **more: Value) -> str:
     """One passage with its grades on all items, or on the one in focus."""
-    return _at(f"/query/{segment(query_id)}/passage/{segment(doc_id)}", {"item": item_id, **more})
+    return _of_grader(f"/query/{segment(query_id)}/passage/{segment(doc_id)}", {"item": item_id, **more})
 
 
 def item(query_id: str, item_id: str, **more: Value) -> str:
     """One item, with the grades of all passages on it."""
-    return _at(f"/query/{segment(query_id)}/item/{segment(item_id)}", more)
+    return _of_grader(f"/query/{segment(query_id)}/item/{segment(item_id)}", more)
 
 
 def disagreements(**more: Value) -> str:
     """Passages whose label and official judgment differ."""
-    return _at("/disagreements", more)
+    return _of_grader("/disagreements", more)
 
 
 def work(**more: Value) -> str:
@@ -103,12 +121,12 @@ def work(**more: Value) -> str:
 
 def holes(**more: Value) -> str:
     """Where judgments and grades are missing."""
-    return _at("/holes", more)
+    return _of_grader("/holes", more)
 
 
 def section(name: str, **more: Value) -> str:
     """What an extension adds to the report."""
-    return _at(f"/section/{segment(name)}", more)
+    return _of_grader(f"/section/{segment(name)}", more)
 
 
 def rejected(**more: Value) -> str:
@@ -118,7 +136,7 @@ def rejected(**more: Value) -> str:
 
 def search(**more: Value) -> str:
     """Queries, items, runs and passages by id or text."""
-    return _at("/search", more)
+    return _of_grader("/search", more)
 
 
 def judge(**more: Value) -> str:
@@ -175,6 +193,11 @@ def override() -> str:
 def who(back: str = "") -> str:
     """Who is at the page."""
     return _at("/who", {"back": back})
+
+
+def inside(path: str) -> str:
+    """A path of this page's own without what stands before each of them."""
+    return path.removeprefix(PLACE.get().prefix)
 
 
 def local(path: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -250,6 +250,9 @@ class View:
             people can label of it.
         items: None likewise, else the items that discriminate worst first.
         sections: what extensions add to the report.
+        own: the grader that this is of; `graders` are all of the track, () where it is the only one.
+        joint: the leaderboard of all graders, `others` the views of the others, and `unable` says why some
+            have none; in the first grader's view alone.
     """
 
     version: int
@@ -281,8 +284,23 @@ class View:
     input_notes: tuple[str, ...]
     support_counts: Counts | None = None
     sections: tuple[Section, ...] = ()
+    own: str = ""
+    graders: tuple[str, ...] = ()
+    joint: Leaderboard | None = None
+    others: Mapping[str, View] = field(default_factory=dict, repr=False)
+    unable: Mapping[str, str] = field(default_factory=dict)
     support: PickledQueue | None = field(default=None, repr=False)
     _opened: dict[str, QueryView] = field(default_factory=dict, repr=False)
+
+    def of(self, grader: str | None) -> View | None:
+        """The view of one grader, None for this one's; None where there is none."""
+        return self if grader in (None, self.own) else self.others.get(grader)
+
+    @property
+    def all_counts(self) -> Counts:
+        """The cells of all graders."""
+        every = [asdict(view.counts) for view in (self, *self.others.values())]
+        return Counts(**{name: sum(counts[name] for counts in every) for name in every[0]})
 
     @property
     def query_ids(self) -> Sequence[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from converters.ragval import write_judged
@@ -11,17 +12,13 @@ from trecexam.errors import TrecexamError
 from trecexam.extensions.ragval.judged import FOLDER, JudgedAnswers, judged
 from trecexam.extensions.ragval.reporting import RagvalReport, files_of, report_of
 from trecexam.line.output_files import ExtraOutputs, Feature, FeaturePlot, PlotMeasures
-from trecexam.tables.excerpt import excerpt
 from trecexam.tables.plots.drawings import Drawings
 from trecexam.tables.plots.model import Plot
-from trecexam.tables.section import ExtraFiles, Picture, ReportSection
+from trecexam.tables.section import ExtraFiles, Picture, ReportHead, ReportPart
 from trecexam.tables.table import to_json
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
-
-#: Systems that the page shows.
-_ROWS = 50
 
 
 def made(track: Assessment) -> ExtraFiles:
@@ -42,24 +39,25 @@ def made_of(answers: JudgedAnswers, track: Assessment) -> ExtraFiles:
     if not track.config.report.write:
         return ExtraFiles(contents | dict(files_of(report)))
     folder = track.folder
-    memory = folder.state / "ragval-plots.json"
-    drawings = Drawings(folder.out / FOLDER, memory, pdf=track.config.report.pdf)
+    drawings = Drawings(folder.out / FOLDER, folder.state, pdf=track.config.report.pdf)
     pictures = {plot.name: Picture(plot, drawings.of(plot)) for plot in report.plots}
     drawings.remember()
     contents |= files_of(report, lambda plot: pictures[plot.name].drawing)
-    return ExtraFiles(contents, _section(answers, report, pictures))
+    return ExtraFiles(contents, _head(answers, report, pictures))
 
 
-def _section(answers: JudgedAnswers, report: RagvalReport, pictures: dict[str, Picture]) -> ReportSection:
-    return ReportSection(
-        FOLDER,
-        "Judged answers",
+def _head(answers: JudgedAnswers, report: RagvalReport, pictures: dict[str, Picture]) -> ReportHead:
+    notes = (*report.notes, *answers.remarks())
+    part = ReportPart(
+        "beside", replace(report, notes=notes), "Judged answers", files=(f"{FOLDER}/report.tsv",)
+    )
+    return ReportHead(
         "Systems are scored by their answers to questions about knowledge blocks: a judge, who is shown "
         "question, answer and block, scores each for truthfulness and relevance, from 1 to 5.",
+        part,
         "In the sections below an answer is a passage, and its scores, rounded down, are its ratings on two "
         "items.",
-        tuple(f"{line}." for line in (*report.notes, *answers.remarks())),
-        excerpt(report.table, _ROWS, f"{FOLDER}/report.tsv"),
+        FOLDER,
         pictures,
     )
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from converters.ragval import HIGHEST, LOWEST, JudgedAnswer
 from trecexam.scores.leaderboard import interval, score
 from trecexam.scores.paired_tests import holm, paired_p
-from trecexam.scores.ties import TIE_DECIMALS
+from trecexam.scores.values import TIE_DECIMALS
 
 SCORES = ("truthfulness", "relevance", "sum")
 #: Of the histogram: a sum between two of them counts at the lower one, so that 9.5 is not yet a 10.

@@ -12,7 +12,6 @@ from converters.bank_lines import scan_bank
 from converters.errors import ConversionError
 from converters.knowledge import ID_KEYS, Block, block_id_of, has_question, line_of
 from converters.lines import iter_objects
-from trecexam.bank.lines import lines_of
 from trecexam.config import TrackConfig
 from trecexam.errors import TrecexamError
 from trecexam.extensions.ragval.filtering import some_blocks
@@ -24,7 +23,7 @@ from trecexam.graders.writing import Fitted, Writer, create_writer
 from trecexam.graders.writing.asking import AskingResult, PromptSet, ShowProgress, Stop, ask_all
 from trecexam.graders.writing.kept_answers import Kept, KeptAnswers
 from trecexam.graders.writing.reading import Unread
-from trecexam.line.bank_target import check_unchanged, read_target
+from trecexam.line.bank_target import check_unchanged, lines_of, read_target
 from trecexam.track import TrackFolder
 
 #: Where [generator] says nothing else: questions are to differ.

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from converters.errors import ConversionError
+from converters.label_table import LabelTable, read_labels
 from converters.ragval import JudgedAnswer, read_judged
-from converters.response_matrix import LabelTable, read_labels
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extensions.ragval import tables
 from trecexam.extensions.ragval.judged_scores import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
-from trecexam.features.agreement.arithmetic import Agreement, Thresholds, agreement, pair
+from trecexam.features.agreement.arithmetic import Agreement, agreement, pair
 from trecexam.features.agreement.tables import agreement_table, crosstabs, thresholds_table
 from trecexam.features.agreement.words import (
     agreement_notes,
@@ -110,25 +110,23 @@ def agreements(
         TrecexamError: there are no official judgments, or a min_rating is beyond the grader's scale.
         NothingInCommonError: no passage has both labels; it says why.
     """
-    scores = track.config.scores
     judged = official_judgments(track)
     # The grader's own ratings: a person who put a cell right must not count as the grader's agreement.
     ratings = track.ratings(human=False)
     choices = [
-        (Thresholds(at.min_rating, answers, at.min_relevant, scores.label), at)
-        for at, answers in itertools.product(
-            [relevance_thresholds(track, rating, min_relevant) for rating in dict.fromkeys(min_ratings)]
-            or [relevance_thresholds(track, None, min_relevant)],
-            dict.fromkeys(min_answers or (scores.min_answers,)),
+        relevance_thresholds(track, rating, min_relevant, answers)
+        for rating, answers in itertools.product(
+            dict.fromkeys(min_ratings or (None,)), dict.fromkeys(min_answers or (None,))
         )
     ]
-    for choice, at in choices:
-        _refuse_beyond(choice, at.max_rating)
+    for choice in choices:
+        if choice.min_rating > choice.max_rating:
+            raise TrecexamError(f"min_rating {choice.min_rating}: the grader rates 0..{choice.max_rating}")
     levels = {label for q in ratings for label in judged.judged.get(q.query_id, {}).values()}
     name = _name(track.grader.identity)
     compared = []
     notes: list[str] = []
-    for choice, at in choices:
+    for choice in choices:
         own = {q.query_id: labels(q, choice.rule, choice.min_rating, choice.min_answers) for q in ratings}
         pairs = pair(own, judged.judged)
         if not len(pairs.query):
@@ -136,11 +134,9 @@ def agreements(
             if why:
                 raise NothingInCommonError(why)
             raise NothingInCommonError(_why_none(track, ratings), path=track.folder.root)
-        agreed = agreement(pairs, choice, at.max_rating, levels, same_scale=at.same_scale)
+        agreed = agreement(pairs, choice, levels)
         compared.append(agreed)
-        explicit = bool(min_ratings) or min_relevant is not None
-        settings = None if explicit else scores
-        notes += agreement_notes(agreed, at, name, judged.source, settings=settings)
+        notes += agreement_notes(agreed, name, judged.source)
     left_out = track.override_summary()
     # What qrels that are grades lack cannot be graded.
     all_pooled = track.config.track.pool_judged or track.traits.known_passages is not None
@@ -175,11 +171,6 @@ def agreements_if_any(track: Assessment) -> Agreements | None:
         return agreements(track)
     except NothingInCommonError:
         return None
-
-
-def _refuse_beyond(choice: Thresholds, best: int) -> None:
-    if choice.min_rating > best:
-        raise TrecexamError(f"min_rating {choice.min_rating}: the grader rates 0..{best}")
 
 
 def _n_unpooled(judged: Official, ratings: Sequence[QueryRatings]) -> int:

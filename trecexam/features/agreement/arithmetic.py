@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from trecexam.line.relevance import Thresholds
 from trecexam.scores.kappa import Kappa, kappa, weighted_kappa
-from trecexam.scores.labels import LabelRule
 
 Ints = NDArray[np.int64]
 #: query_id -> doc_id -> label
@@ -67,21 +67,6 @@ def pair(labels: Labels, judged: Labels) -> Pairs:
     return Pairs(query, label, judgment, label_only, judgment_only)
 
 
-@dataclass(frozen=True)
-class Thresholds:
-    """What makes a passage relevant on either side.
-
-    Attributes:
-        min_rating, min_answers, rule: as `trecexam.scores.labels.labels` takes them.
-        min_relevant: from this official label on, a passage is relevant.
-    """
-
-    min_rating: int
-    min_answers: int
-    min_relevant: int
-    rule: LabelRule = "max"
-
-
 @dataclass(frozen=True, eq=False)
 class Crosstab:
     """Label by judgment counts, and kappas.
@@ -112,13 +97,11 @@ class Agreement:
     """The tables for one choice of thresholds.
 
     Attributes:
-        same_scale: labels and judgments are on the same scale, so that equals are paired.
         accuracy, precision, recall: of the binary table, with the judgments as the truth; 0..1, NaN where
             it would be a share of nothing.
     """
 
     thresholds: Thresholds
-    same_scale: bool
     graded: Crosstab
     merged: Crosstab
     binary: Crosstab
@@ -132,9 +115,7 @@ class Agreement:
         return self.graded, self.merged, self.binary
 
 
-def agreement(
-    pairs: Pairs, thresholds: Thresholds, best: int, judgments: Collection[int], *, same_scale: bool = False
-) -> Agreement:
+def agreement(pairs: Pairs, thresholds: Thresholds, judgments: Collection[int]) -> Agreement:
     """The tables of these passages.
 
     Binary: labels that reach the threshold (min_rating; for "count" min_answers) or not, against
@@ -152,19 +133,17 @@ def agreement(
 
     Args:
         pairs: the passages.
-        thresholds: how their labels were made, and from where on they count.
-        best: the best rating of the grader's scale.
+        thresholds: how their labels were made, from where on they count, and the scales.
         judgments: the official labels there are; a column each.
-        same_scale: labels and judgments are both on 0..best; not for "count".
 
     Raises:
-        ValueError: a passage has another judgment, or a label outside 0..best (for "count": below 0).
+        ValueError: a passage has another judgment, or a label outside 0..`max_rating` (for "count": below 0).
     """
     t = thresholds
     official = sorted(judgments, reverse=True)
     if t.rule != "count":
-        automatic, reached = list(range(best, -1, -1)), t.min_rating
-        thirds = (reached, reached + 1) if same_scale else (1, reached)
+        automatic, reached = list(range(t.max_rating, -1, -1)), t.min_rating
+        thirds = (reached, reached + 1) if t.same_scale else (1, reached)
     else:
         most = max(pairs.label.tolist(), default=0)
         automatic, reached = [*range(most, t.min_answers - 1, -1), 0], t.min_answers
@@ -178,8 +157,7 @@ def agreement(
     (true, false), (missed, right) = binary.counts.tolist()
     return Agreement(
         t,
-        same_scale,
-        _graded(counts, automatic, official, merged, same=same_scale),
+        _graded(counts, automatic, official, merged, same=t.same_scale),
         _grouped("merged", counts, automatic, official, merged),
         binary,
         _share(true + right, true + false + missed + right),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from trecexam.features.agreement.agreement import Agreements, agreements_if_any
 from trecexam.line.assessment import Assessment, Part
 from trecexam.line.output_files import Feature, OutputFiles
-from trecexam.tables.section import FeatureReport, ReportPart
-from trecexam.tables.text import sentence
+from trecexam.tables.section import ReportPart
 
+NOTHING_IN_COMMON = "No passage has both an automatic label and a judgment."
 _PARTS: tuple[Part, ...] = ("cells", "people", "official", "settings")
 
 
@@ -24,20 +23,19 @@ def _agreement(track: Assessment) -> Mapping[str, bytes]:
     return {} if agreed is None else {"agreement.tsv": agreed.to_tsv().encode()}
 
 
-def agreement_report(track: Assessment) -> FeatureReport:
+def agreement_report(track: Assessment) -> tuple[ReportPart, ...]:
     """The end of the section "official"."""
     agreements = own_agreement(track)
-    if agreements is None:
-        none = track.official is None
-        why = "No official judgments." if none else "No passage has both an automatic label and a judgment."
-        values: dict[str, object] = {"crosstabs": (), "why": why}
-    else:
-        tables = {table.name: table for table in agreements.found[0].tables}
-        values = {
-            "crosstabs": (tables["graded"], tables["binary"]),
-            "lines": tuple(map(sentence, agreements.notes)),
-        }
-    return FeatureReport((ReportPart("official", Path(__file__).with_name("section.html"), values),))
+    why = "No official judgments." if track.official is None else NOTHING_IN_COMMON
+    return (
+        ReportPart(
+            "official",
+            agreements,
+            heading="Agreement of labels with judgments",
+            why=why if agreements is None else "",
+            files=() if agreements is None else ("agreement.tsv",),
+        ),
+    )
 
 
 AGREEMENT = Feature((OutputFiles(("agreement.tsv",), _PARTS, _agreement),), agreement_report)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from trecexam.line.relevance import Thresholds
 from trecexam.tables.table import Layout, Table, Value
 
 if TYPE_CHECKING:
@@ -14,9 +15,7 @@ if TYPE_CHECKING:
 
 COLUMNS = (
     "table",
-    "min_rating",
-    "min_answers",
-    "min_relevant",
+    *Thresholds._fields[:3],
     "label",
     "judgment",
     "count",
@@ -40,9 +39,8 @@ def agreement_table(agreements: Iterable[Agreement]) -> Table:
     """
     rows: list[tuple[Value, ...]] = []
     for agreement in agreements:
-        t = agreement.thresholds
         for table in agreement.tables:
-            key = (table.name, t.min_rating, t.min_answers, t.min_relevant)
+            key = (table.name, *agreement.thresholds[:3])
             for number, label in enumerate(table.labels):
                 counts = table.counts[number].tolist()
                 for column, (judgment, count) in enumerate(zip(table.judgments, counts, strict=True)):
@@ -63,25 +61,24 @@ def thresholds_table(agreements: Iterable[Agreement]) -> Table:
     """A row for each choice of thresholds, with the figures of its binary table."""
     rows: list[tuple[Value, ...]] = [
         (
-            *(t.min_rating, t.min_answers, t.min_relevant, t.rule, agreement.same_scale),
+            *(*agreement.thresholds[:4], agreement.thresholds.same_scale),
             *(agreement.accuracy, agreement.precision, agreement.recall),
             *_numbers(agreement.binary.kappa),
         )
         for agreement in agreements
-        for t in (agreement.thresholds,)
     ]
-    return Table(("min_rating", "min_answers", "min_relevant", "rule", "same_scale", *FIGURES), tuple(rows))
+    return Table((*Thresholds._fields[:4], "same_scale", *FIGURES), tuple(rows))
 
 
 def crosstabs(agreements: Sequence[Agreement]) -> dict[str, Table]:
     """The tables for people by name: labels down, judgments across, each row with its kappa."""
     found = {}
     for number, agreement in enumerate(agreements, 1):
-        t = agreement.thresholds
-        at = f"min_rating {t.min_rating}, min_answers {t.min_answers}, min_relevant {t.min_relevant}"
         for table in agreement.tables:
             name = table.name if len(agreements) == 1 else f"{table.name} {number}"
-            found[name] = replace(crosstab(table), caption="" if len(agreements) == 1 else at)
+            found[name] = replace(
+                crosstab(table), caption="" if len(agreements) == 1 else str(agreement.thresholds)
+            )
     return found
 
 

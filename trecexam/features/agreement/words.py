@@ -10,59 +10,25 @@ from trecexam.scores.kappa import MIN_QUERIES
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.config import ScoresSection
-    from trecexam.features.agreement.arithmetic import Agreement, Crosstab, Pairs, Thresholds
-    from trecexam.line.relevance import RelevanceThresholds
+    from trecexam.features.agreement.arithmetic import Agreement, Crosstab, Pairs
 
 
-def agreement_notes(
-    agreed: Agreement, at: RelevanceThresholds, grader: str, source: str, settings: ScoresSection | None
-) -> tuple[str, ...]:
+def agreement_notes(agreed: Agreement, grader: str, source: str) -> tuple[str, ...]:
     """Three lines: which axis is whose, both thresholds and why, how graded labels are paired and why.
 
     Args:
         grader, source: what gave the labels, and the file of the judgments.
-        settings: where the thresholds come from these; None where one was given.
     """
+    at = agreed.thresholds
     return (
         f"rows are labels of {grader}, columns are people's judgments ({source})",
-        f"{thresholds_in_words(agreed.thresholds)} ({_scales(agreed.thresholds, at, settings)})",
+        f"{at.in_words} ({at.reason})",
         _pairing(agreed),
     )
 
 
-def thresholds_in_words(t: Thresholds) -> str:
-    """From which label and from which judgment on a passage counts as relevant."""
-    if t.rule == "count":
-        label = f"label {t.min_answers} or more (items rated {t.min_rating} or better)"
-    elif t.min_answers > 1:
-        label = f"label {t.min_rating} or more (its {t.min_answers} best ratings are that high)"
-    else:
-        label = f"label {t.min_rating} or more"
-    return f"{label} counts as relevant; judgment {t.min_relevant} or more counts as relevant"
-
-
-def _scales(t: Thresholds, at: RelevanceThresholds, settings: ScoresSection | None) -> str:
-    if t.rule == "count":
-        return "labels count items, so each side has a threshold of its own"
-    if not at.same_scale:
-        return (
-            f"labels are on the scale 0..{at.max_rating} and judgments on 0..{at.max_judgment}, so each side "
-            "has a threshold of its own"
-        )
-    both = f"labels and judgments are both on the scale 0..{at.max_rating}"
-    if t.min_rating != t.min_relevant:
-        return f"{both}, but two different thresholds were given"
-    if settings is None:
-        return f"{both}, so both have the same threshold"
-    return (
-        f"{both}, so both have the same threshold, the greater of min_rating {settings.min_rating} and "
-        f"min_relevant {settings.min_relevant}"
-    )
-
-
 def _pairing(agreed: Agreement) -> str:
-    if agreed.same_scale:
+    if agreed.thresholds.same_scale:
         return "graded table: a label is compared with the judgment of the same number"
     table, groups = agreed.graded, agreed.merged
     sides = ", ".join(
@@ -109,8 +75,7 @@ def left_out_note(left_out: Mapping[str, Any]) -> Iterator[str]:
 
 def figures_note(agreed: Agreement) -> Iterator[str]:
     """The figures of the binary table, and where they say nothing."""
-    t, binary = agreed.thresholds, agreed.binary
-    at = f"min_rating {t.min_rating}, min_answers {t.min_answers}, min_relevant {t.min_relevant}"
+    at, binary = str(agreed.thresholds), agreed.binary
     value, low, high = binary.kappa.value, binary.kappa.low, binary.kappa.high
     interval = "" if math.isnan(low) else f" (95% interval {low:.2f} to {high:.2f}, queries kept together)"
     yield (

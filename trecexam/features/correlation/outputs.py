@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 from trecexam.features.correlation.comparison import (
@@ -20,32 +20,21 @@ from trecexam.line.assessment import EVERYTHING, Assessment
 from trecexam.line.diagnostics import NO_RUNS
 from trecexam.line.output_files import Feature, FeaturePlot, OutputFiles
 from trecexam.line.rejected import not_computable
-from trecexam.scores.correlation import TOPS
 from trecexam.scores.paired_tests import MOST_RUNS
-from trecexam.tables.excerpt import excerpt
-from trecexam.tables.plots.model import Plot
-from trecexam.tables.section import FeatureReport, ReportPart
+from trecexam.tables.result import Tables
+from trecexam.tables.section import ReportPart
 from trecexam.tables.text import sentence
 
 R = TypeVar("R")
 #: The measures that its plots may be asked of.
 _SIDES = ("measure", "official_measure")
-#: Rows that the page shows; the file has the rest.
-_ROWS = 50
-#: Columns of the table, and what the page calls them.
-_COLUMNS = {
-    "measure": "automatic",
-    "official_measure": "official",
-    "n_runs": "runs",
-    "kendall_tau": "Kendall's tau",
-    "kendall_tau.low": "low",
-    "kendall_tau.high": "high",
-    "spearman_rho": "Spearman's rho",
-    "tau_ap": "tau_AP",
-    "rbo": "RBO",
-    "tau_ap_b": "tau_AP,b",
-    "kendall@10": "tau of the best 10",
-}
+#: How the report's table is to be read.
+_LEAD = (
+    "With 95% intervals over queries (none with fewer than five queries, or where the runs have fewer than "
+    "five distinct values on a side); each holds its coefficient. tau_ap weighs the top of the automatic "
+    "ranking and takes the official side as the truth; tau_ap_b takes neither. rbo, rank-biased overlap, "
+    "weighs the top of both rankings most; kendall@10 is tau of the best 10 runs."
+)
 
 
 def own_comparison(track: Assessment) -> LeaderboardComparison | None:
@@ -87,24 +76,17 @@ def _outliers(track: Assessment) -> Mapping[str, bytes]:
     return {} if outliers is None else {"outliers.tsv": outliers.to_tsv().encode()}
 
 
-def correlation_report(track: Assessment) -> FeatureReport:
-    """The head of the section "official", and its plots where there is something to compare."""
+def correlation_report(track: Assessment) -> tuple[ReportPart, ...]:
+    """The head of the section "official"."""
     comparison, outliers = own_comparison(track), own_outliers(track)
-    plots: tuple[Plot, ...] = ()
-    values: dict[str, object] = {"why": None}
+    part = ReportPart("official", title="Automatic against official", link="Official side")
     if comparison is not None and outliers is not None:
-        plots = tuple(official_plots(track, comparison, outliers).values())
-        enough = any(correlation.n_runs >= TOPS[0] for _, correlation in comparison.pairs)
-        columns = {name: shown for name, shown in _COLUMNS.items() if enough or name != "kendall@10"}
-        values["correlation"] = excerpt(comparison.table, _ROWS, "correlation.tsv", columns)
-        values["remarks"] = tuple(map(sentence, comparison.notes))
-    elif track.runs:
-        values["why"] = sentence(not_computable(track) or nothing_to_compare(track).reason)
-    else:
-        values["why"] = NO_RUNS
-    html = Path(__file__).with_name("section.html")
-    part = ReportPart("official", html, values, "Automatic against official", "Official side")
-    return FeatureReport((part,), plots)
+        plots = official_plots(track, comparison, outliers)
+        result = Tables({"correlation": comparison.table}, comparison.notes, tuple(plots.values()))
+        why = "" if "thresholds" in plots else "min_rating has no bearing on any of the track's measures."
+        return (replace(part, result=result, lead=_LEAD, why=why, files=("correlation.tsv",)),)
+    why = (not_computable(track) or nothing_to_compare(track).reason) if track.runs else NO_RUNS
+    return (replace(part, why=sentence(why)),)
 
 
 CORRELATION = Feature(

@@ -18,7 +18,7 @@ from trecexam.line.loaded_track import of_documents
 from trecexam.line.measure_names import names_of
 from trecexam.scores.rank_correlation.ranks import Floats, means
 from trecexam.scores.rank_correlation.tau import tau_b_columns
-from trecexam.scores.ties import TIE_DECIMALS
+from trecexam.scores.values import TIE_DECIMALS
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, Value
 

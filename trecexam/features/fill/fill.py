@@ -12,9 +12,8 @@ from trecexam.features.fill.arithmetic.confidence import label_confidences
 from trecexam.features.fill.arithmetic.merging import Machine, holes_of, merge, with_both
 from trecexam.features.fill.filled import Filled, FillRequest, HolesToFill
 from trecexam.features.fill.protected_files import check_outputs, refuse_merged
-from trecexam.features.fill.scale_rule import stated
 from trecexam.features.fill.teaching import GRADER
-from trecexam.features.fill.ways import check_request, choose_way
+from trecexam.features.fill.ways import check_request, choose_way, stated
 from trecexam.features.fill.without_grader import merged_without_grader
 from trecexam.files.track_lock import TrackLock
 from trecexam.line.grading import Progress, count_missing

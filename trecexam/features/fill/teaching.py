@@ -11,13 +11,14 @@ from trecexam.extension import extensions, named
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.merging import HoleLabel, Machine
-    from trecexam.features.fill.arithmetic.simulation import Labels
     from trecexam.line.assessment import Assessment
     from trecexam.line.official import Official
 
 #: Ways to fill; in comparisons beside them "label:1", the same label for each passage.
 LEARNED, GRADER, LABEL = "learned", "grader", "label:"
 
+#: query_id -> doc_id -> label
+Labels = Mapping[str, Mapping[str, int]]
 #: Called with how many passages are encoded, and of how many.
 Encoded = Callable[[int, int], None]
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
+from trecexam.features.fill.arithmetic import scale_map
 from trecexam.features.fill.teaching import GRADER, LABEL, LEARNED, teacher, the_teacher
 
 if TYPE_CHECKING:
+    from trecexam.config import ScoresSection
+    from trecexam.features.fill.arithmetic.scale_map import RuleName, ScaleMap
     from trecexam.features.fill.filled import FillRequest
     from trecexam.line.assessment import Assessment
     from trecexam.line.official import Official
+
 
 #: Higher labels than this are refused, as readers of qrels do.
 _DIGITS = 9
@@ -66,3 +71,25 @@ def choose_way(
         return GRADER, True, ()
     note = f"learned labels are not the best way; {shown}; without --by the grader fills"
     return LEARNED, verdict.grades, (note, *unmapped)
+
+
+def stated(scores: ScoresSection, rule: RuleName | None, cuts: Mapping[int, int] | None) -> ScaleMap | None:
+    """The rule as far as it needs no grades; None where it is to be fitted.
+
+    Args:
+        rule: None is "thresholds" where there are cuts, else "fitted".
+        cuts: automatic label -> official label, of "thresholds"; none: the track's min_rating (label
+            "count": min_answers) -> min_relevant.
+
+    Raises:
+        TrecexamError: the cuts are no rule.
+    """
+    if rule == "identity":
+        return scale_map.IDENTITY
+    if rule == "fitted" or (rule is None and not cuts):
+        return None
+    least = scores.min_answers if scores.label == "count" else scores.min_rating
+    try:
+        return scale_map.thresholds(cuts or {least: scores.min_relevant})
+    except ValueError as error:
+        raise TrecexamError(f"--map: {error}") from None

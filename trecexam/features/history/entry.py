@@ -1,22 +1,98 @@
-"""An entry of a track's history: which files and settings changed, and what moved."""
+"""A track's history, and an entry of it: which ranks moved, by which labels and files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
-from trecexam.features.history.changes import BoardChange
-from trecexam.tables.terminal import printable
-from trecexam.tables.text import counted
+from trecexam.features.history.changes import BoardChange, LabelChange
+from trecexam.tables.result import Result
+from trecexam.tables.table import Layout, Table, Value
 
-#: Characters of a value that a cause shows; of a longer one only its name.
-_VALUE = 40
+OVERVIEW_COLUMNS = ("entry", "when", "new", "gone", "moved", "up", "down", "labels_changed", "cause")
+LABEL_COLUMNS = ("query_id", "doc_id", "label.before", "label.after", "gained", "lost")
+LOG_COLUMNS = (
+    "entry",
+    "when",
+    "cause",
+    "run",
+    "rank.before",
+    "rank.after",
+    "measure",
+    "mean.before",
+    "mean.after",
+    "labels_changed",
+    "because",
+    "labels_changed.all",
+)
+
+
+class LogRow(NamedTuple):
+    """A row of `out/history/log.tsv`: a run that is new, gone or moved; or an entry in which none did.
+
+    Attributes:
+        run: "" where no run moved.
+        rank_before, rank_after: None where the run was, or is, not there.
+        measure: the first one, which ranks the runs; `mean_before` and `mean_after` are of it.
+        labels_changed: labels that changed among the run's first passages, to the pool's depth.
+        because: why it moved, in a few words.
+        labels_changed_all: labels that changed in the whole pool.
+    """
+
+    entry: int
+    when: str
+    cause: str
+    run: str
+    rank_before: int | None
+    rank_after: int | None
+    measure: str
+    mean_before: float | None
+    mean_after: float | None
+    labels_changed: int
+    because: str
+    labels_changed_all: int
 
 
 @dataclass(frozen=True)
-class Entry:
-    """What one update changed.
+class HistoryLog(Result):
+    """Each change of a leaderboard: the table `history` has a row for each, `log` the rows of log.tsv.
+
+    Attributes:
+        rows: the oldest first.
+    """
+
+    rows: tuple[LogRow, ...]
+    notes: tuple[str, ...] = ()
+
+    def declare(self) -> dict[str, Table]:
+        """`history`: when, how many runs came, went and moved, how many labels changed, and why; `log`.
+
+        A run has moved where its rank changed, up or down, or its mean.
+        """
+        entries: dict[int, list[LogRow]] = {}
+        for row in self.rows:
+            entries.setdefault(row.entry, []).append(row)
+        lines: list[tuple[Value, ...]] = []
+        for number, here in entries.items():
+            both = [(row.rank_before, row.rank_after) for row in here if row.run]
+            moved = [(before, after) for before, after in both if before and after]
+            lines.append(
+                (
+                    *(number, here[0].when),
+                    *(sum(before is None for before, _ in both), sum(after is None for _, after in both)),
+                    *(len(moved), sum(before > after for before, after in moved)),
+                    *(sum(before < after for before, after in moved), here[0].labels_changed_all),
+                    here[0].cause,
+                )
+            )
+        layout = Layout(("entry",), ("when", "cause", "moved", "up", "down"), most=5)
+        return {"history": Table(OVERVIEW_COLUMNS, tuple(lines), layout=layout), "log": log_table(self.rows)}
+
+
+@dataclass(frozen=True)
+class Entry(Result):
+    """What one update changed: the table `runs` has those that moved, as in log.tsv.
 
     Attributes:
         entry: its number, from 1.
@@ -38,57 +114,96 @@ class Entry:
     board: BoardChange
     before: str | None
     after: str
+    # No field: the entry's file has none.
+    notes = ()
+
+    def declare(self) -> dict[str, Table]:
+        """`runs` that are new, gone or moved; every label that changed; the `means` of all runs."""
+        runs = log_table(log_rows(self))
+        layout = Layout(
+            ("run",),
+            ("rank.before", "rank.after", "because"),
+            without=("entry", "when", "cause", "labels_changed.all"),
+        )
+        means = ((row.run, measure, *pair) for row in self.board.runs for measure, pair in row.means.items())
+        return {
+            "runs": replace(runs, layout=layout, caption=f"{self.entry}, {self.when}: {self.cause}"),
+            "labels": label_table(self.board.labels),
+            "means": Table(("run", "measure", "mean.before", "mean.after"), tuple(means)),
+        }
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """When it was, what was done, and between which leaderboards."""
+        names = ("entry", "when", "cause", "files", "settings", "before", "after")
+        return {name: getattr(self, name) for name in names}
 
 
-def changed_files(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """What was done -> files, sorted; only what was done to some.
-
-    Args:
-        before, after: file -> sha256; "" where its content cannot matter.
-    """
-    added = {name: digest for name, digest in sorted(after.items()) if digest and name not in before}
-    removed = {name: digest for name, digest in sorted(before.items()) if digest and name not in after}
-    renamed = []
-    for name, digest in list(removed.items()):
-        same = next((other for other in added if added[other] == digest), None)
-        if same is not None:
-            renamed.append(f"{name} -> {same}")
-            del removed[name], added[same]
-    edited = [
-        name
-        for name in sorted(before.keys() & after.keys())
-        if before[name] and after[name] and before[name] != after[name]
+def log_rows(entry: Entry) -> list[LogRow]:
+    """The rows of an entry."""
+    board = entry.board
+    measure = board.measures_after[0] if board.measures_after else ""
+    total = sum(row.before != row.after for row in board.labels)
+    rows = [
+        LogRow(
+            entry.entry,
+            entry.when,
+            entry.cause,
+            row.run,
+            row.rank_before,
+            row.rank_after,
+            measure,
+            *row.means.get(measure, (None, None)),
+            row.labels,
+            row.because(board.depth),
+            total,
+        )
+        for row in board.runs
+        if row.change != "same" or row.was
     ]
-    done = {"added": added, "edited": edited, "removed": removed, "renamed": renamed}
-    return {what: tuple(names) for what, names in done.items() if names}
+    nobody = LogRow(
+        entry.entry, entry.when, entry.cause, "", None, None, measure, None, None, 0, "no run moved", total
+    )
+    return rows or [nobody]
 
 
-def changed_values(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Name -> (before, after) of what differs; None where it is not there."""
-    return {
-        name: (before.get(name), after.get(name))
-        for name in dict.fromkeys((*before, *after))
-        if before.get(name) != after.get(name)
-    }
+def log_table(rows: Iterable[LogRow]) -> Table:
+    """The rows as a table, in the shape of the file."""
+    return Table(LOG_COLUMNS, tuple(rows))
 
 
-def cause(files: Mapping[str, tuple[str, ...]], values: Mapping[str, tuple[Any, Any]]) -> str:
-    """What was done to the track, in a line."""
-    parts = [f"{counted(names, 'file')} {what}" for what, names in files.items()]
-    for name, pair in values.items():
-        before, after = map(_shown, pair)
-        parts.append(f"{name} changed" if before is None or after is None else f"{name} {before} -> {after}")
-    return printable("; ".join(parts)) or "other grades, though no input changed"
+def log_rows_of(text: str) -> tuple[LogRow, ...]:
+    """The rows of a log file's text.
+
+    Raises:
+        ValueError: it is not such a file.
+    """
+    header, *lines = text.removesuffix("\n").split("\n")
+    if tuple(header.split("\t")) != LOG_COLUMNS:
+        raise ValueError("another header")
+    rows = (zip(_READ, line.split("\t"), strict=True) for line in lines)
+    return tuple(LogRow(*(read(field) for read, field in row)) for row in rows)
 
 
-def _shown(value: Any) -> str | None:
-    if value is None:
-        return "unset"
-    if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
-        value = ", ".join(value)
-    elif isinstance(value, dict | list | tuple):
-        return None
-    text = " ".join(str(value).split())
-    if len(text) == 64 and set(text) <= set("0123456789abcdef"):
-        return text[:8]
-    return text if len(text) <= _VALUE else None
+def _rank(field: str) -> int | None:
+    return int(field) if field else None
+
+
+def _mean(field: str) -> float | None:
+    return float(field) if field else None
+
+
+#: What reads each field of a line of the log.
+_READ: tuple[Callable[[str], Any], ...] = (
+    *(int, str, str, str, _rank, _rank, str, _mean, _mean),
+    *(int, str, int),
+)
+
+
+def label_table(labels: Iterable[LabelChange]) -> Table:
+    """A row a passage: its label before and after, and the items that it reaches now and did not, or did."""
+    rows: Iterable[tuple[Value, ...]] = (
+        (row.query_id, row.doc_id, row.before, row.after, " ".join(row.gained), " ".join(row.lost))
+        for row in labels
+    )
+    return Table(LABEL_COLUMNS, tuple(rows))

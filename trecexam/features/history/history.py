@@ -23,20 +23,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trecexam.errors import TrecexamError
-from trecexam.features.history import tables as rendering
+from trecexam.features.history.cause import cause, changed_files, changed_values
 from trecexam.features.history.changes import LeaderboardSnapshot, board_change
-from trecexam.features.history.entry import Entry, cause, changed_files, changed_values
+from trecexam.features.history.entry import (
+    LOG_COLUMNS,
+    Entry,
+    HistoryLog,
+    LogRow,
+    log_rows,
+    log_rows_of,
+    log_table,
+)
 from trecexam.features.history.snapshot import origin_of, snapshot_of
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_kept, read_regular, write_kept
 from trecexam.files.stamps import stamp
 from trecexam.line.loaded_track import of_one_grader
-from trecexam.tables.table import to_tsv
+from trecexam.tables.table import to_json, to_tsv
 from trecexam.tables.terminal import printable
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
-    from trecexam.features.history.tables import LogRow
     from trecexam.line.assessment import Assessment
 
 #: Of the file in .trecexam; another version's is as good as none.
@@ -93,7 +100,7 @@ class History:
             files.sweep(folder)
         snapshot, origin = snapshot_of(track), origin_of(track)
         key = hashlib.sha256(_json(LeaderboardSnapshot, snapshot)).hexdigest()
-        logged = track.kept.get(_KEPT, stamp(self._state), self._logged)
+        logged = track.cache.get(_KEPT, stamp(self._state), self._logged)
         log_ends_at, latest = self._log()[1], max(self.numbers(), default=0)
         if not log_ends_at and not latest:
             # The folder is new, or was removed: it starts again.
@@ -111,7 +118,7 @@ class History:
         if entry.board.empty and known is not None:
             return Noted(None, replace(now, entry=known.entry), {})
         if not self._is_there(entry):
-            content = rendering.entry_json(_adapter(Entry).dump_python(entry, mode="json")).encode()
+            content = to_json(_adapter(Entry).dump_python(entry, mode="json")).encode()
             files.replace(self._path(number), content, into_special=False)
         return Noted(number, now, {number: entry})
 
@@ -128,7 +135,7 @@ class History:
             return
         logged = noted.logged
         self._remember(logged)
-        track.kept.get(_KEPT, stamp(self._state), lambda: logged)
+        track.cache.get(_KEPT, stamp(self._state), lambda: logged)
         self._add_to_log(noted.fresh)
 
     def numbers(self) -> list[int]:
@@ -136,12 +143,14 @@ class History:
         names = (path.stem for path in self.folder.glob("[0-9]*.json"))
         return sorted(int(name) for name in names if name.isascii() and name.isdigit())
 
-    def entry(self, number: int) -> Entry:
-        """An entry.
+    def entry(self, number: int | None) -> Entry:
+        """An entry; None for the last.
 
         Raises:
             TrecexamError: there is no such entry, or it cannot be read.
         """
+        if number is None:
+            number = max(self.numbers(), default=1)
         path = self._path(number)
         try:
             content = read_regular(path)
@@ -172,7 +181,7 @@ class History:
         except OSError as error:
             raise TrecexamError(f"cannot be read: {error.strerror or error}", path=self.log_path) from None
         try:
-            return rendering.log_rows_of(text)
+            return log_rows_of(text)
         except ValueError:
             raise TrecexamError(
                 "is damaged, or of another version of trecexam; remove it, and the next `trecexam watch` "
@@ -209,7 +218,7 @@ class History:
         """The text of log.tsv and the number of its last entry; "" and 0 where it is none that goes on."""
         with contextlib.suppress(OSError, ValueError):
             text = read_regular(self.log_path).decode()
-            if text.startswith("\t".join(rendering.LOG_COLUMNS) + "\n") and text.endswith("\n"):
+            if text.startswith("\t".join(LOG_COLUMNS) + "\n") and text.endswith("\n"):
                 return text, int(text.rsplit("\n", 2)[-2].split("\t", 1)[0])
         return "", 0
 
@@ -221,8 +230,8 @@ class History:
             if number > last:
                 # One that is damaged is no reason to stop.
                 with contextlib.suppress(TrecexamError):
-                    rows += rendering.log_rows(fresh[number] if number in fresh else self.entry(number))
-        added = to_tsv(rendering.log_table(rows))
+                    rows += log_rows(fresh[number] if number in fresh else self.entry(number))
+        added = to_tsv(log_table(rows))
         if rows:
             content = (text + added.split("\n", 1)[1] if text else added).encode()
             files.replace(self.log_path, content, into_special=False)
@@ -252,21 +261,24 @@ def _entry(known: _Logged | None, now: _Logged, track: Assessment) -> Entry:
 
 
 @of_one_grader
-def history(folder: TrackFolder) -> tuple[LogRow, ...]:
-    """Which runs moved at each change of the leaderboard, and why: the rows of out/history/log.tsv.
-
-    Returns:
-        The oldest first; () where there is no history yet.
+def history(folder: TrackFolder) -> HistoryLog:
+    """Which runs moved at each change of the leaderboard, and why.
 
     Raises:
-        TrecexamError: the log cannot be read.
+        TrecexamError: out/history/log.tsv cannot be read.
     """
-    return History(folder).rows()
+    kept = History(folder)
+    rows = kept.rows()
+    nothing = f"no history yet: `trecexam watch {folder.root}` keeps it in {kept.folder}"
+    return HistoryLog(rows, () if rows else (nothing,))
 
 
 @of_one_grader
-def history_entry(folder: TrackFolder, number: int) -> Entry:
+def history_entry(folder: TrackFolder, number: int | None = None) -> Entry:
     """All that one change did: files, settings, runs on every measure, items and labels.
+
+    Args:
+        number: None for the last.
 
     Raises:
         TrecexamError: there is no such entry, or it cannot be read.

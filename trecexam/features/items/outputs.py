@@ -2,55 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from trecexam.errors import TrecexamError
 from trecexam.features.items.coverage_plot import coverage_plot
 from trecexam.features.items.grades_plot import grades_by_item_plot, grades_plot
-from trecexam.features.items.items_plot import ItemSummary, items_plot, items_table
+from trecexam.features.items.items_plot import items_plot, items_table
 from trecexam.features.items.quality import Quality, quality
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import NO_RUNS, nothing_graded
 from trecexam.line.evaluation import own_leaderboard
 from trecexam.line.output_files import Feature, FeaturePlot, PlotMeasures
-from trecexam.tables.excerpt import Excerpt, excerpt
 from trecexam.tables.plots.model import Plot
-from trecexam.tables.section import FeatureReport, ReportPart
+from trecexam.tables.result import Tables
+from trecexam.tables.section import ReportPart
+from trecexam.tables.table import Layout, Table
 from trecexam.tables.text import sentence
 
 #: Items that the page shows of each list; the file has the rest.
 _ITEMS = 20
-#: Columns of the table, and what the page calls them.
-_COLUMNS = {
-    "query_id": "query",
-    "item_id": "item id",
-    "text": "item",
-    "mean_rating": "mean rating",
-    "share_reaching": "share reaching",
-    "runs_covering": "runs covering",
-    "discrimination": "discrimination",
-    "unparsed": "unparsed",
-}
+_LAYOUT = Layout(
+    ("query_id", "item_id"),
+    ("text", "mean_rating", "share_reaching", "runs_covering", "discrimination", "unparsed"),
+    most=6,
+)
 #: Half of what is to be expected of an item before anything is known of it.
 _WEAK = 0.5
-
-
-@dataclass(frozen=True)
-class ItemList:
-    """Items of the bank of which the same is to be said.
-
-    Attributes:
-        title: what.
-        note: what it means.
-        items: the first of them.
-    """
-
-    title: str
-    note: str
-    items: Excerpt
 
 
 class _Plots(NamedTuple):
@@ -81,27 +60,37 @@ def _plots(track: Assessment) -> _Plots:
         )
     why = sentence(nothing_graded(track))
     by_name = {plot.name: plot for plot in plots}
-    return _Plots(by_name, "" if total.sum() else why, why, bank if rated else None)
+    return _Plots(by_name, "" if total.sum() else why, "" if rated else why, bank if rated else None)
 
 
-def items_report(track: Assessment) -> FeatureReport:
-    """The sections "coverage", "grades" and "items", with the plots that apply."""
+def items_report(track: Assessment) -> tuple[ReportPart, ...]:
+    """The sections "coverage", "grades" and "items"."""
     made = _plots(track)
-    lists = tuple(_lists(made.rated)) if made.rated is not None else ()
-    items = {"why": made.why_no_ratings, "lists": lists}
-    room = Path(__file__).parent
-    return FeatureReport(
-        (
-            ReportPart("coverage", room / "coverage.html", {"why": made.why_no_ratings}, "Coverage"),
-            ReportPart("grades", room / "grades.html", {"why": made.why_no_grades}, "Grades"),
-            ReportPart("items", room / "items.html", items, "Item quality", "Items"),
+
+    def of(*names: str) -> tuple[Plot, ...]:
+        return tuple(made.plots[name] for name in names if name in made.plots)
+
+    lists = {} if made.rated is None else dict(_lists(made.rated))
+    return (
+        ReportPart("coverage", Tables({}, plots=of("coverage")), "Coverage", why=made.why_no_ratings),
+        ReportPart(
+            "grades", Tables({}, plots=of("grades", "grades_by_item")), "Grades", why=made.why_no_grades
         ),
-        tuple(made.plots.values()),
+        ReportPart(
+            "items",
+            Tables(lists, plots=of("items")),
+            "Item quality",
+            why=made.why_no_ratings,
+            files=("plots/items.tsv",) if lists else (),
+            rows=_ITEMS,
+            folded=True,
+            link="Items",
+        ),
     )
 
 
-def _lists(bank: Quality) -> Iterator[ItemList]:
-    """Items that an organizer should look at."""
+def _lists(bank: Quality) -> Iterator[tuple[str, Table]]:
+    """Items that an organizer should look at, by what they have in common."""
     live = bank.live
     hard = sorted((i for i in live if i.covering == 0), key=lambda i: (_number(i.mean_rating), i.query_id))
     easy = sorted(
@@ -133,11 +122,8 @@ def _lists(bank: Quality) -> Iterator[ItemList]:
         ("Retired", "No longer asked about; their grades are kept.", retired),
     ):
         if items:
-            yield ItemList(title, note, _excerpt(items))
-
-
-def _excerpt(items: Sequence[ItemSummary]) -> Excerpt:
-    return excerpt(items_table(items), _ITEMS, "plots/items.tsv", _COLUMNS)
+            caption = f"{title}: {len(items):,}. {note}"
+            yield title, replace(items_table(items), layout=_LAYOUT, caption=caption)
 
 
 def _number(value: float) -> float:

@@ -24,7 +24,7 @@ from trecexam.scores.paired_tests import (
     randomisation_p,
     with_untested,
 )
-from trecexam.scores.ties import TIE_DECIMALS
+from trecexam.scores.values import TIE_DECIMALS
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, Value
 from trecexam.tables.text import shorten_list

@@ -14,8 +14,8 @@ import converters
 from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.tables import per_query_table
 from trecexam.line.cautions import label_cautions
+from trecexam.line.dropped_runs import name_runs
 from trecexam.line.measure_names import names_of
-from trecexam.line.run_names import name_runs
 from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.evaluate import OfficialJudgments, measure

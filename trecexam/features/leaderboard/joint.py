@@ -15,7 +15,7 @@ from trecexam.line.loaded_track import LoadedTrack, each_once
 from trecexam.line.measure_names import names_of
 from trecexam.scores.leaderboard import Leaderboard, Row, Score, Scores
 from trecexam.scores.measures import short_names
-from trecexam.scores.ties import TIE_DECIMALS
+from trecexam.scores.values import TIE_DECIMALS
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural, shorten_list
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import replace
 
 from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.differences import differences, own_differences
 from trecexam.features.leaderboard.plot import leaderboard_plot
-from trecexam.features.leaderboard.tables import per_query_table
+from trecexam.features.leaderboard.tables import per_query_table, reported_table
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import NO_RUNS
 from trecexam.line.evaluation import leaderboard, own_leaderboard, rubric_values
 from trecexam.line.output_files import Feature, FeaturePlot, OutputFiles, PlotMeasures
-from trecexam.scores.leaderboard import Score, interval
 from trecexam.tables.plots.model import Plot
-from trecexam.tables.section import FeatureReport, ReportPart
+from trecexam.tables.result import Tables
+from trecexam.tables.section import ReportPart
 from trecexam.tables.table import to_tsv
 
 #: Runs that the page lists.
@@ -44,23 +43,35 @@ def _differences(track: Assessment) -> Mapping[str, bytes]:
     }
 
 
-def leaderboard_report(track: Assessment) -> FeatureReport:
-    """The section "leaderboard", and its plot where there are runs."""
+def leaderboard_report(track: Assessment) -> tuple[ReportPart, ...]:
+    """The section "leaderboard"."""
     board = own_leaderboard(track)
+    part = ReportPart("leaderboard", title="Leaderboard")
+    if not board.rows:
+        return (replace(part, result=Tables({}, board.notes), why=NO_RUNS),)
     named = track.config.report.baseline
-    compared = differences(track, baseline=named) if named in track.runs else None
-    values = {
-        "board": board if board.rows else None,
-        "spread": _spread,
-        "most_runs": _RUNS,
-        "compared": own_differences(track) if len(board.rows) > 1 else None,
-        "baseline": compared,
-        "against": [of.of_baseline() for of in compared.measures] if compared else [],
-        "missing": None if compared else named,
-        "why": NO_RUNS,
-    }
-    part = ReportPart("leaderboard", Path(__file__).with_name("section.html"), values, "Leaderboard")
-    return FeatureReport((part,), (leaderboard_plot(board),) if board.rows else ())
+    baseline = differences(track, baseline=named) if named in track.runs else None
+    compared = own_differences(track) if len(board.rows) > 1 else None
+    means = f"all {board.n_queries:,} queries: one that a run skips counts 0"
+    if board.average != "all":
+        means = "the queries that each run answered, which flatters runs that skip some"
+    lead = [f"Means over {means}. Below each mean is its 95% interval over queries."]
+    if baseline is not None:
+        lead.append(
+            f"Below the intervals is the difference from `{named}` with its p value ({baseline.words}); "
+            "▲ significantly better, ▼ worse."
+        )
+    elif named:
+        lead.append(f"There is no run `{named}`, which `[report] baseline` names.")
+    if compared is not None:
+        lead.append(
+            f"Runs that share a letter do not differ significantly by {board.measures[0]} "
+            f"({compared.words}); differences.tsv has all pairs with p values and effect sizes."
+        )
+    table = reported_table(board, compared, baseline)
+    files = ("leaderboard.tsv", "per_query.tsv", *(("differences.tsv",) if compared else ()))
+    result = Tables({"leaderboard": table}, board.notes, (leaderboard_plot(board),))
+    return (replace(part, result=result, lead=" ".join(lead), files=files, rows=_RUNS),)
 
 
 def _plot(track: Assessment, asked: PlotMeasures) -> Plot:
@@ -68,12 +79,6 @@ def _plot(track: Assessment, asked: PlotMeasures) -> Plot:
     if not board.rows:
         raise TrecexamError(NO_RUNS, path=track.folder.runs)
     return leaderboard_plot(board)
-
-
-def _spread(score: Score, n: int) -> str:
-    """The 95% interval of a mean over n queries; "" where there is none."""
-    low, high = interval(score, n)
-    return "" if math.isnan(low) else f"{low:.3f} to {high:.3f}"
 
 
 LEADERBOARD = Feature(

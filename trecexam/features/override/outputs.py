@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from trecexam.features.override.overriding import human_table
 from trecexam.line.assessment import EVERYTHING, Assessment
 from trecexam.line.output_files import Feature, OutputFiles
-from trecexam.tables.excerpt import excerpt
-from trecexam.tables.section import FeatureReport, ReportPart
+from trecexam.tables.result import Tables
+from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Table, to_tsv
 
-#: Rows that the page shows; the file has the rest.
-_ROWS = 50
+#: What a rule of [judging] says, in words.
+_RULES = {
+    "latest": "the last one",
+    "majority": "that of the majority, of equally many the lowest",
+    "adjudicated": "the one on which all agree, else what was adjudicated",
+}
 
 
 def own_ratings(track: Assessment) -> Table | None:
@@ -26,14 +29,22 @@ def _human(track: Assessment) -> Mapping[str, bytes]:
     return {} if table is None else {"human.tsv": to_tsv(table).encode()}
 
 
-def override_report(track: Assessment) -> FeatureReport:
+def override_report(track: Assessment) -> tuple[ReportPart, ...]:
     """The end of the section "grades"."""
     table = own_ratings(track)
-    values = {
-        "ratings": None if table is None else excerpt(table, _ROWS, "human.tsv"),
-        "rule": track.config.judging.rule if track.config.has_judging else None,
-    }
-    return FeatureReport((ReportPart("grades", Path(__file__).with_name("section.html"), values),))
+    rule = track.config.judging.rule if track.config.has_judging else None
+    return (
+        ReportPart(
+            "grades",
+            None if table is None else Tables({"human": table}),
+            heading="People's ratings",
+            lead=""
+            if rule is None
+            else f"Of several people's ratings counts, by the rule `{rule}`: {_RULES[rule]}.",
+            why="No person has rated anything; `trecexam override` does." if table is None else "",
+            files=() if table is None else ("human.tsv",),
+        ),
+    )
 
 
 OVERRIDE = Feature((OutputFiles(("human.tsv",), EVERYTHING, _human),), override_report, of_any_kind=True)

@@ -32,11 +32,11 @@ from trecexam.line.rejected import rejected_rows
 from trecexam.line.typed_text import MAX_NOTE, MAX_WHO, MAX_WHY, refuse_controls, typed
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MAX_RATING
+from trecexam.tables.result import Tables
 from trecexam.tables.table import Table
 from trecexam.tables.text import shorten_list
 
 if TYPE_CHECKING:
-    from trecexam.files.stamps import Rejected
     from trecexam.line.assessment import Assessment
     from trecexam.track import TrackFolder
 
@@ -353,10 +353,12 @@ def _resolved(folder: TrackFolder, query: QueryToRate, path: Path, who: str = ""
     return resolve(rows, folder.shown(path), bank, pool, texts, best, judging.rule, own_scale=own_scale)
 
 
-def refused_overrides(track: Assessment) -> tuple[Rejected, ...]:
-    """The lines of overrides.tsv that cannot count, with reasons; or the file as a whole."""
+def human_ratings(track: Assessment) -> Tables:
+    """The ratings that people gave, as in `human_table`; what cannot count is rejected, with reasons."""
     file = track.folder.shown(track.folder.overrides())
-    return tuple(row for row in rejected_rows(track) if row.file == file)
+    refused = tuple(row for row in rejected_rows(track) if row.file == file)
+    notes = tuple(f"not taken: {row}" for row in refused)
+    return Tables({"ratings": human_table(track)}, notes, rejected=refused)
 
 
 def human_table(track: Assessment) -> Table:

@@ -14,8 +14,7 @@ from trecexam.graders.prompts.assignments import read_labels, with_place
 from trecexam.graders.prompts.prompted import PromptedGrader, with_verdict
 from trecexam.graders.server.exchange import Exchange, Unanswered
 from trecexam.graders.server.flow import flow
-from trecexam.graders.server.lists import list_form
-from trecexam.graders.server.messages import Form, Reply, distribution, excerpt, plain
+from trecexam.graders.server.messages import Form, Reply, distribution, excerpt, list_form, plain
 from trecexam.graders.server.meter import Meter, Prices, guessed, reached
 from trecexam.graders.server.secret import Secret
 from trecexam.graders.server.session import AHEAD, Queue, ServerAccess, session

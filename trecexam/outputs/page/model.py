@@ -4,16 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any
 
-from trecexam.tables.section import Picture, ReportPart, ReportSection
+from trecexam.tables.excerpt import Excerpt, excerpt
+from trecexam.tables.plots.style import WIDTH
+from trecexam.tables.section import Picture, ReportHead, ReportPart
 
 
-class PagePart(NamedTuple):
-    """A part of a section, and the pictures that it may show, by name."""
+@dataclass(frozen=True, eq=False)
+class PagePart:
+    """A part of a section as the page shows it.
+
+    Attributes:
+        pictures: of its result's plots.
+        plots: the folder that their files are in, relative to the page.
+    """
 
     part: ReportPart
-    pictures: Mapping[str, Picture]
+    pictures: Sequence[Picture] = ()
+    plots: str = "plots"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The result's notes, as they are wherever it is shown."""
+        return () if self.part.result is None else self.part.result.notes
+
+    @cached_property
+    def tables(self) -> tuple[Excerpt, ...]:
+        """The tables that people see."""
+        result, (file, *_) = self.part.result, (*self.part.files, "")
+        tables = () if result is None else result.for_people()
+        return tuple(excerpt(table, self.part.rows, file) for table in tables)
+
+    @property
+    def shape(self) -> str:
+        """How a plot without a neighbour is set: `wide`, or `tall` beside its caption."""
+        size = self.pictures[0].plot.size
+        return "wide" if size.width > WIDTH else "tall" if size.rows else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +53,13 @@ class Report:
         numbers: (count, of what) for the head of the page.
         cautions: what a reader must know before all else: cells without a grade, a grading that goes on.
         parts: of all sections, the first of each in the order of the page.
-        own_scores: None where the grader's items have no scores of their own.
+        provenance: what the numbers come from, by the names that its template has for them.
+        head: None where the grader's items have no scores of their own, and there is one grader.
     """
 
     title: str
     numbers: tuple[tuple[str, str], ...]
     cautions: tuple[str, ...]
     parts: Sequence[PagePart]
-    own_scores: ReportSection | None = None
+    provenance: Mapping[str, Any]
+    head: ReportHead | None = None

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from trecexam.outputs.page.model import PagePart, Report
-from trecexam.tables.excerpt import shown
 from trecexam.tables.terminal import cut, printable
 
 if TYPE_CHECKING:
@@ -31,28 +30,34 @@ class Section(NamedTuple):
 def render(report: Report) -> bytes:
     """The page."""
     style = (HERE / "report.css").read_text(encoding="utf-8")
-    text = _template(HERE / "report.html").render(
-        report=report, sections=tuple(rendered(report.parts)), style=style
-    )
+    parts = list(report.parts)
+    if report.head is not None:
+        folder = f"{report.head.folder}/plots" if report.head.folder else "plots"
+        parts.insert(0, PagePart(report.head.part, tuple(report.head.pictures.values()), folder))
+    provenance = _template(HERE / "provenance.html").render(report.provenance, table=_macros()["table"])
+    sections = (*rendered(parts), Section("provenance", "Provenance", "Provenance", _safe(provenance)))
+    text = _template(HERE / "report.html").render(report=report, sections=sections, style=style)
     # What slipped through as half a character is written as its escape.
     return text.encode("utf-8", "backslashreplace")
 
 
 def rendered(page_parts: Iterable[PagePart]) -> Iterator[Section]:
     """The sections that these parts make."""
-    from markupsafe import Markup
-
     sections: dict[str, list[PagePart]] = {}
     for part in page_parts:
         sections.setdefault(part.part.section, []).append(part)
+    show = _macros()["section"]
     for name in _in_order(sections):
-        parts = sections[name]
-        # Its own templates, in which jinja2 escaped all values.
-        content = Markup(
-            "".join(_template(part.html).render(part.values, pictures=pictures) for part, pictures in parts)
-        )
-        first = parts[0].part
-        yield Section(name, first.title, first.link or first.title, content)
+        first = sections[name][0].part
+        content = "".join(str(show(part)) for part in sections[name])
+        yield Section(name, first.title, first.link or first.title, _safe(content))
+
+
+def _safe(content: str) -> Markup:
+    """Of our own templates, in which jinja2 escaped all values."""
+    from markupsafe import Markup
+
+    return Markup(content)
 
 
 def _in_order(sections: Mapping[str, Sequence[PagePart]]) -> list[str]:
@@ -80,14 +85,16 @@ def _environment() -> jinja2.Environment:
     environment.filters |= {
         "cut": cut,
         "printable": printable,
-        "shown": shown,
         # The SVG is our own, in which matplotlib escaped all names.
         "svg": lambda content: Markup(content.decode()),
         "talk": _talk_line,
     }
-    macros = environment.from_string((HERE / "macros.html").read_text(encoding="utf-8")).module
-    environment.globals |= {name: getattr(macros, name) for name in ("empty", "picture", "table")}
     return environment
+
+
+@cache
+def _macros() -> Mapping[str, Callable[..., Markup]]:
+    return vars(_template(HERE / "macros.html").module)
 
 
 @cache

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from trecexam.graders.base import identity_digest
-from trecexam.line.evaluation import own_leaderboard
 from trecexam.outputs.page.model import PagePart, Report
-from trecexam.outputs.page.render import HERE
 from trecexam.tables.excerpt import excerpt
+from trecexam.tables.result import Tables
 from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Table, to_json
 from trecexam.tables.terminal import cut
-from trecexam.tables.text import sentence
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
-    from trecexam.tables.section import ReportSection
+    from trecexam.tables.section import ReportHead
 
 #: Rows that the page shows of each table; the files have the rest.
 _ROWS, _INPUTS = 50, 300
@@ -38,13 +36,13 @@ class UpdateFacts:
         rejected: out/rejected.tsv.
         complete: whether the grader was asked about all cells.
         versions: package -> version.
-        own_scores: what the grader's items have of scores of their own.
+        head: what the page begins with; None for the first section of the features.
     """
 
     rejected: Table
     complete: bool
     versions: Mapping[str, str | None]
-    own_scores: ReportSection | None
+    head: ReportHead | None
 
 
 def page_of(track: Assessment, facts: UpdateFacts, parts: Sequence[PagePart]) -> Report:
@@ -58,25 +56,26 @@ def page_of(track: Assessment, facts: UpdateFacts, parts: Sequence[PagePart]) ->
         "cells": counts.cells,
         "cells rated": counts.ok,
     }
-    rejected = {
-        "rejected": excerpt(facts.rejected, _ROWS, "rejected.tsv"),
-        "notes": track.notes[:_ROWS],
-        "more_notes": len(track.notes) - _ROWS,
-    }
     return Report(
         title=track.config.report.title,
         numbers=tuple((f"{count:,}", what) for what, count in numbers.items()),
         cautions=tuple(_cautions(track, complete=facts.complete)),
-        parts=(
-            *parts,
-            PagePart(ReportPart("rejected", HERE / "rejected.html", rejected, "Rejected files"), {}),
-            PagePart(
-                ReportPart("provenance", HERE / "provenance.html", _provenance(track, facts), "Provenance"),
-                {},
-            ),
-        ),
-        own_scores=facts.own_scores,
+        parts=(*parts, PagePart(_rejected(track, facts.rejected))),
+        provenance=_provenance(track, facts),
+        head=facts.head,
     )
+
+
+def _rejected(track: Assessment, rejected: Table) -> ReportPart:
+    """What was rejected, and what is odd of files that were accepted."""
+    notes, more = track.notes[:_ROWS], len(track.notes) - _ROWS
+    if more > 0:
+        notes = (*notes, f"{more:,} more notes on files are in what `trecexam status` says")
+    part = ReportPart("rejected", title="Rejected files", rows=_ROWS)
+    if not rejected.rows:
+        return replace(part, result=Tables({}, notes), why="Nothing was rejected.")
+    lead = "These were rejected; everything else counts. `lost` says how much does not count."
+    return replace(part, result=Tables({"rejected": rejected}, notes), lead=lead, files=("rejected.tsv",))
 
 
 def _cautions(track: Assessment, *, complete: bool) -> Iterator[str]:
@@ -103,7 +102,6 @@ def _cautions(track: Assessment, *, complete: bool) -> Iterator[str]:
             f"{counts.no_text:,} of {counts.passages:,} pooled passages have no text: they are not graded "
             "and count as not relevant."
         )
-    yield from map(sentence, own_leaderboard(track).notes)
 
 
 def _provenance(track: Assessment, facts: UpdateFacts) -> dict[str, Any]:

@@ -21,14 +21,14 @@ def report_files(
 ) -> Iterator[tuple[str, bytes]]:
     """report.html and the plots' files, by their names in out/."""
     folder = track.folder
-    drawings = Drawings(folder.out, folder.state / "plots.json", pdf=track.config.report.pdf)
+    drawings = Drawings(folder.out, folder.state, pdf=track.config.report.pdf)
     parts = []
     for feature in features:
-        if feature.report is not None:
-            added = feature.report(track)
-            pictures = {plot.name: Picture(plot, drawings.of(plot)) for plot in added.plots}
-            parts += [PagePart(part, pictures) for part in added.parts]
-            for picture in pictures.values():
+        for part in () if feature.report is None else feature.report(track):
+            plots = () if part.result is None else part.result.plots
+            pictures = tuple(Picture(plot, drawings.of(plot)) for plot in plots)
+            parts.append(PagePart(part, pictures))
+            for picture in pictures:
                 yield from plot_files(picture.plot, picture.drawing)
     drawings.remember()
     yield "report.html", render(page_of(track, facts, parts))

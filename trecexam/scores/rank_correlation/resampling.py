@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from trecexam.scores.rank_correlation.ranks import Floats, Ranks, rankings
-from trecexam.scores.ties import TIE_DECIMALS
+from trecexam.scores.values import TIE_DECIMALS
 
 #: Sides of comparisons whose subsets are kept ranked: a few ten megabytes.
 _KEPT = 3

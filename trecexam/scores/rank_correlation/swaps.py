@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from trecexam.scores.paired_tests import holm, paired_p, with_untested
 from trecexam.scores.rank_correlation.ranks import checked, means, official_means
-from trecexam.scores.ties import TIE_DECIMALS
+from trecexam.scores.values import TIE_DECIMALS
 
 Verdict = Literal["active", "mixed", "passive"]
 #: A difference is significant where its adjusted p value is below this.

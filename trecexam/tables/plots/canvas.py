@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from trecexam.tables.plots.model import Drawing, Plot
-from trecexam.tables.plots.settings import own_settings
+from trecexam.tables.plots.style import own_settings
 from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:

@@ -16,18 +16,23 @@ from trecexam.tables.table import to_tsv
 
 #: In out/, and the kinds of file that each plot has there.
 FOLDER = "plots"
+#: In .trecexam/.
+MEMORY = "plots.json"
 KINDS = ("svg", "png", "pdf", "tsv")
 
 
 class Drawings:
-    """What was drawn by earlier updates, as far as it still lies in out/plots/ untouched."""
+    """What was drawn by earlier updates, as far as it is untouched in the folder of plots."""
 
-    def __init__(self, out: Path, memory: Path, *, pdf: bool = False) -> None:
-        """Args: out: the outputs' folder. memory: tells which plot gave which picture. pdf: as PDF too."""
+    def __init__(self, out: Path, state: Path, *, pdf: bool = False) -> None:
+        """Args: out: has the folder of plots. state: where it is kept which plot gave which picture.
+        pdf: as PDF too.
+        """
         self._pdf = pdf
         self._folder = out / FOLDER
-        self._memory = memory
-        self._known = {key: tuple(digests) for key, digests in recall(memory).items()}
+        self._memory = state / MEMORY
+        known = recall(self._memory).get(out.name, {})
+        self._known = {key: tuple(digests) for key, digests in known.items()}
         self._now: dict[str, Any] = {}
 
     def of(self, plot: Plot) -> Drawing:
@@ -42,7 +47,7 @@ class Drawings:
         """Notes what was asked for since this was made, for the next update."""
         # Where it cannot be noted, all is drawn again.
         with contextlib.suppress(TrecexamError):
-            remember(self._memory, self._now)
+            remember(self._memory, {**recall(self._memory), self._folder.parent.name: self._now})
 
     def _earlier(self, name: str, digests: tuple[str, ...]) -> Drawing | None:
         try:

@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 
 from trecexam.errors import TrecexamError
 from trecexam.tables.plots.model import Plot
-from trecexam.tables.plots.settings import own_settings
-from trecexam.tables.plots.style import LETTERS
+from trecexam.tables.plots.style import LETTERS, own_settings
 from trecexam.tables.terminal import printable, wrapped
 
 #: The kinds of file, by their endings; what each would otherwise say of the program and the time goes.

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from trecexam.tables.terminal import cut, cut_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
 
 INK, MUTED, GRID = "#1b1f24", "#57606a", "#d8dee4"
 #: Okabe & Ito's palette, which is made for all kinds of colour vision.
@@ -95,3 +99,20 @@ def label_rows(axes: Axes, names: Sequence[str], most: int) -> None:
 
 #: With more runs than this their names would be too small to read: then the ranks stand there.
 NAMED = 60
+
+
+#: The settings are the process's: two threads must not draw at once. A figure that is saved is drawn, too.
+_ONE_AT_A_TIME = threading.RLock()
+
+
+@contextmanager
+def own_settings(more: Mapping[str, Any] | None = None) -> Iterator[None]:
+    """Our settings of matplotlib in place of the user's, for one thread at a time."""
+    import matplotlib
+
+    with _ONE_AT_A_TIME, warnings.catch_warnings(), matplotlib.rc_context():
+        # Letters that the PNG's font lacks become boxes there; browsers have other fonts for them.
+        warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from")
+        own: Any = {key: value for key, value in matplotlib.rcParamsDefault.items() if "backend" not in key}
+        matplotlib.rcParams.update(own | RC | dict(more or {}))
+        yield

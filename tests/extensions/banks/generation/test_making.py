@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from converters.bank import read_bank
 from converters.bank_lines import scan_bank
 from converters.records import Item, Origin
-from trecexam.bank.lines import item_line, merged, replaceable
 from trecexam.errors import GraderError
 from trecexam.extensions.banks.generation.making import DroppedItems, items_of, known_texts
 from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest, load_prompt, published
+from trecexam.extensions.banks.lines import item_line, merged, replaceable
 
 ORIGIN = Origin("questions", "m", 7, "2026-11-21T10:00:00Z", "")
 WANTED = ItemRequest("q1", "cost of nuclear power")

@@ -94,7 +94,7 @@ def test_the_page_of_such_a_track_begins_with_the_means_by_label(tmp_path: Path,
     assert run(["watch", str(root), "--once"]) == 0
     page = (root / "out" / "report.html").read_text()
     assert page.index('id="beside-section">eRAG<') < page.index('id="leaderboard-section">')
-    assert "6 labels by em (0 or 1); means over 3 queries." in page
+    assert "6 labels by em (0 or 1); means over 3 queries<" in page
     assert ">P@10</th>" in page
     assert "with a test bank" not in page
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 pytest.importorskip("rapidfuzz")
 
-from converters.exam import ExamQuestion
 from trecexam.config import ExamSection
+from trecexam.extensions.exams.exam_file import ExamQuestion
 from trecexam.extensions.exams.questions.distractors import (
     CandidateLimits,
     can_be_mended,

@@ -15,9 +15,9 @@ from outside import outside
 
 pytest.importorskip("rapidfuzz")
 
-from converters.exam import ExamQuestion
 from trecexam.config import ExamSection
 from trecexam.errors import TrecexamError
+from trecexam.extensions.exams.exam_file import ExamQuestion
 from trecexam.extensions.exams.questions import filters, similarity
 from trecexam.extensions.exams.questions.filters import apply, chosen_threshold, read_patterns
 from trecexam.extensions.exams.questions.statistics import (

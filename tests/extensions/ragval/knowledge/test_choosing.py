@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from converters.dates import span
 from trecexam.extensions.ragval.knowledge.choosing import Conditions, Where
+from trecexam.extensions.ragval.knowledge.dates import span
 
 
 def fails(row: dict[str, Any], **given: Any) -> list[str]:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from converters.records import Item, Origin
-from trecexam.bank.lines import merged
 from trecexam.extensions.banks.generation.making import DroppedItems, items_of, known_texts
 from trecexam.extensions.banks.generation.plan import BankPlan
 from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest
 from trecexam.extensions.banks.generation.reading import read_items
+from trecexam.extensions.banks.lines import merged
 from trecexam.files.atomic import replace as replace_file
 from trecexam.graders.writing import Writer
 from trecexam.graders.writing.asking import AskingResult, PromptSet, ShowProgress, Stop, ask_all

@@ -10,11 +10,11 @@ from pathlib import Path
 from converters.bank_lines import BankLine, scan_bank
 from converters.lines import open_input
 from converters.records import Item
-from converters.subtopics import read_subtopics
-from trecexam.bank.lines import lines_of, replaceable
 from trecexam.errors import TrackError, TrecexamError
 from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest
-from trecexam.line.bank_target import read_target
+from trecexam.extensions.banks.lines import replaceable
+from trecexam.extensions.banks.subtopics import read_subtopics
+from trecexam.line.bank_target import lines_of, read_target
 from trecexam.line.inputs import InputReader
 from trecexam.track import TrackFolder
 

@@ -91,8 +91,8 @@ def scoring(
 
     Exit status: 0, or 1 when a question was not answered.
     """
-    from converters.exam import read_exam
     from trecexam.extensions.exams import scoring as stage
+    from trecexam.extensions.exams.exam_file import read_exam
     from trecexam.extensions.exams.matrices import write_examinees
     from trecexam.extensions.exams.models import create_examinee, estimate_taking
 

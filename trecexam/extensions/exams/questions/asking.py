@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Literal
 
-from converters.exam import LETTERS, ExamQuestion
+from trecexam.extensions.exams.exam_file import LETTERS, ExamQuestion
 
 #: What stands before the context: the question's own passage, or retrieved documents.
 ContextKind = Literal["oracle", "retrieved"]

@@ -10,9 +10,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from converters.exam import ExamQuestion
 from trecexam.bank.likeness import folded, words
 from trecexam.config.exams import ExamSection, FilterName
+from trecexam.extensions.exams.exam_file import ExamQuestion
 from trecexam.extensions.exams.questions.filters import Filtered
 from trecexam.extensions.exams.questions.similarity import bag, in_passage, jaccard
 from trecexam.graders.writing.reading import without_thoughts

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from converters.exam import ExamQuestion
 from converters.lines import open_input
 from trecexam.bank.likeness import words
 from trecexam.config.exams import FILTERS, ExamSection, FilterName
 from trecexam.errors import TrecexamError
+from trecexam.extensions.exams.exam_file import ExamQuestion
 from trecexam.extensions.exams.questions import similarity
 
 if TYPE_CHECKING:

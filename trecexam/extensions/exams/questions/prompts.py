@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from converters.exam import Source
+from trecexam.extensions.exams.exam_file import Source
 from trecexam.templates import TemplateFile, filled, read_own_prompt
 
 #: What a template may name.

@@ -14,8 +14,8 @@ from functools import cache
 from random import Random
 from typing import NamedTuple
 
-from converters.exam import LETTERS
 from trecexam.bank.likeness import folded, words
+from trecexam.extensions.exams.exam_file import LETTERS
 from trecexam.graders.writing.reading import Unread, without_thoughts
 
 #: Characters that a stem has at least, as published.

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from converters.exam import ExamQuestion
 from trecexam.bank.likeness import words
+from trecexam.extensions.exams.exam_file import ExamQuestion
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from converters.exam import LETTERS, ExamQuestion
+from trecexam.extensions.exams.exam_file import LETTERS, ExamQuestion
 from trecexam.extensions.exams.questions.filters import Filtered
 from trecexam.extensions.exams.questions.words import bloom_levels, bloom_words, question_type, question_types
 

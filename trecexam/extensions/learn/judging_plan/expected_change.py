@@ -19,7 +19,7 @@ from trecexam.extensions.learn.arithmetic.pooled import PooledQueryToLearn
 from trecexam.extensions.learn.arithmetic.posterior_labels import PosteriorLabels
 from trecexam.extensions.learn.arithmetic.process import joint_posterior
 from trecexam.scores.rank_correlation.tau import tau_b_columns
-from trecexam.scores.ties import TIE_DECIMALS
+from trecexam.scores.values import TIE_DECIMALS
 
 #: Ranks that count in nDCG; draws that are made; the share of draws that decides the order of two runs.
 K, DRAWS, SURE = 10, 100, 0.95

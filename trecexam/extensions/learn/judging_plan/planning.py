@@ -14,12 +14,11 @@ from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extensions.learn.judging_plan.expected_change import DrawnLeaderboards, expected_change
 from trecexam.extensions.learn.judging_plan.plan import Planned, judging_rounds
 from trecexam.extensions.learn.learned_pool import LearnedPool, learn_pool, people_judgments
-from trecexam.features.judge_next.shown import beginning
 from trecexam.line.loaded_track import of_documents
 from trecexam.scores.retrieved import retrieved_weights
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table
-from trecexam.tables.text import plural
+from trecexam.tables.text import beginning, plural
 
 if TYPE_CHECKING:
     from trecexam.extensions.learn.encoding import Encoder

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trecexam.cli import show
 from trecexam.cli.lazy import SuggestingGroup
-from trecexam.cli.options import json_option
+from trecexam.cli.reading import reading
 from trecexam.errors import TrecexamError
 from trecexam.extensions.page import ROLES, missing_packages
+from trecexam.tables.result import Tables
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
@@ -67,13 +67,13 @@ def add(file: Path, name: str, role: Role, proxy_alone: bool, replace: bool) -> 
 
 @serve_user.command("list", epilog="Example: trecexam serve-user list users.toml")
 @file_argument
-@json_option
-def list_users(file: Path, as_json: bool) -> None:
+@reading
+def list_users(file: Path) -> Tables:
     """The users in FILE."""
     from trecexam.extensions.page.users import read_users
 
     rows = tuple((entry.name, entry.role, entry.logs_in_with) for entry in read_users(file).values())
-    show.table(Table(("name", "role", "logs in with"), rows), as_json=as_json)
+    return Tables({"users": Table(("name", "role", "logs in with"), rows)})
 
 
 @serve_user.command(epilog="Example: trecexam serve-user remove users.toml ada")

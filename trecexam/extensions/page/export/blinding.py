@@ -104,10 +104,10 @@ class NeutralNames(Names):
     def in_address(self, address: str) -> str:
         def neutral(match: re.Match[str]) -> str:
             name = name_of(match[2])
-            named = self._runs.get(name) if match[1] == "/run/" else self._passage(name)
+            named = self._runs.get(name) if match[1].endswith("/run/") else self._passage(name)
             return match[1] + segment(named or "other")
 
-        return re.sub(r"(^/run/|/passage/)([^/?]+)", neutral, address)
+        return re.sub(r"(^(?:/grader/[^/]+)?/run/|/passage/)([^/?]+)", neutral, address)
 
     def in_table(self, content: bytes, ending: str) -> bytes:
         text = content.decode()

@@ -22,7 +22,7 @@ from trecexam.extensions.page.export.naming import file_of
 from trecexam.extensions.page.export.placing import new_copy, refuse_others, write_marker
 from trecexam.extensions.page.live import LiveTrack
 from trecexam.extensions.page.view import View
-from trecexam.line.track_graders import open_folder
+from trecexam.line.track_graders import folder_of, grader_names, open_folder
 from trecexam.track import TrackFolder, folder_of_track
 
 #: Pages that name files and people in too many ways to be shown blind.
@@ -65,7 +65,9 @@ def export(
         names = _neutral(track, view) if blind else Names()
         if blind:
             # Notes are on files, and the page with all of them is left out.
-            view = replace(view, name="Blind copy", input_notes=())
+            view = _unnamed(
+                replace(view, others={name: _unnamed(each) for name, each in view.others.items()})
+            )
         try:
             with new_copy(folder) as made:
                 # In a thread, as the caller's may run a loop of its own: a notebook's does.
@@ -121,6 +123,10 @@ def _write(
     return digests
 
 
+def _unnamed(view: View) -> View:
+    return replace(view, name="Blind copy", input_notes=())
+
+
 def _neutral(folder: TrackFolder, view: View) -> Names:
     secret = secret_of(folder)
 
@@ -133,19 +139,21 @@ def _neutral(folder: TrackFolder, view: View) -> Names:
         width = len(str(len(ordered)))
         return {name: f"{kind} {number:0{width}}" for number, name in enumerate(ordered, 1)}
 
-    states = [state for state in map(view.query, view.heads) if state is not None]
+    views = (view, *view.others.values())
+    states = [state for each in views for state in map(each.query, each.heads) if state is not None]
     # Also who was overruled: others may name them.
     people = {
         rating.who
-        for path in (folder.overrides(), folder.judgments())
+        for each in (folder_of(folder, name) for name in grader_names(folder))
+        for path in (each.overrides(), each.judgments())
         if path.is_file()
         for _, rating in read_overrides(path, lambda _: None)
     }
     doc_ids = {doc_id for state in states for doc_id in state.doc_ids}
     return NeutralNames(
-        numbered("run", [*view.runs]),
+        numbered("run", [run for each in views for run in each.runs]),
         numbered("person", [who for who in people if who]),
-        numbered("file", [head.file for head in view.runs.values()]),
+        numbered("file", [head.file for each in views for head in each.runs.values()]),
         lambda doc_id: f"passage {name_of(secret, '', doc_id)}",
         doc_ids,
     )

@@ -9,8 +9,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 #: Pages that show, and ask nothing of anybody: their paths.
 _PAGES = re.compile(
-    r"/|/queries|/disagreements|/holes|/section/[^/]+|/rejected|/campaign|/campaign/agreement"
-    r"|/run/[^/]+|/run/[^/]+/query/[^/]+|/query/[^/]+|/query/[^/]+/(?:passage|item)/[^/]+"
+    r"/|/rejected|/campaign|/campaign/agreement|/grader/[^/]+|(?:/grader/[^/]+)?(?:/queries|/disagreements|/holes|/section/[^/]+"
+    r"|/run/[^/]+|/run/[^/]+/query/[^/]+|/query/[^/]+|/query/[^/]+/(?:passage|item)/[^/]+)"
 )
 #: Fields of addresses that make another page; others only order or filter it.
 _KEPT = ("show", "table", "page", "format")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from starlette.routing import Route
 
-from converters.controls import CONTROLS
+from converters.errors import CONTROLS
 from converters.overrides import CANNOT
 from trecexam.errors import RatingConflictError, TrecexamError
 from trecexam.extensions.campaign.assessments import CellKey, PersonalJudgment, record_assessment, said_before

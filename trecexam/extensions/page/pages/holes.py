@@ -1,10 +1,9 @@
-"""What is missing: judgments and grades in the runs' first ranks, and inputs that were not taken."""
+"""Where judgments and grades are missing: in the runs' first ranks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 
@@ -59,28 +58,4 @@ def holes(request: Request) -> Response:
     return render(request, "holes.html", rows=in_order(rows, address, keys, default), depth=counts.depth)
 
 
-def rejected(request: Request) -> Response:
-    """Inputs, and lines of them, that were not taken."""
-    view, address = view_of(request), Address.of(request)
-    search_text = address.get("q").casefold()
-    rows = [row for row in view.rejected if search_text in str(row).casefold()]
-    keys = {
-        "file": lambda row: (row.file, row.line or 0),
-        "reason": lambda row: row.reason,
-        "lost": lambda row: row.lost,
-    }
-    file_columns: dict[str, Callable[[Any], Any]] = {
-        "file": lambda row: row.file,
-        "line": lambda row: row.line,
-        "reason": keys["reason"],
-        "lost": keys["lost"],
-    }
-    return render(
-        request,
-        "rejected.html",
-        rows=in_order(rows, address, keys, "file", file_columns),
-        all=len(view.rejected),
-    )
-
-
-ROUTES = [Route("/holes", holes), Route("/rejected", rejected)]
+ROUTES = [Route("/holes", holes)]

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.routing import Route
 
+from trecexam.extensions.page import urls
 from trecexam.extensions.page.downloads import named_columns
 from trecexam.extensions.page.listing import Address, columns, in_order
-from trecexam.extensions.page.rendering import render, view_of
+from trecexam.extensions.page.rendering import first_view_of, render, view_of
+from trecexam.extensions.page.tabled import tabled
 from trecexam.features.leaderboard.differences import compare
 
 if TYPE_CHECKING:
@@ -29,6 +31,21 @@ class LeaderboardLine:
     row: Row
     official: tuple[Score, ...]
     official_rank: int | None
+
+
+def start(request: Request) -> Response:
+    """The leaderboard of all graders; of one, its own."""
+    view = first_view_of(request)
+    if view.joint is None or "grader" in request.path_params:
+        return leaderboard(request)
+
+    def link(run: str) -> str:
+        """The run's page, of the first grader that looks at it."""
+        whose = next((name for name, other in view.others.items() if run in other.runs), view.own)
+        return urls.run(run) if run in view.runs else urls.grader(whose, f"/run/{urls.segment(run)}")
+
+    table = tabled(view.joint.table, Address.of(request))
+    return render(request, "joint.html", table=table, rows=table.rows, link=link)
 
 
 def leaderboard(request: Request) -> Response:
@@ -96,4 +113,4 @@ def standings(board: Leaderboard, official: Leaderboard | None) -> list[Leaderbo
     ]
 
 
-ROUTES = [Route("/", leaderboard)]
+ROUTES = [Route("/", start)]

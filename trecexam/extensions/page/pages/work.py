@@ -20,8 +20,8 @@ USAGE = {"requests": "requests", "tokens_in": "tokens in", "tokens_out": "tokens
 
 
 def work(request: Request) -> Response:
-    """Cells by what became of them, the pace of the last minutes, and what the grader used."""
-    counts, live = view_of(request).counts, live_of(request)
+    """Cells of all graders by what became of them, the pace of the last minutes, and what was used."""
+    counts, live = view_of(request).all_counts, live_of(request)
     pace = live.pace.cells_a_second()
     now = live.work
     left = 0 if now is None else now.cells - now.graded

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from converters.dates import span
 from trecexam.cli.options import json_option
 from trecexam.cli.reading import answer
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import not_taken, show_estimate, used, working
 from trecexam.extensions.ragval.knowledge.choosing import Conditions, Where
+from trecexam.extensions.ragval.knowledge.dates import span
 from trecexam.files.track_lock import TrackLock
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural

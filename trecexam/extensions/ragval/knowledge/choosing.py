@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from converters.dates import Span, span
+from trecexam.extensions.ragval.knowledge.dates import Span, span
 
 
 @dataclass(frozen=True)

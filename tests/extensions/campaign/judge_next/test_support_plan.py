@@ -1,0 +1,165 @@
+"""`judge-next` of a grader of support: which sentences with cited passages a person should look at."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cited import make_cited_track, response, write_responses
+from scripted_server import Exchange, serving
+
+pytest.importorskip("httpx2")
+pytest.importorskip("tenacity")
+
+from cited import judging
+
+import trecexam
+from converters.support_labels import LABELS
+from trecexam.cli.main import run
+from trecexam.errors import TrecexamError
+
+DOCS = ["q1-heat", "q1-cost", "q2-sea", "lost"]
+
+
+def answers(name: str, *of_queries: tuple[str, ...]) -> list[dict[str, object]]:
+    """A run's responses: each sentence cites the passage whose place in DOCS it ends with."""
+    return [
+        response(
+            name, f"q{number}", *((text, [int(text[-1])]) for text in sentences), references=DOCS
+        )
+        for number, sentences in enumerate(of_queries, 1)
+    ]  # fmt: skip
+
+
+def judging_but_odd(exchange: Exchange) -> None:
+    """As `judging`, but of odd sentences it says nothing that is a label."""
+    if "Statement: Odd" in exchange.prompt:
+        exchange.say("I would rather not.")
+    else:
+        judging(exchange)
+
+
+@pytest.fixture(scope="module")
+def planned_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with serving(judging_but_odd) as server:
+        root = make_cited_track(tmp_path_factory.mktemp("plan") / "track", server.url)
+        for name, of_queries in {
+            "good": (("Pumps 0", "Freeze 0", "Odd 1", "Heat 0"), ("Salt 2",)),
+            "poor": (("Pumps 0", "Cats 1"), ("Sea 2", "Gone 3")),
+        }.items():
+            write_responses(root / "runs" / f"{name}.jsonl", *answers(name, *of_queries))
+        with trecexam.open_track(root) as track:
+            track.update()
+        yield root
+
+
+@pytest.fixture
+def root(planned_once: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(planned_once, tmp_path / "track"))
+
+
+def sentences(root: Path, **options: object) -> list[str]:
+    with trecexam.open_track(root) as track:
+        rows = track.judge_next(**options).rows  # type: ignore[arg-type]
+    return [row.item.text for row in rows]
+
+
+def test_what_has_no_label_goes_first_then_what_runs_share_spread_over_responses_and_queries(
+    root: Path,
+) -> None:
+    order = sentences(root)
+    assert order[0] == "Odd 1"
+    # The first of each query's responses before the second of any.
+    assert order[1] == "Pumps 0"
+    assert set(order[2:4]) == {"Salt 2", "Sea 2"}
+    assert set(order[4:]) == {"Freeze 0", "Heat 0", "Cats 1"}
+    assert "Gone 3" not in order
+    assert sentences(root, query_ids=["q2"]) == [text for text in order if text in {"Salt 2", "Sea 2"}]
+    assert sentences(root, top=2) == order[:2]
+    assert sentences(root) == order
+
+
+def test_what_the_grader_is_unsure_of_goes_before_what_it_is_sure_of(root: Path) -> None:
+    with trecexam.open_track(root) as track:
+        before = track.judge_next(query_ids=["q1"]).rows
+    labelled = {
+        (row.query_id, row.doc_id, row.item.item_id): (row, LABELS.index(row.now))
+        for row in before
+        if row.now and row.runs == 1
+    }
+    chances = {
+        key: tuple(0.98 if rating == machine else 0.01 for rating in range(3))
+        for key, (_, machine) in labelled.items()
+    }
+    unsure = next(
+        key for key, (row, _) in reversed(labelled.items()) if row.item.text in {"Freeze 0", "Heat 0"}
+    )
+    chances[unsure] = tuple(0.4 if rating == labelled[unsure][1] else 0.3 for rating in range(3))
+    with sqlite3.connect(root / ".trecexam" / "grades.sqlite") as store:
+        from trecexam.bank.model import asked_digest, passage_digest
+
+        for key, (row, _) in labelled.items():
+            text = json.dumps([*chances[key], 0, 0, 0])
+            item, passage = asked_digest(row.item), passage_digest(row.text)
+            done = store.execute(
+                "UPDATE grade SET probabilities = ? WHERE item_id = (SELECT id FROM item WHERE digest = ?) "
+                "AND passage_id = (SELECT id FROM passage WHERE digest = ?)",
+                (text, item, passage),
+            )
+            assert done.rowcount == 1
+    store.close()
+    with trecexam.open_track(root) as track:
+        rows = {(row.query_id, row.doc_id, row.item.item_id): row for row in track.judge_next().rows}
+    of_good = [key for key, row in rows.items() if row.item.text in {"Freeze 0", "Heat 0"}]
+    assert of_good[0] == unsure
+    row, machine = rows[unsure], labelled[unsure][1]
+    weights = (0, 0.5, 1)
+    expected = sum(p * abs(w - weights[machine]) for p, w in zip(row.chances, weights, strict=True))
+    assert row.p_change == pytest.approx(0.6)
+    assert row.expected_change == pytest.approx(expected)
+
+
+def test_the_command_says_what_to_type_and_leaves_out_what_people_labelled(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["judge-next", str(root)]) == 0
+    shown = capsys.readouterr()
+    header, first, *_ = shown.out.splitlines()
+    assert header.split("\t") == [
+        "place", "query_id", "doc_id", "item_id", "label", "p_change", "expected_change", "runs", "sentence",
+        "text",
+    ]  # fmt: skip
+    assert first.split("\t")[8:] == ["Odd 1", "Pumps cost money."]
+    assert "0 citations are labelled by people, 7 are not, 1 of these has no label" in shown.err
+    assert "1 whose passages have no text are left out" in shown.err
+    assert not {"good", "poor"} & set(shown.out.replace("\t", "\n").splitlines())
+    item_id = first.split("\t")[3]
+    assert f"--item {item_id} --grader support --rating full|partial|no" in shown.err
+    where = ["--query", "q1", "--doc", "q1-cost", "--item", item_id]
+    assert run(["override", str(root), *where, "--rating", "no", "--who", "ann", "--why", "w"]) == 0
+    capsys.readouterr()
+    assert run(["judge-next", str(root), "--top", "3", "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert (plan["judged"], plan["candidates"], plan["ungraded"], len(plan["judgments"])) == (1, 6, 0, 3)
+    assert plan["judgments"][0]["sentence"] == plan["texts"][0]["sentence"] == "Pumps 0"
+    assert plan["judgments"][0]["runs"] == 2
+
+
+@pytest.mark.parametrize(
+    "option",
+    [["--by", "swaps"], ["--level", "cell"], ["-m", "P@5"]],
+)
+def test_options_of_other_lists_are_refused(
+    root: Path, option: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["judge-next", str(root), *option]) == 2
+    assert "the grader support labels citations: a measure, a level, an order" in capsys.readouterr().err
+
+
+def test_an_unknown_query_is_said(root: Path) -> None:
+    with trecexam.open_track(root) as track, pytest.raises(TrecexamError, match="no response to query 'q7'"):
+        track.judge_next(query_ids=["q7"])

@@ -1,0 +1,61 @@
+"""A result's notes are wherever the result is: terminal, JSON, notebook, live page and report."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from pathlib import Path
+
+import pytest
+from served import client_of
+
+import trecexam
+from trecexam.cli.main import run
+
+#: Which runs rank as the encoder does is computed, and tested, elsewhere; here is where the line goes.
+ENCODER = "2 runs rank passages much as the grader's encoder does (run0, run1): leave them out"
+CAUTIONS = {
+    "pool": "do not compare nDCG@5 with values from another pool",
+    "thresholds": "P@5 counts ratings from 1 on; this track's threshold is 4: P(rel=4)@5",
+    "encoder": ENCODER,
+}
+
+
+def plain(page: str) -> str:
+    """The words of a page."""
+    return html.unescape(re.sub(r"<[^>]+>", "", page))
+
+
+@pytest.fixture
+def places(
+    track: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> dict[str, str]:
+    """What each of the five places says of a leaderboard on which there are three cautions."""
+    with (track / "trecexam.toml").open("a") as settings:
+        settings.write('[scores]\nmeasures = ["P@5", "nDCG@5"]\n')
+    monkeypatch.setattr("trecexam.line.measures.encoder_cautions", lambda track: (ENCODER,))
+    assert run(["watch", str(track), "--once"]) == 0
+    capsys.readouterr()
+    assert run(["leaderboard", str(track), "--table"]) == 0
+    terminal = capsys.readouterr()
+    assert run(["leaderboard", str(track), "--json"]) == 0
+    in_json = capsys.readouterr().out
+    with trecexam.open_track(track) as opened:
+        notebook = opened.leaderboard()._repr_html_()
+    with client_of(track) as client:
+        page = client.get("/").text
+    return {
+        "terminal": " ".join((terminal.out + terminal.err).split()),
+        "json": "\n".join(json.loads(in_json)["notes"]),
+        "notebook": plain(notebook),
+        "page": plain(page),
+        "report": plain((track / "out" / "report.html").read_text()),
+    }
+
+
+def test_each_caution_is_in_all_five_places(places: dict[str, str]) -> None:
+    missing = [
+        (what, where) for what, line in CAUTIONS.items() for where, said in places.items() if line not in said
+    ]
+    assert not missing

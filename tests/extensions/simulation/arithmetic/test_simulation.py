@@ -1,0 +1,313 @@
+"""Simulations on three runs and two queries, worked out by hand, and against a naive computation."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+
+import ir_measures
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import trecexam.extensions.simulation.arithmetic.simulation as module
+from trecexam.extensions.simulation.arithmetic.left_out import RankAndMean, Shift, leave_out, shift
+from trecexam.extensions.simulation.arithmetic.removal import STEPS, remove
+from trecexam.extensions.simulation.arithmetic.simulation import Simulation, ranks
+from trecexam.features.fill.arithmetic.scale_map import IDENTITY, ScaleMap, fitted, thresholds
+
+#: a is good, b is a less so, c found a relevant passage that nobody else has, in each query.
+RANKINGS = {
+    "a": {"q1": ["r1", "r2"], "q2": ["r1", "n1"]},
+    "b": {"q1": ["r1", "n1"], "q2": ["n1", "n2"]},
+    "c": {"q1": ["r3", "n1"], "q2": ["r2", "n1"]},
+}
+OFFICIAL = {"q1": {"r1": 1, "r2": 1, "r3": 1, "n1": 0}, "q2": {"r1": 1, "r2": 1, "n1": 0, "n2": 0, "x": 1}}
+#: Right but for q1's r2 and q2's r2; x is in no pool.
+AUTOMATIC = {"q1": {"r1": 5, "r2": 0, "r3": 5, "n1": 0}, "q2": {"r1": 5, "r2": 1, "n1": 0, "n2": 0, "y": 5}}
+FOUR_UP = thresholds({4: 1})
+
+
+def simulation(rule: ScaleMap | None = FOUR_UP, measures: tuple[str, ...] = ("P@2",)) -> Simulation:
+    return Simulation(RANKINGS, OFFICIAL, AUTOMATIC, measures, rule)
+
+
+def naive_tau(x: np.ndarray, y: np.ndarray) -> float:
+    pairs = list(itertools.combinations(range(len(x)), 2))
+    sign = [(np.sign(x[i] - x[j]), np.sign(y[i] - y[j])) for i, j in pairs]
+    scale = math.sqrt(sum(a != 0 for a, _ in sign) * sum(b != 0 for _, b in sign))
+    return sum(a * b for a, b in sign) / scale if scale else math.nan
+
+
+def naive_means(labels: dict[str, dict[str, int]], measure: str, queries: list[str], rankings: dict) -> list:  # type: ignore[type-arg]
+    """By ir_measures alone, over all queries, each run by itself."""
+    one = ir_measures.parse_measure(measure)
+    qrels = [ir_measures.Qrel(q, d, label) for q, by in labels.items() for d, label in by.items()]
+    means = []
+    for run in sorted(rankings):
+        docs = [
+            ir_measures.ScoredDoc(q, d, float(-rank))
+            for q, ranking in rankings[run].items()
+            for rank, d in enumerate(ranking)
+        ]
+        values = {m.query_id: m.value for m in ir_measures.iter_calc([one], qrels, docs)} if qrels else {}
+        means.append(sum(values.get(q, 0.0) for q in queries) / len(queries))
+    return means
+
+
+def test_full_means_are_over_all_judged_queries() -> None:
+    assert simulation().full.tolist() == [[0.75, 0.25, 0.5]]
+
+
+def test_leave_one_out_is_as_worked_out_by_hand() -> None:
+    rows = {one.run: one for one in leave_out(simulation(), depth=2)}
+    assert list(rows) == ["a", "c", "b"]
+    # a alone has q1's r2 and q2's r1, both relevant: 0.25 remains, and r1 comes back.
+    a = rows["a"]
+    assert (a.left_out, a.unique, a.relevant, a.filled) == ("a", 2, 2, 2)
+    assert a.full == RankAndMean(1, 0.75, 1.0)
+    assert a.holes == RankAndMean(2, 0.25, pytest.approx(0.0))
+    assert a.fill == RankAndMean(1, 0.5, pytest.approx(naive_tau(*np.array([[3, 1, 2], [2, 1, 2]]))))
+    # c alone has r3 and r2: nothing remains, and r3 comes back, so that it ties with b.
+    c = rows["c"]
+    assert (c.unique, c.relevant, c.filled) == (2, 2, 2)
+    assert (c.full.rank, c.holes.rank, c.fill.rank) == (2, 3, 2)
+    assert (c.full.mean, c.holes.mean, c.fill.mean) == (0.5, 0.0, 0.25)
+    # b alone has n2, which is not relevant: nothing moves.
+    b = rows["b"]
+    assert (b.unique, b.relevant, b.filled) == (1, 0, 1)
+    assert b.full == b.holes == b.fill == RankAndMean(3, 0.25, 1.0)
+
+
+def test_the_summary_is_means_and_extremes_of_the_rows() -> None:
+    rows = leave_out(simulation(), depth=2)
+    holes, fill = shift(rows, "holes"), shift(rows, "fill")
+    taus = [one.holes.tau for one in rows]
+    assert holes == Shift(
+        pytest.approx(2 / 3), 1, "a", pytest.approx(1 / 3), pytest.approx(sum(taus) / 3), min(taus)
+    )
+    assert (fill.mean, fill.greatest, fill.run) == (0, 0, "")
+    assert fill.difference == pytest.approx(0.5 / 3)
+
+
+def test_a_passage_below_the_depth_is_not_had() -> None:
+    rows = {one.run: one for one in leave_out(simulation(), depth=1)}
+    # In the first rank q1's r1 is a's and b's, q2's r1 a's alone, n1 b's alone, r3 and r2 c's alone.
+    assert [rows[run].unique for run in "abc"] == [1, 1, 2]
+
+
+def test_a_team_is_left_out_as_a_whole() -> None:
+    rows = {one.run: one for one in leave_out(simulation(), depth=2, teams={"a": "T", "b": "T"})}
+    assert [rows[run].left_out for run in "abc"] == ["T", "T", "c"]
+    # r1 of q1 is in two runs of the same team.
+    assert rows["a"].unique == rows["b"].unique == 4
+    assert (rows["a"].holes.mean, rows["b"].holes.mean) == (0.0, 0.0)
+    assert rows["c"].holes.mean == 0.0
+
+
+@given(st.lists(st.integers(0, 4), max_size=8))
+def test_a_rank_is_one_and_the_number_of_better_runs(scores: list[int]) -> None:
+    found = ranks(np.array(scores, np.float64) / 3)
+    assert found.tolist() == [1 + sum(other > score for other in scores) for score in scores]
+
+
+def test_rounding_errors_make_no_ranks() -> None:
+    assert ranks(np.array([0.1 + 0.2, 0.3])).tolist() == [1, 1]
+
+
+places = [(q, d) for q, by in OFFICIAL.items() for d in by]
+
+
+def test_dropping_nothing_changes_nothing() -> None:
+    outcome = simulation(None).drop([])
+    assert (outcome.dropped, outcome.filled) == (0, 0)
+    assert (outcome.holes == simulation().full).all()
+    assert (outcome.fill == simulation().full).all()
+
+
+@given(st.lists(st.sampled_from(places), unique=True))
+@settings(deadline=None)
+def test_a_drop_is_what_evaluating_all_queries_anew_gives(dropped: list[tuple[str, str]]) -> None:
+    measures = ("nDCG@2", "AP", "P@2")
+    outcome = simulation(FOUR_UP, measures).drop(dropped)
+    remain = {q: {d: label for d, label in by.items() if (q, d) not in dropped} for q, by in OFFICIAL.items()}
+    filled = {
+        q: {
+            d: int(AUTOMATIC[q][d] >= 4) if (q, d) in dropped else label
+            for d, label in by.items()
+            if (q, d) not in dropped or d in AUTOMATIC[q]
+        }
+        for q, by in OFFICIAL.items()
+    }
+    assert outcome.dropped == len(dropped)
+    assert outcome.filled == sum(d in AUTOMATIC[q] for q, d in dropped)
+    for index, name in enumerate(measures):
+        assert outcome.holes[index] == pytest.approx(naive_means(remain, name, ["q1", "q2"], RANKINGS))
+        assert outcome.fill[index] == pytest.approx(naive_means(filled, name, ["q1", "q2"], RANKINGS))
+
+
+@given(st.lists(st.sampled_from(places), unique=True))
+@settings(deadline=None)
+def test_labels_that_equal_the_judgments_fill_every_hole_again(dropped: list[tuple[str, str]]) -> None:
+    for rule in (IDENTITY, thresholds({1: 1})):
+        same = Simulation(RANKINGS, OFFICIAL, OFFICIAL, ("nDCG@2", "AP"), rule)
+        outcome = same.drop(dropped)
+        assert outcome.filled == len(dropped)
+        assert outcome.fill == pytest.approx(same.full)
+
+
+def test_the_map_is_fitted_on_the_judgments_that_remain_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[tuple[int, int]]] = []
+
+    def spy(labels: list[int], judgments: list[int]) -> ScaleMap:
+        seen.append(sorted(zip(labels, judgments, strict=True)))
+        return fitted(labels, judgments)
+
+    one = simulation(None)
+    monkeypatch.setattr(module, "fitted", spy)
+    outcome = one.drop([("q1", "r2"), ("q2", "x")])
+    assert seen == [[(0, 0), (0, 0), (0, 0), (1, 1), (5, 1), (5, 1), (5, 1)]]
+    assert outcome.rule.n_both == 7
+    assert outcome.unfitted is None
+
+
+@given(st.lists(st.sampled_from(places), unique=True, min_size=1), st.randoms(use_true_random=False))
+@settings(deadline=None)
+def test_what_is_dropped_is_not_looked_at(dropped: list[tuple[str, str]], rng: random.Random) -> None:
+    other = {q: dict(by) for q, by in OFFICIAL.items()}
+    for q, d in dropped:
+        other[q][d] = rng.randrange(4)
+    outcomes = [
+        Simulation(RANKINGS, by, AUTOMATIC, ("nDCG@2", "P@2")).drop(dropped) for by in (OFFICIAL, other)
+    ]
+    assert outcomes[0].rule == outcomes[1].rule
+    assert (outcomes[0].holes == outcomes[1].holes).all()
+    assert (outcomes[0].fill == outcomes[1].fill).all()
+
+
+def test_where_no_map_can_be_fitted_labels_are_taken_as_they_are_and_that_is_told() -> None:
+    one = simulation(None)
+    outcome = one.drop(places)
+    assert outcome.rule is IDENTITY
+    assert outcome.unfitted == "no passage has both an automatic and an official label"
+    assert [row.unfitted for row in remove(one, repeats=3, steps=(0, 100))] == [0, 3]
+    assert [row.unfitted for row in remove(simulation(IDENTITY), repeats=3, steps=(0, 100))] == [0, 0]
+
+
+def test_no_passage_with_both_labels_leaves_all_holes() -> None:
+    one = Simulation(RANKINGS, OFFICIAL, {"q1": {"z": 3}, "q7": {"r1": 3}}, ("P@2",))
+    assert one.n_both == 0
+    for row in leave_out(one, depth=2):
+        assert row.filled == 0
+        assert row.holes == row.fill
+
+
+def test_removal_agrees_with_a_naive_computation(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(5)
+    docs = [f"d{n}" for n in range(12)]
+    queries = ["q1", "q2", "q3"]
+    official = {q: {d: rng.randrange(3) for d in docs} for q in queries}
+    automatic = {q: {d: rng.randrange(6) for d in docs[:9]} for q in queries}
+    rankings = {run: {q: rng.sample(docs, 6) for q in queries} for run in "abcde"}
+    one = Simulation(rankings, official, automatic, ("nDCG@5",), FOUR_UP)
+    dropped: list[list[tuple[str, str]]] = []
+    drop = one.drop
+    monkeypatch.setattr(one, "drop", lambda gone: (dropped.append(list(gone)), drop(gone))[1])
+    rows = remove(one, repeats=4, seed=9)
+    assert [row.removed for row in rows] == list(STEPS)
+    assert [row.n_removed for row in rows] == [round(36 * step / 100) for step in STEPS]
+    for repeat in range(4):
+        parts = dropped[repeat * 9 : repeat * 9 + 9]
+        for less, more in itertools.pairwise(parts):
+            assert set(less) < set(more)
+    assert len({frozenset(parts) for parts in dropped[8::9]}) == 4
+    full = np.array(naive_means(official, "nDCG@5", queries, rankings))
+    for index, row in enumerate(rows):
+        taus, differences, filled = [], [], []
+        for gone in dropped[index::9]:
+            labels = {
+                q: {d: label for d, label in by.items() if (q, d) not in gone} for q, by in official.items()
+            }
+            filled.append(0)
+            for q, d in gone:
+                if d in automatic[q]:
+                    labels[q][d] = int(automatic[q][d] >= 4)
+                    filled[-1] += 1
+            means = np.array(naive_means(labels, "nDCG@5", queries, rankings))
+            taus.append(naive_tau(full.round(12), means.round(12)))
+            differences.append(np.abs(means - full).mean())
+        assert row.filled == pytest.approx(np.mean(filled))
+        assert row.fill.tau == pytest.approx(np.mean(taus))
+        half = stats.t.ppf(0.975, len(taus) - 1) * np.std(taus, ddof=1) * math.sqrt(1 + 1 / len(taus))
+        assert row.fill.low == pytest.approx(max(-1, np.mean(taus) - half))
+        assert row.fill.high == pytest.approx(min(1, np.mean(taus) + half))
+        assert row.fill.difference == pytest.approx(np.mean(differences))
+
+
+def test_a_seed_gives_the_same_draws_whatever_the_labels() -> None:
+    first = remove(simulation(), repeats=3, seed=1)
+    assert first == remove(simulation(), repeats=3, seed=1)
+    assert [row.holes for row in first] == [row.holes for row in remove(simulation(IDENTITY), 3, 1)]
+    assert first != remove(simulation(), repeats=3, seed=2)
+
+
+def test_every_judgment_is_as_likely_to_go_as_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = simulation()
+    gone = dict.fromkeys(one.places, 0)
+    drop = one.drop
+
+    def count(dropped: list[tuple[str, str]]) -> object:
+        for place in dropped:
+            gone[place] += 1
+        return drop(dropped)
+
+    monkeypatch.setattr(one, "drop", count)
+    remove(one, repeats=900, steps=(33,))
+    assert sum(gone.values()) == 2700
+    assert all(230 < count < 370 for count in gone.values())
+
+
+def test_one_run_and_tied_runs_have_no_tau(recwarn: pytest.WarningsRecorder) -> None:
+    single = Simulation({"a": RANKINGS["a"]}, OFFICIAL, AUTOMATIC, ("P@2",))
+    (row,) = leave_out(single, depth=2)
+    assert (row.full.rank, row.holes.rank, row.fill.rank) == (1, 1, 1)
+    assert math.isnan(row.full.tau)
+    assert math.isnan(shift([row], "fill").tau)
+    assert all(math.isnan(one.holes.tau) and math.isnan(one.fill.high) for one in remove(single, 2))
+    tied = Simulation({"a": RANKINGS["a"], "b": RANKINGS["a"]}, OFFICIAL, AUTOMATIC, ("P@2",))
+    assert all(math.isnan(one.holes.tau_ap) for one in remove(tied, 2))
+    assert [one.full.rank for one in leave_out(tied, depth=2)] == [1, 1]
+    none = Simulation({}, OFFICIAL, AUTOMATIC, ("P@2",))
+    assert leave_out(none, depth=2) == ()
+    assert all(math.isnan(one.holes.tau) for one in remove(none, 2))
+    assert not recwarn.list
+
+
+def test_measures_that_cannot_be_filled_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"alpha_nDCG@10 needs subtopics, .* labels of whole passages"):
+        simulation(measures=("alpha_nDCG@10",))
+    with pytest.raises(ValueError, match="needs ratings of a test bank's items"):
+        simulation(measures=("Cover@10",))
+    with pytest.raises(ValueError, match="did you mean nDCG"):
+        simulation(measures=("nDGC@10",))
+
+
+def test_progress_goes_to_the_end() -> None:
+    seen: list[tuple[int, int]] = []
+    leave_out(simulation(), 2, progress=lambda done, of: seen.append((done, of)))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+    seen.clear()
+    remove(simulation(), 2, progress=lambda done, of: seen.append((done, of)))
+    assert seen == [(done, 18) for done in range(1, 19)]
+
+
+def test_negative_labels_are_neither_dropped_nor_filled_nor_fitted_on() -> None:
+    official = {"q": {"a": 2, "b": 0, "c": -1, "d": -2}}
+    automatic = {"q": {"a": 5, "b": 0, "c": 5, "d": 5}}
+    simulation = Simulation({"r": {"q": ["a", "b", "c", "d"]}}, official, automatic, ["P@2"])
+    assert simulation.places == (("q", "a"), ("q", "b"))
+    assert simulation.n_both == 2
+    assert simulation.rule()[0].n_both == 2

@@ -1,0 +1,498 @@
+"""`trecexam support`: what a track's organizer types and finds, with a scripted server as the grader."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cited import GOOD, PASSAGES, POOR, label_of, make_cited_track, response, write_responses
+from outside import outside
+from scripted_server import Scripted, serving
+
+pytest.importorskip("httpx2")
+pytest.importorskip("tenacity")
+
+from cited import judging
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.errors import TrecexamError
+
+WEIGHT = {"full_support": 1.0, "partial_support": 0.5}
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def graded_now(root: Path) -> int:
+    """What `watch --once` says of the track, then what `support` shows of it."""
+    status = run(["watch", str(root), "--once"])
+    return run(["support", str(root)]) or status
+
+
+def labels(root: Path) -> list[tuple[str, ...]]:
+    return [tuple(row.values()) for row in rows(root / "out" / "support.tsv")]
+
+
+def naive(table: list[dict[str, str]], run_: str, queries: tuple[str, ...]) -> tuple[float, float, float]:
+    """Mean precision, recall and F1 of a run, from the rows of support.tsv."""
+    of_queries = []
+    for query in queries:
+        sentences: dict[str, list[float]] = {}
+        cited = []
+        for row in table:
+            if (row["run"], row["query_id"]) == (run_, query):
+                weights = sentences.setdefault(row["sentence"], [0.0])
+                if row["label"] != "uncited":
+                    weights.append(WEIGHT.get(row["label"], 0.0))
+                    cited.append(weights[-1])
+        p = sum(cited) / len(cited) if cited else 0.0
+        r = sum(max(weights) for weights in sentences.values()) / len(sentences) if sentences else 0.0
+        of_queries.append((p, r, 2 * p * r / (p + r) if p + r else 0.0))
+    return tuple(sum(values) / len(queries) for values in zip(*of_queries, strict=True))  # type: ignore[return-value]
+
+
+def asked(server: Scripted) -> list[str]:
+    return [str(body["messages"][-1]["content"]) for body in server.bodies]
+
+
+def test_sentences_are_graded_once_with_the_first_passage_that_they_cite(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(judging) as server:
+        root = make_cited_track(tmp_path / "track", server.url)
+        assert run(["watch", str(root), "--estimate"]) == 0
+        assert capsys.readouterr().out.splitlines()[1].startswith("4\t")
+        assert not server.bodies
+        assert run(["watch", str(root), "--once"]) == 0
+        capsys.readouterr()
+        assert run(["support", str(root)]) == 0
+        shown = capsys.readouterr()
+        assert len(server.bodies) == 4
+        prompt = outside("prompts/support.txt").read_text().removesuffix("\n")
+        filled = prompt.replace("{statement}", "Pumps move heat.").replace("{citation}", PASSAGES["q1-heat"])
+        assert filled in asked(server)
+        assert labels(root) == [
+            ("good", "q1", "1", "q1-heat", "full_support"),
+            ("good", "q1", "2", "q1-cost", "partial_support"),
+            ("good", "q1", "3", "", "uncited"),
+            ("good", "q2", "1", "q2-sea", "full_support"),
+            ("poor", "q1", "1", "q1-heat", "no_support"),
+            ("poor", "q1", "2", "lost", "no_text"),
+            ("poor", "q1", "3", "", "out_of_range"),
+        ]
+        good, poor = rows(root / "out" / "support_runs.tsv")
+        assert shown.out == (root / "out" / "support_runs.tsv").read_text()
+        assert (good["run"], good["responses"], good["out_of_range"], good["no_text"]) == (
+            "good",
+            "2",
+            "0",
+            "0",
+        )
+        assert (poor["run"], poor["responses"], poor["out_of_range"], poor["no_text"]) == (
+            "poor",
+            "1",
+            "1",
+            "1",
+        )
+        assert [float(good[name]) for name in ("SupportP", "SupportR")] == [(0.75 + 1) / 2, (0.5 + 1) / 2]
+        assert [float(good[name]) for name in ("uncited", "words", "sentences", "citations")] == [
+            0.25, 5.5, 2, 1,
+        ]  # fmt: skip
+        assert float(poor["SupportF1"]) == 0
+        assert "1 citation of passages without a text, first 'lost'" in shown.err
+        assert "1 citation out of range" in shown.err
+        # A second time asks nobody; a changed response asks about its new sentence alone.
+        assert graded_now(root) == 0
+        assert len(server.bodies) == 4
+        changed = json.loads(json.dumps(GOOD[0]))
+        changed["answer"][1]["text"] = "Pumps cost money."
+        write_responses(root / "runs" / "good.jsonl", changed, GOOD[1])
+        assert graded_now(root) == 0
+        assert len(server.bodies) == 5
+        assert labels(root)[1] == ("good", "q1", "2", "q1-cost", "full_support")
+
+
+def test_scores_are_those_of_the_labels_by_sums_written_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(judging) as server:
+        root = make_cited_track(tmp_path / "track", server.url, citations="all")
+        assert graded_now(root) == 0
+        table = rows(root / "out" / "support.tsv")
+        assert ("good", "q1", "1", "q1-cost", "partial_support") in labels(root)
+        for row in rows(root / "out" / "support_runs.tsv"):
+            expected = naive(table, row["run"], ("q1", "q2"))
+            values = tuple(float(row[name]) for name in ("SupportP", "SupportR", "SupportF1"))
+            assert values == pytest.approx(expected, abs=1e-6)
+            texts = {**PASSAGES, "lost": ""}
+            for label in (each for each in table if each["doc_id"] in PASSAGES):
+                (given,) = [
+                    r
+                    for r in (*GOOD, *POOR)
+                    if (r["run_id"], r["topic_id"]) == (label["run"], label["query_id"])
+                ]
+                statement = given["answer"][int(label["sentence"]) - 1]["text"]
+                assert label["label"] == label_of(statement, texts[label["doc_id"]])
+        capsys.readouterr()
+        assert run(["support", str(root), "--by", "query"]) == 0
+        lines = list(csv.DictReader(capsys.readouterr().out.splitlines(), delimiter="\t"))
+        keys = [(row["run"], row["query_id"]) for row in lines]
+        assert keys == [("good", "q1"), ("good", "q2"), ("poor", "q1")]
+        for row in lines:
+            values = tuple(float(row[name]) for name in ("SupportP", "SupportR", "SupportF1"))
+            assert values == pytest.approx(naive(table, row["run"], (row["query_id"],)), abs=1e-6)
+        assert (lines[2]["out_of_range"], lines[2]["words"]) == ("1", "4.000000")
+        before = len(server.bodies)
+        path = root / "trecexam.toml"
+        path.write_text(path.read_text().replace('citations = "all"', ""))
+        assert graded_now(root) == 0
+        assert len(server.bodies) == before
+        assert len(rows(root / "out" / "support.tsv")) == len(table) - 1
+
+
+def test_updates_grade_support_and_leaderboard_and_report_show_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(judging) as server:
+        root = make_cited_track(tmp_path / "track", server.url, measures=["SupportF1", "SupportP"])
+        assert run(["watch", str(root), "--once"]) == 0
+        assert len(server.bodies) == 4
+        assert run(["watch", str(root), "--once"]) == 0
+        assert "nothing new" in capsys.readouterr().err
+    board = rows(root / "out" / "leaderboard.tsv")
+    table = rows(root / "out" / "support.tsv")
+    assert [row["run"] for row in board] == ["good", "poor"]
+    for row in board:
+        p, _, f1 = naive(table, row["run"], ("q1", "q2"))
+        assert (float(row["SupportF1"]), float(row["SupportP"])) == pytest.approx((f1, p), abs=1e-6)
+    assert float(board[0]["SupportP.stderr"]) == pytest.approx((1 - 0.75) / 2)
+    manifest = json.loads((root / "out" / "manifest.json").read_text())
+    assert {"support.tsv", "support_runs.tsv"} <= manifest["outputs"].keys()
+    assert "Support by cited passages" in (root / "out" / "report.html").read_text()
+    capsys.readouterr()
+    assert run(["leaderboard", str(root), "-m", "SupportR"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "run\tSupportR\tSupportR.stderr"
+    # What is written is what the command makes.
+    before = (root / "out" / "support_runs.tsv").read_bytes()
+    assert run(["support", str(root), "-o", str(tmp_path / "again")]) == 0
+    assert (tmp_path / "again" / "support_runs.tsv").read_bytes() == before
+
+
+def test_a_track_needs_no_bank_for_support_alone(tmp_path: Path) -> None:
+    with serving(judging) as server:
+        root = make_cited_track(tmp_path / "track", server.url)
+        (root / "bank.nuggets.jsonl").unlink()
+        assert graded_now(root) == 0
+    (good, poor) = rows(root / "out" / "support_runs.tsv")
+    assert (good["run"], float(good["SupportP"]), poor["responses"]) == ("good", 0.875, "1")
+
+
+def test_other_commands_live_with_measures_of_support(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(judging) as server:
+        root = make_cited_track(tmp_path / "track", server.url, measures=["SupportP"])
+        assert run(["watch", str(root), "--once"]) == 0
+        worse = json.loads(json.dumps(GOOD).replace("move heat", "sing songs").replace("salt", "blue"))
+        write_responses(root / "runs" / "good.jsonl", *worse)
+        assert run(["watch", str(root), "--once"]) == 0
+        board = rows(root / "out" / "leaderboard.tsv")
+        assert [float(row["SupportP"]) for row in board] == [0.5, 0]
+        assert (root / "out" / "history" / "000002.json").exists()
+        capsys.readouterr()
+        for command in (["judge-next", str(root)], ["judge-next", str(root), "--top", "1"]):
+            assert run(command) == 0
+        for command in (
+            ["judge-next", str(root), "-m", "SupportR"],
+            ["judge-next", str(root), "--by", "swaps"],
+        ):
+            assert run(command) == 2
+            assert "labels citations: a measure, a level, an order" in capsys.readouterr().err
+        assert run(["leaderboard", str(root), "--official"]) == 2
+        capsys.readouterr()
+        assert run(["leaderboard", str(root), "-m", "nDCG@10"]) == 2
+        assert "is of labels of documents, and the grader support labels what" in capsys.readouterr().err
+        assert run(["verify", "grading", str(root)]) == 0
+        shown = capsys.readouterr().out
+        # A sentence is asked of what it cites: with other passages it is no cell.
+        assert "missing" not in shown
+        assert len(shown.splitlines()) == 1 + 5
+        with trecexam.open_track(root) as track:
+            board = track.leaderboard()
+            assert {"good", "poor"} == {row.run for row in board.rows}
+            assert len(list(track.compare().measures)) == 1
+            assert track.grading.counts().missing == 0
+            assert track.grading.counts().cells == 5
+
+
+def test_support_is_one_of_several_graders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(judging) as server:
+        root = make_cited_track(tmp_path / "track", server.url, rubric=True)
+        assert run(["watch", str(root), "--once"]) == 0
+        assert len(server.bodies) == 4
+        capsys.readouterr()
+        assert run(["support", str(root)]) == 0
+        shown = capsys.readouterr().out
+        assert shown == (root / "out" / "support" / "support_runs.tsv").read_text()
+        with trecexam.open_track(root) as track:
+            assert track.graders == ("rubric", "support")
+            assert track["support"].leaderboard().measures == ("SupportP", "SupportR", "SupportF1")
+            assert "Cover(rel=4)@20" in track["rubric"].leaderboard().measures
+            with pytest.raises(TrecexamError, match=r"SupportP is of what responses cite.*--grader support"):
+                track["rubric"].leaderboard(["SupportP"])
+
+
+def test_without_the_section_the_measures_are_refused_in_a_line(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["leaderboard", str(graded), "-m", "SupportP"]) == 2
+    assert "put a section [graders.support] into trecexam.toml" in capsys.readouterr().err
+    assert run(["support", str(graded)]) == 2
+    assert "put a section [graders.support] into trecexam.toml" in capsys.readouterr().err
+
+
+def test_a_track_without_responses_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = make_cited_track(tmp_path / "track")
+    for path in (root / "runs").iterdir():
+        path.unlink()
+    assert run(["support", str(root)]) == 2
+    assert "no generated responses to queries of the track" in capsys.readouterr().err
+
+
+def test_a_run_of_passages_has_no_support(tmp_path: Path) -> None:
+    with serving(judging) as server:
+        root = make_cited_track(tmp_path / "track", server.url)
+        (root / "runs" / "bm25.run").write_text("q1 Q0 q1-heat 1 2.0 bm25\n")
+        with trecexam.open_track(root) as track:
+            track.update()
+            assert {row.run for row in track.leaderboard().rows} == {"good", "poor"}
+            assert {row[0] for row in track.support().table().rows} == {"good", "poor"}
+        # The one grader of a track that says so by its prompt alone looks at all runs.
+        config = root / "trecexam.toml"
+        config.write_text(
+            config.read_text().replace("[graders.support]", '[grader]\nprompt = "TRECRAG2024Support"')
+        )
+        with trecexam.open_track(root) as track:
+            track.update()
+            board = track.leaderboard()
+            assert {row.run: row.scores[0].mean for row in board.rows}["bm25"] == 0
+            assert any(
+                "1 of 3 runs: no generated responses, so 0 in SupportP" in line for line in board.notes
+            )
+            assert {row[0] for row in track.support().table().rows} == {"good", "poor"}
+
+
+def test_two_sources_of_labels_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(judging) as server:
+        root = make_cited_track(tmp_path / "track", server.url)
+        assert graded_now(root) == 0
+        people = tmp_path / "people.tsv"
+        text = (root / "out" / "support.tsv").read_text()
+        people.write_text(text.replace("partial_support", "full_support") + "other\tq1\t1\tx\tno_support\n")
+        capsys.readouterr()
+        assert run(["support", str(root), "--against", str(people)]) == 0
+        shown = capsys.readouterr()
+    assert [line.split("\t") for line in shown.out.splitlines()] == [
+        ["label", "file: no_support", "file: partial_support", "file: full_support"],
+        ["no_support", "1", "0", "0"],
+        ["partial_support", "0", "0", "1"],
+        ["full_support", "0", "0", "2"],
+    ]
+    # po = 3/4, pe = (1 x 1 + 1 x 0 + 2 x 3) / 16.
+    assert f"Cohen's kappa {(3 / 4 - 7 / 16) / (1 - 7 / 16):.2f}, with linear weights" in shown.err
+    assert (
+        "4 citations with both labels, 75% with the same; 0 have only a label of the track, 1 only"
+        in shown.err
+    )
+    with trecexam.open_track(root) as track:
+        agreement = track.support(against=root / "out" / "support.tsv").agreement
+        assert agreement is not None
+        assert (agreement.kappa.value, agreement.ours_only, agreement.theirs_only) == (1, 0, 0)
+
+
+def test_lines_that_hold_no_label_are_named_and_the_rest_is_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(judging) as server:
+        root = make_cited_track(tmp_path / "track", server.url)
+        assert run(["watch", str(root), "--once"]) == 0
+    file = tmp_path / "labels.tsv"
+    file.write_text(
+        "run\tquery_id\tsentence\tdoc_id\tlabel\ngood\tq1\t1\tq1-heat\tfull_support\ngood\tq1\n"
+        "good\tq1\tone\tq1-heat\tfull_support\ngood\tq1\t1\tq1-heat\tno_support\ngood\tq1\t2\tq1-cost\tmaybe\n"
+    )
+    assert run(["support", str(root), "--against", str(file)]) == 1
+    shown = capsys.readouterr().err
+    for reason in (
+        "labels.tsv:3: 2 columns",
+        "labels.tsv:4: 'one' is no sentence",
+        "labels.tsv:5: another label",
+    ):
+        assert reason in shown
+    assert "labels.tsv:6: 'maybe' is no label" in shown
+    assert "1 citation with both labels" in shown
+    file.write_text("run\tquery_id\tsentence\tdoc_id\tlabel\nx\tq1\t1\tq1-heat\tfull_support\n")
+    assert run(["support", str(root), "--against", str(file)]) == 0
+    assert "no citation has both labels" in capsys.readouterr().err
+    file.write_text("q\n")
+    assert run(["support", str(root), "--against", str(file)]) == 2
+    assert "no column `run`" in capsys.readouterr().err
+
+
+def test_truncated_responses_lose_what_comes_after(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(judging) as server:
+        root = make_cited_track(tmp_path / "track", server.url)
+        long = response("long", "q1", ("word " * 399, [0]), ("Pumps move heat.", [0]), references=["q1-heat"])
+        write_responses(root / "runs" / "long.jsonl", long)
+        whole, cut = tmp_path / "whole", tmp_path / "cut"
+        assert run(["watch", str(root), "--once"]) == 0
+        assert run(["support", str(root), "-o", str(whole)]) == 0
+        assert (
+            "long: 1 response over a limit of the track ('q1'): 'q1' has 402 words" in capsys.readouterr().err
+        )
+        config = root / "trecexam.toml"
+        config.write_text("[track]\ntruncate = 400\n" + config.read_text())
+        assert run(["watch", str(root), "--once"]) == 0
+        assert run(["support", str(root), "-o", str(cut)]) == 0
+        assert "responses are cut after 400 words" in capsys.readouterr().err
+        table = {path: {row["run"]: row for row in rows(path / "support_runs.tsv")} for path in (whole, cut)}
+        assert [float(table[path]["long"]["words"]) for path in (whole, cut)] == [402, 400]
+        assert [table[path]["long"]["over_limit"] for path in (whole, cut)] == ["1", "1"]
+        assert table[whole]["good"] == table[cut]["good"]
+        # The sentence that is cut is another one, and was asked about.
+        assert "Statement: Pumps\n" in asked(server)[-1]
+
+
+def test_the_setting_truncate_holds_for_grades_too(tmp_path: Path) -> None:
+    root = make_cited_track(tmp_path / "track", more="[track]\ntruncate = 3\n", rubric=True)
+    with trecexam.open_track(root) as track:
+        texts = {passage.doc_id: passage.text for passage in track.export.pool()}
+    assert texts["good/q1/1"] == "Pumps move heat."
+
+
+def test_an_update_that_a_budget_stops_is_not_complete_and_the_next_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(judging) as server:
+        root = make_cited_track(tmp_path / "track", server.url, concurrency=1, budget_tokens=900)
+        assert run(["watch", str(root), "--once"]) == 1
+        assert "budget_tokens" in capsys.readouterr().err
+        assert not json.loads((root / "out" / "manifest.json").read_text())["complete"]
+        assert "not_graded" in {label[-1] for label in labels(root)}
+        assert run(["support", str(root)]) == 0
+        assert "not graded yet; they count as no support" in capsys.readouterr().err
+        config = root / "trecexam.toml"
+        config.write_text(config.read_text().replace("budget_tokens = 900", ""))
+        assert run(["watch", str(root), "--once"]) == 0
+        assert json.loads((root / "out" / "manifest.json").read_text())["complete"]
+        assert len(server.bodies) == 4
+
+
+def test_answers_without_a_label_count_as_no_support(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(lambda exchange: exchange.say("I am not sure.")) as server:
+        root = make_cited_track(tmp_path / "track", server.url)
+        assert graded_now(root) == 0
+        assert "4 citations whose answers say no label" in capsys.readouterr().err
+        assert {label[-1] for label in labels(root)} == {"unparsed", "uncited", "no_text", "out_of_range"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"prompt": "UMBRELA"}, "is of the kind support, which asks about statement"),
+        ({"name": "embedding", "cut_points": [0.5]}, "in rising order"),
+        ({"name": "embedding", "cut_points": [0.1, 0.2, 0.3, 0.4, 0.5]}, "give 2 cosines in rising order"),
+        ({"name": "recorded"}, "needs `recorded`, the file of labels"),
+        ({"citation": "all"}, "did you mean `citations`?"),
+    ],
+)
+def test_settings_that_cannot_grade_support_are_refused(
+    tmp_path: Path, settings: dict[str, Any], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_cited_track(tmp_path / "track", **settings)
+    assert run(["watch", str(root), "--once"]) == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_a_prompt_of_the_users_own_grades_support(tmp_path: Path) -> None:
+    with serving(lambda exchange: exchange.say("Full support.")) as server:
+        root = make_cited_track(tmp_path / "track", server.url, prompt="mine.toml")
+        (root / "mine.toml").write_text(
+            "template = 'Does {citation} say {statement}? full_support, partial_support or no_support'\n"
+            'parser = "support"\n'
+        )
+        with trecexam.open_track(root) as track:
+            track.update()
+            done = track.support()
+        assert {row[-1] for row in done.labels().rows if row[3] in PASSAGES} == {"full_support"}
+        assert any(text.startswith("Does The sea is salt. say") for text in asked(server))
+
+
+def test_all_301_responses_of_a_system_are_scored_by_stored_labels(tmp_path: Path) -> None:
+    source = outside("rag24/responses.gpt-4o.jsonl.gz")
+    given = [json.loads(line) for line in gzip.decompress(source.read_bytes()).splitlines()]
+    root = tmp_path / "track"
+    (root / "runs").mkdir(parents=True)
+    (root / "runs" / "gpt4o.jsonl.gz").write_bytes(source.read_bytes())
+    (root / "queries.tsv").write_text("".join(f"{row['topic_id']}\ta question\n" for row in given))
+    (root / "trecexam.toml").write_text('[graders.support]\nname = "recorded"\nrecorded = "labels.tsv"\n')
+    run_ = given[0]["run_id"]
+    names = ("no_support", "partial_support", "full_support")
+    lines, expected, uncited, words = ["run\tquery_id\tsentence\tdoc_id\tlabel"], [], 0, 0
+    for row in given:
+        weights, cited = [], []
+        for place, sentence in enumerate(row["answer"], 1):
+            words += len(sentence["text"].split())
+            uncited += not sentence["citations"]
+            weights.append(0.0)
+            if sentence["citations"]:
+                rating = (len(sentence["text"]) + place) % 3
+                doc_id = row["references"][sentence["citations"][0]]
+                lines.append(f"{run_}\t{row['topic_id']}\t{place}\t{doc_id}\t{names[rating]}")
+                weights[-1] = rating / 2
+                cited.append(rating / 2)
+        expected.append((sum(cited) / len(cited) if cited else 0, sum(weights) / len(weights)))
+    (root / "labels.tsv").write_text("\n".join(lines) + "\n")
+    with trecexam.open_track(root) as track:
+        track.update()
+        done = track.support()
+    (row,) = done.table().records()
+    assert row["responses"] == len(given) == 301
+    assert (row["SupportP"], row["SupportR"]) == pytest.approx(
+        [sum(values) / 301 for values in zip(*expected, strict=True)]
+    )
+    assert row["words"] == pytest.approx(words / 301)
+    sentences = sum(len(each["answer"]) for each in given)
+    assert row["uncited"] == pytest.approx(uncited / sentences)
+    assert (row["out_of_range"], row["no_label"], len(done.labels().rows)) == (0, 0, sentences)
+
+
+def test_nothing_of_support_is_in_a_track_without_the_section(graded: Path) -> None:
+    with trecexam.open_track(graded) as track:
+        track.update()
+        with pytest.raises(TrecexamError, match="does not look at what responses cite"):
+            track.support()
+    config = json.loads((graded / "out" / "manifest.json").read_text())["config"]
+    assert "support" not in config
+    assert "truncate" not in config["track"]
+    assert not list((graded / "out").glob("support*"))
+
+
+def test_from_python_the_grader_of_support_is_found(tmp_path: Path) -> None:
+    trecexam.make_demo_track(tmp_path / "demo")
+    with trecexam.open_track(tmp_path / "demo") as track:
+        track.grading.grade()
+        assert track.support().table() == track["support"].support().table()
+        with pytest.raises(TrecexamError, match="rubric does not look at what responses cite: take --grader"):
+            track["rubric"].support()

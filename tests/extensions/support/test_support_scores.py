@@ -1,0 +1,136 @@
+"""Weighted precision and recall of support, against the sums written out."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import trecexam
+from trecexam.extensions.support.tables import SupportTables
+from trecexam.line.cited import cited_values
+from trecexam.line.loader import TrackLoader
+from trecexam.scores.measures import measure
+from trecexam.scores.support import support_scores
+from trecexam.track import TrackFolder
+
+WEIGHTS = st.sampled_from([0.0, 0.5, 1.0])
+
+
+def test_a_response_of_four_sentences_has_the_scores_of_the_definition() -> None:
+    # Full, partial, none, and a sentence that cites nothing.
+    precision, recall, f1 = support_scores([(1.0,), (0.5,), (0.0,), ()])
+    assert (precision, recall) == (1.5 / 3, 1.5 / 4)
+    assert f1 == pytest.approx(2 * 0.5 * 0.375 / 0.875)
+
+
+def test_of_several_citations_each_counts_for_precision_and_the_best_for_recall() -> None:
+    assert support_scores([(0.5, 1.0, 0.0), ()])[:2] == (0.5, 0.5)
+
+
+def test_where_nothing_is_cited_or_said_all_are_0() -> None:
+    assert support_scores([(), ()]) == (0, 0, 0)
+    assert support_scores([]) == (0, 0, 0)
+
+
+@given(st.lists(st.lists(WEIGHTS, max_size=3), max_size=8))
+def test_scores_are_those_of_a_naive_computation(sentences: list[list[float]]) -> None:
+    cited, supported, citations = 0.0, 0.0, 0
+    for weights in sentences:
+        for weight in weights:
+            cited += weight
+            citations += 1
+        supported += sorted([0.0, *weights])[-1]
+    precision = cited / citations if citations else 0
+    recall = supported / len(sentences) if sentences else 0
+    scores = support_scores(sentences)
+    assert scores[:2] == pytest.approx((precision, recall))
+    expected = 0 if precision + recall == 0 else 2 / (1 / precision + 1 / recall)
+    assert scores.f1 == pytest.approx(expected)
+
+
+def test_the_measures_have_names_and_are_none_of_official_judgments() -> None:
+    assert [str(measure(name)) for name in ("SupportP", "SupportR", "SupportF1")] == [
+        "SupportP",
+        "SupportR",
+        "SupportF1",
+    ]
+    with pytest.raises(ValueError, match="official judgments don't have"):
+        measure("SupportP", official=True)
+    with pytest.raises(ValueError, match="takes no parameters"):
+        measure("SupportP@5")
+    with pytest.raises(ValueError, match="did you mean SupportF1"):
+        measure("SupportF")
+
+
+REFERENCES = ["a", "b", "c"]
+CITATIONS = st.lists(st.integers(-2, 4) | st.sampled_from([*REFERENCES, "elsewhere"]), max_size=5)
+ANSWERS = st.lists(
+    st.tuples(st.sampled_from(["One.", "Two two.", "  ", "\u200f\u0645."]), CITATIONS), max_size=7
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@given(
+    ANSWERS,
+    st.dictionaries(
+        st.tuples(st.integers(1, 7), st.sampled_from([*REFERENCES, "elsewhere"])), st.integers(0, 2)
+    ),
+    st.sampled_from(["first", "all"]),
+)
+def test_scores_of_any_response_are_those_of_the_definition_on_its_json(
+    tmp_path: Path, answer: list[Any], labels: dict[tuple[int, str], int], citations: Literal["first", "all"]
+) -> None:
+    # A sentence of its own, so that there is text.
+    answer = [*answer, ("Last.", [0])]
+    row = {"run_id": "r", "topic_id": "q", "references": REFERENCES}
+    row["answer"] = [{"text": text, "citations": cited} for text, cited in answer]
+    labels = labels | {(len(answer), "a"): 1}
+    root = tmp_path / "track"
+    # The labels of a file are stored: those of another response are no labels of this one.
+    shutil.rmtree(root, ignore_errors=True)
+    (root / "runs").mkdir(parents=True)
+    (root / "runs" / "r.jsonl").write_text(json.dumps(row) + "\n")
+    (root / "queries.tsv").write_text("q\ta question\nnot answered\tanother one\n")
+    (root / "trecexam.toml").write_text(
+        f'[graders.support]\nname = "recorded"\nrecorded = "labels.tsv"\ncitations = "{citations}"\n'
+    )
+    names = ("no_support", "partial_support", "full_support")
+    lines = (f"r\tq\t{place}\t{doc}\t{names[rating]}\n" for (place, doc), rating in labels.items())
+    (root / "labels.tsv").write_text("run\tquery_id\tsentence\tdoc_id\tlabel\n" + "".join(lines))
+    with trecexam.open_track(root) as opened:
+        opened.grading.grade()
+    with TrackLoader(TrackFolder.open(root)) as loader:
+        track = loader.load()
+        values = cited_values(track, ["r"], ["q", "not answered"])
+        table = SupportTables(track).labels()
+
+    #: A sentence that stands there twice has one label of a passage: that where it cites it first.
+    label_of: dict[tuple[str, str], int] = {}
+    cited_weights, sentence_weights, uncited = [], [], 0
+    for place, (text, cited) in enumerate(answer, 1):
+        if not text.strip():
+            continue
+        in_range = [
+            c if isinstance(c, str) else REFERENCES[c] for c in cited if isinstance(c, str) or 0 <= c < 3
+        ]
+        outside = len([c for c in cited if not isinstance(c, str) and not 0 <= c < 3])
+        looked_at = sorted(set(in_range), key=in_range.index)
+        for doc_id in looked_at[:1] if citations == "first" else looked_at:
+            label_of.setdefault((text.strip(), doc_id), labels.get((place, doc_id), 0))
+        weights = [label_of.get((text.strip(), doc_id), 0) / 2 for doc_id in looked_at] + [0.0] * outside
+        weights = weights[:1] if citations == "first" else weights
+        cited_weights += weights
+        sentence_weights.append(max([0.0, *weights]))
+        uncited += not cited
+    precision = sum(cited_weights) / len(cited_weights)
+    recall = sum(sentence_weights) / len(sentence_weights)
+    both = precision + recall
+    assert values[0, 0] == pytest.approx([precision, recall, 2 * precision * recall / both if both else 0])
+    assert not values[0, 1].any()
+    assert sum(row[4] == "uncited" for row in table.rows) == uncited

@@ -1,0 +1,64 @@
+"""A value stays in memory while its token is the same; of several by one name those asked for last."""
+
+from __future__ import annotations
+
+from weakref import ref
+
+import pytest
+
+from trecexam.files.cache import Cache
+
+
+class Value:
+    """Something that can be referred to weakly."""
+
+
+def unexpected() -> Value:
+    raise AssertionError("made again")
+
+
+def test_a_value_is_made_once_for_a_token_and_again_for_another() -> None:
+    cache = Cache()
+    first = cache.get("a", 1, Value)
+    assert cache.get("a", 1, unexpected) is first
+    assert cache.get("b", 1, Value) is not first
+    assert cache.get("a", 2, Value) is not first
+    assert cache.get("a", 1, Value) is not first
+
+
+def test_of_several_tokens_those_asked_for_last_stay() -> None:
+    cache = Cache()
+    made = {token: cache.get("a", token, Value, most=3) for token in range(3)}
+    assert cache.get("a", 0, unexpected, most=3) is made[0]
+    cache.get("a", 3, Value, most=3)
+    assert cache.get("a", 0, unexpected, most=3) is made[0]
+    assert cache.get("a", 2, unexpected, most=3) is made[2]
+    assert cache.get("a", 1, Value, most=3) is not made[1]
+
+
+def test_the_earlier_value_is_gone_before_another_is_made() -> None:
+    cache = Cache()
+    earlier = ref(cache.get("a", 1, Value))
+
+    def make() -> Value:
+        assert earlier() is None
+        return Value()
+
+    cache.get("a", 2, make)
+
+
+def test_what_cannot_be_made_is_not_known() -> None:
+    def fail() -> Value:
+        raise KeyboardInterrupt
+
+    cache = Cache()
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            cache.get("a", 1, fail)
+    assert isinstance(cache.get("a", 1, Value), Value)
+
+
+def test_a_value_may_be_made_of_others() -> None:
+    cache = Cache()
+    assert cache.get("a", 1, lambda: cache.get("a", 2, lambda: cache.get("b", 1, lambda: 2)) + 1) == 3
+    assert cache.get("a", 1, lambda: 0) == 3

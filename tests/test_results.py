@@ -1,0 +1,209 @@
+"""What calls give is one kind of thing, and reading commands show it in all forms."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+import trecexam
+from trecexam import accessors
+from trecexam.calls import Accessor
+from trecexam.cli.main import cli, run
+from trecexam.extension import accessors as of_extensions
+from trecexam.extension import named
+from trecexam.tables.result import Result
+
+CALLS: dict[str, Callable[[Any], Result]] = {
+    "status": lambda track: track.status(),
+    "status of a grader": lambda track: track["support"].status(),
+    "history": lambda track: track.history(),
+    "history.entry": lambda track: track["support"].history.entry(),
+    "override.ratings": lambda track: track.override.ratings(),
+    "judge_next": lambda track: track.judge_next(top=3),
+    "judge_next of cells": lambda track: track.judge_next(level="cell"),
+    "judge_next of citations": lambda track: track["support"].judge_next(),
+    "exam.fit": lambda track: track.exam.fit(),
+    "exam.improve": lambda track: track.exam.improve(steps=1),
+    "bank.check": lambda track: track.bank.check(),
+    "bank.diff": lambda track: track.bank.diff(*[track.folder.root / "bank.nuggets.jsonl"] * 2),
+    "judging.plan": lambda track: track.judging.plan(["ada", "bob"], overlap=0.5, budget=20),
+    "judging.progress": lambda track: track.judging.progress(),
+    "judging.agreement": lambda track: track.judging.agreement(),
+}
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("results") / "demo"
+    assert run(["demo", str(root)]) == 0
+    assert run(["judge", "plan", str(root), "--assessors", "ada,bob"]) == 0
+    return root
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_gives_tables_by_name_notes_and_facts(demo: Path, call: str) -> None:
+    with trecexam.open_track(demo) as track:
+        found = CALLS[call](track)
+    value = json.loads(found.to_json())
+    assert value["notes"] == list(found.notes)
+    # The table of a status is made of its facts, and JSON has these.
+    for name, table in () if call.startswith("status") else found.tables.items():
+        assert [list(row) for row in value[name]] == [list(table.header)] * len(table)
+    assert not set(found.facts) & {"notes", *found.tables}
+    header, *lines = found.to_tsv().splitlines()
+    assert list(found.to_pandas().columns) == header.split("\t") == list(found.table.header)
+    assert len(lines) == len(found) == len(found.to_pandas())
+    assert len(repr(found).splitlines()) <= 40
+    assert found._repr_html_().startswith("<")
+    assert found.to_latex().count(r"\begin{tabular}") == len(found.for_people())
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (("status", "TRACK"), 0),
+        (("status", "TRACK", "--grader", "rubric"), 0),
+        (("history", "TRACK"), 0),
+        (("history", "TRACK", "1", "--labels"), 0),
+        (("graders",), 0),
+        (("graders", "--prompts"), 0),
+        (("formats",), 0),
+        (("check", "RUN"), 1),
+        (("serve-user", "list", "USERS"), 0),
+        (("judge-next", "TRACK", "--top", "3"), 0),
+        (("judge-next", "TRACK", "--grader", "support"), 0),
+        (("bank", "check", "TRACK"), 1),
+        (("bank", "diff", "BANK", "BANK", "TRACK", "--by", "items"), 0),
+        (("judge", "progress", "TRACK", "--topics"), 0),
+        (("judge", "agreement", "TRACK", "--disagreements"), 0),
+    ],
+)
+def test_a_reading_command_has_every_form_and_a_file_for_it(
+    demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], status: int
+) -> None:
+    files = {"BANK": demo / "bank.nuggets.jsonl", "RUN": tmp_path / "bad.run", "USERS": tmp_path / "users"}
+    (tmp_path / "bad.run").write_text("q1 Q0 a 1 2 t\nq1 Q0 a 2 1 t\n")
+    if "USERS" in words:
+        pytest.importorskip("starlette")
+        assert run(["serve-user", "add", str(files["USERS"]), "ada", "--role", "reader"]) == 0
+    places = {"TRACK": str(demo), **{name: str(path) for name, path in files.items()}}
+    command = [places.get(word, word) for word in words]
+    capsys.readouterr()
+    assert run(command) == status
+    notes = [line for line in capsys.readouterr().err.splitlines() if "--grader takes" not in line]
+    for form in ((), ("--json",), ("--latex",), ("--table",), ("--table", "--wide")):
+        assert run([*command, *form]) == status
+        printed = capsys.readouterr()
+        assert [line for line in printed.err.splitlines() if "--grader takes" not in line] == notes
+        assert run([*command, *form, "-o", str(tmp_path / "answer")]) == status
+        assert (tmp_path / "answer").read_text() == printed.out
+        capsys.readouterr()
+    # Of two forms the last one counts.
+    assert run([*command, "--table", "--json"]) == status
+    assert json.loads(capsys.readouterr().out)["notes"] == notes
+
+
+#: Commands that write, run or serve something. What they print of it is not all that they are for.
+WRITE = {
+    *("demo", "init", "watch", "serve", "serve-user add", "serve-user remove", "override", "learn", "fill"),
+    *("convert", "plot", *(f"export {what}" for what in ("qrels", "official", "subtopics", "grades"))),
+    *("export pool", "export runs", "judge plan", "judge export", "judge import", "bank generate", "erag"),
+    *("exam generate", "exam score", "ragval filter", "ragval questions", "ragval answers", "ragval judge"),
+    # Prints a file, which is neither a table nor JSON.
+    "config",
+}
+#: Commands that answer a question and are no `@reading` yet.
+NOT_YET = {
+    *("verify grading", "verify grid", "verify missing", "verify spurious", "verify reproducible", "support"),
+}
+
+
+def commands(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[str, set[str]]]:
+    """Each command that is no group, with its options."""
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from commands(inner, (*words, name))
+    else:
+        yield " ".join(words), {option for param in command.params for option in param.opts}
+
+
+def test_each_command_that_only_answers_has_the_five_forms() -> None:
+    forms = {"--json", "--latex", "--table", "--wide", "-o"}
+    found = dict(commands(cli))
+    lacking = {name: forms - options for name, options in found.items() if not forms <= options}
+    assert {name: what for name, what in lacking.items() if name not in WRITE | NOT_YET} == {}
+    assert found.keys() >= WRITE | NOT_YET
+
+
+#: What other calls give than a `Result`, and why.
+OTHERWISE = {
+    "an iterator of what other tools take, or of millions": (
+        *("track.qrels", "track.grades", "export.official_qrels", "export.subtopics", "export.pool"),
+    ),
+    "data frames, and what other libraries take": (
+        *("track.per_query", "track.plot", "export.grades_frame", "export.qrels_frame", "export.runs"),
+        *("export.ranx_qrels", "export.ranx_runs"),
+    ),
+    "a number or two, which `status` has in words": (
+        *("grading.counts", "grading.lost", "grading.thresholds", "files.judged_outside_pool"),
+        *("export.items_without_facet", "override.summary", "verify.judgments_unused"),
+    ),
+    "names of files and lines, for `for`": ("files.runs", "files.rejected", "bank.edits"),
+    "what something would take, to be summed up": (
+        *("track.estimate", "grading.estimate_banks", "grading.estimate_time", "bank.estimate"),
+        *("exam.estimate", "exam.estimate_refilling", "erag.estimate", "verify.estimate_reproducible"),
+        *("ragval.estimate_answers", "ragval.estimate_judging", "ragval.estimate_questions"),
+    ),
+    "it writes, grades or asks a model, and gives what was done": (
+        *("track.add_run", "track.close", "track.update", "grading.grade", "grading.forget_errors"),
+        *("override.__call__", "fill.__call__", "fill.find", "bank.add_item", "bank.edit_item"),
+        *("bank.retire_item", "bank.generate", "judging.export", "judging.take_in", "exam.generate"),
+        *("exam.refill", "learn.write", "ragval.answer", "ragval.judge", "ragval.write_questions"),
+    ),
+    "not yet": (
+        *("track.support", "verify.grading", "verify.grid", "verify.missing", "verify.spurious"),
+        "verify.reproducible",
+    ),
+}
+
+
+def calls() -> Iterator[tuple[str, str]]:
+    """Each public call on a track, and the name of what it says that it gives."""
+    kinds: dict[str, type] = {"track": trecexam.Track}
+    for name, made in vars(trecexam.Track).items():
+        if isinstance(made, property):
+            given = str(inspect.get_annotations(made.fget)["return"]).removeprefix("groups.")
+            kind = getattr(accessors, given, None)
+            if isinstance(kind, type) and issubclass(kind, Accessor):
+                kinds[name] = kind
+    kinds |= {name: named(at) for name, at in of_extensions().items()}
+    for group, kind in kinds.items():
+        for name in dir(kind):
+            call = inspect.getattr_static(kind, name)
+            if inspect.isfunction(call) and (name == "__call__" or not name.startswith("_")):
+                yield f"{group}.{name}", str(inspect.get_annotations(inspect.unwrap(call)).get("return"))
+
+
+def results(kind: type = Result) -> Iterator[str]:
+    """The names of every kind of result."""
+    yield kind.__name__
+    for each in kind.__subclasses__():
+        yield from results(each)
+
+
+def test_each_call_that_answers_a_question_gives_a_result() -> None:
+    given = dict(calls())
+    reasons = [name for names in OTHERWISE.values() for name in names]
+    assert len(reasons) == len(set(reasons))
+    other = {name: what for name, what in given.items() if what not in {*results()}}
+    assert {name: what for name, what in other.items() if name not in reasons} == {}
+    assert given.keys() >= set(reasons)

@@ -1,0 +1,74 @@
+"""A generated bank as lines of JSON, an item each: new ones are added, what people made of others stays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from converters.bank_lines import BankLine
+from converters.records import Item
+from trecexam.line.bank_target import lines_of
+
+
+def item_line(item: Item, query_text: str) -> bytes:
+    """A line that holds one item, readable and editable."""
+    row = {
+        "query_id": item.query_id,
+        "query_text": query_text,
+        f"{item.kind}_id": item.item_id,
+        item.kind: item.text,
+        **({} if item.facet_id is None else {"facet_id": item.facet_id}),
+        **({"importance": item.importance} if item.importance else {}),
+        "origin": None if item.origin is None else item.origin.row,
+    }
+    return json.dumps(row, ensure_ascii=False).encode() + b"\n"
+
+
+def replaceable(line: BankLine, written: bytes, kind: str) -> Item | None:
+    """The one item of a line, where nothing was changed or added since a model wrote it.
+
+    Args:
+        written: the line as it stands in the file.
+    """
+    if line.error is not None or len(line.items) != 1:
+        return None
+    (item,) = line.items
+    if item.kind != kind or item.origin is None:
+        return None
+    if (item.origin.text, item.origin.importance) != (item.text, item.importance):
+        return None
+    try:
+        row = json.loads(written)
+    except ValueError:
+        return None
+    # An answer key or a note of a person's is an edit, too.
+    return item if row == json.loads(item_line(item, line.query_text)) else None
+
+
+def merged(
+    content: bytes, dropped: Collection[int], new: Iterable[tuple[Item, str]], places: Mapping[str, int]
+) -> bytes:
+    """The file's content with items added. What stays, stays byte for byte, in its order.
+
+    Args:
+        dropped: numbers of lines (from 1) that go.
+        new: (item, its query's text), in their order.
+        places: query_id -> the number of the line before which its new items go; all others go to the end.
+    """
+    lines = lines_of(content)
+    if lines and not lines[-1].endswith(b"\n"):
+        lines[-1] += b"\n"
+    before: dict[int, list[bytes]] = {}
+    end: list[bytes] = []
+    for item, query_text in new:
+        place = places.get(item.query_id)
+        target = end if place is None else before.setdefault(place, [])
+        target.append(item_line(item, query_text))
+    return b"".join(_all(lines, set(dropped), before)) + b"".join(end)
+
+
+def _all(lines: Sequence[bytes], dropped: set[int], before: Mapping[int, Sequence[bytes]]) -> Iterable[bytes]:
+    for number, line in enumerate(lines, 1):
+        yield from before.get(number, ())
+        if number not in dropped:
+            yield line

@@ -1,0 +1,218 @@
+"""Looks for judgments that would change the ranking: gathers ratings, runs and what is judged already."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from trecexam.errors import TrecexamError, did_you_mean
+from trecexam.extensions.campaign.judge_next.arithmetic.next_judgments import Suggestion, suggestions
+from trecexam.extensions.campaign.judge_next.arithmetic.what_if import Board, PossibleJudgments, Scoring
+from trecexam.line.diagnostics import nothing_graded
+from trecexam.line.evaluation import leaderboard
+from trecexam.line.grader_probabilities import grader_probabilities
+from trecexam.scores.chances import cell_chances, passage_chances
+from trecexam.scores.measures import COVER, DIVERSITY, measure
+from trecexam.scores.support import SUPPORT
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from trecexam.line.assessment import Assessment
+    from trecexam.scores.chances import Opinions
+    from trecexam.scores.ratings import QueryRatings
+
+Level = Literal["passage", "cell"]
+
+
+@dataclass(frozen=True)
+class QuerySuggestions:
+    """What was found on one query; `candidates`, `judged` and `ungraded` as in `NextJudgments`."""
+
+    query_id: str
+    suggestions: tuple[Suggestion, ...]
+    candidates: int
+    judged: int
+    ungraded: int
+
+
+class Search:
+    """Looks for judgments that matter, a query at a time, as this can take seconds for each.
+
+    Attributes:
+        level, measure, n_runs, tied: as in `NextJudgments`.
+
+    Args:
+        track: a loaded one.
+        measure, level, include_judged: as in `next_judgments`.
+
+    Raises:
+        TrecexamError: as `next_judgments`.
+    """
+
+    def __init__(
+        self, track: Assessment, measure: str | None, level: Level | None, *, include_judged: bool = False
+    ) -> None:
+        self._track = track
+        self._scoring = _scoring(track, measure, level)
+        on_items = self._scoring.on_items
+        self.level: Level = level or ("cell" if on_items else "passage")
+        self.measure = str(self._scoring.measure)
+        if self.level == "passage" and on_items:
+            raise TrecexamError(
+                f"{self.measure} is computed on the items' ratings, and a rating of a passage as a whole "
+                "would not change it: take --level cell, or a measure on labels (P, nDCG, AP)"
+            )
+        self._queries = {q.query_id: q for q in track.ratings()}
+        _check(track, list(self._queries.values()))
+        self._board = _board(track, self.measure)
+        means = self._board.means.round(12)
+        self.n_runs, self.tied = len(means), bool((means == means[0]).all())
+        self._judged = _judged(track, officially=not include_judged) if self.level == "passage" else {}
+
+    def chosen(self, query_ids: Collection[str] = ()) -> list[str]:
+        """These queries, or all, in the bank's order.
+
+        Raises:
+            TrecexamError: one is not in the bank.
+        """
+        for query_id in query_ids:
+            if query_id not in self._queries:
+                hint = did_you_mean(query_id, self._queries, before="; ")
+                root = self._track.folder.root
+                raise TrecexamError(f"no query '{query_id}' in the bank{hint}", path=root)
+        return [query_id for query_id in self._queries if not query_ids or query_id in query_ids]
+
+    def looks(self, query_ids: Sequence[str]) -> Iterator[QuerySuggestions]:
+        """What is found on each of these queries."""
+        track, level = self._track, self.level
+        queries = [self._queries[query_id] for query_id in query_ids]
+        for q, opinions in zip(queries, grader_probabilities(track, queries), strict=True):
+            possible, judged = _possible_judgments(
+                track, q, opinions, level, self._judged.get(q.query_id, ())
+            )
+            ungraded = int((~q.rated if level == "passage" else q.ratings < 0).sum())
+            of_query = suggestions(q, possible, self._board, self._scoring, track.config.track.depth)
+            yield QuerySuggestions(
+                q.query_id, tuple(of_query), int(possible.included.sum()), judged, ungraded
+            )
+
+
+def _scoring(track: Assessment, name: str | None, level: Level | None) -> Scoring:
+    """How runs are ranked: by this measure, or by the track's first that a judgment of this level changes."""
+    scores = track.config.scores
+    try:
+        names = track.measures if name is None else (name,)
+        if measure(names[0]).NAME in SUPPORT:
+            raise TrecexamError(
+                f"{names[0]} is of what responses cite, and no judgment of a passage changes it: take a "
+                "measure on grades, or --grader support"
+            )
+        if level == "passage":
+            on_labels = (each for each in names if measure(each).NAME not in COVER | DIVERSITY)
+            names = (next(on_labels, names[0]),)
+        if measure(names[0]).NAME == "ECover":
+            raise ValueError(f"{names[0]}: judgments are tried out on certain ratings; name a Cover instead")
+        return Scoring(measure(names[0]), scores.label, scores.min_rating, scores.min_answers)
+    except ValueError as error:
+        raise TrecexamError(str(error)) from None
+
+
+def _check(track: Assessment, queries: Sequence[QueryRatings]) -> None:
+    runs, root = track.runs, track.folder.root
+    if len(runs) < 2:
+        here = f"only one run, '{next(iter(runs))}'" if runs else "no runs yet"
+        raise TrecexamError(
+            f"{here}: there is no ranking that a judgment could change; drop "
+            f"{'another' if runs else 'two or more'} into {track.folder.runs}",
+            path=root,
+        )
+    if not any(q.rated.any() for q in queries):
+        raise TrecexamError(nothing_graded(track), path=root)
+
+
+def _board(track: Assessment, measure: str) -> Board:
+    import numpy as np
+
+    runs, query_ids = track.runs, track.bank.query_ids
+    rows = {row.run: row for row in leaderboard(track, [measure]).rows}
+    answered_only = track.config.scores.average == "answered"
+    return Board(
+        np.array([rows[name].scores[0].mean for name in runs]),
+        {query_id: [run.ranking(query_id) for run in runs.values()] for query_id in query_ids},
+        {
+            query_id: np.array(
+                [
+                    0.0 if answered_only and query_id not in run else 1 / rows[name].n_queries
+                    for name, run in runs.items()
+                ]
+            )
+            for query_id in query_ids
+        },
+    )
+
+
+def _judged(track: Assessment, *, officially: bool) -> dict[str, set[str]]:
+    """query_id -> the passages that people judged on the scale of [judging], or officially, too."""
+    judged = {query_id: set(people.passages) for query_id, people in track.judgments.queries.items()}
+    for row in (track.official if officially else None) or ():
+        # A negative label is nobody's judgment, as trec_eval reads it.
+        if row.relevance >= 0:
+            judged.setdefault(row.query_id, set()).add(row.doc_id)
+    return judged
+
+
+def _possible_judgments(
+    track: Assessment,
+    q: QueryRatings,
+    opinions: Opinions,
+    level: Level,
+    elsewhere: Collection[str],
+) -> tuple[PossibleJudgments, int]:
+    """What is asked about a query, and how many passages or cells are not since a person judged them."""
+    alike, first = _equal_texts(track, q)
+    if level == "passage":
+        judged = _judged_passages(q, elsewhere, alike)
+        rated = (q.ratings >= 0).any(axis=1) & first
+        chances = passage_chances(q, opinions, track.config.scores.min_answers)
+    else:
+        judged = _judged_cells(track, q)
+        rated = (q.ratings >= 0) & first[:, None]
+        chances = cell_chances(q, opinions)
+    return PossibleJudgments(chances, rated & ~judged, alike), int((rated & judged).sum())
+
+
+def _equal_texts(track: Assessment, q: QueryRatings) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """A number for each passage's text, and which passages are the first with theirs."""
+    import numpy as np
+
+    numbers: dict[str, int] = {}
+    # An id is no text: what has none is like nothing else.
+    texts = [track.sheets[q.query_id].text_of(doc_id) or f"\0{doc_id}" for doc_id in q.doc_ids]
+    alike = np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
+    first = np.zeros(len(alike), np.bool_)
+    first[np.unique(alike, return_index=True)[1]] = True
+    return alike, first
+
+
+def _judged_passages(
+    q: QueryRatings, elsewhere: Collection[str], alike: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Which passages a person judged as a whole, or one with the same text."""
+    import numpy as np
+
+    judged = np.array([doc_id in q.human or doc_id in elsewhere for doc_id in q.doc_ids], np.bool_)
+    return np.isin(alike, alike[judged])
+
+
+def _judged_cells(track: Assessment, q: QueryRatings) -> NDArray[np.bool_]:
+    """Which cells a person rated, shape (n_docs, n_items)."""
+    import numpy as np
+
+    human = track.overrides.queries.get(q.query_id)
+    cells = human.cells if human else {}
+    items = track.bank.items[q.query_id]
+    judged = np.array([[(doc_id, item.item_id) in cells for item in items] for doc_id in q.doc_ids], np.bool_)
+    return judged.reshape(q.ratings.shape)

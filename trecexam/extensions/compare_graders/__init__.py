@@ -1,0 +1,17 @@
+"""Several graders of one track: each against the official side, and any two with each other."""
+
+from __future__ import annotations
+
+from trecexam.extension import Command, Extension
+
+EXTENSION = Extension(
+    "compare_graders",
+    commands={
+        "compare-graders": Command(
+            f"{__name__}.cli:compare_graders",
+            "Several graders by thresholds, and with each other.",
+            "look closer",
+        )
+    },
+    accessors={"compare_graders": f"{__name__}.accessor:CompareGradersAccessor"},
+)

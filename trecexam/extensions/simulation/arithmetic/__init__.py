@@ -1,0 +1,1 @@
+"""What is dropped, filled and compared: arithmetic alone."""

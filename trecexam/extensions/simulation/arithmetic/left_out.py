@@ -1,0 +1,189 @@
+"""Leave one run out: what becomes of a run whose own judgments are missing.
+
+See `simulation.py` beside this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trecexam.extensions.simulation.arithmetic.simulation import Floats, Place, Simulation, ranks
+from trecexam.features.fill.arithmetic.scale_map import ScaleMap
+from trecexam.features.holes.arithmetic import contributed_alone
+from trecexam.scores.rank_correlation.tau import tau_b_columns
+
+
+@dataclass(frozen=True)
+class RankAndMean:
+    """A run's rank (1 is best, tied runs share the best rank) and mean, and its leaderboard.
+
+    Attributes:
+        tau: Kendall's tau-b of the whole leaderboard with that on all judgments, -1..1; NaN where one of
+            them ties all runs.
+    """
+
+    rank: int
+    mean: float
+    tau: float
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """One run and official measure, with the judgments left out that it alone brought in.
+
+    Attributes:
+        measure: as ir_measures prints it.
+        run: its name.
+        left_out: who was left out: the run, or its team.
+        unique: judged passages that nobody else has in the first ranks; their judgments were dropped.
+        relevant: how many of these are judged relevant.
+        filled: how many of these have an automatic label.
+        full, holes, fill: its standing with all judgments, without the dropped ones, with these filled.
+        rule: the rule that mapped automatic labels.
+        unfitted: as in `trecexam.extensions.simulation.arithmetic.simulation.Outcome`.
+        others: its standing by the other ways, each under its name.
+    """
+
+    measure: str
+    run: str
+    left_out: str
+    unique: int
+    relevant: int
+    filled: int
+    full: RankAndMean
+    holes: RankAndMean
+    fill: RankAndMean
+    rule: ScaleMap
+    unfitted: str | None
+    others: Mapping[str, RankAndMean] = field(default_factory=dict)
+
+    def by(self, way: str) -> RankAndMean:
+        """Its standing with "holes", with "fill", or by another way."""
+        return {"holes": self.holes, "fill": self.fill, **self.others}[way]
+
+
+@dataclass(frozen=True)
+class Shift:
+    """How far all runs move, each with its own judgments left out.
+
+    Attributes:
+        mean: mean absolute difference of rank.
+        greatest: the greatest one.
+        run: the run that moves so far; the first by name of several, "" where none moves.
+        difference: mean absolute difference of the run's mean value.
+        tau, least_tau: mean and minimum of the leaderboards' tau-b; NaN where no tau is defined.
+    """
+
+    mean: float
+    greatest: int
+    run: str
+    difference: float
+    tau: float
+    least_tau: float
+
+
+def leave_out(
+    simulation: Simulation,
+    depth: int,
+    teams: Mapping[str, str] | None = None,
+    min_relevant: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[LeftOut, ...]:
+    """Leaves out, for each run or team, the judgments of passages that nobody else has.
+
+    Args:
+        depth: a passage is had by a run that has it among its first `depth` for that query.
+        teams: run -> team; a run without one is a team of its own. None: each run by itself.
+        min_relevant: from this official label on, a passage is relevant.
+        progress: called with how many are done, and of how many.
+
+    Returns:
+        Measure by measure, by rank with all judgments, ties by run name.
+    """
+    team = {run: (teams or {}).get(run, run) for run in simulation.runs}
+    members: dict[str, list[int]] = {}
+    for row, run in enumerate(simulation.runs):
+        members.setdefault(team[run], []).append(row)
+    unique = _unique(simulation, members, depth)
+    left_out: list[LeftOut] = []
+    for done, (name, rows) in enumerate(members.items(), 1):
+        outcome = simulation.drop(unique[name])
+        relevant = sum(simulation.label(place) >= min_relevant for place in unique[name])
+        for index, measure in enumerate(simulation.measures):
+            full = simulation.full[index]
+            others = [means[index] for means in outcome.others.values()]
+            boards = (full, outcome.holes[index], outcome.fill[index], *others)
+            at = [_ranked(board, full) for board in boards]
+            for row in rows:
+                full_rank, holes, fill, *rest = (
+                    RankAndMean(int(rank[row]), float(board[row]), tau)
+                    for board, (rank, tau) in zip(boards, at, strict=True)
+                )
+                left_out.append(
+                    LeftOut(
+                        measure,
+                        simulation.runs[row],
+                        name,
+                        outcome.dropped,
+                        relevant,
+                        outcome.filled,
+                        full_rank,
+                        holes,
+                        fill,
+                        outcome.rule,
+                        outcome.unfitted,
+                        dict(zip(outcome.others, rest, strict=True)),
+                    )
+                )
+        if progress:
+            progress(done, len(members))
+    order = {measure: index for index, measure in enumerate(simulation.measures)}
+    return tuple(sorted(left_out, key=lambda entry: (order[entry.measure], entry.full.rank, entry.run)))
+
+
+def shift(rows: Sequence[LeftOut], way: str) -> Shift:
+    """How far the runs of these rows move, with their judgments left out, or with the holes filled.
+
+    Args:
+        rows: of one measure.
+        way: as of `LeftOut.by`.
+    """
+    pairs = [(row, row.by(way)) for row in rows]
+    moves = {row.run: abs(now.rank - row.full.rank) for row, now in pairs}
+    greatest = max(moves.values(), default=0)
+    taus = [now.tau for _, now in pairs if not np.isnan(now.tau)]
+    return Shift(
+        sum(moves.values()) / len(moves) if moves else 0.0,
+        greatest,
+        min((run for run, move in moves.items() if move == greatest), default="") if greatest else "",
+        sum(abs(now.mean - row.full.mean) for row, now in pairs) / len(pairs) if pairs else 0.0,
+        sum(taus) / len(taus) if taus else float("nan"),
+        min(taus, default=float("nan")),
+    )
+
+
+def _unique(
+    simulation: Simulation, members: Mapping[str, Sequence[int]], depth: int
+) -> dict[str, list[Place]]:
+    """team -> the judged passages that it alone has."""
+    judged: dict[str, set[str]] = {}
+    for query_id, doc_id in simulation.places:
+        judged.setdefault(query_id, set()).add(doc_id)
+    unique: dict[str, list[Place]] = {name: [] for name in members}
+    for query_id, docs in judged.items():
+        rankings = {
+            name: [simulation.first(simulation.runs[row], query_id, depth) for row in rows]
+            for name, rows in members.items()
+        }
+        for name, doc_ids in contributed_alone(rankings).items():
+            unique[name] += ((query_id, doc_id) for doc_id in sorted(doc_ids & docs))
+    return unique
+
+
+def _ranked(board: Floats, full: Floats) -> tuple[NDArray[np.int64], float]:
+    """Ranks of all runs, and tau-b with the full leaderboard."""
+    return ranks(board), float(tau_b_columns(full[:, None], board[:, None])[0])

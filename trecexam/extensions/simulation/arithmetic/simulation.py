@@ -1,0 +1,254 @@
+"""What filling holes with automatic labels is worth: judgments are dropped, filled, and compared with all.
+
+Two ways to drop: what a run (or a team) alone brought into the pool, after Zobel, "How Reliable Are the
+Results of Large-Scale Information Retrieval Experiments?", SIGIR 1998, and Buckley, Dimmick, Soboroff &
+Voorhees, "Bias and the Limits of Pooling for Large Collections", Information Retrieval 10, 2007; and at
+random, after Buckley & Voorhees, "Retrieval Evaluation with Incomplete Information", SIGIR 2004.
+
+Only dropped judgments are filled. Holes that the full judgments have stay holes in all three, so that what
+differs between filled and full judgments is due to the automatic labels alone. So it is with other ways to
+fill, and with condensed lists (Sakai, "Alternatives to Bpref", SIGIR 2007): these lack the passages whose
+judgment was dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from converters.records import Qrel
+from trecexam.features.fill.arithmetic.scale_map import IDENTITY, ScaleMap, fitted
+from trecexam.features.fill.teaching import Labels
+from trecexam.scores.evaluate import OfficialJudgments, measure
+from trecexam.scores.measures import DIVERSITY
+from trecexam.scores.values import TIE_DECIMALS
+
+Floats = NDArray[np.float64]
+#: (query_id, doc_id)
+Place = tuple[str, str]
+#: Gives official labels for passages whose judgments were dropped, query_id -> doc_ids, and looks at none of
+#: these; those that it gives none stay holes. None: the passages are left out of the rankings.
+Filler = Callable[[Mapping[str, Collection[str]]], Labels] | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Leaderboards after some judgments were dropped.
+
+    Attributes:
+        dropped: how many judged passages lost their judgment.
+        filled: how many of these have an automatic label in its place; the others stay holes.
+        rule: the rule that mapped these labels.
+        unfitted: why no rule could be fitted and the identity stands in; None where one was, or was given.
+        holes: the runs' means with the judgments that remain; shape (measures, runs).
+        fill: the same with the dropped ones filled.
+        others: the same by other ways, each under its name.
+    """
+
+    dropped: int
+    filled: int
+    rule: ScaleMap
+    unfitted: str | None
+    holes: Floats
+    fill: Floats
+    others: Mapping[str, Floats] = field(default_factory=dict)
+
+
+class Simulation:
+    """Runs, official judgments and automatic labels, to drop judgments from.
+
+    Args:
+        rankings: run -> query_id -> doc_ids, best first.
+        official: the judgments; a run's mean is over all their queries, as in `trec_eval -c`.
+        automatic: labels before any mapping; those of passages that are not judged are not used.
+        measures: official measures.
+        rule: maps automatic labels onto the official scale. None: fitted anew each time, on those
+            passages that still have their judgment; the identity where there is no fit.
+        fillable: query_id -> the passages that would be filled had they no judgment; None for all.
+        others: other ways to treat what was dropped, by name.
+
+    Raises:
+        ValueError: a measure that cannot be computed, or one that needs subtopics, which labels of whole
+            passages cannot fill.
+
+    Attributes:
+        runs: their names, sorted.
+        measures: as ir_measures prints them.
+        query_ids: the judged queries, sorted.
+        full: the runs' means with all judgments; shape (measures, runs).
+    """
+
+    def __init__(
+        self,
+        rankings: Mapping[str, Mapping[str, Sequence[str]]],
+        official: Labels,
+        automatic: Labels,
+        measures: Sequence[str],
+        rule: ScaleMap | None = None,
+        fillable: Mapping[str, Collection[str]] | None = None,
+        others: Mapping[str, Filler] | None = None,
+    ) -> None:
+        self._fillable, self._others = fillable, others or {}
+        self.runs = tuple(sorted(rankings))
+        self.measures = tuple(dict.fromkeys(_measure(name) for name in measures))
+        self.query_ids = tuple(sorted(official))
+        self._column = {query_id: column for column, query_id in enumerate(self.query_ids)}
+        self._rankings = rankings
+        self._official = official
+        self._rule = rule
+        self._both = {
+            (query_id, doc_id): (automatic[query_id][doc_id], label)
+            for query_id, judged in official.items()
+            for doc_id, label in judged.items()
+            if label >= 0 and doc_id in automatic.get(query_id, ())
+        }
+        self._new = {
+            query_id: known if fillable is None else {d: known[d] for d in known.keys() & fillable[query_id]}
+            for query_id, known in automatic.items()
+        }
+        self._values = self._evaluated(official, self.query_ids)
+        self.full = _means(self._values)
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Every judged passage, sorted; one with a negative label is none, as in trec_eval."""
+        return tuple(
+            sorted(
+                (q, doc_id)
+                for q, judged in self._official.items()
+                for doc_id, label in judged.items()
+                if label >= 0
+            )
+        )
+
+    @property
+    def n_both(self) -> int:
+        """How many judged passages have an automatic label that takes the place of a dropped judgment."""
+        return sum(doc_id in self._new[query_id] for query_id, doc_id in self._both)
+
+    def label(self, place: Place) -> int:
+        """A passage's official label."""
+        return self._official[place[0]][place[1]]
+
+    def first(self, run: str, query_id: str, depth: int) -> Sequence[str]:
+        """The first `depth` doc_ids of a run for a query."""
+        return self._rankings[run].get(query_id, ())[:depth]
+
+    def rule(self, dropped: Collection[Place] = ()) -> tuple[ScaleMap, str | None]:
+        """The rule to fill with after these are dropped, and why it is not a fitted one where it should be.
+
+        No judgment of a dropped passage is looked at.
+        """
+        if self._rule is not None:
+            return self._rule, None
+        dropped_places = set(dropped)
+        pairs = [pair for place, pair in self._both.items() if place not in dropped_places]
+        try:
+            return fitted([label for label, _ in pairs], [human for _, human in pairs]), None
+        except ValueError as error:
+            return IDENTITY, str(error)
+
+    def drop(self, dropped: Collection[Place]) -> Outcome:
+        """The leaderboards with holes at these judged passages, and with the holes filled."""
+        rule, unfitted = self.rule(dropped)
+        dropped_docs: dict[str, set[str]] = {}
+        for query_id, doc_id in dropped:
+            dropped_docs.setdefault(query_id, set()).add(doc_id)
+        remain: dict[str, dict[str, int]] = {}
+        filled: dict[str, dict[str, int]] = {}
+        n_filled = 0
+        for query_id, docs in dropped_docs.items():
+            remain[query_id] = {d: label for d, label in self._official[query_id].items() if d not in docs}
+            known = self._new.get(query_id, {})
+            new = {doc_id: rule(known[doc_id]) for doc_id in docs if doc_id in known}
+            n_filled += len(new)
+            filled[query_id] = remain[query_id] | new
+        n_dropped = sum(map(len, dropped_docs.values()))
+        holes = self._changed(remain)
+        return Outcome(
+            n_dropped,
+            n_filled,
+            rule,
+            unfitted,
+            holes,
+            self._changed(filled) if n_filled else holes,
+            {name: self._by(filler, dropped_docs, remain) for name, filler in self._others.items()},
+        )
+
+    def _by(self, filler: Filler, dropped: Mapping[str, set[str]], remain: Labels) -> Floats:
+        """The means by another way, where these judgments are dropped and those remain."""
+        if filler is None:
+            return self._changed(remain, dropped)
+        fillable, labels = self._fillable, filler(dropped)
+        return self._changed(
+            {
+                query_id: judged
+                | {
+                    doc_id: label
+                    for doc_id, label in labels.get(query_id, {}).items()
+                    if doc_id in dropped[query_id]
+                    and (fillable is None or doc_id in fillable.get(query_id, ()))
+                }
+                for query_id, judged in ((query_id, dict(remain[query_id])) for query_id in remain)
+            }
+        )
+
+    def _changed(self, labels: Labels, without: Mapping[str, Collection[str]] | None = None) -> Floats:
+        """The means where these queries have these labels, and all others their own.
+
+        Args:
+            without: query_id -> passages that are left out of all rankings.
+        """
+        values = self._values.copy()
+        query_ids = sorted(labels)
+        values[:, :, [self._column[query_id] for query_id in query_ids]] = self._evaluated(
+            labels, query_ids, without
+        )
+        return _means(values)
+
+    def _evaluated(
+        self, labels: Labels, query_ids: Sequence[str], without: Mapping[str, Collection[str]] | None = None
+    ) -> Floats:
+        """Values of shape (measures, runs, queries)."""
+        rows = (Qrel(q, doc_id, label) for q in query_ids for doc_id, label in labels[q].items())
+        evaluate = OfficialJudgments(rows).evaluator(self.measures, query_ids)
+        values = np.zeros((len(self.measures), len(self.runs), len(query_ids)))
+        for row, run in enumerate(self.runs):
+            rankings = self._rankings[run]
+            if without:
+                rankings = {
+                    query_id: [doc for doc in rankings.get(query_id, ()) if doc not in without[query_id]]
+                    for query_id in query_ids
+                }
+            by_query = evaluate(rankings)
+            for column, query_id in enumerate(query_ids):
+                values[:, row, column] = [by_query[query_id][name] for name in self.measures]
+        return values
+
+
+def ranks(means: Floats) -> NDArray[np.int64]:
+    """Each run's rank: 1 and the number of runs that are strictly better, so that tied runs share the best.
+
+    Args:
+        means: shape (runs,); equal to 12 decimals is a tie.
+    """
+    rounded = np.round(means, TIE_DECIMALS)
+    return np.asarray(1 + (rounded[None, :] > rounded[:, None]).sum(axis=1), np.int64)
+
+
+def _means(values: Floats) -> Floats:
+    means = values.mean(axis=2) if values.shape[2] else np.zeros(values.shape[:2])
+    return np.asarray(np.round(means, TIE_DECIMALS), np.float64)
+
+
+def _measure(name: str) -> str:
+    parsed = measure(name, official=True)
+    if parsed.NAME in DIVERSITY:
+        raise ValueError(
+            f"{parsed} needs subtopics, and dropped judgments are filled with labels of whole passages; "
+            "name others, like nDCG@10"
+        )
+    return str(parsed)

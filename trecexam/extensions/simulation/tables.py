@@ -1,0 +1,162 @@
+"""What simulations give: how far runs and leaderboards move, with holes and filled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING, Any
+
+from trecexam.tables.result import Result
+from trecexam.tables.table import Layout, Table
+
+if TYPE_CHECKING:
+    from trecexam.extensions.simulation.arithmetic.left_out import LeftOut, Shift
+    from trecexam.extensions.simulation.arithmetic.removal import Removed
+
+#: The two sets of judgments that are compared with all judgments, as columns name them.
+HOW = ("holes", "fill")
+
+
+@dataclass(frozen=True)
+class RunsReport(Result):
+    """What `trecexam simulate runs` shows: `runs`, a row a measure and run; `shifts`, a measure and way.
+
+    Attributes:
+        depth: ranks in which a passage is had by a run.
+        rows: measure by measure, by rank with all judgments.
+        shifts: measure -> how far runs move with holes, with fill, and by each other way.
+        rule: how automatic labels are mapped where nothing is dropped, in words.
+        notes: what a reader must know to read the numbers, a line each.
+        others: the other ways to treat what was dropped.
+        summary: whether `shifts` comes first.
+    """
+
+    depth: int
+    rows: tuple[LeftOut, ...]
+    shifts: Mapping[str, tuple[Shift, ...]]
+    rule: str
+    notes: tuple[str, ...]
+    others: tuple[str, ...] = ()
+    summary: bool = False
+
+    def declare(self) -> dict[str, Table]:
+        """How each run fares, and how far runs move."""
+        tables = {"runs": self._runs(), "shifts": self._shifts()}
+        return dict(reversed(tables.items())) if self.summary else tables
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The depth, and how labels were mapped."""
+        return {"depth": self.depth, "map": self.rule}
+
+    def _runs(self) -> Table:
+        header = ("official_measure", "run", "left_out", "unique", "relevant", "filled")
+        first = ("rank.full", "rank.holes", "rank.fill", "tau.holes", "tau.fill")
+        ways = (*HOW, *self.others)
+        places = (f"{what}.{how}" for what in ("rank", "mean") for how in ("full", *ways))
+        return Table(
+            (*header, *places, *(f"tau.{how}" for how in ways), "map", "unfitted"),
+            tuple(
+                (
+                    *(row.measure, row.run, row.left_out, row.unique, row.relevant, row.filled),
+                    *(row.full.rank, *(row.by(way).rank for way in ways)),
+                    *(row.full.mean, *(row.by(way).mean for way in ways)),
+                    *(row.by(way).tau for way in ways),
+                    str(row.rule),
+                    row.unfitted,
+                )
+                for row in self.rows
+            ),
+            layout=Layout(header[:2], first, without=("map", "unfitted")),
+        )
+
+    def _shifts(self) -> Table:
+        header = ("mean_shift", "greatest_shift", "run", "difference", "tau", "least_tau")
+        return Table(
+            ("official_measure", "judgments", *header),
+            tuple(
+                (
+                    measure,
+                    name,
+                    shift.mean,
+                    shift.greatest,
+                    shift.run,
+                    shift.difference,
+                    shift.tau,
+                    shift.least_tau,
+                )
+                for measure, of_ways in self.shifts.items()
+                for name, shift in zip((*HOW, *self.others), of_ways, strict=True)
+            ),
+            layout=Layout(("official_measure", "judgments")),
+        )
+
+    def moved(self) -> tuple[str, ...]:
+        """For each measure a line with what came out."""
+        return tuple(
+            f"{measure}: a run whose own judgments are missing moves by {_moved(holes)}; "
+            f"filled, by {_moved(fill)}"
+            + "".join(f"; {way}, by {_moved(other)}" for way, other in zip(self.others, others, strict=True))
+            for measure, (holes, fill, *others) in (self.shifts.items() if self.rows else ())
+        )
+
+
+@dataclass(frozen=True)
+class RemovalReport(Result):
+    """What `trecexam simulate removal` shows, a row a measure and step.
+
+    Attributes:
+        repeats: how often judgments were drawn.
+        seed: of the random numbers.
+        rows: measure by measure, step by step.
+        rule: how automatic labels are mapped where nothing is dropped, in words.
+        notes: what a reader must know to read the numbers, a line each.
+        others: the other ways to treat what was dropped.
+    """
+
+    repeats: int
+    seed: int
+    rows: tuple[Removed, ...]
+    rule: str
+    notes: tuple[str, ...]
+    others: tuple[str, ...] = ()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """How judgments were drawn, and how labels were mapped."""
+        return {"repeats": self.repeats, "seed": self.seed, "map": self.rule}
+
+    def declare(self) -> dict[str, Table]:
+        """One row a measure and step."""
+        header = [
+            name
+            for how in (*HOW, *self.others)
+            for name in (
+                f"tau.{how}",
+                f"tau.{how}.low",
+                f"tau.{how}.high",
+                f"tau_ap.{how}",
+                f"difference.{how}",
+            )
+        ]
+        keys = ("official_measure", "removed")
+        table = Table(
+            (*keys, "n_removed", "filled", *header, "unfitted"),
+            tuple(
+                (
+                    *(row.measure, row.removed, row.n_removed, row.filled),
+                    *astuple(row.holes),
+                    *astuple(row.fill),
+                    *(value for way in self.others for value in astuple(row.others[way])),
+                    row.unfitted,
+                )
+                for row in self.rows
+            ),
+            layout=Layout(keys, ("tau.holes", "tau.fill"), without=("unfitted",)),
+        )
+        return {"removal": table}
+
+
+def _moved(shift: Shift) -> str:
+    text = f"{shift.mean:.2f} ranks on average"
+    return f"{text}, {shift.greatest} at most ({shift.run})" if shift.greatest else text

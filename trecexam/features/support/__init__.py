@@ -1,1 +1,0 @@
-"""Whether the passages that responses cite support the sentences that cite them."""
