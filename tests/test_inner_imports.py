@@ -45,7 +45,7 @@ PERMITTED = {
     },
     "pydantic": {
         "trecexam",
-        "trecexam.cli.check",
+        "trecexam.extensions.check.cli",
         "trecexam.cli.config",
         "trecexam.cli.demo",
         "trecexam.cli.export",
@@ -65,7 +65,7 @@ PERMITTED = {
         "trecexam.extensions.ragval.cli.filtering",
     },
     "converters": {
-        "trecexam.cli.check",
+        "trecexam.extensions.check.cli",
         "trecexam.cli.convert",
         "trecexam.cli.export",
         "trecexam.cli.init",

@@ -22,9 +22,8 @@ from trecexam.outputs.update_all import update_all
 from trecexam.outputs.updates import Update
 from trecexam.tables.text import plural
 from trecexam.track import TrackFolder, refuse_code, settings_caution
-from trecexam.watching.events import Hints, watching
+from trecexam.watching.events import Hints, Wake, watching
 from trecexam.watching.settle import Settler
-from trecexam.watching.wake import Wake
 
 #: Seconds until an update that failed is tried again though nothing changed (a full disk may be mended).
 RETRY = 60.0

@@ -13,9 +13,8 @@ from support import RECORDED, HashGrader, make_small_track
 import trecexam
 from trecexam.cli.main import run
 from trecexam.outputs.features import features
-from trecexam.outputs.plotting import track_plots
+from trecexam.outputs.plotting import inches, track_plots
 from trecexam.tables.plots import canvas
-from trecexam.tables.plots.lengths import inches
 
 Talk = Callable[..., tuple[str, str]]
 

@@ -13,7 +13,7 @@ from real_trec_eval import TrecEval
 from support import HashGrader, make_small_track
 
 import trecexam
-from converters.preflight import check_qrels, takes
+from trecexam.extensions.check.preflight import check_qrels, takes
 
 #: How the leaderboard calls a measure: how trec_eval does, and from which label on a passage is relevant.
 NAMES = {

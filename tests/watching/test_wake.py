@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 
-from trecexam.watching.wake import Wake
+from trecexam.watching.events import Wake
 
 
 def test_a_signal_that_comes_at_any_moment_wakes_and_never_hangs() -> None:

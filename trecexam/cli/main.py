@@ -26,7 +26,7 @@ GROUPS = {
     "people": ("override",),
     "banks and exams": (),
     "published evaluators": ("evaluate",),
-    "files": ("export", "check", "convert", "formats", "graders"),
+    "files": ("export", "convert", "formats", "graders"),
 }
 #: sub-command -> (module, function, help line). The line stands here so that --help imports none of them.
 COMMANDS = {
@@ -60,7 +60,6 @@ COMMANDS = {
     "formats": ("trecexam.cli.convert", "formats", "The file formats known here."),
     "export": ("trecexam.cli.export", "export", "Write qrels, subtopics or grades for other tools."),
     "plot": ("trecexam.cli.plot", "plot", "A plot for a paper: PDF at the width of a column."),
-    "check": ("trecexam.cli.check", "check", "Would trec_eval take this run or qrels? Mends them."),
     "override": ("trecexam.cli.override", "override", "A person's rating in place of the grader's."),
     "graders": ("trecexam.cli.graders", "graders", "What can grade here, and what the rest needs."),
 }

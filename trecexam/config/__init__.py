@@ -1,6 +1,5 @@
 """trecexam.toml -> `TrackConfig`: every setting with its unit and default."""
 
-from trecexam.config.exams import ExamSection
 from trecexam.config.file import line_of_setting, load_config, render_config
 from trecexam.config.graders import GraderSection
 from trecexam.config.language_models import GeneratorSection, LanguageModelSection, Section
@@ -12,7 +11,6 @@ from trecexam.config.track_config import CONFIG_NAME, TrackConfig
 
 __all__ = [
     "CONFIG_NAME",
-    "ExamSection",
     "GeneratorSection",
     "GraderSection",
     "LanguageModelSection",

@@ -170,22 +170,6 @@ class CellsSection(Section):
     )
 
 
-class LearnSection(Section):
-    """What `trecexam learn` does without being asked, and with which encoder."""
-
-    update: bool = Field(
-        False,
-        description="Learn at each update, too, where there are official judgments: out/learned.tsv and "
-        "out/learned.qrels. Needs the extras learn and offline.",
-    )
-    encoder: str | None = Field(
-        None,
-        examples=["sentence-transformers/all-MiniLM-L6-v2"],
-        description="A sentence-transformers model, a folder or hub id. Unset: the embedding grader's, else "
-        "the extra 'offline'.",
-    )
-
-
 class ReportPageSection(Section):
     """The page for people beside the tables."""
 

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from pydantic import SerializerFunctionWrapHandler, create_model, model_serializer
 
-from trecexam.config.exams import ExamSection
 from trecexam.config.graders import GraderSection
 from trecexam.config.judging import JudgingSection
 from trecexam.config.language_models import GeneratorSection, Section
@@ -17,7 +16,6 @@ from trecexam.config.named_grader import NamedGrader
 from trecexam.config.ray import RaySection
 from trecexam.config.sections import (
     CellsSection,
-    LearnSection,
     ReportPageSection,
     ScoresSection,
     TrackSection,
@@ -43,9 +41,7 @@ class TrackConfig(Section):
     report: ReportPageSection = ReportPageSection()  # type: ignore[call-arg]
     cells: CellsSection = CellsSection()  # type: ignore[call-arg]
     watch: WatchSection = WatchSection()  # type: ignore[call-arg]
-    learn: LearnSection = LearnSection()  # type: ignore[call-arg]
     generator: GeneratorSection = GeneratorSection()  # type: ignore[call-arg]
-    exam: ExamSection = ExamSection()  # type: ignore[call-arg]
     judging: JudgingSection = JudgingSection()  # type: ignore[call-arg]
 
     @model_serializer(mode="wrap")

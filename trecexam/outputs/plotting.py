@@ -2,18 +2,49 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.line.output_files import FeaturePlot, PlotMeasures
 from trecexam.outputs.features import features
-from trecexam.tables.plots.lengths import inches
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
     from trecexam.line.measure_names import MeasureLike
     from trecexam.tables.plots.paper import PaperFigure
+
+
+#: Inches. TeX's point is what \the\columnwidth prints.
+UNITS = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}
+#: Of acmart's sigconf, in which most papers of the field are set: a column, and both with the room between.
+COLUMNS = {"single": 3.33, "double": 7.0}
+#: Inches that a plot may be wide or high.
+SHORTEST, LONGEST = 1.0, 40.0
+
+
+def inches(length: str | float) -> float:
+    """A length in inches; a number is inches already.
+
+    Raises:
+        ValueError: it is no length, or not one of a figure.
+    """
+    if isinstance(length, str) and length.strip() in COLUMNS:
+        return COLUMNS[length.strip()]
+    if isinstance(length, str):
+        match = re.fullmatch(r"\s*(\d{1,6}(?:\.\d{1,9})?|\.\d{1,9})\s*(in|cm|mm|pt)\s*", length, re.ASCII)
+        if match is None:
+            raise ValueError(
+                f"{length}: give a length with its unit, as 3.3in, 8.4cm, 84mm or 241pt, or single or double"
+            )
+        value = float(match[1]) * UNITS[match[2]]
+    else:
+        value = float(length)
+    if not SHORTEST <= value <= LONGEST:
+        raise ValueError(f"{length}: a plot is {SHORTEST:g}in to {LONGEST:g}in wide and high")
+    return value
+
 
 #: Points that letters may have; those of a paper's captions or a little smaller.
 FONT_SIZE, LEAST, MOST = 8.0, 3.0, 40.0

@@ -11,9 +11,9 @@ from erag_track import GOLD, RUNS, SAYS, erag_track, jsonl, outputs_file
 from support import write_run
 
 import trecexam
-from converters import preflight
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
+from trecexam.extensions.check import preflight
 
 Capture = pytest.CaptureFixture[str]
 EM = {("q1", "d1"): 1, ("q1", "d2"): 0, ("q2", "d3"): 1, ("q2", "d4"): 0, ("q2", "d6"): 0, ("q3", "d5"): 0}

@@ -12,9 +12,9 @@ pytest.importorskip("rapidfuzz")
 pytest.importorskip("simplemma")
 
 from trecexam.cli.main import run
-from trecexam.config import ExamSection
 from trecexam.extensions.exams import filter_exam
 from trecexam.extensions.exams.exam_file import read_exam
+from trecexam.extensions.exams.settings import ExamSection
 from trecexam.graders.weights import offline_folder
 
 

@@ -19,6 +19,7 @@ from trecexam.extensions.exams.refilling import (
 )
 from trecexam.extensions.exams.responses import LabelFiles, from_track
 from trecexam.extensions.exams.rubric import default_settings, fit_track
+from trecexam.extensions.exams.settings import ExamSection
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.base import Estimate
 from trecexam.graders.writing import Writer, create_writer
@@ -128,7 +129,7 @@ def _refilling(
     folder: TrackFolder, task_domain: str, output: Path | str | None, writer: Writer | None
 ) -> tuple[RefillPlan, Writer, KeptAnswers]:
     exam = folder.root / "exam.jsonl" if output is None else Path(output)
-    todo = plan_refilling(exam, folder.config.exam, folder.root, task_domain)
+    todo = plan_refilling(exam, folder.config.section(ExamSection), folder.root, task_domain)
     writer = writer or create_writer(folder.config, folder.root)
     return todo, writer, KeptAnswers(folder.shared_state / "generated.jsonl", writer.identity)
 
@@ -152,7 +153,7 @@ def _making(
         task_domain,
         folder.root / "exam.jsonl" if output is None else Path(output),
         shuffle_seed=shuffle_seed,
-        min_question=folder.config.exam.min_question,
+        min_question=folder.config.section(ExamSection).min_question,
         limit=limit,
     )
     writer = writer or create_writer(folder.config, folder.root)

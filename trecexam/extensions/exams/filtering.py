@@ -8,11 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trecexam.config import ExamSection
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.exam_file import exam_line, read_exam
 from trecexam.extensions.exams.questions.filters import Filtered, apply, read_patterns
 from trecexam.extensions.exams.questions.statistics import QuestionKind, description, filter_counts
+from trecexam.extensions.exams.settings import ExamSection
 from trecexam.files.atomic import replace_together
 from trecexam.files.kept import read_object
 from trecexam.graders.embedding import EmbeddingGrader

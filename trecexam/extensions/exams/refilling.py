@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from trecexam.config import ExamSection
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.exam_file import ExamQuestion, exam_line
 from trecexam.extensions.exams.filtering import GENERATION, companion_file, filter_exam
@@ -18,6 +17,7 @@ from trecexam.extensions.exams.questions.distractors import (
     read_candidates,
     refilled,
 )
+from trecexam.extensions.exams.settings import ExamSection
 from trecexam.files.atomic import replace_together, sha256
 from trecexam.files.kept import read_object
 from trecexam.graders.writing import Writer

@@ -27,6 +27,7 @@ EXTENSION = Extension(
     },
     accessors={"learn": f"{__name__}.accessor:LearnAccessor"},
     features=(f"{__name__}.outputs:LEARNING",),
+    settings={"learn": f"{__name__}.settings:LearnSection"},
     teacher=f"{__name__}.teaching:TEACHER",
     promise=f"{__name__}.promise:promising_places",
 )

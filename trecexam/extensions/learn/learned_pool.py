@@ -21,6 +21,7 @@ from trecexam.extensions.learn.arithmetic.steps import C
 from trecexam.extensions.learn.encoding import Encoded, Encoder, TrackVectors
 from trecexam.extensions.learn.gather import Gathered, gather, odd_judgments, odd_texts
 from trecexam.extensions.learn.peoples_labels import with_peoples_labels
+from trecexam.extensions.learn.settings import LearnSection
 from trecexam.extensions.learn.text_encoder import TextEncoder
 from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
@@ -192,7 +193,7 @@ def track_encoder(track: Assessment, model: str | None = None) -> TextEncoder:
         GraderError: it is not installed.
     """
     settings = track.config.grader
-    model = model or track.config.learn.encoder
+    model = model or track.config.section(LearnSection).encoder
     if model is None and settings.name == "embedding":
         return TextEncoder(settings.model, track.folder.root, settings.device, settings.revision)
     return TextEncoder(model, track.folder.root, settings.device)

@@ -6,6 +6,7 @@ from typing import Any
 
 from trecexam.errors import TrecexamError
 from trecexam.extensions.learn.learn import BOARD, IDENTITY, PARTS, learn
+from trecexam.extensions.learn.settings import LearnSection
 from trecexam.files.atomic import sha256
 from trecexam.files.kept import read_object, read_regular
 from trecexam.line.assessment import Assessment
@@ -68,7 +69,7 @@ def in_manifest(folder: TrackFolder) -> dict[str, Any]:
 
 def learn_after(track: Assessment) -> AfterUpdate:
     """Learns, where the settings say so and there are judgments."""
-    if not track.config.learn.update or track.official is None:
+    if not track.config.section(LearnSection).update or track.official is None:
         return AfterUpdate()
     try:
         labels = learn(track)

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 pytest.importorskip("rapidfuzz")
 
-from trecexam.config import ExamSection
 from trecexam.extensions.exams.exam_file import ExamQuestion
 from trecexam.extensions.exams.questions.distractors import (
     CandidateLimits,
@@ -21,6 +20,7 @@ from trecexam.extensions.exams.questions.distractors import (
     refilled,
 )
 from trecexam.extensions.exams.questions.filters import apply
+from trecexam.extensions.exams.settings import ExamSection
 
 SETTINGS = ExamSection.model_validate({})
 #: In the passage word by word, so closer to it than the right candidate.

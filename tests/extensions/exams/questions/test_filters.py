@@ -15,7 +15,6 @@ from outside import outside
 
 pytest.importorskip("rapidfuzz")
 
-from trecexam.config import ExamSection
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.exam_file import ExamQuestion
 from trecexam.extensions.exams.questions import filters, similarity
@@ -27,6 +26,7 @@ from trecexam.extensions.exams.questions.statistics import (
     fixed_answer,
     longest_answer,
 )
+from trecexam.extensions.exams.settings import ExamSection
 
 ALL = ExamSection.model_validate({})
 #: Five words to make texts of that often share some.

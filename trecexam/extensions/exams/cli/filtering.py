@@ -49,11 +49,15 @@ def filtering(exam: Path, output: Path, track: Path | None) -> tuple[Result, int
     for retrieval. Exit status 1: no question is left.
     """
     # Behind it is pydantic.
-    from trecexam.config import ExamSection
     from trecexam.extensions.exams.filtering import filter_exam, write_filtered
+    from trecexam.extensions.exams.settings import ExamSection
     from trecexam.track import TrackFolder
 
-    settings = ExamSection.model_validate({}) if track is None else TrackFolder.open(track).config.exam
+    settings = (
+        ExamSection.model_validate({})
+        if track is None
+        else TrackFolder.open(track).config.section(ExamSection)
+    )
     filtered = filter_exam(exam, settings, track)
     write_filtered(filtered, output)
     filtered = replace(filtered, notes=(*filtered.notes, f"written: {output}"))

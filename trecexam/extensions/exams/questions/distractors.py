@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trecexam.bank.likeness import folded, words
-from trecexam.config.exams import ExamSection, FilterName
 from trecexam.extensions.exams.exam_file import ExamQuestion
 from trecexam.extensions.exams.questions.filters import Filtered
 from trecexam.extensions.exams.questions.similarity import bag, in_passage, jaccard
+from trecexam.extensions.exams.settings import ExamSection, FilterName
 from trecexam.graders.writing.reading import without_thoughts
 from trecexam.templates import filled
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from converters.lines import open_input
 from trecexam.bank.likeness import words
-from trecexam.config.exams import FILTERS, ExamSection, FilterName
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.exam_file import ExamQuestion
 from trecexam.extensions.exams.questions import similarity
+from trecexam.extensions.exams.settings import FILTERS, ExamSection, FilterName
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,8 +8,8 @@ from support import HashGrader, make_small_track
 
 import converters
 import trecexam
-from converters.preflight import check_qrels, check_run, takes
 from trecexam.cli.main import run
+from trecexam.extensions.check.preflight import check_qrels, check_run, takes
 
 RECORDED = '[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n'
 TIED = "q1 Q0 a 1 2 t\nq1 Q0 b 2 2 t\n"

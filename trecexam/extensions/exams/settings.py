@@ -6,7 +6,7 @@ from typing import Literal, Self, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from trecexam.config.language_models import Section
+from trecexam.config import Section
 
 #: The filters, in the order in which they are told. A setting has the same name, with _ for -.
 FilterName = Literal[

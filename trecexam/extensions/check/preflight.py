@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 from converters.errors import ConversionError
 from converters.fields import counted
 from converters.lines import Head, is_gzip, iter_lines
-from converters.mending import fix_qrels, fix_run
-from converters.trec_eval_rules import (
+from converters.trec_qrels import FORMAT as QRELS
+from converters.trec_run import FORMAT as RUN
+from trecexam.extensions.check.mending import fix_qrels, fix_run
+from trecexam.extensions.check.trec_eval_rules import (
     BOM,
     MOST_LABEL,
     NO_RANK,
@@ -32,8 +34,6 @@ from converters.trec_eval_rules import (
     shown,
     takes,
 )
-from converters.trec_qrels import FORMAT as QRELS
-from converters.trec_run import FORMAT as RUN
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 import converters
 from converters import ConversionError, Run
-from converters.mending import fix_qrels, fix_run
-from converters.preflight import Finding, check_qrels, check_run, kind_of, takes
-from converters.trec_eval_rules import atof, atol
+from trecexam.extensions.check.mending import fix_qrels, fix_run
+from trecexam.extensions.check.preflight import Finding, check_qrels, check_run, kind_of, takes
+from trecexam.extensions.check.trec_eval_rules import atof, atol
 
 RUN = "q1 Q0 a 1 3 t\nq1 Q0 b 2 2 t\n"
 QRELS = "q1 0 a 1\nq1 0 b 0\n"

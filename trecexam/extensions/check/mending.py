@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from converters.errors import ConversionError
 from converters.fields import counted
 from converters.lines import columns_of, iter_lines
-from converters.trec_eval_rules import (
+from trecexam.extensions.check.trec_eval_rules import (
     LISTED,
     MOST_LABEL,
     Change,

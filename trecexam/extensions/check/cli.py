@@ -16,7 +16,7 @@ from trecexam.tables.result import Tables
 from trecexam.tables.table import Layout, Table
 
 if TYPE_CHECKING:
-    from converters.preflight import Change
+    from trecexam.extensions.check.preflight import Change
 
 HEADER = ("line", "severity", "trec_eval", "reason")
 
@@ -50,7 +50,7 @@ def check(file: Path, kind: str | None, version: str | None, fix: Path | None, t
     that is meant. Exit status 0: it takes FILE; 1: it does not (with --fix too: the status is about FILE).
     """
     # The formats are half of --help's time.
-    from converters import preflight
+    from trecexam.extensions.check import preflight
 
     asked = preflight.VERSIONS if version is None else (int(version),)
     kind = kind or preflight.kind_of(file)
@@ -104,8 +104,8 @@ def _refuse(file: Path, output: Path) -> None:
 
 
 def _fix(file: Path, kind: str, version: int, output: Path) -> tuple[Change, ...]:
-    from converters import preflight
     from converters.lines import reading
+    from trecexam.extensions.check import preflight
 
     buffer = io.BytesIO()
     mend = preflight.fix_qrels if kind == "qrels" else partial(preflight.fix_run, version=version)
