@@ -156,3 +156,20 @@ def test_a_track_has_few_names_of_its_own() -> None:
         if "extensions" in getattr(getattr(call, "__wrapped__", None), "__module__", ""):
             theirs.add(name)
     assert len({*names, "folder"} - theirs) <= 30
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("groups", r"use track\.compare\(\)\.groups"),
+        ("judge", r"use track\.ragval\.judge\(\) or .*track\.judging"),
+        ("cross_validate", r"use track\.learn\.cross_validate\(\)"),
+        ("fit_exam", r"use track\.exam\.fit\(\)"),
+        ("generate_bank", r"use track\.bank\.generate\(\)"),
+        ("export_qrels", r"use track\.qrels\(\)"),
+        ("rubric", r'use track\["rubric"\]'),
+    ],
+)
+def test_what_a_group_or_an_extension_has_is_named(track: trecexam.Track, name: str, said: str) -> None:
+    with pytest.raises(AttributeError, match=f"a track has no '{name}'; {said}"):
+        getattr(track, name)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,6 +54,10 @@ _SPELLED = {
     "gradings": "grades",
     "judgments": "export.official_qrels",
     "correlation": "correlate",
+    "groups": "compare().groups",
+    "kappa": "agreement().kappa",
+    "tau": "correlate()",
+    "export_qrels": "qrels()",
 }
 
 
@@ -161,7 +167,8 @@ class Track:
         """
         at = None if name.startswith("_") else accessors().get(name)
         if at is None:
-            raise AttributeError(f"a track has no '{name}'{_instead(name)}")
+            own = f'; use track["{name}"]' if name in self.graders else _instead(name)
+            raise AttributeError(f"a track has no '{name}'{own}")
         made = self.__dict__[name] = named(at)(self)
         return made
 
@@ -207,16 +214,20 @@ class Track:
                 regrade=regrade,
             )
 
-    def estimate(self) -> Estimate:
+    def estimate(self, *, retry_errors: bool = False) -> Estimate:
         """What `update` would have to grade: cells and, where a server is asked, calls, tokens and money.
         Asks nobody. Of several graders it is the sum of those that can go on.
+
+        Args:
+            retry_errors: as if answers that are errors were forgotten, see `grading.forget_errors`.
 
         Raises:
             TrecexamError, ConversionError: none can.
         """
         if not self._is_joint:
-            return self._loader.estimate(self._loader.load())
-        return reduce(Estimate.plus, of_each(self._loaders, lambda each: each.estimate(each.load())))
+            return self._loader.estimate(self._loader.load(), retry_errors=retry_errors)
+        each_one = of_each(self._loaders, lambda each: each.estimate(each.load(), retry_errors=retry_errors))
+        return reduce(Estimate.plus, each_one)
 
     def status(self) -> Status:
         """What the track holds, how far grading is, and who grades it now; of several graders each, and the
@@ -284,17 +295,37 @@ def _instead(name: str) -> str:
         return ""
     if name in _SPELLED:
         return f"; use track.{_SPELLED[name]}"
-    of_groups = {
-        call: f"{group}.{call}"
+    kinds = _kinds()
+    calls = {
+        f"{group}.{call}": call
+        for group, kind in kinds.items()
+        for call in dir(kind)
+        if not call.startswith("_") and call not in ("folder", "track") and callable(getattr(kind, call))
+    }
+    words = set(name.split("_"))
+    same = [f"{full}()" for full, call in calls.items() if call == name]
+    # "fit_exam", "generate_bank": the words of a call, in any order.
+    same += [f"{full}()" for full in calls if words == set(re.split(r"[._]", full))]
+    # "judge": the beginning of a group, as the command line has it.
+    if len(words) == 1 and len(name) > 3:
+        same += [group for group in kinds if group.startswith(name[:4])]
+    if same:
+        return f"; use {' or '.join(f'track.{each}' for each in dict.fromkeys(same))}"
+    public = [each for each in dir(Track) if not each.startswith("_")]
+    return did_you_mean(name, [*public, *calls.values(), *kinds], before="; ")
+
+
+def _kinds() -> dict[str, type]:
+    """The groups of calls that a track has, and those of extensions: name -> class."""
+    own = {
+        group: kind
         for group, made in vars(Track).items()
         if isinstance(made, property) and (kind := getattr(groups, _class_of(made), None))
-        for call in dir(kind)
-        if not call.startswith("_") and call not in ("folder", "track")
     }
-    if name in of_groups:
-        return f"; use track.{of_groups[name]}"
-    public = [each for each in dir(Track) if not each.startswith("_")]
-    return did_you_mean(name, [*public, *of_groups, *accessors()], before="; ")
+    for name, at in accessors().items():
+        with suppress(ImportError):
+            own[name] = named(at)
+    return own
 
 
 def _class_of(made: property) -> str:

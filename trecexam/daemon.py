@@ -16,7 +16,7 @@ from trecexam.files.stamps import Rejected, Stamp, stamp
 from trecexam.files.track_lock import TrackLock
 from trecexam.line.grading import Progress
 from trecexam.line.loaded_track import TrackLoaders
-from trecexam.line.track_graders import folder_of, grader_names
+from trecexam.line.track_graders import usable_folders
 from trecexam.outputs.update import warm_up
 from trecexam.outputs.update_all import update_all
 from trecexam.outputs.updates import Update
@@ -224,7 +224,7 @@ class Daemon:
 
 def _settings(folder: TrackFolder) -> tuple[object, object]:
     """Changes when trecexam.toml, or the file of a prompt or a metric that it names, changes."""
-    folders = [folder_of(folder, name) for name in grader_names(folder)]
+    folders = list(usable_folders(folder).values())
     own = [path for each in folders for path in (each.prompt(), each.metric())]
     return stamp(folder.config_path), tuple(path and stamp(path) for path in own)
 
@@ -268,7 +268,9 @@ def describe(update: Update) -> str:
         parts.append(f"{len(update.rejected):,} rejected (out/rejected.tsv)")
     parts += update.cautions
     if not update.complete:
-        parts.append(f"ended early: {update.why}" if update.why else "stopped before the end")
+        # Of several graders it is said who ended early, and who cannot go on at all.
+        early = update.why if update.graders else f"ended early: {update.why}"
+        parts.append(early if update.why else "stopped before the end")
     parts.append(f"{len(update.written)} files written to out/" if update.written else "outputs unchanged")
     if update.entry is not None:
         parts.append(f"entry {update.entry} in out/history/")

@@ -82,6 +82,11 @@ class ItemConflictError(ConflictError):
         self.now = now
 
 
+def cannot_go_on(name: str, error: Exception) -> str:
+    """The line on one of several graders that cannot go on; the others do."""
+    return f"{name} cannot go on: {error}"
+
+
 def did_you_mean(name: str, known: Collection[str], otherwise: str = "", *, before: str = "") -> str:
     """A guess at what was meant by a name that is not known; `otherwise` where none of the known is like it.
 

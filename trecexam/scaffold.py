@@ -78,13 +78,12 @@ class Sources:
     model: str | None = None
     prompt: str | Path | None = None
     link: bool = False
-    full: bool = False
     rag: bool = False
     settings: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 def make_track(root: Path, sources: Sources) -> list[Path]:
-    """Makes the folder, copies (or links) the files in, and a commented trecexam.toml, long if `full`.
+    """Makes the folder, copies (or links) the files in, and a commented trecexam.toml.
 
     Doing it twice with the same files changes nothing.
 
@@ -261,7 +260,8 @@ def _config(root: Path, sources: Sources, plan: list[tuple[Path, Path]]) -> str:
         values["grader"]["model"] = sources.model
     if sources.prompt:
         prompt = sources.prompt
-        values["grader"]["prompt"] = targets[prompt] if isinstance(prompt, Path) else prompt
+        section = values["graders"]["rubric"] if sources.rag else values["grader"]
+        section["prompt"] = targets[prompt] if isinstance(prompt, Path) else prompt
     if recorded:
         values["grader"]["recorded"] = recorded
     for section, settings in sources.settings.items():
@@ -271,7 +271,7 @@ def _config(root: Path, sources: Sources, plan: list[tuple[Path, Path]]) -> str:
         for name, given in values.get("graders", {}).items()
     }
     of_all = {"grader": _RAG_COMMENTS["grader"]} if sources.rag else {}
-    return render_config(values, full=sources.full, comments=of_all | comments)
+    return render_config(values, full=False, comments=of_all | comments)
 
 
 def _rag_graders(sources: Sources, recorded: str | None) -> dict[str, dict[str, Any]]:

@@ -111,7 +111,7 @@ def shown(figure: Estimate) -> str:
 def by_round(queries: tuple[PooledQueryToLearn, ...]) -> list[str]:
     lines = [
         "\n## What is expected, and what came of it\n",
-        "*Expected change* is what `--budget` compares with `--stop-below`: 1 - tau of the leaderboards before and after the next passage of each query, expected from",
+        "*Expected change* is what `--budget` compares with 0.01: 1 - tau of the leaderboards before and after the next passage of each query, expected from",
         "100 draws of what people would say; *change* is what it then was. *Expected tau* is with the draws' leaderboards, *tau* with the official one. *Undecided* are pairs",
         "of runs that change their order in more than 5% of the draws, next to each other and all, as the judging page says; *wrong* are the pairs of all that are in the",
         "other order officially, and *wrong, decided* those of them that were not undecided. Random share 10%, seed 0.\n",

@@ -32,7 +32,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_its_leaderboard_is_the_one_in_the_readme(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    measures = [word for name in ("P(rel=4)@10", "Cover(rel=4)@10", "nDCG@10") for word in ("-m", name)]
+    measures = [word for name in ("Cover(rel=4)@10", "P(rel=4)@10", "nDCG@10") for word in ("-m", name)]
     assert run(["leaderboard", str(demo), "--table", *measures]) == 0
     table = "\n".join(line.rstrip() for line in capsys.readouterr().out.splitlines())
     assert f"```text\n{table}\n```" in (ROOT / "README.md").read_text()
@@ -70,13 +70,22 @@ def test_its_responses_have_a_label_for_each_citation_and_the_report_shows_them(
     assert "vital_score@10" in (demo / "out" / "report.html").read_text()
 
 
+def test_its_table_has_the_order_of_the_leaderboard(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    orders = []
+    for command in ("demo", "leaderboard"):
+        capsys.readouterr()
+        assert run([command, str(demo)]) == 0
+        orders.append([line.split("\t")[0] for line in capsys.readouterr().out.splitlines()])
+    assert orders[0] == orders[1]
+
+
 def test_again_it_prints_the_same_and_changes_no_file(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = contents(demo)
     assert run(["demo", str(demo)]) == 0
     printed = capsys.readouterr()
     assert contents(demo) == before
-    assert printed.out.startswith("run\trubric:P(rel=4)@10\t")
-    assert "dense-rerank\t0.500000\t" in printed.out
+    assert printed.out.startswith("run\trubric:Cover(rel=4)@10\t")
+    assert "dense-rerank\t0.600000\t" in printed.out
     assert f"all of it on one page: {demo / 'out' / 'report.html'}\n" in printed.err
     assert (demo / "out" / "report.html").is_file()
     assert f"trecexam correlate {demo} " in printed.err

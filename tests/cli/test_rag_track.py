@@ -21,6 +21,7 @@ from rag_track import FILES, answer_as_a_judge, lay_out_two_queries, write_other
 from scripted_server import Exchange, Scripted, serving
 from support import ROOT
 
+import trecexam
 from trecexam.cli.main import run
 
 NAMES = ("nuggets", "support", "umbrela", "rubric")
@@ -134,11 +135,14 @@ def boards_of_one(server: Scripted, root: Path, capsys: pytest.CaptureFixture[st
     nuggets, questions = (str(root / f"bank.{name}.jsonl") for name in ("nuggets", "questions"))
     boards = {}
     for name, words in {
-        "nuggets": (*model, "--prompt", "NuggetAssign", "--unit", "response", "--bank", nuggets),
-        "umbrela": (*model, "--prompt", "UMBRELA", "--pool", "citations"),
+        "nuggets": (*model, "--prompt", "NuggetAssign", "--bank", nuggets),
+        "umbrela": (*model, "--prompt", "UMBRELA"),
         "rubric": (*model, "--bank", questions),
     }.items():
         assert run(["init", f"only-{name}", *FILES, *words]) == 0
+        setting = {"nuggets": 'unit = "response"', "umbrela": 'pool = "citations"'}.get(name, "")
+        config = Path(f"only-{name}") / "trecexam.toml"
+        config.write_text(config.read_text().replace("[track]\n", f"[track]\n{setting}\n"))
         set_up(Path(f"only-{name}"))
         assert run(["watch", f"only-{name}", "--once"]) == 0
         measures = (column.partition(":")[2] for column in COLUMNS if column.startswith(f"{name}:"))
@@ -301,9 +305,8 @@ def test_banks_and_graders_have_one_purse(desk: Path, capsys: pytest.CaptureFixt
         assert run(["watch", "mytrack", "--once"]) == 1
         said = capsys.readouterr().err
         reached = "`budget_tokens` = 4,000 in [grader] is reached; raise it to go on"
-        assert (
-            f"nuggets: mytrack: bank.nuggets.jsonl is not written yet: {reached}; what was answered" in said
-        )
+        unwritten = f"mytrack: bank.nuggets.jsonl is not written yet: {reached}; what was answered"
+        assert f"nuggets cannot go on: {unwritten}" in said
         assert not (root / "bank.nuggets.jsonl").exists()
         assert used(server) <= 4000
         n_asked = len(server.bodies)
@@ -339,8 +342,8 @@ def test_a_server_that_is_gone_ends_its_bank_and_others_go_on(
         config.write_text(f'{config.read_text()}\n[generator]\nmodel = "W"\nbase_url = "{closed.url}"\n')
         assert run(["watch", "mytrack", "--once"]) == 1
         said = capsys.readouterr().err
-        assert "nuggets: " in said
-        assert "rubric: " in said
+        assert "nuggets cannot go on: " in said
+        assert "rubric cannot go on: " in said
         assert [path.name for path in root.glob("bank.*")] == []
         board = board_of(capsys, "mytrack")
         assert float(board["rag-demo"]["support:SupportF1"]) > 0
@@ -418,7 +421,7 @@ def test_by_embedding_it_scores_what_embeddings_can_say_and_says_what_is_missing
     set_up(Path("mytrack"))
     assert run(["watch", "mytrack", "--once"]) == 0
     said = capsys.readouterr().err
-    assert all(said.count(f"note: {name}: {reason}") == 1 for name, reason in lacking.items())
+    assert all(said.count(f"note: {name} cannot go on: {reason}") == 1 for name, reason in lacking.items())
     board = board_of(capsys, "mytrack")
     assert [*board] == ["rag-demo"]
     assert measures_of(board) == ("support:SupportF1", "support:SupportP", "support:SupportR")
@@ -430,8 +433,8 @@ def test_by_embedding_it_scores_what_embeddings_can_say_and_says_what_is_missing
     given = Path("mytrack/bank.nuggets.jsonl").read_bytes()
     assert run(["watch", "mytrack", "--once"]) == 0
     said = capsys.readouterr().err
-    assert "note: rubric: " in said
-    assert "note: nuggets: mytrack: no test bank" not in said
+    assert "note: rubric cannot go on: " in said
+    assert "note: nuggets cannot go on: " not in said
     assert Path("mytrack/bank.nuggets.jsonl").read_bytes() == given
     board = board_of(capsys, "mytrack")
     assert measures_of(board)[:3] == COLUMNS[:3]
@@ -455,11 +458,8 @@ def test_labels_of_relevance_that_there_are_stand_for_a_model(
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("--prompt", "UMBRELA"), "--prompt is of one grader, and --rag makes four: set `prompt` in"),
-        (("--unit", "response"), "--unit is of one grader"),
-        (("--pool", "both"), "--pool is of one grader"),
-        (("--grader", "ragval"), "--rag is for language models and embedding, not for --grader ragval"),
-        (("--recorded", "runs/rag-demo.jsonl"), "--recorded takes labels of relevance (qrels)"),
+        (("--grader", "ragval"), "'ragval': --rag is for language models and embedding"),
+        (("--recorded", "runs/rag-demo.jsonl"), "with --rag these are labels of relevance (qrels)"),
     ],
 )
 def test_what_is_of_one_grader_is_refused(
@@ -468,3 +468,58 @@ def test_what_is_of_one_grader_is_refused(
     assert run(["init", "mytrack", "--rag", *FILES, *words]) == 2
     assert reason in capsys.readouterr().err
     assert not Path("mytrack").exists()
+
+
+def test_a_prompt_is_that_of_coverage(desk: Path) -> None:
+    words = ("--grader", "openai", "--model", "M", "--base-url", "http://host/v1", "--prompt", "Thomas")
+    assert run(["init", "mytrack", "--rag", *FILES, *words]) == 0
+    settings = tomllib.loads(Path("mytrack/trecexam.toml").read_text())
+    assert settings["graders"]["rubric"]["prompt"] == "Thomas"
+    assert "prompt" not in settings["grader"]
+    assert settings["graders"]["umbrela"]["prompt"] == "UMBRELA"
+
+
+def test_runs_without_the_first_column_are_in_a_group_of_their_own_and_notes_are_on_what_is_shown(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(answer_as_a_judge) as server:
+        made(server)
+        assert run(["watch", "mytrack", "--once"]) == 0
+    capsys.readouterr()
+    assert run(["leaderboard", "mytrack", "--table"]) == 0
+    people = capsys.readouterr().err
+    note = "2 runs have no nuggets:A and are listed below the runs that have it, ordered by umbrela:nDCG: "
+    assert note in people
+    # Of the two that pools have to do with, nDCG@10 alone is shown.
+    assert people.count("do not compare") == 1
+    with trecexam.open_track("mytrack") as track:
+        board = track.leaderboard()
+        ndcg = [row.scores["umbrela:nDCG@10"].mean for row in board.rows][-2:]
+    assert ndcg == sorted(ndcg, reverse=True)
+    assert run(["leaderboard", "mytrack"]) == 0
+    assert capsys.readouterr().err.count("do not compare") > 2
+    assert sum("do not compare" in note for note in json.loads(board.to_json())["notes"]) > 2
+    assert sum("do not compare" in note for note in board.notes) == 1
+
+
+def test_a_wider_bank_changes_no_mean_of_graders_that_need_none(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = {
+        "query_id": "q99",
+        "query_text": "another one",
+        "questions": [{"question_id": "q99/1", "question_text": "Why?"}],
+    }
+    rows = [
+        {"query_id": q, "questions": [{"question_id": f"{q}/1", "question_text": "Why?"}]}
+        for q in ("q01", "q02")
+    ]
+    (desk / "wide.jsonl").write_text("".join(json.dumps(each) + "\n" for each in (*rows, row)))
+    words = ("--grader", "embedding", "--recorded", "umbrela.qrels")
+    (desk / "umbrela.qrels").write_text("q01 0 hp01 1\n")
+    means = []
+    for name, bank in (("wide", ("--bank", "wide.jsonl")), ("none", ())):
+        assert run(["init", name, "--rag", *FILES, *words, *bank]) == 0
+        with trecexam.open_track(name) as track:
+            means.append(track["support"].status()["queries"])
+    assert means == [2, 2]

@@ -15,6 +15,7 @@ from support import make_small_track
 
 import trecexam
 from trecexam.cli.main import run
+from trecexam.errors import TrecexamError
 
 SECTIONS = '[graders.rubric]\n[graders.umbrela]\n[graders.mini]\nkind = "rubric"\nmodel = "n"\n'
 
@@ -177,7 +178,6 @@ def test_one_budget_is_of_all_that_inherit_it(server: Scripted, tmp_path: Path) 
 
     asked, why = left("")
     assert asked == 0
-    assert "mini: ended early" not in why
     assert f"`budget_tokens` = {tokens + 10:,} in [grader] is reached" in why
     # Its own is its own.
     asked, why = left("budget_tokens = 1000\n")
@@ -200,7 +200,7 @@ def test_a_server_that_is_gone_ends_its_own_part_alone(server: Scripted, tmp_pat
         assert track["rubric"].grading.counts().missing == 0
         assert track["gone"].grading.counts().missing > 0
     assert not done.complete
-    assert done.why.startswith("gone: ")
+    assert done.why.startswith("gone cannot go on: ")
     assert done.graders["rubric"].complete
 
 
@@ -209,11 +209,67 @@ def test_watch_names_the_grader_that_cannot_go_on(
 ) -> None:
     (root / "trecexam.toml").write_text(settings(server, sections=SECTIONS + "[graders.nuggets]\n"))
     capsys.readouterr()
-    assert run(["watch", str(root), "--once"]) == 1
+    # It waits for nuggets, and has not failed.
+    assert run(["watch", str(root), "--once"]) == 0
     told = capsys.readouterr().err
-    assert "nuggets: " in told
+    assert "note: nuggets cannot go on: " in told
     assert "the bank has none" in told
     assert "3 runs; 3 graders" in told
+
+
+def test_settings_of_one_grader_that_cannot_be_used_stop_no_other(
+    root: Path, server: Scripted, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = '[graders.odd]\nkind = "nonsense"\n'
+    (root / "trecexam.toml").write_text(settings(server, sections=SECTIONS + odd))
+    (root / "runs" / "late.run").write_text("q1 Q0 q1-d00 1 2 late\n")
+    for words, status in ((["watch", "--once"], 1), (["watch", "--once"], 1), (["leaderboard"], 0)):
+        capsys.readouterr()
+        assert run([words[0], str(root), *words[1:]]) == status
+        told = capsys.readouterr().err
+        assert "odd cannot go on: " in told
+        assert '`graders.odd.kind` = "nonsense": no such kind; known here: rubric' in told
+        assert "ended early" not in told
+    assert "late\t" in (root / "out" / "leaderboard.tsv").read_text()
+    assert json.loads((root / "out" / "manifest.json").read_text())["complete"] is False
+    assert run(["watch", str(root), "--json"]) == 0
+    shown = capsys.readouterr()
+    assert {row["grader"] for row in json.loads(shown.out)} == {"rubric", "umbrela", "mini", "sum"}
+    assert "odd cannot go on: " in shown.err
+
+
+def test_it_is_said_whose_the_files_in_out_are(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert run(["watch", str(root), "--once"]) == 0
+    told = capsys.readouterr().err
+    assert "out/rubric.qrels, and what else in out/ itself is of one grader, is of rubric" in told
+    graders = json.loads((root / "out" / "manifest.json").read_text())["graders"]
+    assert {name: each["files"] for name, each in graders.items()} == {
+        "rubric": "out/", "umbrela": "out/umbrela/", "mini": "out/mini/"
+    }  # fmt: skip
+
+
+def test_a_measure_of_a_grader_that_is_not_there_names_those_that_are(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for measure, said in (
+        ("nope:A", "no grader 'nope' in this track; there is rubric, umbrela, mini"),
+        ("umbrella:nDCG@10", "no grader 'umbrella' in this track; did you mean 'umbrela'?"),
+    ):
+        capsys.readouterr()
+        assert run(["leaderboard", str(root), "-m", measure]) == 2
+        assert f"measure '{measure}': {said}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["exam", "fit"], ["bank", "check"], ["plot", "leaderboard"]])
+def test_a_grader_is_chosen_on_commands_that_take_other_things_too(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    more = ["-o", str(tmp_path / "it.svg")] if words[0] == "plot" else []
+    run([*words, str(root), "--grader", "mini", *more])
+    assert "no grader" not in capsys.readouterr().err
+    assert run([*words, str(root), "--grader", "nobody", *more]) == 2
+    assert "no grader 'nobody' in this track" in capsys.readouterr().err
 
 
 def test_compare_graders_compares_those_of_the_same_cells(
@@ -221,7 +277,7 @@ def test_compare_graders_compares_those_of_the_same_cells(
 ) -> None:
     def compared(*more: str) -> tuple[list[str], str]:
         capsys.readouterr()
-        assert run(["compare-graders", str(root), "--min-rating", "2", "-m", "P(rel=4)@4", *more]) == 0
+        assert run(["compare-graders", str(root), *more]) == 0
         shown = capsys.readouterr()
         header, *rows = (line.split("\t") for line in shown.out.splitlines())
         return list(dict.fromkeys(row[header.index("grader")] for row in rows)), shown.err
@@ -267,9 +323,9 @@ def test_correlate_has_tau_of_each_two_columns_and_with_people(
     for row in table[:3]:
         tau = tau_b(means[row["measure"]], means[row["other_measure"]])
         assert (row["kendall_tau"] or "nan") == f"{tau:.6f}"
-    assert run(["correlate", str(root), "--min-rating", "3"]) == 2
-    assert "a min_rating is of one grader's scale" in capsys.readouterr().err
-    assert out(capsys, "correlate", root, "--grader", "mini", "--min-rating", "3")
+    with trecexam.open_track(root) as track, pytest.raises(TrecexamError, match="is of one grader's scale"):
+        track.correlate(min_ratings=[3])
+    assert out(capsys, "correlate", root, "--grader", "mini", "--thresholds")
 
 
 def tau_b(one: dict[str, float], other: dict[str, float]) -> float:

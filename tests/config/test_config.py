@@ -57,6 +57,7 @@ def test_every_setting_has_a_description() -> None:
         ("[track]\ndetph = 3\n", 2, "unknown setting `track.detph`; did you mean `depth`?"),
         ("[scores]\n\nmin_ratings = 3\n", 3, "did you mean `min_rating`?"),
         ("[trak]\n", 1, "unknown section `trak`; did you mean `track`?"),
+        ("[support]\n", 1, "unknown section `support`; that of a grader is [graders.support];"),
         (
             "[support]\nname = 'recorded'\n",
             1,

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import trecexam
 from trecexam.cli.main import run
 
 Ratings = Mapping[str, Mapping[str, Mapping[str, int]]]
@@ -94,8 +95,11 @@ def test_tau_and_kappa_of_each_grader_at_each_threshold_are_those_counted_by_han
     pool: set[tuple[str, str]],
 ) -> None:
     out = tmp_path / "graders.tsv"
-    measure = ["-m", "P(rel=4)@20", "--official-measure", "official_leaderboard"]
-    assert run(["compare-graders", str(track), *graders, *measure, "-o", str(out)]) == 0
+    with trecexam.open_track(track) as opened:
+        compared = opened.compare_graders(
+            recorded=graders[1::2], measures=["P(rel=4)@20"], official_measures=["official_leaderboard"]
+        )
+    out.write_text(compared.to_tsv())
     assert not (track / ".trecexam" / "grades.sqlite").exists()
     labels = {
         "graded": {(q, d): max(items.values()) for q, docs in ratings.items() for d, items in docs.items()},
@@ -135,7 +139,7 @@ def test_kappa_between_two_graders_is_that_counted_by_hand(
     pool: set[tuple[str, str]],
 ) -> None:
     out, by_item = tmp_path / "pairs.tsv", tmp_path / "items.tsv"
-    assert run(["compare-graders", str(track), *graders, "--between", "-o", str(out)]) == 0
+    assert run(["compare-graders", str(track), *graders, "--between", "graders", "-o", str(out)]) == 0
     best = {(q, d): (max(ratings[q][d].values()), max(changed[q][d].values())) for q, d in pool}
     cells = [(ratings[q][d][i], changed[q][d][i]) for q, d in pool for i in ratings[q][d]]
     of_pair = {
@@ -158,7 +162,7 @@ def test_kappa_between_two_graders_is_that_counted_by_hand(
     assert [(row["min_rating"], row["other_min_rating"]) for row in of_judges] == [
         ("1", "1"), ("2", "2"), ("3", "3"), ("4", "2")
     ]  # fmt: skip
-    assert run(["compare-graders", str(track), *graders[:4], "--items", "-o", str(by_item)]) == 0
+    assert run(["compare-graders", str(track), *graders[:4], "--between", "items", "-o", str(by_item)]) == 0
     items = [row for row in written(by_item) if row["min_rating"] == "4"]
     assert len(items) == 210
     for row in items[::23]:

@@ -61,10 +61,10 @@ def demo(of: Recorder) -> None:
     for words in (
         ["status"],
         ["leaderboard", "--grader", "rubric"],
-        ["leaderboard", "--grader", "rubric", "-m", "Cover(rel=3)@5", "--overall"],
+        ["leaderboard", "--grader", "rubric", "--overall"],
         ["leaderboard", "--grader", "support"],
         ["leaderboard", "--groups"],
-        ["leaderboard", "--pairs", "--test", "randomisation", "--permutations", "50"],
+        ["leaderboard", "--pairs", "--test", "randomisation"],
         ["leaderboard", "--baseline", "bm25"],
         ["leaderboard", "--official"],
         ["correlate", "--grader", "rubric"],
@@ -75,7 +75,7 @@ def demo(of: Recorder) -> None:
         ["correlate", "--representative", "3"],
         ["agreement"],
         ["agreement", "--min-rating", "3", "--min-relevant", "2"],
-        ["compare-graders", "--recorded", track / "grades.jsonl.gz", "-m", "nDCG@10"],
+        ["compare-graders", "--recorded", track / "grades.jsonl.gz"],
         ["holes"],
         ["holes", "--by", "query", "--depth", "5"],
         ["simulate", "removal", "--repeats", "2"],
@@ -210,14 +210,13 @@ def recorded(of: Recorder) -> None:
             "nCover(rel=3)@5",
             "-m",
             "alpha_nDCG@5",
-            "--overall",
         ],
         ["correlate"],
         ["correlate", "--official-measure", "official_leaderboard"],
         ["agreement"],
         ["compare-graders", "--recorded", of.track / "other.jsonl"],
-        ["compare-graders", *both, "--between"],
-        ["compare-graders", *both, "--items"],
+        ["compare-graders", *both, "--between", "graders"],
+        ["compare-graders", *both, "--between", "items"],
         ["holes"],
         ["judge-next"],
         ["history"],
@@ -308,9 +307,9 @@ def rag(of: Recorder) -> None:
         *model,
         "--prompt",
         "UMBRELA",
-        "--pool",
-        "citations",
     )
+    made = umbrela / "trecexam.toml"
+    made.write_text(made.read_text().replace("[track]\n", '[track]\npool = "citations"\n'))
     of.does("init", rubric, *files, *model)
     for folder in (main, umbrela, rubric):
         of.says("watch", folder, "--estimate")
@@ -571,17 +570,8 @@ def exam(of: Recorder) -> None:
     ]
     source.write_text("".join(json.dumps(question.row()) + "\n" for question in questions))
     kept, taken, fitted = of.root / "filtered", of.root / "taken", of.root / "fitted"
-    of.says(
-        "exam",
-        "filter",
-        source,
-        "-o",
-        kept,
-        "--without",
-        "duplicates",
-        "--without",
-        "extra-candidate-jaccard",
-    )
+    of.write("trecexam.toml", '[exam]\nwithout = ["duplicates", "extra-candidate-jaccard"]\n')
+    of.says("exam", "filter", source, "-o", kept, "--track", of.track)
     for model in ("small", "middle", "large"):
         words = ("--model", model, "--base-url", url, "--retriever", "closed-book", "--retriever", "oracle")
         of.says("exam", "score", kept / "kept.jsonl", "-o", taken, *words)
@@ -631,7 +621,7 @@ def learn(of: Recorder) -> None:
     of.says("correlate", of.track, "--learned", "--official-measure", "nDCG@10")
     of.says("learned-next", of.track, "--per-query", "2")
     of.says("learn", of.track, "--cross-validate", "--known", "0.5", "--repeats", "1", "--top", "5")
-    of.does("fill", of.track, "--by", "learned", "--insist", "-o", of.root / "filled.qrels")
+    of.does("fill", of.track, "--by", "learned", "-o", of.root / "filled.qrels")
     of.made()
 
 
@@ -643,8 +633,8 @@ def fill(of: Recorder) -> None:
     for words in (["--dry-run"], ["-o", of.root / "f" / "a.qrels"], ["-o", of.root / "f" / "a.qrels"]):
         of.does("fill", of.track, *words)
     for name, words in {
-        "map": ["--map", "thresholds", "--thresholds", "2=1,3=2"],
-        "identity": ["--map", "identity", "--depth", "4"],
+        "map": ["--map", "2=1,3=2"],
+        "identity": ["--map", "identity"],
         "unjudged": ["--as-unjudged"],
     }.items():
         of.does("fill", of.track, "-o", of.root / "f" / f"{name}.qrels", *words)

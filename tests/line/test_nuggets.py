@@ -250,7 +250,7 @@ def test_commands_that_evaluate_measures_take_weighted_ones(
     name = NAMES["vital"].replace("'", "")
     for command in (
         ["correlate", "-m", name],
-        ["correlate", "-m", name, "--min-rating", "3", "--min-rating", "5"],
+        ["correlate", "-m", name, "--thresholds"],
         ["history"],
         ["judge-next", "-m", name, "--level", "cell"],
         ["holes"],
@@ -261,7 +261,7 @@ def test_commands_that_evaluate_measures_take_weighted_ones(
         if command[0] == "correlate":
             assert "Cover(rel=5" in shown
             # From 3 on, partial support is support.
-            assert ("Cover(rel=3,weights='vital')@20" in shown) == ("--min-rating" in command)
+            assert ("Cover(rel=3,weights='vital')@20" in shown) == ("--thresholds" in command)
 
 
 NOT_VITAL = {

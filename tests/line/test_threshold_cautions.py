@@ -154,7 +154,7 @@ def test_correlations_say_it_of_both_sides_everywhere(
         assert run([*command, str(graded), "-m", "P@8", "--official-measure", "AP"]) == 0
         lines = capsys.readouterr().err.splitlines()
         assert (lines.count(rubric), lines.count(official)) == (1, 1), command
-    assert run(["correlate", str(graded), "-m", "P@8", "--min-rating", "3"]) == 0
+    assert run(["correlate", str(graded), "-m", "P@8", "--thresholds"]) == 0
     assert " from 1 on" not in capsys.readouterr().err
     assert run(["leaderboard", str(graded), "--official", "-m", "AP", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["notes"] == [official]

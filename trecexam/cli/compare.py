@@ -40,25 +40,6 @@ CORRECTIONS = ("holm", "bonferroni", "fdr_bh", "fdr_by", "none")
     show_default=True,
     help="Correct p values like this, over all comparisons by a measure.",
 )
-@click.option(
-    "--alpha",
-    type=float,
-    default=0.05,
-    show_default=True,
-    help="Corrected p values below it are significant.",
-)
-@click.option(
-    "--permutations",
-    type=click.IntRange(1),
-    help="Draw so many in the randomisation test [default: 10,000, or 50 a comparison where that is more].",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Seed the random numbers of the randomisation test.",
-)
 @reading
 def compare(
     track: Path,
@@ -68,13 +49,11 @@ def compare(
     official: bool,
     test: Test,
     correction: Correction,
-    alpha: float,
-    permutations: int | None,
-    seed: int,
 ) -> Result:
     """Which runs of TRACK differ significantly, by a paired test over queries.
 
-    All pairs of runs are compared by the first measure: runs that share a letter do not differ significantly.
+    All pairs of runs are compared by the first measure: runs that share a letter do not differ significantly,
+    that is, the corrected p value is at least 0.05.
 
     With --baseline each run is compared with RUN by each measure, in the columns of PyTerrier's
     pt.Experiment(baseline=...): queries on which a run is better (+) or worse (-), p-value, reject, p-value
@@ -88,9 +67,6 @@ def compare(
             baseline=baseline,
             test=test,
             correction=correction,
-            alpha=alpha,
             official=official,
-            permutations=permutations,
-            seed=seed,
             pairs=pairs,
         )

@@ -37,9 +37,6 @@ from trecexam.tables.table import Layout, Table
     help="Of generated responses, --to run: rank their own passages, the cited ones, or both.",
 )
 @click.option("--run", metavar="NAME", help="Of a Rubric pool, --to run: which of its runs.")
-@click.option(
-    "--strict", is_flag=True, help="Reject a file of responses for one bad line [default: skip that line]."
-)
 def convert(
     source: Path,
     target: Path,
@@ -47,7 +44,6 @@ def convert(
     target_format: str | None,
     pool: Any,
     run: str | None,
-    strict: bool,
 ) -> int:
     """Write the records of IN to OUT in another format. OUT may end in .gz and is replaced as a whole.
 
@@ -65,8 +61,7 @@ def convert(
     part = target.with_name(f".{target.name}.{os.getpid()}" + (".gz" if target.name.endswith(".gz") else ""))
     skipped: list[converters.ConversionError] = []
     try:
-        on_error = None if strict else skipped.append
-        records = converted(source, source_format, format_name, pool, run, on_error)
+        records = converted(source, source_format, format_name, pool, run, skipped.append)
         converters.write(_counted(records), part, format_name)
         part.replace(target)
     except converters.ConversionError:

@@ -22,47 +22,31 @@ official_measure_option = click.option(
     metavar="MEASURE",
     help="On the official judgments; may be repeated. `official_leaderboard` is the official ranking.",
 )
-min_rating_option = click.option(
-    "--min-rating",
-    "min_ratings",
-    multiple=True,
-    type=click.IntRange(1, 5),
-    metavar="N",
-    help="Rubric measures with this rating as threshold, instead of the track's; may be repeated.",
-)
-
-rbo_p_option = click.option(
-    "--rbo-p",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    metavar="P",
-    help="Persistence of rank-biased overlap: 0.9, the default, gives the first ten ranks 86% of the weight.",
-)
 
 
 @click.command(epilog="Example: trecexam correlate mytrack -m 'P(rel=4)@20' --official-measure nDCG@10")
 @track_argument
 @measure_option
 @official_measure_option
-@min_rating_option
-@click.option("--thresholds", is_flag=True, help="Every --min-rating that there is.")
+@click.option(
+    "--thresholds", is_flag=True, help="Repeat the rubric's measures with every rating as the threshold."
+)
 @click.option("--per-query", is_flag=True, help="One row a query instead of one over all.")
-@rbo_p_option
 @reading
 def correlate(
     track: Path,
     measures: tuple[str, ...],
     official_measures: tuple[str, ...],
-    min_ratings: tuple[int, ...],
     thresholds: bool,
     per_query: bool,
-    rbo_p: float | None,
 ) -> Result:
     """How far TRACK's leaderboard agrees with the official one, for each pair of measures.
 
     Kendall's tau-b, Spearman's rho, tau_AP (the official side is the truth), tau_AP,b (symmetric),
-    rank-biased overlap, and tau-b among the 10, 15 and 20 best runs of the official side (kendall@10 ...;
-    empty with fewer runs). Over the runs and queries that both sides have. With 95% intervals over queries:
-    none of fewer than five queries, or where the runs have fewer than five distinct values on a side.
+    rank-biased overlap (p = 0.9), and tau-b among the 10, 15 and 20 best runs of the official side
+    (kendall@10 ...; empty with fewer runs). Over the runs and queries that both sides have. With 95%
+    intervals over queries: none of fewer than five queries, or where the runs have fewer than five distinct
+    values on a side.
 
     Two unrelated leaderboards have coefficients near 0, but for rank-biased overlap, which is then near
     (1 - P^n) / (n (1 - P)) with n runs.
@@ -71,9 +55,9 @@ def correlate(
     furthest from the diagonal.
     """
     with trecexam.open_track(track) as opened, bad_measures():
-        ratings = sorted({*min_ratings, *(opened.grading.thresholds() if thresholds else ())})
+        ratings = opened.grading.thresholds() if thresholds else ()
         return opened.correlate(
-            measures or None, official_measures or None, min_ratings=ratings, per_query=per_query, rbo_p=rbo_p
+            measures or None, official_measures or None, min_ratings=ratings, per_query=per_query
         )
 
 
@@ -81,11 +65,8 @@ def correlate(
 @track_argument
 @measure_option
 @official_measure_option
-@min_rating_option
 @reading
-def swaps(
-    track: Path, measures: tuple[str, ...], official_measures: tuple[str, ...], min_ratings: tuple[int, ...]
-) -> Result:
+def swaps(track: Path, measures: tuple[str, ...], official_measures: tuple[str, ...]) -> Result:
     """Pairs of TRACK's runs that the official side orders otherwise, with paired tests.
 
     run_a is better officially and run_b on the rubric. p of two-sided paired t tests over queries; .holm is
@@ -93,34 +74,25 @@ def swaps(
     or passive (none). By the first measure of each side unless measures are given.
     """
     with trecexam.open_track(track) as opened, bad_measures():
-        return opened.correlate.swaps(measures or None, official_measures or None, min_ratings=min_ratings)
+        return opened.correlate.swaps(measures or None, official_measures or None)
 
 
 @click.command(epilog="Example: trecexam outliers mytrack --most 5")
 @track_argument
 @measure_option
 @official_measure_option
-@min_rating_option
 @click.option(
     "--most", type=click.IntRange(min=1), default=10, show_default=True, metavar="N", help="Print N runs."
 )
 @reading
-def outliers(
-    track: Path,
-    measures: tuple[str, ...],
-    official_measures: tuple[str, ...],
-    min_ratings: tuple[int, ...],
-    most: int,
-) -> Result:
+def outliers(track: Path, measures: tuple[str, ...], official_measures: tuple[str, ...], most: int) -> Result:
     """The runs of TRACK that the rubric ranks most differently than the official side.
 
     Ranks from 1; tied runs share their mean rank. A difference below 0 says that the rubric places the run
     too high. By the first measure of each side unless measures are given.
     """
     with trecexam.open_track(track) as opened, bad_measures():
-        return opened.correlate.outliers(
-            measures or None, official_measures or None, min_ratings=min_ratings, most=most
-        )
+        return opened.correlate.outliers(measures or None, official_measures or None, most=most)
 
 
 @click.command(epilog="Example: trecexam representative mytrack --most 5")

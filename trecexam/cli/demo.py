@@ -10,7 +10,7 @@ import click
 from trecexam.cli.scores import leaderboard
 from trecexam.cli.watch import watch
 
-MEASURES = ("P(rel=4)@10", "Cover(rel=4)@10", "nDCG@10")
+MEASURES = ("Cover(rel=4)@10", "P(rel=4)@10", "nDCG@10")
 #: Of generated responses above all: nuggets, and support by what is cited.
 OF_RESPONSES = (
     *("all_score@10", "vital_score@10", "weighted_score@10"),

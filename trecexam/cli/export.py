@@ -139,8 +139,7 @@ def pool(track: Path, output: Path | None) -> None:
     metavar="FOLDER",
     help="A file NAME.run for each run; it is made, and files of these names are replaced.",
 )
-@click.option("-r", "--run", "runs", multiple=True, metavar="RUN", help="This run alone; may be repeated.")
-def runs(track: Path, output: Path, runs: tuple[str, ...]) -> None:
+def runs(track: Path, output: Path) -> None:
     """Runs of TRACK as trec_eval takes them, whatever they were: packed, in sub-folders, responses.
 
     Each run's tag is its name on the leaderboard, the order trec_eval's.
@@ -149,12 +148,12 @@ def runs(track: Path, output: Path, runs: tuple[str, ...]) -> None:
 
     contents: dict[Path, bytes] = {}
     with trecexam.open_track(track) as opened:
-        for name, run in opened.export.runs(runs or None).items():
+        for name, run in opened.export.runs().items():
             # Runs that share a tag are named by their paths.
             tag = "_".join(name.replace("/", "_").split())
             path = output / f"{tag}.run"
             if path in contents:
-                raise TrecexamError("two runs would be written here; name one with --run", path=path)
+                raise TrecexamError("two runs would be written here; rename a run file", path=path)
             buffer = io.BytesIO()
             write_run(run.renamed(tag), buffer)
             contents[path] = buffer.getvalue()

@@ -9,11 +9,11 @@ import click
 
 import trecexam
 from trecexam.cli import show
-from trecexam.cli.options import cuts_of, thresholds_option, track_argument
+from trecexam.cli.options import map_option, track_argument
 from trecexam.cli.reading import say, writing
 
 if TYPE_CHECKING:
-    from trecexam.features.fill.arithmetic.scale_map import RuleName
+    from trecexam.cli.options import Map
     from trecexam.tables.result import Result
 
 
@@ -32,30 +32,12 @@ if TYPE_CHECKING:
     metavar="MERGED",
     help="The merged qrels; replaced as a whole. Needed unless --dry-run.",
 )
-@click.option(
-    "--sources",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Who said each line, TSV [default: MERGED.sources.tsv].",
-)
-@click.option(
-    "--depth", type=click.IntRange(min=1), metavar="K", help="First ranks of each run [default: the track's]."
-)
-@click.option(
-    "--map",
-    "rule",
-    type=click.Choice(["fitted", "thresholds", "identity"]),
-    help="From automatic to official labels [default: fitted where passages have both, else identity].",
-)
-@thresholds_option
+@map_option
 @click.option(
     "--by",
     type=click.Choice(["grader", "learned"]),
     help="Who gives the labels: the grader, or what the judgments teach [default: learned where "
     "`cross-validate` found it the best, else grader].",
-)
-@click.option(
-    "--insist", is_flag=True, help="Of --by learned: also where cross-validation found another way better."
 )
 @click.option("--as-unjudged", is_flag=True, help="Give the new lines the label -1: in the pool, not judged.")
 @click.option(
@@ -66,12 +48,8 @@ def fill(
     track: Path,
     qrels: Path | None,
     output: Path | None,
-    sources: Path | None,
-    depth: int | None,
-    rule: RuleName | None,
-    thresholds: str | None,
+    mapped: Map | None,
     by: str | None,
-    insist: bool,
     as_unjudged: bool,
     dry_run: bool,
 ) -> tuple[Result, int]:
@@ -87,18 +65,16 @@ def fill(
     """
     if output is None and not dry_run:
         raise click.UsageError("name the merged file with -o, or ask for --dry-run")
-    if str(output) == "-" or str(sources) == "-":
+    if str(output) == "-":
         raise click.UsageError("- is no file: MERGED and its sources belong together")
-    cuts = cuts_of(rule, thresholds)
+    rule, cuts = mapped or (None, {})
     with trecexam.open_track(track) as opened:
         holes = opened.fill.find(
             qrels,
-            depth=depth,
             rule=rule,
             cuts=cuts,
             as_unjudged=as_unjudged,
             by=by,
-            insist=insist,
         )
         if dry_run or output is None:
             return holes, 1 if holes.rejected else 0
@@ -109,7 +85,7 @@ def fill(
             with show.grading(
                 *(("encoding", "encoded", "passages") if holes.way == "learned" else ())
             ) as progress:
-                filled = opened.fill(holes, output=output, sources=sources, progress=progress)
+                filled = opened.fill(holes, output=output, progress=progress)
         except KeyboardInterrupt:
             click.echo(
                 "stopped: nothing is written, and what is graded is kept; start again to go on", err=True

@@ -32,14 +32,8 @@ if TYPE_CHECKING:
     help="A row for each query, after one over all; or only that one [default: run on a terminal and with "
     "--table, query in a pipe].",
 )
-@click.option(
-    "--qrels",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Official judgments in place of the track's.",
-)
 @reading
-def holes(track: Path, depths: tuple[int, ...], by: By | None, qrels: Path | None) -> Result:
+def holes(track: Path, depths: tuple[int, ...], by: By | None) -> Result:
     """Judgment holes of TRACK's runs: unjudged and ungraded passages in their first ranks.
 
     A row for each run and query of the bank, and one over all queries (`all`): passages retrieved in the
@@ -47,4 +41,4 @@ def holes(track: Path, depths: tuple[int, ...], by: By | None, qrels: Path | Non
     Runs with most unjudged passages come first. A negative official label is a judgment.
     """
     with trecexam.open_track(track) as opened:
-        return opened.holes(depths or None, qrels=qrels, by=by)
+        return opened.holes(depths or None, by=by)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import trecexam
-from trecexam.cli.options import key_env_option
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
@@ -40,16 +38,11 @@ class InitOptions:
     recorded: Path | None
     model: str | None
     base_url: str | None
-    key_env: str | None
-    ray: str | None
     prompt: str | None
     metric: str | None
     pool_judged: bool
-    pool: str | None
-    unit: str | None
     rag: bool
     link: bool
-    full: bool
 
 
 @click.command(
@@ -84,33 +77,25 @@ class InitOptions:
     "--model", metavar="DIR|ID", help="The grader's model: a folder, a hub id, or what the server calls it."
 )
 @click.option(
-    "--base-url", metavar="URL", help="The server of --grader openai, erag, ragval: http://localhost:8000/v1."
+    "--base-url",
+    metavar="URL",
+    help="The model's server, http://localhost:8000/v1 [implies --grader openai].",
 )
-@key_env_option
-@click.option("--ray", metavar="ADDRESS", help="Run its model on a Ray cluster: auto, or HOST:PORT.")
 @click.option(
     "--prompt",
     metavar="NAME|FILE",
-    help="What a language model is asked: see `trecexam graders --prompts`, or a .toml or .jinja file.",
+    help="What a language model is asked: see `trecexam graders --prompts`, or a .toml or .jinja file. With "
+    "--rag it is that of coverage, [graders.rubric].",
 )
 @click.option(
-    "--metric", metavar="NAME", help="Of --grader erag: em, f1, rouge-l, accuracy or module:function."
+    "--metric",
+    metavar="NAME",
+    help="Score outputs by em, f1, rouge-l, accuracy or module:function [implies erag].",
 )
 @click.option(
     "--pool-judged",
     is_flag=True,
     help="Pool, grade and label the judged passages that have a text, too; they stand in no run.",
-)
-@click.option(
-    "--pool",
-    type=click.Choice(["text", "citations", "both"]),
-    help="Of generated responses: grade their own text, what they cite, or both [default: text].",
-)
-@click.option(
-    "--unit",
-    type=click.Choice(["passage", "response"]),
-    help="Grade passages, of runs and of responses; or whole responses and no runs, as TREC RAG does "
-    "[default: passage].",
 )
 @click.option(
     "--rag",
@@ -119,9 +104,6 @@ class InitOptions:
     "coverage; --recorded then has labels of relevance.",
 )
 @click.option("--link", is_flag=True, help="Link the files instead of copying them.")
-@click.option(
-    "--full", is_flag=True, help="Write all settings into trecexam.toml, as `trecexam config` prints them."
-)
 def init(track: Path, **given: Any) -> None:
     """Make the folder TRACK: the given files, a drop folder runs/, and a commented trecexam.toml."""
     # Behind it is pydantic, which --help must not wait for.
@@ -133,6 +115,7 @@ def init(track: Path, **given: Any) -> None:
     options = InitOptions(**given)
     sources = _sources(options)
     made = make_track(track, sources)
+    _say_unused(options)
     for line in not_runs(sources):
         click.echo(f"note: {line} It lies in {track / 'runs'} now, and will not be taken", err=True)
     if made:
@@ -180,7 +163,7 @@ def _sources(options: InitOptions) -> Sources:
     """What goes into the folder.
 
     Raises:
-        click.UsageError: an option does not go with the others, or cannot be used.
+        click.BadParameter: an option cannot be used.
         GraderError: the prompt cannot be used.
     """
     from trecexam.graders import available
@@ -191,7 +174,9 @@ def _sources(options: InitOptions) -> Sources:
     if options.grader is not None and options.grader not in available():
         known = ", ".join(available())
         raise click.BadParameter(f"'{options.grader}'; known here: {known}", param_hint="--grader")
-    settings, cluster = _grader_settings(options), _ray_settings(options)
+    settings: dict[str, dict[str, Any]] = {"track": {}, "grader": _grader_settings(options)}
+    if options.pool_judged:
+        settings["track"]["pool_judged"] = True
     return Sources(
         options.queries,
         options.bank,
@@ -200,74 +185,62 @@ def _sources(options: InitOptions) -> Sources:
         options.runs,
         options.recorded,
         options.dataset,
-        options.grader,
+        _grader(options),
         _model(options),
         _prompt(options),
         link=options.link,
-        full=options.full,
         rag=options.rag,
-        settings={"track": _track_settings(options), "grader": settings, "ray": cluster},
+        settings=settings,
     )
 
 
 def _check_rag(options: InitOptions) -> None:
-    """Refuses what is of one grader, where there are four.
+    """Refuses graders and recordings that are not for a RAG track.
 
     Raises:
-        click.UsageError: with where it goes.
+        click.BadParameter: with what it takes.
     """
-    for name in ("prompt", "metric", "unit", "pool"):
-        if getattr(options, name) is not None:
-            raise click.UsageError(
-                f"--{name} is of one grader, and --rag makes four: set `{name}` in [graders.NAME] of "
-                "trecexam.toml then"
-            )
     if options.grader in ("recorded", "erag", "ragval"):
-        raise click.UsageError(
-            f"--rag is for language models and embedding, not for --grader {options.grader}"
+        raise click.BadParameter(
+            f"'{options.grader}': --rag is for language models and embedding", param_hint="--grader"
         )
     if options.recorded is not None and not _is_qrels(options.recorded):
-        raise click.UsageError(
-            "with --rag, --recorded takes labels of relevance (qrels); name another recording in the section "
-            "of trecexam.toml whose grades it has"
+        raise click.BadParameter(
+            "with --rag these are labels of relevance (qrels); name another recording in the section of "
+            "trecexam.toml whose grades it has",
+            param_hint="--recorded",
         )
+
+
+def _grader(options: InitOptions) -> str | None:
+    """The grader: the one that is named, or the only one that a setting is for."""
+    if options.grader is None and options.metric is not None:
+        return "erag"
+    if options.grader is None and options.base_url is not None:
+        return "openai"
+    return options.grader
 
 
 def _grader_settings(options: InitOptions) -> dict[str, str]:
     from trecexam.config import GraderSection
 
-    server = {"base_url": options.base_url, "key_env": options.key_env}
-    settings = {key: value for key, value in server.items() if value is not None}
-    if settings and options.grader not in SERVED:
-        raise click.UsageError(f"--base-url and --key-env are for --grader {', '.join(SERVED)}")
-    if options.metric is not None:
-        if options.grader != "erag":
-            raise click.UsageError("--metric is for --grader erag")
-        settings["metric"] = options.metric
+    given = {"base_url": options.base_url, "metric": options.metric}
+    settings = {key: value for key, value in given.items() if value is not None}
     _check(GraderSection, settings)
     return settings
 
 
-def _track_settings(options: InitOptions) -> dict[str, Any]:
-    given = {"pool": options.pool, "unit": options.unit, "pool_judged": options.pool_judged or None}
-    if options.unit == "response" and options.pool == "citations":
-        raise click.UsageError("--unit response grades no text of its own with --pool citations; take both")
-    return {name: value for name, value in given.items() if value is not None}
-
-
-def _ray_settings(options: InitOptions) -> dict[str, str]:
-    from trecexam.config import GraderSection, RaySection
-    from trecexam.graders import available
-
-    cluster = {} if options.ray is None else {"address": options.ray}
-    _check(RaySection, cluster, {"address": "--ray"})
-    default = (
-        "recorded" if options.recorded and not options.rag else GraderSection.model_fields["name"].default
-    )
-    grader = options.grader or default
-    if cluster and not available()[grader].runs_model:
-        raise click.UsageError(f"--ray is for graders that run a model, and `{grader}` runs none")
-    return cluster
+def _say_unused(options: InitOptions) -> None:
+    """Says which settings the grader does not look at."""
+    grader = _grader(options) or ("recorded" if options.recorded and not options.rag else "embedding")
+    for name, graders in (("base_url", SERVED), ("metric", ("erag",)), ("prompt", LANGUAGE_MODELS)):
+        if getattr(options, name) is not None and grader not in graders:
+            option = name.replace("_", "-")
+            click.echo(
+                f"note: --{option} changes nothing: it is for --grader {', '.join(graders)}, and this grader "
+                f"is {grader}",
+                err=True,
+            )
 
 
 def _model(options: InitOptions) -> str | None:
@@ -275,7 +248,7 @@ def _model(options: InitOptions) -> str | None:
     model = options.model
     if model is not None and Path(model).is_dir():
         return str(Path(model).resolve())
-    served = options.grader == "openai" or options.base_url
+    served = _grader(options) == "openai" or options.base_url
     if model is not None and not served and model.startswith(("/", ".", "~")):
         raise click.BadParameter(f"no such folder: {model}", param_hint="--model")
     return model
@@ -290,9 +263,8 @@ def _prompt(options: InitOptions) -> str | Path | None:
     prompt = options.prompt
     if prompt is None:
         return None
-    if options.grader not in LANGUAGE_MODELS:
-        raise click.UsageError(f"--prompt is for --grader {', '.join(LANGUAGE_MODELS)}")
-    check = available()[options.grader].check_prompt
+    grader = _grader(options)
+    check = None if grader is None else available()[grader].check_prompt
     if check is not None:
         check(Path(prompt))
     else:
@@ -300,9 +272,7 @@ def _prompt(options: InitOptions) -> str | Path | None:
     return Path(prompt) if Path(prompt).suffix.lower() in PROMPT_SUFFIXES else prompt
 
 
-def _check(
-    section: type[BaseModel], settings: dict[str, str], options: Mapping[str, str] | None = None
-) -> None:
+def _check(section: type[BaseModel], settings: dict[str, str]) -> None:
     """Refuses what trecexam.toml could not hold, and does not repeat it: it may be a key."""
     from pydantic import ValidationError
 
@@ -310,6 +280,5 @@ def _check(
         section.model_validate(settings)
     except ValidationError as error:
         first = error.errors()[0]
-        name = str(first["loc"][0])
-        option = (options or {}).get(name, "--" + name.replace("_", "-"))
+        option = "--" + str(first["loc"][0]).replace("_", "-")
         raise click.BadParameter(str(first["msg"]), param_hint=option) from None

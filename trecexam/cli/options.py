@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -37,25 +37,26 @@ def _choose(ctx: click.Context, param: click.Parameter, name: str | None) -> Non
 whole_track_argument = click.argument(
     "track", type=click.Path(path_type=Path, file_okay=False), metavar="TRACK"
 )
-_grader_option = click.option(
+#: Of commands that may be given a track, or something else.
+grader_option = click.option(
     "--grader",
     "chosen",
     metavar="NAME",
     expose_value=False,
     callback=_choose,
-    help="Of a track with several graders, the one of this name.",
+    help="Ask the grader of this name, of a track with several.",
 )
 
 
 def track_argument(command: Command) -> Command:
     """The argument TRACK, and the option that says which of its graders is meant."""
-    return whole_track_argument(_grader_option(command))
+    return whole_track_argument(grader_option(command))
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
 #: Of commands that print a table with --estimate alone.
 estimate_json_option = click.option(
-    "--json", "as_json", is_flag=True, help="With --estimate: JSON instead of a table."
+    "--json", "as_json", is_flag=True, help="Show the estimate as JSON; implies --estimate."
 )
 estimate_option = click.option(
     "--estimate",
@@ -81,11 +82,49 @@ wide_option = click.option(
 aligned_option = click.option(
     "--table", "aligned", is_flag=True, help="In a pipe what a terminal shows, without colour: for a pager."
 )
-thresholds_option = click.option(
-    "--thresholds",
-    metavar="LABEL=OFFICIAL,...",
-    help="Of --map thresholds, as 4=1,5=2: from label 4 on 1, from 5 on 2, below 0 [default: the track's "
-    "min_rating=min_relevant].",
+
+
+class Map(NamedTuple):
+    """How automatic labels become official ones: a rule, and its cuts where they are named."""
+
+    rule: RuleName
+    cuts: dict[int, int]
+
+
+class MapType(click.ParamType[Map]):
+    """`fitted`, `identity`, `thresholds`, or the thresholds themselves."""
+
+    name = "map"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Map:
+        """The rule, and its cuts.
+
+        Raises:
+            click.BadParameter: it cannot be read.
+        """
+        if isinstance(value, Map):
+            return value
+        if value in ("fitted", "identity", "thresholds"):
+            return Map(value, {})
+        pairs = [re.fullmatch(r"\s*(\d{1,9})\s*=\s*(\d{1,9})\s*", part) for part in value.split(",")]
+        cuts = {int(pair[1]): int(pair[2]) for pair in pairs if pair}
+        if len(cuts) != len(pairs):
+            self.fail(
+                f"'{value}': give fitted, identity, thresholds, or LABEL=OFFICIAL,... with each label once, "
+                "as 4=1,5=2",
+                param,
+                ctx,
+            )
+        return Map("thresholds", cuts)
+
+
+map_option = click.option(
+    "--map",
+    "mapped",
+    type=MapType(),
+    metavar="fitted|identity|thresholds|LABEL=OFFICIAL,...",
+    help="From automatic to official labels. 4=1,5=2: from label 4 on 1, from 5 on 2, below 0; thresholds: "
+    "the track's min_rating=min_relevant [default: fitted where passages have both, else identity].",
 )
 
 
@@ -94,35 +133,3 @@ def in_a_folder(ctx: click.Context, param: click.Parameter, path: Path | None) -
     if path is not None and not path.parent.is_dir():
         raise click.UsageError(f"{path}: there is no folder {path.parent}; make it, or mend the path", ctx)
     return path
-
-
-def cuts_of(rule: RuleName | None, text: str | None) -> dict[int, int]:
-    """What --thresholds says: automatic label -> official label; {} where it is not given.
-
-    Raises:
-        click.UsageError: it cannot be read, or does not go with --map.
-    """
-    if text is None:
-        return {}
-    if rule not in (None, "thresholds"):
-        raise click.UsageError(f"--thresholds does not go with --map {rule}")
-    pairs = [re.fullmatch(r"\s*(\d{1,9})\s*=\s*(\d{1,9})\s*", part) for part in text.split(",")]
-    cuts = {int(pair[1]): int(pair[2]) for pair in pairs if pair}
-    if len(cuts) != len(pairs):
-        raise click.UsageError(
-            f"--thresholds {text}: give LABEL=OFFICIAL,... with each label once, as 4=1,5=2"
-        )
-    return cuts
-
-
-def first_option(what: str) -> Callable[[Command], Command]:
-    """The option that limits what is asked about to the beginning of a file."""
-    return click.option(
-        "--limit", type=click.IntRange(min=1), metavar="N", help=f"Of the first N {what} alone."
-    )
-
-
-def refuse_json_alone(*, as_json: bool) -> None:
-    """To be called where no estimate is asked for, see `estimate_json_option`."""
-    if as_json:
-        raise click.UsageError("--json is the form of --estimate")

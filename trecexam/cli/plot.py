@@ -9,7 +9,7 @@ import click
 
 import trecexam
 from trecexam.cli import show
-from trecexam.cli.options import in_a_folder
+from trecexam.cli.options import grader_option, in_a_folder
 from trecexam.cli.scores import bad_measures, say_what_is_missing
 from trecexam.files import atomic as files
 
@@ -22,6 +22,7 @@ KINDS = (".pdf", ".svg", ".png")
 
 @click.command(epilog="Example: trecexam plot scatter mytrack -o fig.pdf --width 3.3in --font-size 7")
 @click.argument("name", required=False)
+@grader_option
 @click.argument("track", required=False, type=click.Path(path_type=Path, file_okay=False), metavar="[TRACK]")
 @click.option(
     "-o",
@@ -39,15 +40,9 @@ KINDS = (".pdf", ".svg", ".png")
     help="Of the file, exactly: 3.3in, 8.4cm, 84mm, 241pt (of TeX), or a column of a paper: single (3.33in), "
     "double (7in).",
 )
-@click.option("--height", metavar="LENGTH", help="Of the file [default: what suits the plot].")
 @click.option("--font-size", type=float, metavar="POINTS", help="Of the letters [default: 8].")
 @click.option(
     "-m", "--measure", metavar="MEASURE", help="As ir_measures prints it [default: the track's first]."
-)
-@click.option(
-    "--official-measure",
-    metavar="MEASURE",
-    help="On the official judgments, or `official_leaderboard` [default: the track's first].",
 )
 def plot(name: str | None, track: Path | None, output: Path | None, **asked: Any) -> None:
     """Plot NAME of TRACK for a paper; without NAME, which plots there are.

@@ -73,9 +73,9 @@ def _with_options(
     return command
 
 
-def say(result: Result) -> None:
-    """Its notes, to stderr."""
-    for note in result.notes:
+def say(result: Result, notes: Sequence[str] | None = None) -> None:
+    """Its notes, to stderr; or these of them."""
+    for note in result.notes if notes is None else notes:
         click.echo(printable(note), err=True)
 
 
@@ -83,8 +83,9 @@ def answer(
     result: Result, form: str | None = None, *, wide: bool = False, output: Path | None = None
 ) -> None:
     """Shows a result as these options say, and its notes."""
-    say(result)
-    if form == "table" or (form is None and output is None and show.on_terminal()):
+    people = form == "table" or (form is None and output is None and show.on_terminal())
+    say(result, result.notes if form == "latex" or (people and not wide) else result.notes_on_all)
+    if people:
         shown = show.table_lines(result.for_people(), wide=wide, styled=output is None)
         text = "".join(f"{line}\n" for line in shown)
     else:

@@ -13,7 +13,7 @@ import click
 import trecexam
 from trecexam.chosen import chosen_grader
 from trecexam.cli import show
-from trecexam.cli.options import estimate_json_option, refuse_json_alone, track_argument
+from trecexam.cli.options import estimate_json_option, track_argument
 from trecexam.cli.signals import exit_status, signals
 from trecexam.cli.working import show_grading_estimate, show_several_estimates
 
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 @click.option(
     "--retry-errors",
     is_flag=True,
-    help="First forget answers that are errors (texts that a server did not take): they are asked anew.",
+    help="First forget answers that are errors (texts that a server did not take): they are asked anew. With "
+    "--estimate they are counted, and nothing is forgotten.",
 )
 @click.option(
     "--regrade",
@@ -69,18 +70,16 @@ def watch(
 
     Without --once it goes on until Ctrl-C or SIGTERM, which finish the batch in hand and write the outputs.
 
-    Exit status: 0, or 1 when an input was rejected (see out/rejected.tsv) or grading ended early (both --once
-    only), 130 after Ctrl-C.
+    Exit status: 0; with --once 1 when an input was rejected (see out/rejected.tsv), grading ended early, or
+    one of several graders failed; 2 when none can go on; 130 after Ctrl-C. A grader that waits for a test
+    bank or a language model has not failed: it is named, and the others go on.
     """
     # Behind it is the whole of trecexam, which --help must not wait for.
     from trecexam.daemon import Daemon
 
-    if estimate:
-        if retry_errors:
-            raise click.UsageError("--estimate changes nothing; it goes without --retry-errors")
-        _estimate(track, as_json=as_json)
+    if estimate or as_json:
+        _estimate(track, as_json=as_json, retry_errors=retry_errors)
         return 0
-    refuse_json_alone(as_json=as_json)
     if retry_errors:
         with trecexam.open_track(track) as opened:
             click.echo(
@@ -105,16 +104,16 @@ def watch(
     return 130 if signal.SIGINT in caught else 0
 
 
-def _estimate(root: Path, *, as_json: bool) -> None:
+def _estimate(root: Path, *, as_json: bool, retry_errors: bool) -> None:
     with trecexam.open_track(root) as track:
         chosen = chosen_grader.get()
         names = track.graders if chosen is None else (chosen,)
         banks = track.grading.estimate_banks()
         if banks or len(names) > 1:
-            graders = {name: partial(_of_one, track, name) for name in names}
+            graders = {name: partial(_of_one, track, name, retry_errors=retry_errors) for name in names}
             show_several_estimates(graders, banks, as_json=as_json)
             return
-        estimated = track.estimate()
+        estimated = track.estimate(retry_errors=retry_errors)
         if estimated.tokens_in is None:
             click.echo("this grader does not count tokens", err=True)
         show_grading_estimate(estimated, track.grading.estimate_time, as_json=as_json)
@@ -122,8 +121,10 @@ def _estimate(root: Path, *, as_json: bool) -> None:
             click.echo("set `price_in` and `price_out` in [grader] to see what it would cost", err=True)
 
 
-def _of_one(track: Track, name: str) -> tuple[Estimate, Callable[[], MeasuredTime | None]]:
-    return track[name].estimate(), track[name].grading.estimate_time
+def _of_one(
+    track: Track, name: str, *, retry_errors: bool
+) -> tuple[Estimate, Callable[[], MeasuredTime | None]]:
+    return track[name].estimate(retry_errors=retry_errors), track[name].grading.estimate_time
 
 
 def _may_regrade(root: Path) -> bool:
@@ -168,4 +169,6 @@ def _once(root: Path, *, regrade: bool) -> int:
         click.echo(describe(update), err=True)
     else:
         click.echo(f"nothing new; {track.folder.shared_out} is up to date", err=True)
+        if update.why:
+            click.echo(update.why, err=True)
     return exit_status(caught, 1 if update.rejected or update.why else 0)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from trecexam.cli import show
-from trecexam.cli.options import refuse_json_alone
 from trecexam.cli.signals import signals
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, cannot_go_on
 from trecexam.tables.table import Table, Value
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
@@ -65,10 +64,9 @@ def ask(
     Args:
         do, estimate: calls with the same arguments, which are `args` and `given`.
     """
-    if only_estimate:
+    if only_estimate or as_json:
         show_estimate(partial(estimate, *args, **given), as_json=as_json)
         return None, []
-    refuse_json_alone(as_json=as_json)
     with working() as work:
         made = do(*args, **given, progress=work.steps, stop=work.stop)
     return made, work.caught
@@ -147,7 +145,7 @@ def show_several_estimates(
         try:
             found[name], measures[name] = ask()
         except (TrecexamError, ConversionError) as error:
-            click.echo(f"{name}: nothing can be said, {error}", err=True)
+            click.echo(cannot_go_on(name, error), err=True)
     if not found:
         raise TrecexamError("no grader of this track can go on")
     found["sum"] = reduce(Estimated.plus, found.values())

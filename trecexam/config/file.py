@@ -98,7 +98,10 @@ def _explain(error: ValidationError, path: Path, text: str) -> ConfigError:
         what = "section" if len(location) == 1 else "setting"
         hint = f"did you mean `{near[0]}`?" if near else f"known here: {', '.join(known)}"
         given = first["input"]
-        of_grader = isinstance(given, dict) and given and given.keys() <= NamedGrader.model_fields.keys()
+        # An empty section with nearly the name of another is that one, misspelled.
+        misspelled = difflib.get_close_matches(location[-1], known, n=1, cutoff=0.75) and not given
+        of_grader = isinstance(given, dict) and given.keys() <= NamedGrader.model_fields.keys()
+        of_grader = of_grader and not misspelled
         if len(location) == 1 and of_grader:
             hint = f"that of a grader is [graders.{name}]; {hint}"
         return ConfigError(f"unknown {what} `{name}`; {hint}", path=path, line=line)

@@ -219,8 +219,18 @@ def leaderboard(
     board = replace(board, rows=rows, first=SHOWN if measures is None else None)
     if official:
         return replace(board, notes=(*left_out_runs(track), *judgment_cautions(track, measures)))
-    best = track.traits.scale.max_rating
-    above = above_scale(board.measures, track.config, best)
+    return replace(board, notes=board_notes(track, board, measures), human_ratings=track.override_summary())
+
+
+def board_notes(
+    track: Assessment, board: Leaderboard, measures: Sequence[MeasureLike] | None = None
+) -> tuple[str, ...]:
+    """What one must know to read a leaderboard on the grades.
+
+    Args:
+        measures: those that were asked for; None for the track's own.
+    """
+    above = above_scale(board.measures, track.config, track.traits.scale.max_rating)
     specific = own_cautions(track)
     if measures is not None:
         names = board.measures
@@ -231,8 +241,7 @@ def leaderboard(
         )
     thresholds = rating_cautions(track.config, track.measures if measures is None else measures)
     relative = pool_cautions(track, board.measures)
-    notes = (*specific, *above, *_unsupported(track, board), *thresholds, *relative)
-    return replace(board, notes=notes, human_ratings=track.override_summary())
+    return (*specific, *above, *_unsupported(track, board), *thresholds, *relative)
 
 
 def _unsupported(track: Assessment, board: Leaderboard) -> tuple[str, ...]:

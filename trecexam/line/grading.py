@@ -30,7 +30,7 @@ from trecexam.graders.traits import UsageMeter, traits_of
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import ItemPlaces, is_useful, missing_rows, useful_cells
 from trecexam.line.paces import paced_time, remember_pace
-from trecexam.line.sheets import CODES, MISSING
+from trecexam.line.sheets import CODES, ERROR, MISSING
 from trecexam.line.store import GradeRow, GradeStore
 
 
@@ -67,6 +67,15 @@ def missing_cells(track: Assessment, only: Mapping[str, Collection[str]] | None 
     for row in missing_rows(track, only):
         for column in row.columns.tolist():
             yield row.cell(track, column)
+
+
+def without_errors(track: Assessment) -> Assessment:
+    """The track as it is once answers that are errors are forgotten."""
+    sheets = {
+        query_id: replace(sheet, codes=np.where(sheet.codes == ERROR, np.int8(MISSING), sheet.codes))
+        for query_id, sheet in track.sheets.items()
+    }
+    return replace(track, sheets=sheets)
 
 
 def count_missing(track: Assessment, only: Mapping[str, Collection[str]]) -> int:

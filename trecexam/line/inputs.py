@@ -16,7 +16,7 @@ from converters.records import HumanRating, Item, Qrel
 from trecexam.bank import Bank
 from trecexam.bank.asked import QUERY, asked
 from trecexam.bank.facets import item_by_query
-from trecexam.errors import TrackError
+from trecexam.errors import LackingError, TrackError
 from trecexam.files.cache import Cache
 from trecexam.files.stamps import Rejected, Stamp, dangling_link, stamp
 from trecexam.line.dropped_runs import DroppedRuns
@@ -170,6 +170,8 @@ class InputReader:
         rejected: list[Rejected] = []
         files = self.folder.bank(optional=self._bankless) if bank_files is None else bank_files
         whole, bank_queries = self._bank(files, rejected)
+        if self._bankless:
+            whole = self._of_the_track(whole)
         texts = dict(bank_queries)
         texts.update(self._optional(self.folder.queries(), "queries", read_queries_file, rejected) or {})
         official = self._optional(self.folder.qrels(), "qrels", read_qrels_file, rejected)
@@ -206,6 +208,15 @@ class InputReader:
             Cache(),
             asked_about,
         )
+
+    def _of_the_track(self, bank: Bank) -> Bank:
+        """The bank without queries that the track's file of queries does not have, where there is one.
+
+        Of a grader without items of its own: else its means would be over queries that nobody was asked.
+        """
+        own = self._own_queries()
+        items = {query_id: of_query for query_id, of_query in bank.items.items() if query_id in own}
+        return replace(bank, items=items) if items else bank
 
     def _known_queries(self, bank: Bank, texts: Mapping[str, str]) -> tuple[str, ...]:
         """The queries that means are over, where the items are not those of the bank.
@@ -368,7 +379,7 @@ class InputReader:
             )
         if self.folder.write_bank is not None:
             raise self.folder.no_bank_yet()
-        raise TrackError(
+        raise LackingError(
             f"this prompt asks about {' and '.join(f'{kind}s' for kind in sorted(self.kinds))}, and the bank "
             "has none; see `prompt` in [grader]",
             path=self.folder.config_path,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import unwrap
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from converters.errors import ConversionError
-from trecexam.errors import TrackError, TrecexamError
+from trecexam.errors import TrackError, TrecexamError, did_you_mean
 from trecexam.graders import Grader
 from trecexam.graders.base import NOTHING_SPENT, Spent
 from trecexam.line.assessment import Assessment
@@ -78,10 +79,20 @@ class LoadedTrack:
         """Whose measure `NAME:MEASURE` is, and which.
 
         Without a name it is that of the first grader among whose columns it is, else the first grader's.
+
+        Raises:
+            TrackError: there is no such grader.
         """
         name, colon, rest = measure.partition(":")
-        if colon and name in (*self.assessments, *self.unable):
+        names = (*self.assessments, *self.unable)
+        if colon and name in names:
             return name, rest
+        if colon and re.fullmatch(r"[\w-]+", name):
+            hint = did_you_mean(name, names, f"there is {', '.join(names)}")
+            raise TrackError(
+                f"measure '{measure}': no grader '{name}' in this track; {hint}",
+                path=self.first.folder.config_path,
+            )
         by_kind = (name for name, each in self.assessments.items() if measure in each.columns)
         return next(by_kind, self.first.name), measure
 

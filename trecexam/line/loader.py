@@ -23,7 +23,7 @@ from trecexam.graders.writing.base import naming
 from trecexam.graders.writing.create import spent_by_writers
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import ItemPlaces
-from trecexam.line.grading import Graded, Grading, Progress
+from trecexam.line.grading import Graded, Grading, Progress, without_errors
 from trecexam.line.inputs import InputReader
 from trecexam.line.kind import Kind
 from trecexam.line.measures import check_importance, check_measures
@@ -341,9 +341,9 @@ class TrackLoader:
             outcome = outcome._replace(why=outcome.why.replace("[grader]", f"[{section}]"))
         return self.refreshed(track), outcome
 
-    def estimate(self, track: Assessment) -> Estimate:
-        """What `grade` would take; asks nobody."""
-        return self.grading.estimate(track)
+    def estimate(self, track: Assessment, *, retry_errors: bool = False) -> Estimate:
+        """What `grade` would take, of answers that are errors too if these are asked about again."""
+        return self.grading.estimate(without_errors(track) if retry_errors else track)
 
     def keep_codes(self, track: Assessment) -> None:
         """Keeps the codes of a loaded track for the next process, where its store is open to write."""

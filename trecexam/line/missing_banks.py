@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -123,7 +124,9 @@ def estimate_missing_banks(loaders: TrackLoaders, names: Iterable[str]) -> dict[
     """Grader -> what writing its bank would take, of those that have none and could have it written."""
     estimates: dict[str, Estimate] = {}
     for name in names:
-        folder = folder_of(loaders.folder, name)
-        if lacks_bank(folder, loaders.shared) and folder.config.has_writer:
-            estimates[name] = bank_writer().estimate(folder)
+        # Why one cannot go on, the estimate of its cells says.
+        with suppress(TrecexamError, ConversionError):
+            folder = folder_of(loaders.folder, name)
+            if lacks_bank(folder, loaders.shared) and folder.config.has_writer:
+                estimates[name] = bank_writer().estimate(folder)
     return estimates

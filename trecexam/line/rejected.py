@@ -10,7 +10,7 @@ from trecexam.files.stamps import Rejected
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import missing_rows
 from trecexam.line.loaded_track import LoadedTrack, each_once
-from trecexam.line.track_graders import folder_of, grader_names
+from trecexam.line.track_graders import grader_names, usable_folders
 from trecexam.scores.evaluate import OfficialJudgments
 from trecexam.track import TrackFolder
 
@@ -70,7 +70,7 @@ def _unread(folder: TrackFolder) -> Iterator[Rejected]:
     """Files of people's ratings that no grader takes."""
     if len(grader_names(folder)) < 2:
         return
-    read = {folder_of(folder, name).overrides() for name in grader_names(folder)}
+    read = {each.overrides() for each in usable_folders(folder).values()}
     for path in sorted(folder.root.glob("overrides*.tsv")):
         if path not in read:
             names = ", ".join(sorted(each.name for each in read))

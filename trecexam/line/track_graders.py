@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,15 @@ def folder_of(folder: TrackFolder, name: str | None = None) -> TrackFolder:
         place="" if name == names[0] else name,
         track_config=config,
     )
+
+
+def usable_folders(folder: TrackFolder) -> dict[str, TrackFolder]:
+    """The folder as each of the graders sees it, by name; without those whose settings cannot be used."""
+    found = {}
+    for name in grader_names(folder):
+        with suppress(ConfigError):
+            found[name] = folder_of(folder, name)
+    return found
 
 
 def kind_of(folder: TrackFolder, item_kinds: frozenset[str]) -> Kind:

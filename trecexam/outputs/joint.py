@@ -4,8 +4,8 @@ manifest.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from trecexam.features.leaderboard.joint import joint_leaderboard
@@ -14,7 +14,7 @@ from trecexam.files.kept import read_object, recall, remember
 from trecexam.files.stamps import Rejected, stamp
 from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
 from trecexam.line.rejected import all_rejected, joint_rejected
-from trecexam.line.track_graders import folder_of
+from trecexam.line.track_graders import usable_folders
 from trecexam.outputs.outputs import MANIFEST, PAGE, REJECTED, Outputs
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.tables.plots.drawings import FOLDER as PLOTS
@@ -33,7 +33,8 @@ class JointOutputs:
 
     def __init__(self, loaders: TrackLoaders) -> None:
         self.folder = loaders.folder
-        self._folders = {name: folder_of(loaders.folder, name) for name in loaders}
+        self._names = tuple(loaders)
+        self._folders = usable_folders(loaders.folder)
         self._memory = self.folder.shared_state / "joint.json"
 
     def is_current(self, unable: Mapping[str, str]) -> bool:
@@ -48,7 +49,7 @@ class JointOutputs:
     def _of(self, unable: Mapping[str, str]) -> Any:
         stamps = {name: stamp(self.folder.shared_out / name) for name in OF_ALL}
         return {
-            "graders": list(self._folders),
+            "graders": list(self._names),
             "unable": dict(unable),
             "outputs": {name: value and list(value) for name, value in stamps.items()},
         }
@@ -84,7 +85,7 @@ class JointOutputs:
         contents = {**_leaderboard(board), REJECTED: to_tsv(table).encode()}
         written = self._put(contents)
         hashes: dict[str, str] = {}
-        first = track.assessments.get(next(iter(self._folders)))
+        first = track.assessments.get(self._names[0])
         if first is not None and not stop():
             complete = bool(read_object(first.folder.manifest_path).get("complete"))
             outputs, head = Outputs(first.folder), self._head(track, board)
@@ -107,7 +108,8 @@ class JointOutputs:
     ) -> list[str]:
         """Writes the manifest, of what is in out/ now: each grader's own is what it wrote last."""
         out, before = self.folder.shared_out, read_object(self.folder.shared_out / MANIFEST)
-        own = {name: read_object(folder.manifest_path) for name, folder in self._folders.items()}
+        own: dict[str, dict[str, Any]] = {name: {} for name in self._names}
+        own |= {name: read_object(folder.manifest_path) for name, folder in self._folders.items()}
         outputs: dict[str, str] = {name: files.sha256(content) for name, content in contents.items()}
         if hashes is None:
             # The report and what was rejected are written when all graders are at their end.
@@ -121,11 +123,12 @@ class JointOutputs:
         graders = {
             name: {
                 "kind": each.kind.name if (each := track.assessments.get(name)) else None,
+                "files": "out/" if name == self._names[0] else f"out/{name}/",
                 **{key: value for key, value in own[name].items() if key not in _SHARED},
                 "config": own[name].get("config"),
                 **({"unable": str(track.unable[name])} if name in track.unable else {}),
             }
-            for name in self._folders
+            for name in self._names
         }
         manifest = {
             "complete": not track.unable and all(each.get("complete") for each in own.values()),
@@ -140,7 +143,7 @@ class JointOutputs:
 
     def _head(self, track: LoadedTrack, board: Leaderboard) -> ReportHead:
         """What the report begins with."""
-        first, *others = self._folders
+        first, *others = self._names
         return ReportHead(
             "Automatic evaluation by several graders: each rates other texts, or asks other things of them, "
             "and runs are scored by these ratings.",
@@ -180,7 +183,7 @@ def remove_gone(folder: TrackFolder, names: Sequence[str]) -> None:
             files.remove(folder.shared_out / name / MANIFEST)
             for left in (folder.shared_out / name / PLOTS, folder.shared_out / name):
                 # What somebody put there, and its history, stay.
-                with contextlib.suppress(OSError):
+                with suppress(OSError):
                     left.rmdir()
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from converters.errors import ConversionError
-from trecexam.errors import LackingError, LockedError, StoreError, TrecexamError
+from trecexam.errors import LackingError, LockedError, StoreError, TrecexamError, cannot_go_on
 from trecexam.line.assessment import Assessment
 from trecexam.line.grading import Graded, Progress
 from trecexam.line.loaded_track import LoadedTrack, TrackLoaders, each_once
@@ -135,11 +135,11 @@ def grade_all(
             errors[name] = error
     if not done and errors:
         raise next(iter(errors.values()))
-    why = [f"{name}: {each.why}" for name, each in done.items() if each.why]
+    why = [f"{name} ended early: {each.why}" for name, each in done.items() if each.why]
     return Graded(
         sum(each.cells for each in done.values()),
         len(done) == len(loaders) and all(each.complete for each in done.values()),
-        "; ".join([*why, *(f"{name}: {error}" for name, error in errors.items())]),
+        "; ".join([*why, *(cannot_go_on(name, error) for name, error in errors.items())]),
         sum(each.cut for each in done.values()),
     )
 
@@ -182,11 +182,11 @@ def _summed(
             for field in fields(Counts)
         }
     )
-    why = [f"{name}: {each.why}" for name, each in updates.items() if each.why]
-    # What only a person can give is asked for, and nothing failed.
+    why = [f"{name} ended early: {each.why}" for name, each in updates.items() if each.why]
+    # A grader that waits for a bank or a model has not failed.
     lacking = {name: error for name, error in errors.items() if isinstance(error, LackingError)}
     failed = {name: error for name, error in errors.items() if name not in lacking}
-    why += [f"{name}: {error}" for name, error in failed.items()]
+    why += [cannot_go_on(name, error) for name, error in failed.items()]
     out = loaders.folder.shared_out
     written = (path for each in updates.values() for path in each.written)
     return Update(
@@ -202,9 +202,20 @@ def _summed(
         cautions=tuple(each_once({name: each.cautions for name, each in updates.items()}, _named)),
         notes=(
             *each_once({name: each.notes for name, each in updates.items()}, _named),
-            *(_named(name, str(error)) for name, error in lacking.items()),
+            *(cannot_go_on(name, error) for name, error in lacking.items()),
+            *_places(loaders),
         ),
         graders=updates,
+    )
+
+
+def _places(loaders: TrackLoaders) -> Iterator[str]:
+    """Whose the files are that have the same name for each grader."""
+    first, *others = loaders
+    folders = ", ".join(f"out/{name}/" for name in others)
+    yield (
+        f"out/rubric.qrels, and what else in out/ itself is of one grader, is of {first}; see {folders} for "
+        "the others"
     )
 
 

@@ -150,7 +150,7 @@ class Leaderboard(Result):
         """The facts, the notes, and the runs with their files and how many queries they answered."""
         return {
             **self.facts,
-            "notes": list(self.notes),
+            "notes": list(self.notes_on_all),
             "runs": [
                 {
                     "run": row.run,

@@ -61,6 +61,11 @@ class Result(Framed):
         return ()
 
     @property
+    def notes_on_all(self) -> tuple[str, ...]:
+        """The notes for who is given all columns, in a pipe, a file or JSON; `notes` are for people."""
+        return self.notes
+
+    @property
     def plots(self) -> tuple[Plot, ...]:
         """Pictures of it."""
         return ()
@@ -95,7 +100,7 @@ class Result(Framed):
     def json_value(self) -> dict[str, Any]:
         """What `to_json` writes: the facts, the notes, and each table as a list of objects."""
         tables = {name: table.records() for name, table in self.tables.items()}
-        return {**self.facts, "notes": list(self.notes), **tables}
+        return {**self.facts, "notes": list(self.notes_on_all), **tables}
 
     def to_json(self) -> str:
         """JSON of facts, notes and all tables; NaN is null."""

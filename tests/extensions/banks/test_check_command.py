@@ -53,15 +53,16 @@ def test_max_words_is_heard(tmp_path: Path, capsys: Capture) -> None:
     assert "3 words, and 2 are the most a question should have" in capsys.readouterr().out
 
 
-def test_edited_items_are_listed_when_asked_and_are_no_problem(tmp_path: Path, capsys: Capture) -> None:
+def test_edited_items_are_a_table_of_their_own_and_no_problem(tmp_path: Path, capsys: Capture) -> None:
     bank = tmp_path / "b.jsonl"
     bank.write_text('{"query_id": "q1", "question": "is?", "origin": {"text": "was?"}}\n')
     assert run(["bank", "check", str(bank)]) == 0
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 1
     assert err == "1 item of 1 query: nothing to look at; 1 item edited since generated\n"
-    assert run(["bank", "check", str(bank), "--edited"]) == 0
-    assert "edited; it was generated as: was?\tis?" in capsys.readouterr().out
+    assert run(["bank", "check", str(bank), "--json"]) == 0
+    (edited,) = json.loads(capsys.readouterr().out)["edited"]
+    assert (edited["problem"], edited["text"]) == ("edited; it was generated as: was?", "is?")
 
 
 def test_of_a_track_queries_without_items_or_text_are_found_too(tmp_path: Path, capsys: Capture) -> None:

@@ -19,7 +19,7 @@ from tiny_models import save_t5
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.config import GraderSection, RaySection, load_config
+from trecexam.config import GraderSection, RaySection
 from trecexam.errors import GraderError
 from trecexam.extensions.cluster.grader import (
     GraderRecipe,
@@ -149,17 +149,3 @@ def test_without_ray_the_message_says_how_to_get_it(root: Path, monkeypatch: pyt
     )
     with pytest.raises(GraderError, match=r"pip install '\.\[ray\]'"):
         list(create(settings(), root, NOWHERE).grade([ask("p", "q?", kind="nugget")]))
-
-
-def test_init_writes_the_cluster_and_refuses_what_is_none(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    given = ["--grader", "seq2seq", "--ray", "auto"]
-    assert run(["init", str(tmp_path / "a"), *given]) == 0
-    assert load_config(tmp_path / "a" / "trecexam.toml").ray.address == "auto"
-    assert run(["init", str(tmp_path / "b"), "--ray", "ray://head:10001"]) == 2
-    assert "--ray: " in capsys.readouterr().err.replace("'", "")
-    assert run(["init", str(tmp_path / "c"), "--grader", "openai", "--ray", "auto"]) == 2
-    assert "`openai` runs none" in capsys.readouterr().err
-    assert not (tmp_path / "b").exists()
-    assert not (tmp_path / "c").exists()

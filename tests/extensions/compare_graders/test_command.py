@@ -5,9 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import os
 import random
-import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -150,18 +148,9 @@ def test_each_prompt_of_a_recording_is_held_against_the_official_side_at_each_th
     track: Path, two: tuple[Path, dict[str, Ratings]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, by_prompt = two
-    found = table(
-        capsys,
-        track,
-        "--recorded",
-        path,
-        "-m",
-        "P(rel=4)@5",
-        "--official-measure",
-        "P@5",
-        "--min-relevant",
-        2,
-    )
+    with (track / "trecexam.toml").open("a") as file:
+        file.write('[scores]\nmeasures = ["P(rel=4)@5"]\nofficial_measures = ["P@5"]\nmin_relevant = 2\n')
+    found = table(capsys, track, "--recorded", path)
     assert [(row["grader"], row["min_rating"]) for row in found] == [
         (prompt, str(t)) for prompt in ("first", "second") for t in range(1, 6)
     ]
@@ -188,7 +177,7 @@ def test_two_graders_agree_with_each_other_as_kappa_counted_by_hand_says(
         "labels": [(label(first, q, d), label(second, q, d)) for q, d in pool],
         "ratings": [(first[q, d, f"{q}/{i}"], second[q, d, f"{q}/{i}"]) for q, d in pool for i in ITEMS],
     }
-    found = table(capsys, track, "--recorded", path, "--between")
+    found = table(capsys, track, "--recorded", path, "--between", "graders")
     assert [(row["over"], row["min_rating"]) for row in found] == [
         (each, t) for each in over for t in ("", "1", "2", "3", "4", "5")
     ]
@@ -210,7 +199,8 @@ def test_items_have_a_kappa_each(
 ) -> None:
     path, by_prompt = two
     first, second = by_prompt.values()
-    found = table(capsys, track, "--recorded", path, "--items", "--min-rating", "3")
+    found = table(capsys, track, "--recorded", path, "--between", "items")
+    found = [row for row in found if row["min_rating"] in ("", "3")]
     assert [(row["query_id"], row["item_id"]) for row in found] == [
         (q, f"{q}/{i}") for q in QUERIES for i in ITEMS for _ in range(2)
     ]
@@ -231,7 +221,7 @@ def test_what_one_grader_alone_rated_does_not_count_and_is_said(
     few = write_recording(tmp_path / "few.jsonl", {"second": part})
     whole = write_recording(tmp_path / "whole.jsonl", {"first": two[1]["first"]})
     arguments = "compare-graders", track, "--recorded", whole, "--recorded", few
-    out, err = talk(capsys, *arguments, "--between")
+    out, err = talk(capsys, *arguments, "--between", "graders")
     labels = rows(out)[0]
     n = {q: sum(query == q for query, _ in pooled(track)) for q in QUERIES}
     assert (labels["n"], labels["grader_only"], labels["other_only"]) == (
@@ -281,29 +271,11 @@ def test_stored_grades_are_read_and_nothing_is_graded_or_stored(
     assert row["kappa"] == pytest.approx(cohens_kappa(expected))
 
 
-def test_a_grader_file_is_a_toml_with_a_grader_and_its_files_lie_beside_it(
-    track: Path, tmp_path: Path, two: tuple[Path, dict[str, Ratings]], capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "graders"
-    folder.mkdir()
-    shutil.move(two[0], folder / "grades.jsonl")
-    for name in ("first", "second"):
-        (folder / f"{name}-prompt.toml").write_text(
-            f'[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\nprompt = "{name}"\n'
-        )
-    named = table(
-        capsys, track, "--grader", folder / "first-prompt.toml", "--grader", folder / "second-prompt.toml"
-    )
-    both = table(capsys, track, "--recorded", folder / "grades.jsonl")
-    assert [{**row, "grader": row["prompt"]} for row in named] == both
-    assert {row["grader"] for row in named} == {"first-prompt", "second-prompt"}
-
-
-def test_the_tracks_own_settings_are_a_grader_file_and_the_default(
+def test_the_tracks_own_grader_has_a_name_and_is_the_default(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    own = table(capsys, graded, "-m", "P@5")
-    named = table(capsys, graded, "-m", "P@5", "--grader", graded / "trecexam.toml")
+    own = table(capsys, graded)
+    named = table(capsys, graded, "--grader", "rubric")
     assert own == named
     assert own[0]["grader"] == "recorded"
 
@@ -335,14 +307,10 @@ def test_the_table_goes_to_a_file(
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        (["--grader", "none.toml"], "none.toml: no such grader file"),
-        (["--grader", "empty.toml"], "empty.toml: has no [grader]"),
-        (["--grader", "typo.toml"], "typo.toml:2: unknown setting `grader.nam`; did you mean `name`?"),
-        (["--grader", "stranger.toml"], "no grader 'recordet'; did you mean"),
+        (["--grader", "rubrik"], "no grader 'rubrik' in this track; did you mean 'rubric'?"),
+        (["--grader", "trecexam.toml"], "no grader 'trecexam.toml' in this track; there is rubric"),
         (["--recorded", "none.jsonl"], "none.jsonl: no such recording"),
         (["--recorded", "empty.toml"], "empty.toml"),
-        (["--between", "--grader", "fifo.toml"], "fifo.toml: no such grader file"),
-        (["--recorded", "two.jsonl", "-m", "Nothing@5"], "Nothing"),
     ],
 )
 def test_what_cannot_be_used_is_one_line(
@@ -356,9 +324,6 @@ def test_what_cannot_be_used_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("empty.toml").write_text("[scores]\nmin_rating = 3\n")
-    Path("typo.toml").write_text('[grader]\nnam = "recorded"\n')
-    Path("stranger.toml").write_text('[grader]\nname = "recordet"\n')
-    os.mkfifo("fifo.toml")
     _, err = talk(capsys, "compare-graders", track, *given, status=2)
     assert reason in err
     assert len(err.splitlines()) == 1
@@ -368,7 +333,7 @@ def test_one_grader_has_nobody_to_agree_with_and_no_grades_are_said(
     track: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one = write_recording(tmp_path / "one.jsonl", {"only": random_ratings(1)})
-    _, err = talk(capsys, "compare-graders", track, "--recorded", one, "--between", status=2)
+    _, err = talk(capsys, "compare-graders", track, "--recorded", one, "--between", "graders", status=2)
     assert "only one grader, one: name another one" in err
     with trecexam.open_track(track) as opened, pytest.raises(TrecexamError, match="no grades of hash here"):
         opened.compare_graders([HashGrader()])
@@ -380,7 +345,7 @@ def test_without_an_official_side_graders_are_compared_with_each_other_alone(
     (track / "qrels.txt").unlink()
     _, err = talk(capsys, "compare-graders", track, "--recorded", two[0], status=2)
     assert "nothing to compare: it needs runs, and official judgments" in err
-    assert len(table(capsys, track, "--recorded", two[0], "--between")) == 12
+    assert len(table(capsys, track, "--recorded", two[0], "--between", "graders")) == 12
 
 
 def files(root: Path) -> Iterable[tuple[str, bytes]]:

@@ -242,7 +242,6 @@ def test_json_and_python_say_the_same(track: Path, capsys: Capture) -> None:
         (["-m", "ndcg@5"], "did you mean NDCG@5?"),
         (["-m", "Hit Rate@5"], "measure 'Hit Rate@5' cannot be read"),
         (["-o", "runs"], "is where runs are dropped: give another folder"),
-        (["--prompt", "gold.jsonl"], "--prompt is what a model is asked"),
         (["--depth", "0"], "not in the range"),
     ],
 )

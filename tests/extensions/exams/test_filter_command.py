@@ -38,7 +38,8 @@ def lines(path: Path) -> list[dict[str, object]]:
 
 def test_what_stays_what_goes_and_why_is_written(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = exam.parent / "out"
-    assert run(["exam", "filter", str(exam), "-o", str(out), "--without", "extra-candidate-jaccard"]) == 0
+    without = settings(exam, 'without = ["extra-candidate-jaccard"]')
+    assert run(["exam", "filter", str(exam), "-o", str(out), *without]) == 0
     kept, dropped = lines(out / "kept.jsonl"), lines(out / "dropped.jsonl")
     assert [row["question_id"] for row in kept] == ["x0", "x4"]
     assert kept[0]["raw"] == "as it \u00fc was"
@@ -61,8 +62,7 @@ def test_what_stays_what_goes_and_why_is_written(exam: Path, capsys: pytest.Capt
     assert said.out.splitlines()[1].split("\t") == ["self-contained", "1", "1", "", ""]
     assert "5 questions: 3 dropped, 2 kept" in said.err
     # What is kept is an exam again, and none of it goes a second time.
-    assert run(["exam", "filter", str(out / "kept.jsonl"), "-o", str(out / "again"), "--without",
-                "extra-candidate-jaccard"]) == 0  # fmt: skip
+    assert run(["exam", "filter", str(out / "kept.jsonl"), "-o", str(out / "again"), *without]) == 0
     assert lines(out / "again" / "kept.jsonl") == kept
     assert [each.rest["bloom"] for each in read_exam(out / "kept.jsonl")] == [[], ["Applying"]]
 
@@ -75,7 +75,7 @@ def settings(exam: Path, text: str) -> list[str]:
     return ["--track", str(track)]
 
 
-def test_thresholds_come_from_the_track_and_options_stand_above_them(exam: Path) -> None:
+def test_thresholds_come_from_the_track(exam: Path) -> None:
     track = exam.parent / "track"
     track.mkdir()
     (track / "own.txt").write_text("frozen\n")
@@ -87,16 +87,15 @@ def test_thresholds_come_from_the_track_and_options_stand_above_them(exam: Path)
     out = exam.parent / "out"
     assert run(["exam", "filter", str(exam), "-o", str(out), "--track", str(track)]) == 0
     assert [row["question_id"] for row in lines(out / "dropped.jsonl")] == ["x4"]
-    more = ["--share", "duplicates=0.2", "--without", "length"]
-    assert run(["exam", "filter", str(exam), "-o", str(out), "--track", str(track), *more]) == 0
     stats = json.loads((out / "stats.json").read_bytes())
-    assert stats["settings"]["without"] == ["length"]
-    assert stats["settings"]["shares"] == {"intra-candidate-jaccard": 0.0, "duplicates": 0.2}
+    assert stats["settings"]["without"] == ["duplicates", "extra-candidate-jaccard"]
+    assert stats["settings"]["shares"] == {"intra-candidate-jaccard": 0.0}
 
 
 def test_a_share_of_duplicates_is_taken_out(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = exam.parent / "out"
-    assert run(["exam", "filter", str(exam), "-o", str(out), "--share", "duplicates=0.2"]) == 0
+    share = settings(exam, "shares = {duplicates = 0.2}")
+    assert run(["exam", "filter", str(exam), "-o", str(out), *share]) == 0
     found = [row for row in lines(out / "dropped.jsonl") if "duplicates" in row["filters"]]  # type: ignore[operator]
     assert [row["question_id"] for row in found] == ["x1"]
     stats = json.loads((out / "stats.json").read_bytes())
@@ -143,10 +142,11 @@ def test_candidates_are_compared_by_a_real_sentence_embedder(exam: Path) -> None
 
 
 def test_no_model_is_loaded_where_no_filter_needs_it(exam: Path) -> None:
-    off = ["--without", "extra-candidate-embedding", "--without", "intra-candidate-embedding"]
-    more = ["--embedding", "nowhere/at-all-x/y", *off]
-    assert run(["exam", "filter", str(exam), "-o", str(exam.parent / "out"), *more]) == 0
-    assert run(["exam", "filter", str(exam), "-o", str(exam.parent / "out"), *more[:-2]]) == 2
+    model, words = 'embedding = "nowhere/at-all-x/y"\n', ["exam", "filter", str(exam)]
+    off = ["extra-candidate-embedding", "intra-candidate-embedding"]
+    for without, status in ((off, 0), (off[:1], 2)):
+        more = settings(exam, f"{model}without = {without}")
+        assert run([*words, "-o", str(exam.parent / "out"), *more]) == status
 
 
 def test_generation_is_told_where_it_was_noted(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -194,25 +194,9 @@ def test_a_line_that_is_no_question_is_named(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        (["--share", "intra-candidate-jaccard"], "a filter and a share needed"),
-        (["--share", "length=0.1"], "'length' has no share"),
-        (["--share", "intra-candidate-jaccard=1"], "from 0 to below 1 needed"),
-        (["--share", "intra-candidate-embedding=0.1"], "needs a model"),
-        (["--share", "self-contained=0.1"], "trecexam: --share: 'self-contained' has no share"),
-        (["--share", "duplicates=0.1", "--without", "duplicates"], "leave one out"),
-        (["--embedding", "nowhere/at-all-x/y"], "name a folder with a sentence-transformers model"),
-        (["--without", "lenght"], "--without"),
-        (["--track", "nowhere"], "no such track folder"),
-    ],
-)
-def test_options_that_cannot_be_used_are_one_line(
-    exam: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], reason: str
-) -> None:
-    assert run(["exam", "filter", str(exam), "-o", str(exam.parent / "out"), *arguments]) == 2
-    assert reason in capsys.readouterr().err
+def test_a_track_that_is_not_there_is_one_line(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["exam", "filter", str(exam), "-o", str(exam.parent / "out"), "--track", "nowhere"]) == 2
+    assert "no such track folder" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -222,6 +206,11 @@ def test_options_that_cannot_be_used_are_one_line(
         ("min_choice = 9\nmax_choice = 8", "min_choice is 9 and max_choice 8"),
         ("duplicates = 2.0", "duplicates"),
         ('patterns = "nowhere.txt"', "cannot be read"),
+        ("shares = {length = 0.1}", "'length' has no share"),
+        ("shares = {intra-candidate-jaccard = 1}", "from 0 to below 1 needed"),
+        ("shares = {intra-candidate-embedding = 0.1}", "needs a model"),
+        ('embedding = "nowhere/at-all-x/y"', "name a folder with a sentence-transformers model"),
+        ('without = ["lenght"]', "without"),
     ],
 )
 def test_settings_that_cannot_be_used_are_one_line(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from scripted_server import KEY, Exchange, serving
 
 import trecexam
 from trecexam.cli.main import run
+from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.exam_file import read_exam
 from trecexam.graders.server import exchange
 
@@ -106,7 +108,8 @@ def test_each_passage_gets_a_question_that_keeps_where_it_is_from(
 def test_a_second_time_nothing_is_asked_and_no_byte_changes(track: Callable[..., Path]) -> None:
     with serving(asked) as server:
         root = track(server.url)
-        assert generate(root, "--limit", "1") == 0
+        with trecexam.open_track(root) as opened:
+            assert opened.exam.generate("manuals of heat pumps", limit=1).complete
         assert len(server.bodies) == 1
         assert generate(root) == 0
         assert len(server.bodies) == 3
@@ -168,7 +171,8 @@ def test_a_prompt_of_ones_own_is_asked_and_noted(track: Callable[..., Path], tmp
     )
     with serving(asked) as server:
         root = track(server.url)
-        assert generate(root, "--prompt", str(prompt), "--limit", "1") == 0
+        with trecexam.open_track(root) as opened:
+            opened.exam.generate("manuals of heat pumps", prompt=prompt, limit=1)
         assert server.bodies[0]["messages"][-1]["content"] == (
             "On heat in manuals of heat pumps: Pumps\nHeat pumps move heat. Write Question: {question}"
         )
@@ -182,13 +186,11 @@ def test_a_prompt_of_ones_own_is_asked_and_noted(track: Callable[..., Path], tmp
         ('template = "{documentation} {domain}"', "unknown slot 'domain'"),
     ],
 )
-def test_a_prompt_that_cannot_be_used_is_named(
-    track: Callable[..., Path], capsys: pytest.CaptureFixture[str], text: str, reason: str
-) -> None:
+def test_a_prompt_that_cannot_be_used_is_named(track: Callable[..., Path], text: str, reason: str) -> None:
     root = track("http://127.0.0.1:9/v1")
     (root / "mine.toml").write_text(text + "\n")
-    assert generate(root, "--prompt", str(root / "mine.toml")) == 2
-    assert reason in capsys.readouterr().err
+    with trecexam.open_track(root) as opened, pytest.raises(TrecexamError, match=re.escape(reason)):
+        opened.exam.generate("pumps", prompt=root / "mine.toml")
 
 
 @pytest.mark.parametrize(
@@ -222,7 +224,8 @@ def test_a_stems_least_length_is_that_of_the_track_and_cut_answers_are_told(
         root = track(server.url)
         with (root / "trecexam.toml").open("a") as file:
             file.write("[exam]\nmin_question = 11\n")
-        assert generate(root, "--limit", "2") == 0
+        with trecexam.open_track(root) as opened:
+            assert opened.exam.generate("pumps", limit=2).questions
     assert [each.question for each in read_exam(root / "exam.jsonl")] == ["What is it?"]
     noted = json.loads((root / "exam.generation.json").read_bytes())
     assert noted["badly_parsed"] == {"no answer letter (cut: raise `max_new_tokens`)": 1}

@@ -169,16 +169,6 @@ def test_an_exam_that_is_not_there_or_was_edited_is_not_refilled(
         assert len(server.bodies) == 3
 
 
-@pytest.mark.parametrize("option", [("--limit", "1")])
-def test_options_of_a_new_exam_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: tuple[str, str]
-) -> None:
-    with serving(answering()) as server:
-        root = made(tmp_path, server.url)
-        assert generate(root, "--again", *option) == 2
-    assert f"{option[0]} is for a new exam" in capsys.readouterr().err
-
-
 def test_an_estimate_of_refilling_asks_nobody(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(answering()) as server:
         root = made(tmp_path, server.url)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Thread
@@ -23,13 +24,15 @@ from support import write_run
 from tiny_models import save_llama
 
 from trecexam.cli.main import run
+from trecexam.config import GeneratorSection
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams import choosing
 from trecexam.extensions.exams.exam_file import ExamQuestion, read_exam
 from trecexam.extensions.exams.matrices import write_examinees
+from trecexam.extensions.exams.models import create_examinee
 from trecexam.extensions.exams.questions.asking import examples_for, prompt
 from trecexam.extensions.exams.questions.reading import read_choice
-from trecexam.extensions.exams.scoring import Answered, Examinee
+from trecexam.extensions.exams.scoring import Answered, Examinee, ExamSetup, retrievers, texts_of
 from trecexam.files.exclusive_lock import exclusive_lock
 from trecexam.graders.causal import CausalBackend
 from trecexam.graders.continuations import PromptContinuations, scored
@@ -67,7 +70,7 @@ def test_each_retriever_and_number_of_examples_is_an_examinee(
     bm25 = write_run(exam.parent / "b.run", ranking, "bm25")
     out = exam.parent / "out"
     names = ["--retriever", "closed-book", "--retriever", "oracle", "--retriever", str(bm25)]
-    more = ["--examples", "0", "--examples", "2", "--device", "cpu", "--dtype", "float32"]
+    more = ["--examples", "0", "--examples", "2"]
     assert run(["exam", "score", str(exam), "-o", str(out), "--model", str(model), *names, *more]) == 0
     said = capsys.readouterr()
     matrix = [line.split("\t") for line in (out / "matrix.tsv").read_text().splitlines()]
@@ -89,7 +92,11 @@ def test_each_retriever_and_number_of_examples_is_an_examinee(
             right = scores.index(max(scores)) == details[row[0], question_id]["correct"]
             assert int(value) == right
     first = next(read_exam(exam))
-    assert details["tiny+oracle+0", "x0"]["scores"] == pytest.approx(
+    settings = GeneratorSection.model_validate({"name": "causal", "model": str(model), "dtype": "float32"})
+    questions, oracle = tuple(read_exam(exam)), retrievers(["oracle"])
+    setup = ExamSetup("tiny", questions, oracle[0], 0, texts_of(None, oracle, questions))
+    taken = create_examinee(settings, out)(setup, None, None)
+    assert taken.answers["x0"].detail["scores"] == pytest.approx(
         plainly(
             model, prompt(first, "Passage 0."), [f"{x}) {c}" for x, c in zip("ABCD", CHOICES, strict=True)]
         )
@@ -120,10 +127,11 @@ def plainly(model: Path, asked: str, answers: list[str]) -> list[float]:
 
 def test_other_examinees_stay_and_the_same_one_is_replaced(exam: Path, model: Path) -> None:
     out = exam.parent / "out"
-    start = ["exam", "score", str(exam), "-o", str(out), "--model", str(model), "--device", "cpu"]
+    start = ["exam", "score", str(exam), "-o", str(out), "--model", str(model)]
     assert run(start) == 0
     before = rows(out / "responses.jsonl")
-    assert run([*start, "--name", "other", "--by", "letter"]) == 0
+    other = shutil.copytree(model, exam.parent / "other")
+    assert run([*start[:-1], str(other)]) == 0
     assert run(start) == 0
     found = {row["examinee"]: row for row in rows(out / "responses.jsonl")}
     assert list(found) == ["other+closed-book+0", "tiny+closed-book+0"]
@@ -159,10 +167,10 @@ def test_responses_to_another_exam_are_not_mixed_in(
     exam: Path, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = exam.parent / "out"
-    start = ["exam", "score", str(exam), "-o", str(out), "--model", str(model), "--device", "cpu"]
+    start = ["exam", "score", str(exam), "-o", str(out), "--model", str(model)]
     assert run(start) == 0
     write_exam(exam, [question(9)])
-    assert run([*start, "--name", "other"]) == 2
+    assert run([*start[:-1], str(shutil.copytree(model, exam.parent / "other"))]) == 2
     assert "responses to another exam" in capsys.readouterr().err
 
 
@@ -171,16 +179,8 @@ def test_a_passage_that_does_not_fit_is_cut(
 ) -> None:
     write_exam(exam, [question(0, documentation=PASSAGE * 40)])
     start = ["exam", "score", str(exam), "-o", str(exam.parent / "out"), "--model", str(model)]
-    assert run([*start, "--retriever", "oracle", "--device", "cpu"]) == 0
+    assert run([*start, "--retriever", "oracle"]) == 0
     assert "documents of 1 questions were cut to fit the model" in capsys.readouterr().err
-
-
-def test_by_letter_the_most_probable_letter_is_chosen(exam: Path, model: Path) -> None:
-    out = exam.parent / "out"
-    start = ["exam", "score", str(exam), "-o", str(out), "--model", str(model), "--device", "cpu"]
-    assert run([*start, "--by", "letter", "--dtype", "float32"]) == 0
-    asked = prompt(next(read_exam(exam)))
-    assert rows(out / "answers.jsonl")[0]["scores"] == pytest.approx(plainly(model, asked, list("ABCD")))
 
 
 def test_a_question_that_fills_the_model_alone_is_asked_without_its_passage(
@@ -195,7 +195,7 @@ def test_a_question_that_fills_the_model_alone_is_asked_without_its_passage(
     while len(tokenizer(prompt(question(0, "z" * length)))["input_ids"]) > most - longest - 1:
         length -= 1
     out = exam.parent / "out"
-    start = ["exam", "score", str(exam), "-o", str(out), "--model", str(model), "--device", "cpu"]
+    start = ["exam", "score", str(exam), "-o", str(out), "--model", str(model)]
     write_exam(exam, [question(0, "z" * length)])
     assert run([*start, "--retriever", "oracle"]) == 0
     assert "documents of 1 questions were cut to fit the model" in capsys.readouterr().err
@@ -205,16 +205,24 @@ def test_a_question_that_fills_the_model_alone_is_asked_without_its_passage(
 
 
 def test_the_first_documents_of_a_run_are_shown_from_the_corpus_or_the_exam(exam: Path) -> None:
-    ranking = {"x0": ["c1", "d2", "c2"], "x1": ["c2", "c1", "d0"], "x2": ["d1", "d0", "c1"]}
+    ranking = {
+        "x0": ["c1", "d2", "d1", "c2"],
+        "x1": ["c2", "c1", "d2", "d0"],
+        "x2": ["d1", "d0", "d2", "c1"],
+    }
     bm25 = write_run(exam.parent / "b.run", ranking, "bm25")
     corpus = exam.parent / "corpus.jsonl"
     corpus.write_text("".join(json.dumps({"docid": f"c{n}", "text": f"Corpus {n}."}) + "\n" for n in (1, 2)))
     with serving(replying) as server:
         start = ["exam", "score", str(exam), "-o", str(exam.parent / "out"), "--model", "big"]
         start += ["--base-url", server.url, "--retriever", str(bm25), "--passages", str(corpus)]
-        assert run([*start, "--documents", "2"]) == 0
+        assert run(start) == 0
     asked = "".join(body["messages"][-1]["content"] for body in server.bodies)
-    for shown in ("Corpus 1.\nPassage 2.", "Corpus 2.\nCorpus 1.", "Passage 1.\nPassage 0."):
+    for shown in (
+        "Corpus 1.\nPassage 2.\nPassage 1.",
+        "Corpus 2.\nCorpus 1.\nPassage 2.",
+        "Passage 1.\nPassage 0.\nPassage 2.",
+    ):
         assert f"Retrieved Documents:\n{shown}\n\nCandidates:" in asked
 
 
@@ -260,10 +268,10 @@ def test_runs_of_one_tag_are_named_by_their_files(
     ranking = {"x0": ["d1"], "x1": ["d2"], "x2": ["d0"]}
     files = [write_run(exam.parent / where, ranking, "same") for where in ("a.run", "b.run", "c/a.run")]
     start = ["exam", "score", str(exam), "-o", str(exam.parent / "out"), "--model", str(model), "--retriever"]
-    assert run([*start, str(files[0]), "--retriever", str(files[1]), "--device", "cpu"]) == 0
+    assert run([*start, str(files[0]), "--retriever", str(files[1])]) == 0
     components = (exam.parent / "out" / "components.tsv").read_text().splitlines()
     assert [line.split("\t")[2] for line in components] == ["retriever", "a", "b"]
-    assert run([*start, str(files[0]), "--retriever", str(files[2]), "--device", "cpu"]) == 2
+    assert run([*start, str(files[0]), "--retriever", str(files[2])]) == 2
     assert "two retrievers are called 'a'" in capsys.readouterr().err
 
 
@@ -278,12 +286,7 @@ def test_probabilities_that_are_no_numbers_are_an_error(
     broken.save_pretrained(tmp_path / "huge")
     AutoTokenizer.from_pretrained(model).save_pretrained(tmp_path / "huge")
     out = exam.parent / "out"
-    assert (
-        run(
-            ["exam", "score", str(exam), "-o", str(out), "--model", str(tmp_path / "huge"), "--device", "cpu"]
-        )
-        == 2
-    )
+    assert run(["exam", "score", str(exam), "-o", str(out), "--model", str(tmp_path / "huge")]) == 2
     assert "no finite probabilities" in capsys.readouterr().err
     assert not (out / "matrix.tsv").exists()
 
@@ -292,9 +295,6 @@ def test_probabilities_that_are_no_numbers_are_an_error(
     ("arguments", "reason"),
     [
         (["--model", "nowhere/at-all-x/y"], "one behind a server needs its --base-url"),
-        (["--model", "MODEL", "--key-env", "KEY"], "--key-env is for a server"),
-        (["--model", "x", "--base-url", "http://h/v1", "--device", "cpu"], "--device is for a model here"),
-        (["--model", "x", "--base-url", "http://h/v1", "--by", "likelihood"], "is asked for letters"),
         (["--model", "MODEL", "--retriever", "no.run"], "no.run: no such file"),
         (["--model", "MODEL", "--examples", "3"], "3 examples need an exam of at least 4 questions"),
         (["--model", "big", "--base-url", "nonsense"], "--base-url"),

@@ -309,7 +309,7 @@ def test_teams_are_left_out_as_the_file_says(learnable: Path, tmp_path: Path) ->
         track.learn.cross_validate(teams=teams, resamples=10)
 
 
-@pytest.mark.parametrize(("option", "value"), [("--seed", "-1"), ("--known", "nan"), ("--known", "1")])
+@pytest.mark.parametrize(("option", "value"), [("--repeats", "-1"), ("--known", "nan"), ("--known", "1")])
 def test_numbers_that_are_none_are_refused_in_a_line(
     learnable: Path, capsys: pytest.CaptureFixture[str], option: str, value: str
 ) -> None:

@@ -99,7 +99,7 @@ def test_what_is_odd_is_said_once_with_what_to_do() -> None:
     mixed = [*english, FOREIGN["German"], FOREIGN["German"], FOREIGN["French"], FOREIGN["French"]]
     (line,) = odd_languages(mixed, MINILM)
     assert line.startswith("36% of the passages do not read as English, and all-MiniLM-L6-v2 reads English")
-    assert "--encoder" in line
+    assert "`encoder` in [learn]" in line
     (line,) = odd_languages(mixed, "BAAI/bge-m3")
     assert line.endswith("BAAI/bge-m3 may not read that: see `trecexam cross-validate`")
     assert not odd_languages(mixed[:9], MINILM)

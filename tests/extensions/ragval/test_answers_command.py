@@ -89,18 +89,10 @@ def test_both_bounds_are_answered_once_and_bound_the_report(
 def test_without_a_generator_the_judges_model_answers(tmp_path: Path) -> None:
     with serving(script) as server:
         root = make_track(tmp_path / "track", server.url)
-        assert run(["ragval", "answers", str(root), "--oracle"]) == 0
+        assert run(["ragval", "answers", str(root)]) == 0
         assert {body["model"] for body in server.bodies} == {"tiny"}
         # What it is told as a judge is not for this.
         assert {len(body["messages"]) for body in server.bodies} == {1}
-
-
-def test_one_bound_alone_can_be_asked_for(tmp_path: Path) -> None:
-    with serving(script) as server:
-        root = make(tmp_path / "track", server.url)
-        assert run(["ragval", "answers", str(root), "--closed-book"]) == 0
-        assert len(server.bodies) == 3
-    assert [path.name for path in (root / "runs").iterdir()] == ["closed-book.jsonl"]
 
 
 def test_a_file_that_somebody_edited_is_left_as_it_is(
@@ -114,7 +106,10 @@ def test_a_file_that_somebody_edited_is_left_as_it_is(
         assert "was edited, or not written by `ragval answers`" in capsys.readouterr().err
         assert path.read_bytes() == before
         assert not server.bodies
-        assert run(["ragval", "answers", str(root), "--closed-book"]) == 0
+        with trecexam.open_track(root) as track:
+            assert track.ragval.answer(["closed-book"]).complete
+        assert len(server.bodies) == 3
+    assert sorted(path.name for path in (root / "runs").iterdir()) == ["closed-book.jsonl", "oracle.jsonl"]
 
 
 def test_what_is_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -138,7 +133,7 @@ def test_a_question_without_an_answer_is_named(tmp_path: Path, capsys: pytest.Ca
 
     with serving(refusing) as server:
         root = make(tmp_path / "track", server.url)
-        assert run(["ragval", "answers", str(root), "--closed-book"]) == 1
+        assert run(["ragval", "answers", str(root)]) == 1
     assert "question k2/1: the model" in capsys.readouterr().err
     assert [row["question_id"] for row in lines(root / "runs" / "closed-book.jsonl")] == ["k1/1", "k3/1"]
 
@@ -158,7 +153,8 @@ def test_a_servers_oracle_is_shown_as_much_of_a_block_as_the_judge(
 ) -> None:
     with serving(script) as server:
         root = make_track(tmp_path / "track", server.url, max_characters=18)
-        assert run(["ragval", "answers", str(root), "--oracle"]) == 0
-        shown = sorted(body["messages"][-1]["content"].partition("block: ")[2] for body in server.bodies)
+        assert run(["ragval", "answers", str(root)]) == 0
+        prompts = [body["messages"][-1]["content"] for body in server.bodies]
+        shown = sorted(prompt.partition("block: ")[2] for prompt in prompts if "block: " in prompt)
     assert shown == ["Fans move air.", "Frost settles on", "Heat pumps move"]
     assert "2 blocks cut at the end" in capsys.readouterr().err

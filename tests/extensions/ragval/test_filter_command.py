@@ -102,14 +102,18 @@ def knowing(exchange: Exchange) -> None:
     exchange.say(json.dumps({"known": known}) if "response_format" in exchange.body else f"{known.title()}.")
 
 
-@pytest.mark.parametrize("more", [[], ["--unstructured"]])
+@pytest.mark.parametrize("plain", [False, True])
 def test_what_a_model_knows_is_dropped_and_asked_once(
-    blocks: Path, tmp_path: Path, more: list[str], capsys: pytest.CaptureFixture[str]
+    blocks: Path, tmp_path: Path, plain: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
     with serving(knowing) as server:
         root = track(tmp_path / "track", server.url, price_in=1.0, price_out=1.0)
-        words = ["ragval", "filter", str(blocks), "-o", str(out), "--known", "--track", str(root), *more]
+        if plain:
+            (root / "trecexam.toml").write_text(
+                (root / "trecexam.toml").read_text() + '[grader]\nstructured = "none"\n'
+            )
+        words = ["ragval", "filter", str(blocks), "-o", str(out), "--known", str(root)]
         assert run([*words, "--estimate"]) == 0
         header, row = capsys.readouterr().out.splitlines()
         assert header.startswith("prompts\t")
@@ -119,7 +123,7 @@ def test_what_a_model_knows_is_dropped_and_asked_once(
         assert run(words) == 0
         assert len(server.bodies) == 6
         schema = server.bodies[0].get("response_format", {}).get("json_schema", {}).get("schema")
-        assert (schema is None) == bool(more)
+        assert (schema is None) == plain
         assert run(words) == 0
         assert len(server.bodies) == 6
     dropped = {row["id"]: row["reason"] for row in lines(out / "dropped.jsonl")}
@@ -139,11 +143,19 @@ def test_a_server_that_is_down_drops_nothing(
     blocks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = track(tmp_path / "track", "http://127.0.0.1:9/v1", retries=0)
-    words = ["--known", "--track", str(root)]
+    words = ["--known", str(root)]
     assert run(["ragval", "filter", str(blocks), "-o", str(tmp_path / "out"), *words]) in (1, 2)
     kept = tmp_path / "out" / "kept.jsonl"
     assert not kept.exists() or lines(kept) == ROWS[:-1]
     assert KEY not in capsys.readouterr().err
+
+
+def test_an_estimate_of_what_asks_no_model_is_none(
+    blocks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["ragval", "filter", str(blocks), "-o", str(tmp_path / "out"), "--estimate"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("0")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
@@ -153,9 +165,7 @@ def test_a_server_that_is_down_drops_nothing(
         (["--before", "04/05/2023"], "may mean one of several days"),
         (["--after", "2023", "--before", "2022"], "nothing lies after 2023 and before 2022"),
         (["--where", "lang"], "is not FIELD=VALUE"),
-        (["--known"], "--known and --track go together"),
-        (["--estimate"], "--estimate goes with --known"),
-        (["--known", "--track", "nowhere"], "no such track folder"),
+        (["--known", "nowhere"], "no such track folder"),
     ],
 )
 def test_options_that_cannot_be_meant_are_named(

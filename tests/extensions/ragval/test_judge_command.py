@@ -21,6 +21,7 @@ from support import make_small_track
 import trecexam
 from trecexam.cli.main import run
 from trecexam.daemon import Daemon
+from trecexam.errors import StoreError
 from trecexam.files.kept import recall, remember
 from trecexam.graders.server import exchange
 from trecexam.line import paces
@@ -218,9 +219,10 @@ def test_any_track_can_be_judged_and_its_other_outputs_stay(
     assert run(["ragval", "judge", str(root)]) == 2
     assert "[grader] is `embedding`, which cannot judge: name a language model" in capsys.readouterr().err
     with serving(judging) as server:
-        more = ["--model", "tiny", "--base-url", server.url, "--key-env", "TEST_KEY"]
-        assert run(["ragval", "judge", str(root), *more]) == 0
-        assert run(["ragval", "judge", str(root), *more]) == 0
+        model = {"model": "tiny", "base_url": server.url, "key_env": "TEST_KEY"}
+        for _ in range(2):
+            with trecexam.open_track(root) as track:
+                assert track.ragval.judge(model=model).complete
         assert len(server.bodies) == 1
     assert table(root) == [["answers", "1", "0", "4.0000", "3.0000", "7.0000", "", ""]]
     assert not (root / "out" / "leaderboard.tsv").exists()
@@ -286,7 +288,7 @@ def test_init_makes_a_track_that_judges(tmp_path: Path) -> None:
         (["verify", "grading"], 0),
         (["verify", "grid"], 0),
         (["verify", "missing"], 2),
-        (["exam", "fit", "--no-plots"], 0),
+        (["exam", "fit"], 0),
         (["judge-next"], 0),
         (["holes"], 0),
         (["status"], 0),
@@ -319,21 +321,6 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
             )
         assert run(["watch", str(root), "--once"]) == 0
     return root
-
-
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        (["--base-url", NOWHERE], "go with --model"),
-        (["--model", "m", "--key-env", "TEST_KEY"], "goes with --base-url"),
-        (["--model", "m", "--base-url", "localhost"], "--base-url"),
-    ],
-)
-def test_options_that_do_not_go_together_are_named(
-    judged: Path, words: list[str], reason: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["ragval", "judge", str(judged), *words]) == 2
-    assert reason in capsys.readouterr().err
 
 
 def test_without_answers_there_is_nothing_to_judge(
@@ -438,11 +425,12 @@ def test_judgments_that_were_paid_for_are_not_asked_for_again_where_the_store_is
         asked = len(server.bodies)
         for path in (root / ".trecexam").glob("grades.sqlite*"):
             path.unlink()
-        model = ["--model", "tiny", "--base-url", server.url, "--key-env", "TEST_KEY"]
-        for command in (["ragval", "judge", str(root)], ["ragval", "judge", str(root), *model]):
-            capsys.readouterr()
-            assert run(command) == 2
-            assert "cells that were graded once would be graded again" in capsys.readouterr().err
+        capsys.readouterr()
+        assert run(["ragval", "judge", str(root)]) == 2
+        assert "cells that were graded once would be graded again" in capsys.readouterr().err
+        model = {"model": "tiny", "base_url": server.url, "key_env": "TEST_KEY"}
+        with trecexam.open_track(root) as track, pytest.raises(StoreError, match="would be graded again"):
+            track.ragval.judge(model=model)
         assert len(server.bodies) == asked
 
 

@@ -87,13 +87,19 @@ def test_each_block_gets_a_question_that_keeps_the_block_and_where_it_is_from(
     assert len(list(read_bank(root / "bank.questions.jsonl"))) == 4
 
 
+def first_block(root: Path, per_block: int = 1) -> None:
+    """Has questions about the first block written."""
+    with trecexam.open_track(root) as opened:
+        assert opened.ragval.write_questions(per_block=per_block, limit=1).complete
+
+
 def test_more_questions_a_block_come_with_other_seeds_and_nothing_is_asked_twice(tmp_path: Path) -> None:
     with serving(asked) as server:
         root = track(tmp_path / "track", server.url, seed=7)
         path = root / "bank.questions.jsonl"
-        assert run(["ragval", "questions", str(root), "--limit", "1"]) == 0
+        first_block(root)
         before = path.read_bytes()
-        assert run(["ragval", "questions", str(root), "--limit", "1", "--per-block", "3"]) == 0
+        first_block(root, 3)
         assert len(server.bodies) == 3
         assert path.read_bytes().startswith(before)
         assert [(row["question_id"], row["origin"]["seed"]) for row in lines(path)] == [
@@ -101,9 +107,9 @@ def test_more_questions_a_block_come_with_other_seeds_and_nothing_is_asked_twice
             ("k1/2", 8),
             ("k1/3", 9),
         ]
-        assert run(["ragval", "questions", str(root), "--per-block", "3", "--limit", "1"]) == 0
+        first_block(root, 3)
         path.unlink()
-        assert run(["ragval", "questions", str(root), "--per-block", "3", "--limit", "1"]) == 0
+        first_block(root, 3)
         assert len(server.bodies) == 3
     assert len(lines(path)) == 3
 
@@ -112,7 +118,7 @@ def test_what_people_made_of_questions_stays(tmp_path: Path) -> None:
     with serving(asked) as server:
         root = track(tmp_path / "track", server.url)
         path = root / "bank.questions.jsonl"
-        assert run(["ragval", "questions", str(root), "--limit", "1"]) == 0
+        first_block(root)
         edited = path.read_bytes().replace(b'"question": "Why Heat', b'"question": "But why heat').rstrip()
         own = b'\n{"question_id": "k2/1", "question": "Mine?", "content": "Cold sinks.", "block_id": "k2"}'
         path.write_bytes(edited + own)
@@ -126,7 +132,8 @@ def test_a_question_that_a_block_has_already_is_no_new_one(
 ) -> None:
     with serving(lambda exchange: exchange.say("Why?")) as server:
         root = track(tmp_path / "track", server.url)
-        assert run(["ragval", "questions", str(root), "--limit", "1", "--per-block", "2"]) == 0
+        root.joinpath("blocks.jsonl").write_text(json.dumps(BLOCKS[0]) + "\n")
+        assert run(["ragval", "questions", str(root), "--per-block", "2"]) == 0
     assert len(lines(root / "bank.questions.jsonl")) == 1
     assert "no question in 1 answer: the block has this question" in capsys.readouterr().err
 
@@ -149,8 +156,9 @@ def test_temperature_prompt_and_file_are_as_one_says(tmp_path: Path) -> None:
     prompt.write_text('template = "On {title}. text: {text}"\n')
     with serving(asked) as server:
         root = track(tmp_path / "track", server.url, temperature=0.3)
-        words = ["--prompt", str(prompt), "--seed", "4", "--limit", "1", "-o", str(root / "bank.mine.jsonl")]
-        assert run(["ragval", "questions", str(root), *words]) == 0
+        with trecexam.open_track(root) as opened:
+            mine = root / "bank.mine.jsonl"
+            opened.ragval.write_questions(prompt=prompt, seed=4, limit=1, output=mine)
         assert server.bodies[0]["temperature"] == 0.3
         assert server.bodies[0]["messages"][-1]["content"] == "On Heat. text: Heat rises."
     (row,) = lines(root / "bank.mine.jsonl")
@@ -196,7 +204,6 @@ def test_a_budget_counts_all_seeds_together(tmp_path: Path, capsys: pytest.Captu
         (["--blocks", "TRACK/none.jsonl"], "none.jsonl"),
         (["-o", "elsewhere.jsonl"], "would not be a file of this track's bank"),
         (["-o", "TRACK/bank.questions.jsonl.gz"], "is compressed"),
-        (["--prompt", "TRACK/trecexam.toml"], "a prompt has"),
     ],
 )
 def test_what_cannot_be_used_is_named(

@@ -102,8 +102,10 @@ def test_removal_has_a_row_a_measure_and_share(apart: Path, capsys: pytest.Captu
             if row[f"tau.{how}"]:
                 low, tau, high = (float(row[f"tau.{how}{end}"]) for end in (".low", "", ".high"))
                 assert low <= tau <= high
-    assert rows == shown(capsys, "removal", apart, "--repeats", "3", "--seed", "0")[0]
-    assert rows != shown(capsys, "removal", apart, "--repeats", "3", "--seed", "1")[0]
+    assert rows == shown(capsys, "removal", apart, "--repeats", "3")[0]
+    with trecexam.open_track(apart) as track:
+        drawn = [track.simulate.removal(repeats=3, seed=seed).table.records() for seed in (0, 0, 1)]
+    assert drawn[0] == drawn[1] != drawn[2]
 
 
 def test_json_has_what_the_table_has_and_the_map_of_each_row(
@@ -111,39 +113,40 @@ def test_json_has_what_the_table_has_and_the_map_of_each_row(
 ) -> None:
     def value(kind: str) -> Any:
         capsys.readouterr()
-        assert run(["simulate", kind, str(apart), "--json", "--thresholds", "4=1,5=3"]) == 0
+        assert run(["simulate", kind, str(apart), "--json"]) == 0
         return json.loads(capsys.readouterr().out)
 
     runs = value("runs")
     assert len(runs["runs"]) == 9
-    assert {row["map"] for row in runs["runs"]} == {"thresholds: below 4: 0, from 4: 1, from 5: 3"}
+    assert all(row["map"] for row in runs["runs"])
     assert len(runs["shifts"]) == 6
     assert runs["depth"] == 8
     removal = value("removal")
     assert (removal["repeats"], removal["seed"], len(removal["removal"])) == (10, 0, 27)
-    assert {row["unfitted"] for row in removal["removal"]} == {0}
+    with trecexam.open_track(apart) as track:
+        mapped = track.simulate.runs(cuts={4: 1, 5: 3}).table.records()
+    assert {row["map"] for row in mapped} == {"thresholds: below 4: 0, from 4: 1, from 5: 3"}
 
 
 def test_python_gives_the_same(apart: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows, _ = shown(capsys, "runs", apart, "--map", "identity", "--depth", "1")
+    rows, _ = shown(capsys, "runs", apart)
     with trecexam.open_track(apart) as track:
-        report = track.simulate.runs(rule="identity", depth=1)
+        report = track.simulate.runs()
         removal = track.simulate.removal(["P@2"], cuts={4: 1}, repeats=2, seed=3)
     assert [one.run for one in report.rows] == [row["run"] for row in rows]
     assert [str(one.unique) for one in report.rows] == [row["unique"] for row in rows]
     assert {one.measure for one in removal.rows} == {"P@2"}
 
 
-def test_thresholds_are_by_default_those_of_the_track(
-    apart: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert (
-        "labels are mapped: thresholds: below 4: 0, from 4: 1\n"
-        in shown(capsys, "runs", apart, "--map", "thresholds")[1]
-    )
+def test_thresholds_are_by_default_those_of_the_track(apart: Path) -> None:
+    def notes() -> str:
+        with trecexam.open_track(apart) as track:
+            return "\n".join([*track.simulate.runs(rule="thresholds").notes, ""])
+
+    assert "labels are mapped: thresholds: below 4: 0, from 4: 1\n" in notes()
     with (apart / "trecexam.toml").open("a") as file:
         file.write('[scores]\nlabel = "count"\nmin_answers = 2\nmin_relevant = 2\n')
-    assert "thresholds: below 2: 0, from 2: 2\n" in shown(capsys, "runs", apart, "--map", "thresholds")[1]
+    assert "thresholds: below 2: 0, from 2: 2\n" in notes()
 
 
 def test_a_team_is_left_out_as_a_whole(
@@ -180,13 +183,8 @@ def test_bad_teams_are_refused(
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--thresholds", "4"], "give LABEL=OFFICIAL,... with each label once"),
-        (["--thresholds", "4=1,4=2"], "with each label once"),
-        (["--thresholds", "4=2,5=1"], "official labels that rise with the labels"),
-        (["--map", "fitted", "--thresholds", "4=1"], "--thresholds does not go with --map fitted"),
         (["--official-measure", "nDGC@10"], "did you mean nDCG"),
         (["--official-measure", "alpha_nDCG@10"], "alpha_nDCG@10 needs subtopics"),
-        (["--qrels", "nowhere.qrels"], "nowhere.qrels: no such file"),
     ],
 )
 def test_bad_options_are_refused_in_a_line(

@@ -101,10 +101,10 @@ def test_runs_are_written_as_trec_eval_takes_them_whatever_they_were(
         assert list(again.renamed(name)) == list(own)
     scored = ir_measures.read_trec_run(str(tmp_path / "made" / "runs" / "one_x.run"))
     assert [row.doc_id for row in scored] == ["q1-d03", "q1-d01", "q2-d02"]
-    assert run(["export", "runs", str(root), "-o", str(tmp_path / "one"), "--run", "run1"]) == 0
-    assert [path.name for path in (tmp_path / "one").iterdir()] == ["run1.run"]
-    assert run(["export", "runs", str(root), "-o", str(tmp_path / "none"), "--run", "run7"]) == 2
-    assert "no run 'run7'; did you mean" in capsys.readouterr().err
+    with trecexam.open_track(root) as track:
+        assert list(track.export.runs(["run1"])) == ["run1"]
+        with pytest.raises(trecexam.TrecexamError, match="no run 'run7'; did you mean"):
+            track.export.runs(["run7"])
 
 
 def test_two_runs_never_share_a_file(small_track: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -358,7 +358,7 @@ def test_answers_without_a_rating_leave_a_hole(tmp_path: Path) -> None:
     assert "q1-d01" not in {row.qrel.doc_id for row in filled.rows}
 
 
-@pytest.mark.parametrize("how", ["same", "link", "hard link", "other spelling", "the track's own", "sources"])
+@pytest.mark.parametrize("how", ["same", "link", "hard link", "other spelling", "the track's own"])
 def test_official_judgments_are_never_written_over(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], how: str
 ) -> None:
@@ -373,10 +373,9 @@ def test_official_judgments_are_never_written_over(
         "the track's own": graded / "qrels.txt",
     }.get(how, other)
     before = official.read_bytes(), (graded / "qrels.txt").read_bytes()
-    options = ["--sources", str(official)] if how == "sources" else []
     if how == "other spelling":
         (tmp_path / "x").mkdir()
-    text = fill(capsys, graded, "--qrels", official, "-o", target, *options, status=2)
+    text = fill(capsys, graded, "--qrels", official, "-o", target, status=2)
     assert "human judgments are never overwritten" in text
     assert (official.read_bytes(), (graded / "qrels.txt").read_bytes()) == before
 
@@ -485,7 +484,7 @@ def test_thresholds_alone_are_the_rule(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     half, merged = drop(graded, tmp_path / "half.qrels"), tmp_path / "m"
-    text = fill(capsys, graded, "--qrels", half, "-o", merged, "--thresholds", "3=1, 5=2")
+    text = fill(capsys, graded, "--qrels", half, "-o", merged, "--map", "3=1, 5=2")
     assert "labels: thresholds: below 3: 0, from 3: 1, from 5: 2" in text
     for place in pool_of(graded) - labels(half).keys():
         assert labels(merged)[place] == (best_rating(*place) >= 3) + (best_rating(*place) >= 5)
@@ -503,15 +502,12 @@ def test_with_labels_that_count_the_threshold_is_min_answers(graded: Path, tmp_p
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--thresholds", "4"], "give LABEL=OFFICIAL"),
-        (["--thresholds", "4=1,4=2"], "each label once"),
-        (["--thresholds", "4=2,5=1"], "rise with the labels"),
-        (["--thresholds", ""], "give LABEL=OFFICIAL"),
-        (["--thresholds", "4=-1"], "give LABEL=OFFICIAL"),
-        (["--thresholds", "4=1", "--map", "fitted"], "does not go with --map fitted"),
-        (["--depth", "0"], "depth"),
+        (["--map", "4"], "LABEL=OFFICIAL"),
+        (["--map", "4=1,4=2"], "each label once"),
+        (["--map", "4=2,5=1"], "rise with the labels"),
+        (["--map", ""], "LABEL=OFFICIAL"),
+        (["--map", "4=-1"], "LABEL=OFFICIAL"),
         (["-o", "-"], "is no file"),
-        (["--sources", "m"], "need a file each"),
         (["--qrels", "nowhere"], "nowhere"),
     ],
 )

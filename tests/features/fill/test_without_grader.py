@@ -172,11 +172,7 @@ def test_unjudged_lines_say_in_the_sources_what_they_would_have_got(
     ("arguments", "said"),
     [
         ("--by label:1", "'label:1' is not one of 'grader', 'learned'"),
-        ("--by learned --map identity", "--map and --thresholds are of --by grader"),
-        ("--by learned --thresholds 4=1", "--map and --thresholds are of --by grader"),
-        ("--insist", "--insist is of --by learned"),
         ("--by learned -o TRACK/qrels.txt", "human judgments are never overwritten"),
-        ("--by learned --sources TRACK/passages.jsonl", "human judgments are never overwritten"),
     ],
 )
 def test_what_does_not_go_together_is_refused_by_name(
@@ -202,14 +198,14 @@ def test_other_judgments_are_learned_from_in_place_of_the_tracks(
 ) -> None:
     lines = (track / "qrels.txt").read_text().splitlines(keepends=True)
     (track / "half.qrels").write_text("".join(lines[::2]))
-    fill(capsys, track, "--by", "learned", "--qrels", str(track / "half.qrels"), "--depth", "3")
+    fill(capsys, track, "--by", "learned", "--qrels", str(track / "half.qrels"))
     rows = sources(track)
     people = [row for row in rows if row["source"] == "human"]
     assert len(people) == len(lines[::2])
     n_pooled = len({(row["query_id"], row["doc_id"]) for row in people} & pooled(track))
     assert f"learned from {n_pooled} judgments" in rows[-1]["rule"]
     assert {(row["query_id"], row["doc_id"]) for row in rows if row["source"] == "learned"} == pooled(
-        track, 3
+        track
     ) - {(row["query_id"], row["doc_id"]) for row in people}
 
 
@@ -334,23 +330,15 @@ def test_learned_labels_that_nobody_checked_are_said_to_be_so(
     assert f"nobody has checked that learned labels are the best way here; {check}" in said
 
 
-@pytest.mark.parametrize(
-    ("way", "source", "noted"),
-    [
-        ("grader", "model", "NOT filled by learned labels, but by the grader, which they do not beat"),
-        ("label:1", "learned", "learned labels are not the best way; cross-validation here: label:1"),
-    ],
-)
-def test_where_the_grader_is_better_it_fills_loudly_unless_somebody_insists(
-    validated: Path, capsys: pytest.CaptureFixture[str], way: str, source: str, noted: str
+@pytest.mark.parametrize("way", ["grader", "label:1"])
+def test_where_another_way_is_better_learned_labels_fill_only_if_asked_for_and_it_is_said(
+    validated: Path, capsys: pytest.CaptureFixture[str], way: str
 ) -> None:
     prefer(validated, way)
-    said = fill(capsys, validated, "--by", "learned")
-    assert noted in said
-    assert {row["source"] for row in sources(validated)} == {"human", source}
-    assert f"{way} (mean tau 0.900" in said
+    said = fill(capsys, validated, "--by", "learned", "--map", "identity")
+    assert f"learned labels are not the best way; cross-validation here: {way} (mean tau 0.900" in said
     assert "against learned (mean tau 0.100" in said
-    fill(capsys, validated, "--by", "learned", "--insist")
+    assert "--map changes nothing" in said
     assert {row["source"] for row in sources(validated)} == {"human", "learned"}
     fill(capsys, validated)
     assert {row["source"] for row in sources(validated)} == {"human", "model"}

@@ -9,6 +9,7 @@ import pytest
 from support import HashGrader, make_small_track, write_run
 
 import trecexam
+from converters.errors import ConversionError
 from trecexam.cli.main import run
 
 HEADER = ["run", "query_id", "depth", "retrieved", "unjudged", "ungraded", "Judged"]
@@ -135,16 +136,15 @@ def test_json_has_the_rows_and_the_whole_pool(graded: Path, capsys: pytest.Captu
     assert pool["passages"] > pool["unjudged"] >= pool["unjudged_alone"] > 0
 
 
-def test_other_judgments_can_be_named(
-    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_judgments_can_be_named(graded: Path, tmp_path: Path) -> None:
     (tmp_path / "o.qrels").write_text("q1 0 q1-d00 2\n")
-    rows, said = table(capsys, graded, "--qrels", tmp_path / "o.qrels", "--by", "run")
-    assert {row[4] for row in rows} == {"23", "24"}
-    assert "o.qrels: 2 of the bank's 3 queries have no official judgment at all" in said
-    capsys.readouterr()
-    assert run(["holes", str(graded), "--qrels", str(tmp_path / "none.qrels")]) == 2
-    assert capsys.readouterr().err == f"trecexam: {tmp_path / 'none.qrels'}: no such file\n"
+    with trecexam.open_track(graded) as track:
+        found = track.holes(qrels=tmp_path / "o.qrels", by="run")
+        assert {row["unjudged"] for row in found.table.records()} == {23, 24}
+        said = "o.qrels: 2 of the bank's 3 queries have no official judgment at all"
+        assert any(said in note for note in found.notes)
+        with pytest.raises(ConversionError, match=r"none\.qrels: no such file"):
+            track.holes(qrels=tmp_path / "none.qrels")
 
 
 def test_without_official_judgments_grades_are_counted_and_it_says_what_it_needs(

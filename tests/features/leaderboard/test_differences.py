@@ -198,20 +198,20 @@ def test_pairs_in_a_pipe_are_the_file_in_out_and_more_on_demand(
 def test_python_and_json_say_the_same(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with trecexam.open_track(track) as opened:
         board = opened.leaderboard(["P@3", "nDCG@5"])
-        all_pairs = opened.compare(["P@3", "nDCG@5"], alpha=0.2)
+        all_pairs = opened.compare(["P@3", "nDCG@5"])
         baseline = opened.compare(["P@3", "nDCG@5"], baseline="run0", correction="fdr_bh")
     assert [of.measure for of in all_pairs.measures] == ["P@3", "nDCG@5"]
     assert all_pairs.measures[0].runs == tuple(row.run for row in board.rows)
     assert baseline.groups == {}
     capsys.readouterr()
-    assert run(["compare", str(track), "-m", "P@3", "--alpha", "0.2", "--json"]) == 0
+    assert run(["compare", str(track), "-m", "P@3", "--json"]) == 0
     value = json.loads(capsys.readouterr().out)
     assert {row["run"]: row["group"] for row in value["leaderboard"]} == all_pairs.groups
     assert {row["run"]: row["group"] for row in value["groups"]} == all_pairs.groups
     assert {name: value[name] for name in ("baseline", "test", "permutations", "correction", "alpha")} == {
-        "baseline": None, "test": "t", "permutations": None, "correction": "holm", "alpha": 0.2,
+        "baseline": None, "test": "t", "permutations": None, "correction": "holm", "alpha": 0.05,
     }  # fmt: skip
-    assert value["notes"][0] == "two-sided paired t test over queries, Holm over all pairs of runs, at 0.2"
+    assert value["notes"][0] == "two-sided paired t test over queries, Holm over all pairs of runs, at 0.05"
     words = ["-m", "P@3", "-m", "nDCG@5", "--baseline", "run0", "--correction", "fdr_bh", "--json"]
     assert run(["compare", str(track), *words]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -310,7 +310,6 @@ def test_the_report_compares_with_the_baseline_that_the_settings_name(graded: Pa
     ("words", "reason"),
     [
         (["--baseline", "nobody"], "there is no run 'nobody' to compare with; the runs are 'run0', 'run1'"),
-        (["--alpha", "1"], "alpha 1.0 is not between 0 and 1"),
     ],
 )
 def test_what_cannot_be_compared_is_one_line(
@@ -319,6 +318,11 @@ def test_what_cannot_be_compared_is_one_line(
     capsys.readouterr()
     assert run(["compare", str(track), *words]) == 2
     assert reason in capsys.readouterr().err
+    with (
+        trecexam.open_track(track) as opened,
+        pytest.raises(ValueError, match=r"alpha 1.0 is not"),
+    ):
+        opened.compare(alpha=1.0)
 
 
 def test_options_name_all_tests_and_corrections() -> None:

@@ -21,13 +21,18 @@ def table(
     return header, {row[0]: dict(zip(header, row, strict=True)) for row in rows}
 
 
+def settings(root: Path, measures: list[str]) -> None:
+    with (root / "trecexam.toml").open("a") as file:
+        file.write(f"[scores]\nmeasures = {json.dumps(measures)}\n")
+
+
 def test_the_row_has_the_cover_of_the_whole_pool_and_nothing_else(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     measures = ["nDCG@10", "Cover(rel=5)@2", "nCover(rel=5)@2", "Cover(rel=5,partial=2)"]
-    words = [word for name in measures for word in ("-m", name)]
-    header, rows = table(capsys, graded, *words)
-    plain_header, plain = table(capsys, graded, *words, command="leaderboard")
+    settings(graded, measures)
+    header, rows = table(capsys, graded)
+    plain_header, plain = table(capsys, graded, command="leaderboard")
     assert header == plain_header
     assert list(rows) == ["_overall_", *plain]
     assert {name: row for name, row in rows.items() if name != "_overall_"} == plain
@@ -48,14 +53,14 @@ def test_the_row_has_the_cover_of_the_whole_pool_and_nothing_else(
 
 def test_official_ranks_stand_beside(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (graded / "official_leaderboard.json").write_text('{"run2": 1, "run0": 2}')
-    words = (graded, "-m", "Cover(rel=4)@5")
-    header, rows = table(capsys, *words)
+    settings(graded, ["Cover(rel=4)@5"])
+    header, rows = table(capsys, graded)
     assert header == ["run", "Cover(rel=4)@5", "Cover(rel=4)@5.stderr", "official_rank"]
     assert {name: row["official_rank"] for name, row in rows.items()} == {
         "_overall_": "", "run0": "2", "run1": "", "run2": "1",
     }  # fmt: skip
     capsys.readouterr()
-    assert run(["overall", *map(str, words), "--json"]) == 0
+    assert run(["overall", str(graded), "--json"]) == 0
     value = json.loads(capsys.readouterr().out)
     assert {
         row["run"]: row["official_rank"] for row in value["leaderboard"] if row["run"] != "_overall_"

@@ -232,7 +232,6 @@ def test_init_takes_a_model_and_a_prompt_file_along(models: dict[str, Path], tmp
     [
         (["--grader", "seq2seq", "--prompt", "Thomass"], "did you mean 'Thomas'"),
         (["--grader", "seq2seq", "--prompt", "none.toml"], "no such prompt file"),
-        (["--grader", "embedding", "--prompt", "Sun"], "--prompt is for --grader seq2seq, causal, openai"),
         (["--grader", "seq2seq", "--model", "./nowhere"], "no such folder: ./nowhere"),
     ],
 )

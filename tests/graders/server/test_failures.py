@@ -318,6 +318,10 @@ def test_errors_are_asked_about_again_when_a_person_says_so_and_nothing_else_is(
         assert run(["watch", str(root), "--once"]) == 1
         assert dict(server.seen) == before
         capsys.readouterr()
+        for words, calls in ((["--json"], 0), (["--json", "--retry-errors"], 2)):
+            assert run(["watch", str(root), *words]) == 0
+            [estimated] = json.loads(capsys.readouterr().out)
+            assert estimated["calls"] == calls
         assert run(["watch", str(root), "--once", "--retry-errors"]) == 0
     assert capsys.readouterr().err.startswith("2 errors forgotten, to be asked about again\n")
     again = {prompt: count - before.get(prompt, 0) for prompt, count in server.seen.items()}
@@ -325,7 +329,6 @@ def test_errors_are_asked_about_again_when_a_person_says_so_and_nothing_else_is(
     assert all("passage 2 about q1" in prompt for prompt, count in again.items() if count)
     with trecexam.open_track(root) as opened:
         assert (opened.grading.counts().error, opened.grading.counts().missing) == (0, 0)
-    assert run(["watch", str(root), "--estimate", "--retry-errors"]) == 2
 
 
 def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:

@@ -46,7 +46,6 @@ class Checked(Result):
         problems: in the order of the files and lines; then those of queries.
         edited: the items that read otherwise than they were generated, which is no problem.
         queries, items, retired: how many there are, the retired items not among the items.
-        with_edited: whether the edited items are among the findings.
     """
 
     problems: tuple[BankFinding, ...]
@@ -55,13 +54,14 @@ class Checked(Result):
     items: int
     retired: int
     notes: tuple[str, ...] = ()
-    with_edited: bool = False
     rejected: tuple[BankFinding, ...] = ()
 
     def declare(self) -> dict[str, Table]:
-        """A row for each thing to look at."""
-        found = (*self.problems, *(self.edited if self.with_edited else ()))
-        return {"findings": Table(BankFinding._fields, found)}
+        """`findings`, a row for each thing to look at, and `edited`."""
+        return {
+            "findings": Table(BankFinding._fields, self.problems),
+            "edited": Table(BankFinding._fields, self.edited),
+        }
 
     @property
     def facts(self) -> dict[str, Any]:

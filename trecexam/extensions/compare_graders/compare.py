@@ -83,8 +83,8 @@ def compare_graders(
     ratings in place of a grader's are left out.
 
     Args:
-        graders: names of graders of the track, TOML files of which the [grader] counts, or graders. Empty:
-            those of the track that ask the same of the same texts.
+        graders: names of graders of the track, or graders. Empty: those of the track that ask the same of
+            the same texts.
         recorded: recordings; of each (model, prompt) in one comes a grader.
         measures, official_measures: as in `Track.correlate`.
         min_ratings: those of them that are on a grader's scale; none for its whole scale.

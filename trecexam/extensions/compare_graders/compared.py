@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from converters.errors import ConversionError
-from trecexam.config import CONFIG_NAME, GraderSection, ScoresSection, load_config
-from trecexam.errors import GraderError, TrackError, TrecexamError
+from trecexam.config import GraderSection, ScoresSection
+from trecexam.errors import GraderError, TrecexamError
 from trecexam.graders import Grader
 from trecexam.graders.recorded import RecordedGrader, recorded_sources
 from trecexam.line.grading import with_recorded_answers
 from trecexam.line.loader import TrackLoader
-from trecexam.line.track_graders import folder_of
-from trecexam.track import PROMPT_SUFFIXES, TrackFolder
+from trecexam.line.track_graders import folder_of, grader_names
+from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
 
-#: The name of one of the track's graders, a file with a [grader] of its own, or a grader.
-GraderLike = str | Path | Grader
+#: The name of one of the track's graders, or a grader.
+GraderLike = str | Grader
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def compared_graders(
 
     Args:
         loader: the track's own.
-        graders: of a file its [grader] counts alone; `recorded` and `prompt` are files beside it.
+        graders: names of graders of the track, or graders.
         recorded: recordings. Of each (model, prompt) in one comes a grader. Where no `graders` are given,
             those of the track are meant that ask the same about the same texts as the loader's; of a track
             with one grader, this one, where nothing is recorded.
@@ -110,8 +110,8 @@ def compared_graders(
             compared.append(ComparedGrader(named.name, *track.grades.model_and_prompt(items), track))
         if not any(each.track.counts.ok for each in compared):
             raise TrecexamError(
-                f"no grades of {_and([each.name for each in compared])} here: `trecexam watch` with these "
-                "settings in [grader] grades, and `--recorded FILE` takes grades that exist",
+                f"no grades of {_and([each.name for each in compared])} here: `trecexam watch` grades, "
+                "and `--recorded FILE` takes grades that exist",
                 path=loader.folder.root,
             )
         yield tuple(compared)
@@ -146,19 +146,18 @@ def _named(
     loader: TrackLoader, graders: Sequence[GraderLike], recorded: Sequence[str | Path]
 ) -> Iterator[_Named]:
     folder = loader.folder
-    names = folder.whole.graders
+    names = grader_names(folder)
     if not graders and len(names) > 1:
         yield from (_Named(name, folder_of(folder, name).config.grader, own=True) for name in names)
     elif not graders and not recorded:
         yield _of_own(folder, loader)
     for given in graders:
-        if str(given) in names:
-            yield _Named(str(given), folder_of(folder, str(given)).config.grader, own=True)
-        elif isinstance(given, str | Path):
-            path, settings = Path(given), _settings(Path(given))
-            yield _Named(settings.name if path.name == CONFIG_NAME else path.stem, settings)
-        else:
+        if not isinstance(given, str):
             yield _Named(str(given.identity["grader"]), folder.config.grader, given)
+        elif len(names) == 1 and given in names:
+            yield _of_own(folder, loader)
+        else:
+            yield _Named(given, folder_of(folder, given).config.grader, own=True)
     for path in map(Path, recorded):
         if not path.is_file():
             raise GraderError("no such recording", path=path)
@@ -180,22 +179,6 @@ def _same_cells(track: Assessment, other: Assessment) -> bool:
 
 def _of_own(folder: TrackFolder, loader: TrackLoader) -> _Named:
     return _Named(folder.config.grader.name, folder.config.grader, loader.grader)
-
-
-def _settings(path: Path) -> GraderSection:
-    """The [grader] of a file, with the files that it names."""
-    if not path.is_file():
-        raise TrackError("no such grader file: a trecexam.toml, or a file with a [grader] alone", path=path)
-    config = load_config(path)
-    if "grader" not in config.model_fields_set:
-        raise TrackError("has no [grader]", path=path)
-    settings = config.grader
-    files: dict[str, str] = {}
-    if settings.recorded is not None:
-        files["recorded"] = str((path.parent / settings.recorded).resolve())
-    if settings.prompt is not None and Path(settings.prompt).suffix.lower() in PROMPT_SUFFIXES:
-        files["prompt"] = str((path.parent / settings.prompt).resolve())
-    return settings.model_copy(update=files)
 
 
 def _distinct(named: Iterator[_Named]) -> list[_Named]:

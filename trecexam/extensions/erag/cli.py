@@ -48,7 +48,7 @@ _SPELT = 20
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Gets labels.tsv, scores.tsv, labels.qrels and kin. Needed unless --estimate.",
+    help="Write labels.tsv, scores.tsv, labels.qrels and kin into this folder.",
 )
 @click.option(
     "-m",
@@ -78,14 +78,10 @@ _SPELT = 20
     help="Documents of each list that count [default: the track's depth; with --outputs all].",
 )
 @click.option(
-    "--prompt", type=_FILE, metavar="FILE", help="A .toml or .jinja file with {query} and {document}."
-)
-@click.option(
     "--labels",
     type=click.Choice(["outputs", "contains-answer", "provenance"]),
-    default="outputs",
     help="What labels are made of: outputs; or, without a model, the document contains a gold answer, or "
-    "--provenance names it [default: outputs].",
+    "--provenance names it [default: outputs; provenance with --provenance].",
 )
 @click.option(
     "--provenance",
@@ -105,8 +101,7 @@ def erag(
     outputs: Path | None,
     end_to_end: Path | None,
     depth: int | None,
-    prompt: Path | None,
-    labels: str,
+    labels: str | None,
     provenance: Path | None,
     estimate: bool,
     as_json: bool,
@@ -123,16 +118,24 @@ def erag(
     Exit status: 0, or 1 when an input was not taken, the model did not answer or the metric failed for a
     document, or a measure is not defined for fractional labels.
     """
+    # Behind it is pydantic.
+    from trecexam.graders.base import Estimate
+
+    labels = labels or ("outputs" if provenance is None else "provenance")
+    for option, value in (("metric", metric), ("outputs", outputs)):
+        if labels != "outputs" and value is not None:
+            click.echo(f"note: --{option} changes nothing: labels of {labels} are of no output", err=True)
+    if labels != "provenance" and provenance is not None:
+        click.echo(f"note: --provenance changes nothing: labels are of {labels}", err=True)
+    if labels != "outputs":
+        metric = outputs = None
     with trecexam.open_track(track) as opened:
-        if estimate and labels != "outputs":
-            raise click.UsageError(f"--estimate is what a model takes, and --labels {labels} asks none")
+        if estimate and (labels != "outputs" or outputs is not None):
+            # No model is asked.
+            return show_estimate(lambda timed=False: Estimate(0), as_json=as_json)
         if estimate:
-            estimate_of = partial(opened.erag.estimate, gold, runs=runs, depth=depth, prompt=prompt)
+            estimate_of = partial(opened.erag.estimate, gold, runs=runs, depth=depth)
             return show_estimate(estimate_of, as_json=as_json, doing="answering", grades=True)
-        if output is None:
-            raise click.UsageError("a folder for the files is needed: -o DIR")
-        if outputs is not None and prompt is not None:
-            raise click.UsageError("--prompt is what a model is asked, and with --outputs none is")
         with working("answering", "answered", "documents") as work:
             done = opened.erag.score(
                 gold,
@@ -142,9 +145,8 @@ def erag(
                 outputs=outputs,
                 end_to_end=end_to_end,
                 depth=depth,
-                prompt=prompt,
                 labels=labels,
-                provenance=provenance,
+                provenance=provenance if labels == "provenance" else None,
                 output=output,
                 progress=work.progress,
                 stop=work.stop,
@@ -153,9 +155,11 @@ def erag(
         click.echo(printable(f"not taken: {row}"), err=True)
     if len(done.rejected) > _SPELT:
         left = len(done.rejected) - _SPELT
-        click.echo(f"not taken: {left:,} more (all in {output}/rejected.tsv)", err=True)
+        where = "-o DIR has all" if output is None else f"all in {output}/rejected.tsv"
+        click.echo(f"not taken: {left:,} more ({where})", err=True)
     if not done.complete:
         say(done)
         return exit_status(work.caught, 1)
-    answer(replace(done, notes=(*done.notes, f"written: {output}")), "json" if as_json else None)
+    written = () if output is None else (f"written: {output}",)
+    answer(replace(done, notes=(*done.notes, *written)), "json" if as_json else None)
     return 1 if done.rejected or done.refused or done.failed else 0

@@ -68,7 +68,8 @@ class ChoosingWriter(LocalWriter):
                 found = [each.log_probability for each in continued]
                 if not all(map(math.isfinite, found)):
                     raise TrecexamError(
-                        "the model gives a question no finite probabilities: set another --dtype or --device",
+                        "the model gives a question no finite probabilities: run it on the CPU, with "
+                        "CUDA_VISIBLE_DEVICES= before the command",
                         path=self.settings.folder,
                     )
                 texts.append((prompts[place], WrittenText(json.dumps(found))))

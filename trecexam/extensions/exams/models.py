@@ -8,7 +8,7 @@ from pathlib import Path
 from trecexam.config import GeneratorSection, TrackConfig
 from trecexam.errors import GraderError
 from trecexam.extensions.exams.choosing import ChoosingWriter
-from trecexam.extensions.exams.scoring import ExamSetup, How, exam_prompts
+from trecexam.extensions.exams.scoring import ExamSetup, exam_prompts
 from trecexam.graders.base import Estimate
 from trecexam.graders.language import loading
 from trecexam.graders.weights import model_folder
@@ -43,7 +43,6 @@ def estimate_taking(
     settings: GeneratorSection,
     folder: Path,
     setups: Sequence[ExamSetup],
-    how: How = "likelihood",
     *,
     timed: bool = False,
 ) -> Estimate:
@@ -57,7 +56,7 @@ def estimate_taking(
         GraderError, TrecexamError: as `examinee`; with `timed`, the model cannot be run.
     """
     source = examinee(settings, folder)
-    return estimate([exam_prompts(source, setup, how) for setup in setups], timed=timed)
+    return estimate([exam_prompts(source, setup) for setup in setups], timed=timed)
 
 
 def _here(settings: GeneratorSection, folder: Path) -> ChoosingWriter:

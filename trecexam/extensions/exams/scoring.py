@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from converters.passages import read_passages
 from converters.run import Run
 from converters.trec_run import read_run
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.choosing import ChoosingWriter
-from trecexam.extensions.exams.exam_file import LETTERS, ExamQuestion
+from trecexam.extensions.exams.exam_file import ExamQuestion
 from trecexam.extensions.exams.questions.asking import ContextKind, candidates, examples_for, prompt
 from trecexam.extensions.exams.questions.reading import read_choice
 from trecexam.graders.language.truncation import NoRoomError
@@ -23,7 +23,6 @@ from trecexam.graders.writing.asking import AskingResult, PromptSet, Rounds
 from trecexam.graders.writing.kept_answers import KeepingWriter
 
 CLOSED_BOOK, ORACLE = "closed-book", "oracle"
-How = Literal["likelihood", "letter"]
 
 
 @dataclass(frozen=True)
@@ -144,7 +143,7 @@ class Examinee:
         }
 
 
-def retrievers(named: Sequence[str], documents: int) -> list[Retriever]:
+def retrievers(named: Sequence[str], documents: int = 3) -> list[Retriever]:
     """closed-book, oracle, or run files, which are named by their tags, or where these are not alone by file.
 
     Raises:
@@ -205,7 +204,7 @@ def texts_of(
     return texts
 
 
-def exam_prompts(source: KeepingWriter, setup: ExamSetup, how: How = "likelihood") -> PromptSet[str]:
+def exam_prompts(source: KeepingWriter, setup: ExamSetup) -> PromptSet[str]:
     """What a model is asked, by question_id: one here chooses among continuations, others write a letter.
 
     Raises:
@@ -219,7 +218,7 @@ def exam_prompts(source: KeepingWriter, setup: ExamSetup, how: How = "likelihood
         if not isinstance(writer, ChoosingWriter):
             asked[question.question_id] = Fitted(render(question, context), cut=False)
             continue
-        among = candidates(question, writer.plain) if how == "likelihood" else tuple(LETTERS)
+        among = candidates(question, writer.plain)
         try:
             asked[question.question_id] = writer.asked(partial(render, question), context, among)
         except NoRoomError as lengths:
@@ -230,7 +229,7 @@ def exam_prompts(source: KeepingWriter, setup: ExamSetup, how: How = "likelihood
     return PromptSet.of_fitted(source, asked)
 
 
-def taking(source: KeepingWriter, setup: ExamSetup, how: How = "likelihood") -> Rounds[Examinee]:
+def taking(source: KeepingWriter, setup: ExamSetup) -> Rounds[Examinee]:
     """A model takes the exam.
 
     One in this process chooses the candidate "A) text" with the highest log-likelihood divided by its length
@@ -241,11 +240,11 @@ def taking(source: KeepingWriter, setup: ExamSetup, how: How = "likelihood") -> 
         TrecexamError: as `exam_prompts`.
     """
     questions = {question.question_id: question for question in setup.questions}
-    prompts = exam_prompts(source, setup, how)
+    prompts = exam_prompts(source, setup)
     result: AskingResult[str] = yield [prompts]
     read = _chosen if isinstance(source.writer, ChoosingWriter) else _read
     answered = {
-        question_id: read(questions[question_id], kept.text, how) for question_id, kept in prompts.answered()
+        question_id: read(questions[question_id], kept.text) for question_id, kept in prompts.answered()
     }
     unread = sum(answer.chosen is None for answer in answered.values())
     notes = [f"documents of {len(prompts.cut):,} questions were cut to fit the model"] if prompts.cut else []
@@ -257,11 +256,11 @@ def taking(source: KeepingWriter, setup: ExamSetup, how: How = "likelihood") -> 
     return Examinee(setup.components, answered, (*notes, *setup.notes()), result.why)
 
 
-def _chosen(question: ExamQuestion, text: str, how: How) -> Answered:
-    among = candidates(question) if how == "likelihood" else LETTERS
+def _chosen(question: ExamQuestion, text: str) -> Answered:
+    among = candidates(question)
     scores = [found / len(each) for found, each in zip(json.loads(text), among, strict=True)]
     return Answered(scores.index(max(scores)), {"scores": scores})
 
 
-def _read(question: ExamQuestion, text: str, how: How) -> Answered:
+def _read(question: ExamQuestion, text: str) -> Answered:
     return Answered(read_choice(text, question.choices), {"raw": text})

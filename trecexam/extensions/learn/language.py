@@ -40,7 +40,7 @@ def odd_languages(passages: Sequence[str], model: str) -> list[str]:
     if model == OFFLINE_MODEL:
         advice = (
             f"and {OFFLINE_MODEL.rpartition('/')[2]} reads English: name a model of your language with "
-            "--encoder, and see `trecexam cross-validate`"
+            "`encoder` in [learn], and see `trecexam cross-validate`"
         )
     else:
         advice = f"and {model} may not read that: see `trecexam cross-validate`"

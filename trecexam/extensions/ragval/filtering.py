@@ -123,19 +123,17 @@ def some_blocks(path: Path) -> tuple[tuple[Block, ...], tuple[ConversionError, .
     return blocks, tuple(rejected)
 
 
-def knowing_job(
-    folder: TrackFolder, filtered: FilteredBlocks, *, structured: bool = True
-) -> Job[FilteredBlocks]:
+def knowing_job(folder: TrackFolder, filtered: FilteredBlocks) -> Job[FilteredBlocks]:
     """Drops the blocks that the model of [generator] says it knows: what `ragval filter --known` does.
 
     Args:
         filtered: what `filter_blocks` leaves.
-        structured: hold a server's to a JSON schema.
 
     Raises:
         GraderError: none is named, or it cannot run here.
     """
-    instruction = Instruction(schema=SCHEMA if structured else None)
+    schema = None if folder.config.grader.structured == "none" else SCHEMA
+    instruction = Instruction(schema=schema)
     writer = create_writer(folder.config, folder.root, instruction)
     return Job(_without_known(filtered, *keeping_writers(folder, writer)))
 

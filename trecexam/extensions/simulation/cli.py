@@ -11,11 +11,10 @@ import click
 import trecexam
 from trecexam.cli import show
 from trecexam.cli.lazy import SuggestingGroup
-from trecexam.cli.options import cuts_of, thresholds_option, track_argument
+from trecexam.cli.options import track_argument
 from trecexam.cli.reading import reading
 
 if TYPE_CHECKING:
-    from trecexam.features.fill.arithmetic.scale_map import RuleName
     from trecexam.tables.result import Result
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -26,21 +25,14 @@ def simulate() -> None:
     """How far automatic labels can be trusted to fill judgment holes.
 
     Official judgments are dropped and filled with automatic labels. Only what was dropped is filled: holes
-    that the official judgments have stay holes, so that the labels alone make the difference.
+    that the official judgments have stay holes, so that the labels alone make the difference. What maps
+    labels to the official scale is fitted anew in each step, on the judgments that remain.
     """
 
 
 def _options(command: F) -> F:
     """What both simulations share."""
     for option in (
-        thresholds_option,
-        click.option(
-            "--map",
-            "how",
-            type=click.Choice(["fitted", "identity", "thresholds"]),
-            help="From labels to the official scale. fitted: anew in each step, on the judgments that remain "
-            "[default: fitted].",
-        ),
         click.option(
             "--by",
             multiple=True,
@@ -55,12 +47,6 @@ def _options(command: F) -> F:
             metavar="MEASURE",
             help="On the official judgments; may be repeated [default: the track's].",
         ),
-        click.option(
-            "--qrels",
-            type=click.Path(path_type=Path, dir_okay=False),
-            metavar="FILE",
-            help="Official judgments in place of the track's.",
-        ),
         track_argument,
     ):
         command = option(command)
@@ -73,12 +59,6 @@ def _options(command: F) -> F:
 )
 @_options
 @click.option(
-    "--depth",
-    type=click.IntRange(min=1),
-    metavar="K",
-    help="A run has a passage that is in its first K ranks [default: the track's depth, 20].",
-)
-@click.option(
     "--teams",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
@@ -88,12 +68,8 @@ def _options(command: F) -> F:
 @reading
 def runs(
     track: Path,
-    qrels: Path | None,
     measures: tuple[str, ...],
-    how: RuleName | None,
     by: tuple[str, ...],
-    thresholds: str | None,
-    depth: int | None,
     teams: Path | None,
     summary: bool,
 ) -> Result:
@@ -103,7 +79,6 @@ def runs(
     labels. Shows the run's rank and mean with all judgments, with holes, and with fill; and Kendall's tau of
     the whole leaderboard with that on all judgments. A rank is 1 and the number of runs that are better.
     """
-    cuts = cuts_of(how, thresholds)
     with (
         trecexam.open_track(track) as opened,
         show.grading("encoding", "encoded", "passages") as encoding,
@@ -111,10 +86,6 @@ def runs(
     ):
         found: Result = opened.simulate.runs(
             measures or None,
-            rule=how,
-            cuts=cuts,
-            qrels=qrels,
-            depth=depth,
             teams=teams,
             by=by,
             summary=summary,
@@ -126,25 +97,18 @@ def runs(
 
 @simulate.command(
     short_help="Remove 10 to 90% of the judgments at random.",
-    epilog="Example: trecexam simulate removal mytrack --repeats 50 --seed 7",
+    epilog="Example: trecexam simulate removal mytrack --repeats 50",
 )
 @_options
 @click.option(
     "--repeats", type=click.IntRange(min=1), default=10, show_default=True, help="How often to draw."
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed the random numbers."
-)
 @reading
 def removal(
     track: Path,
-    qrels: Path | None,
     measures: tuple[str, ...],
-    how: RuleName | None,
     by: tuple[str, ...],
-    thresholds: str | None,
     repeats: int,
-    seed: int,
 ) -> Result:
     """Remove 10, 20 ... 90% of TRACK's official judgments at random.
 
@@ -152,7 +116,6 @@ def removal(
     mean over the repeats and where 95% of further repeats lie; tau_AP; and the mean absolute difference of
     the runs' means. What is removed at 10% is removed at 20% too.
     """
-    cuts = cuts_of(how, thresholds)
     with (
         trecexam.open_track(track) as opened,
         show.grading("encoding", "encoded", "passages") as encoding,
@@ -160,11 +123,7 @@ def removal(
     ):
         found: Result = opened.simulate.removal(
             measures or None,
-            rule=how,
-            cuts=cuts,
-            qrels=qrels,
             repeats=repeats,
-            seed=seed,
             by=by,
             progress=show.steps(progress),
             encoding=show.steps(encoding),

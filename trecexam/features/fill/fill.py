@@ -50,7 +50,6 @@ def find_holes(
     cuts: Mapping[int, int] | None = None,
     as_unjudged: bool = False,
     by: str | None = None,
-    insist: bool = False,
 ) -> HolesToFill:
     """The pooled passages that nobody judged, and how `fill` would label them; grades nothing.
 
@@ -64,7 +63,6 @@ def find_holes(
         as_unjudged: new lines get the label -1.
         by: what fills: "grader", "learned" (labels learned from the judgments). None: "learned" where the
             last cross-validation found it the best, else "grader".
-        insist: "learned" also where the last cross-validation found another way better.
 
     Raises:
         TrecexamError: there are no official judgments, or `fill` wrote them; they have nothing in common with
@@ -73,7 +71,7 @@ def find_holes(
     """
     path = None if qrels is None else Path(qrels)
     rule = "thresholds" if cuts and rule is None else rule
-    request = FillRequest(path, depth, rule, dict(cuts or {}), as_unjudged, by, insist)
+    request = FillRequest(path, depth, rule, dict(cuts or {}), as_unjudged, by)
     check_request(request)
     return _find_holes(loader, request)
 

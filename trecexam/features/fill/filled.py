@@ -36,7 +36,6 @@ class FillRequest:
         cuts: automatic label -> official label, of "thresholds"; empty: min_rating -> min_relevant.
         as_unjudged: the new lines get a negative label.
         by: "grader" or "learned"; None: what is said in `trecexam.features.fill.ways.choose_way`.
-        insist: learned labels also where cross-validation has found a better way.
     """
 
     qrels: Path | None = None
@@ -45,7 +44,6 @@ class FillRequest:
     cuts: Mapping[int, int] = field(default_factory=dict)
     as_unjudged: bool = False
     by: str | None = None
-    insist: bool = False
 
 
 @dataclass(frozen=True)

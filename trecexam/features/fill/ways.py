@@ -23,19 +23,13 @@ _DIGITS = 9
 
 
 def check_request(request: FillRequest) -> None:
-    """Refuses what does not go together.
+    """Refuses a way that there is not.
 
     Raises:
         TrecexamError: with the options.
     """
     if request.by not in (None, GRADER, LEARNED):
         raise TrecexamError(f"--by {request.by}: is none of grader and learned")
-    if (request.rule or request.cuts) and request.by == LEARNED:
-        raise TrecexamError(
-            "--map and --thresholds are of --by grader: learned labels are on the official scale already"
-        )
-    if request.insist and request.by != LEARNED:
-        raise TrecexamError("--insist is of --by learned")
 
 
 def constant_label(way: str) -> int | None:
@@ -50,36 +44,33 @@ def choose_way(
     """By what holes are filled.
 
     Where nothing is asked for, by learned labels if the last cross-validation is of these judgments, and
-    found these the best; else by the grader. Where learned labels are asked for and it found the grader the
-    best, by the grader, unless somebody insists.
+    found these the best; else by the grader. Where learned labels are asked for and it found another way the
+    best, a note says so.
 
     Returns:
         "grader" or "learned"; of "learned", whether the grader's ratings are features, as they were in the
         cross-validation; what is to be said of the choice, a line each.
     """
-    if request.by == GRADER or request.rule or request.cuts:
+    mapped = bool(request.rule or request.cuts)
+    if request.by == GRADER or (mapped and request.by is None):
         return GRADER, True, ()
     if request.by is None and teacher() is None:
         return GRADER, True, ()
     verdict = the_teacher().advice(track, official)
+    unmapped = ("learned labels are on the official scale already: --map changes nothing",) if mapped else ()
     if verdict.best is None:
         if request.by is None:
             return GRADER, True, (f"{verdict.why}; until then the grader fills",) if verdict.why else ()
         unchecked = "nobody has checked that learned labels are the best way here; "
-        return LEARNED, True, (verdict.why or f"{unchecked}{verdict.check} does",)
+        return LEARNED, True, (verdict.why or f"{unchecked}{verdict.check} does", *unmapped)
     shown = f"cross-validation here: {verdict.summary}"
     if verdict.best == LEARNED:
         note = f"filled by learned labels; {shown}; --by grader takes the grader's"
-        return LEARNED, verdict.grades, () if request.by else (note,)
+        return LEARNED, verdict.grades, unmapped if request.by else (note,)
     if request.by is None:
         return GRADER, True, ()
-    if request.insist or verdict.best != GRADER:
-        return LEARNED, verdict.grades, (f"learned labels are not the best way; {shown}",)
-    note = (
-        "NOT filled by learned labels, but by the grader, which they do not beat by both tau and kappa; "
-        f"{shown}; --insist takes learned labels all the same"
-    )
-    return GRADER, True, (note,)
+    note = f"learned labels are not the best way; {shown}; without --by the grader fills"
+    return LEARNED, verdict.grades, (note, *unmapped)
 
 
 def stated(scores: ScoresSection, rule: RuleName | None, cuts: Mapping[int, int] | None) -> ScaleMap | None:
@@ -101,4 +92,4 @@ def stated(scores: ScoresSection, rule: RuleName | None, cuts: Mapping[int, int]
     try:
         return scale_map.thresholds(cuts or {least: scores.min_relevant})
     except ValueError as error:
-        raise TrecexamError(f"--thresholds: {error}") from None
+        raise TrecexamError(f"--map: {error}") from None

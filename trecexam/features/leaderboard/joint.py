@@ -7,9 +7,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from trecexam.errors import cannot_go_on
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import grades_notes, is_graded
-from trecexam.line.evaluation import check_runs, leaderboard, own_leaderboard
+from trecexam.line.evaluation import board_notes, check_runs, leaderboard, own_leaderboard
 from trecexam.line.loaded_track import LoadedTrack, each_once
 from trecexam.line.measure_names import names_of
 from trecexam.scores.leaderboard import Leaderboard, Row, Score, Scores
@@ -35,9 +36,16 @@ class JointLeaderboard(Leaderboard):
     Attributes:
         graders: name -> the kind of grading, how many queries the means are over, and how much of the grades
             people gave.
+        more_notes: on columns that a terminal does not show.
     """
 
     graders: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    more_notes: tuple[str, ...] = ()
+
+    @property
+    def notes_on_all(self) -> tuple[str, ...]:
+        """The notes on all columns."""
+        return (*self.notes, *self.more_notes)
 
     def declare(self) -> dict[str, Table]:
         """As of one grader, with the names that people have for measures behind the graders' names."""
@@ -121,13 +129,16 @@ def joint_leaderboard(
     rows.sort(key=_best_first)
     first = boards[columns[0][0]]
     shown = sum(len(each.columns) for each in track.assessments.values()) if measures is None else None
+    on_all = _notes(track, {name: board.notes for name, board in boards.items()})
+    notes = on_all if measures is not None else _notes(track, _on_columns(track, boards))
     return JointLeaderboard(
         names,
         first.n_queries,
         first.average,
         tuple(rows),
-        (*_queries(boards), *_missing_runs(boards, all_runs), *_notes(track, boards)),
+        (*_queries(boards), *_groups(rows, names[:shown]), *_missing_runs(track, boards, all_runs), *notes),
         first=shown,
+        more_notes=tuple(note for note in on_all if note not in notes),
         graders={
             name: {
                 "kind": track[name].kind.name,
@@ -200,10 +211,39 @@ def _check_runs(track: LoadedTrack, runs: Collection[str]) -> None:
         check_runs(track.first, runs)
 
 
-def _best_first(row: Row) -> tuple[float, str]:
-    mean = row.scores[0].mean
-    # A run without a number stands last.
-    return (-round(mean, TIE_DECIMALS) if mean == mean else float("inf"), row.run)
+def _place(row: Row) -> int:
+    """The first column in which a run has a number; the number of columns where it has none."""
+    places = (place for place, score in enumerate(row.scores) if score.mean == score.mean)
+    return next(places, len(row.scores))
+
+
+def _best_first(row: Row) -> tuple[int, float, str]:
+    # Below the runs with a number in the first column stand those without, by the first one that they have.
+    place = _place(row)
+    mean = row.scores[place].mean if place < len(row.scores) else 0.0
+    return place, -round(mean, TIE_DECIMALS), row.run
+
+
+def _groups(rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:
+    """Why runs stand below others that have less in some column.
+
+    Args:
+        names: the columns that are shown first.
+    """
+    short = short_columns(names)
+    groups: dict[int, list[str]] = {}
+    for row in rows:
+        groups.setdefault(_place(row), []).append(row.run)
+    first, *others = sorted(groups)
+    for place in others if first < len(names) else ():
+        by = f", ordered by {short.get(names[place], names[place])}" if place < len(names) else ""
+        runs, have, are = plural(len(groups[place]), "run"), "have", "are"
+        if len(groups[place]) == 1:
+            have, are = "has", "is"
+        yield (
+            f"{runs} {have} no {short.get(names[first], names[first])} and {are} listed below the runs that "
+            f"have it{by}: {shorten_list(groups[place], 3)}"
+        )
 
 
 def _queries(boards: Mapping[str, Leaderboard]) -> Iterator[str]:
@@ -212,20 +252,34 @@ def _queries(boards: Mapping[str, Leaderboard]) -> Iterator[str]:
     yield f"each mean is over the queries of its grader: {over}"
 
 
-def _missing_runs(boards: Mapping[str, Leaderboard], runs: Collection[str]) -> Iterator[str]:
+def _missing_runs(
+    track: LoadedTrack, boards: Mapping[str, Leaderboard], runs: Collection[str]
+) -> Iterator[str]:
+    """Which runs a grader does not have, unless its notes say how many it leaves out, and why."""
     for name, board in boards.items():
         missing = sorted(set(runs).difference(row.run for row in board.rows))
-        if missing:
+        if len(missing) > track[name].left_out_runs:
             yield f"{name}: not of {plural(len(missing), 'run')}: {shorten_list(missing, 3)}"
 
 
-def _notes(track: LoadedTrack, boards: Mapping[str, Leaderboard]) -> Iterator[str]:
+def _on_columns(track: LoadedTrack, boards: Mapping[str, Leaderboard]) -> dict[str, tuple[str, ...]]:
+    """Name -> the notes on the columns of its kind alone."""
+    return {
+        name: board_notes(track[name], replace(board, measures=track[name].columns), track[name].columns)
+        for name, board in boards.items()
+    }
+
+
+def _notes(track: LoadedTrack, of_boards: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """What one must know to read each grader's columns, and of whom there are none."""
-    said = {name: (*grades_notes(track[name]), *board.notes) for name, board in boards.items()}
-    yield from (
+    said = {name: (*grades_notes(track[name]), *notes) for name, notes in of_boards.items()}
+    nothing = (
         f"{name}: nothing is graded yet, so its columns are empty"
-        for name in boards
+        for name in of_boards
         if not is_graded(track[name])
     )
-    yield from each_once(said, lambda name, line: f"{name}: {line}")
-    yield from (f"{name}: nothing of it here, {error}" for name, error in track.unable.items())
+    return (
+        *nothing,
+        *each_once(said, lambda name, line: f"{name}: {line}"),
+        *(cannot_go_on(name, error) for name, error in track.unable.items()),
+    )

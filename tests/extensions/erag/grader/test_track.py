@@ -29,6 +29,7 @@ from trecexam.errors import GraderError, LockedError
 from trecexam.extensions.page import grading
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.server import exchange
+from trecexam.track import TrackFolder
 
 Capture = pytest.CaptureFixture[str]
 
@@ -214,7 +215,8 @@ def test_the_command_asks_the_language_model_of_the_settings_and_keeps_its_outpu
     assert not (root / "out").exists()
     # Another prompt is another question.
     (tmp_path / "mine.jinja").write_text("{{ query }}? Document: {{ document }}\n")
-    assert run([*words, "--prompt", str(tmp_path / "mine.jinja"), "--run", "two"]) == 0
+    with trecexam.open_track(root) as track:
+        track.erag.score(root / "gold.jsonl", runs=["two"], prompt=tmp_path / "mine.jinja")
     assert len(server.bodies) == 9
     assert server.bodies[-1]["messages"][0]["content"].startswith(tuple(QUERIES.values()))
 
@@ -307,8 +309,9 @@ def test_long_documents_are_cut_at_the_end_counted_and_said(
     assert run(["watch", str(root), "--once"]) == 0
     assert "2 texts cut at the end to fit the model" in capsys.readouterr().err
     assert max(len(body["messages"][0]["content"]) for body in server.bodies) < 60 + 200
-    assert run(["erag", str(root), "--prompt", str(_own(tmp_path)), "-o", str(tmp_path / "got")]) == 0
-    assert "2 documents cut at the end to fit the model" in capsys.readouterr().err
+    with trecexam.open_track(root) as track:
+        notes = track.erag.score(prompt=_own(tmp_path)).notes
+    assert "2 documents cut at the end to fit the model" in " ".join(notes)
 
 
 def _own(folder: Path) -> Path:
@@ -353,8 +356,8 @@ def test_init_makes_a_track_that_works(tmp_path: Path, server: Scripted, capsys:
     assert (root / "bank.gold.jsonl").exists()
     assert run(["watch", str(root), "--once"]) == 0
     assert "labels.graded.qrels" in files(root / "out" / "erag")
-    assert run(["init", str(tmp_path / "x"), "--metric", "f1"]) == 2
-    assert "--metric is for --grader erag" in capsys.readouterr().err
+    assert run(["init", str(tmp_path / "x"), "--metric", "f1", "--model", "m"]) == 0
+    assert TrackFolder.open(tmp_path / "x").config.grader.name == "erag"
 
 
 def test_while_a_daemon_grades_what_is_there_is_evaluated_and_nothing_is_asked(

@@ -138,35 +138,30 @@ def test_people_alone_are_learned_from_on_their_own_scale(learnable: Path) -> No
 
 
 def test_the_command_says_as_json_why_it_stopped(learnable: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["learned-next", str(learnable), "--budget", "8", "--stop-below", "0", "--json"]) == 0
+    assert plan_of(learnable, budget=8, stop_below=0).facts["planned"] == 8
+    assert run(["learned-next", str(learnable), "--budget", "1", "--json"]) == 0
     out, err = capsys.readouterr()
     value = json.loads(out)
-    assert value["planned"] == len(value["judgments"]) == 8
-    assert "8 judgments is used up" in value["stopped"]
+    assert value["planned"] == len(value["judgments"]) == 1
+    assert value["stopped"]
     assert value["stopped"] in err
     assert {row["why"] for row in value["judgments"]} <= {"most retrieved", "random"}
     assert value["judgments"][0]["text"].split()
 
 
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        (["--budget", "3", "--per-query", "3"], "per_query or budget"),
-        (["--by", "learned"], "No such option"),
-    ],
-)
-def test_options_that_would_change_nothing_are_refused(
-    learnable: Path, capsys: pytest.CaptureFixture[str], options: list[str], reason: str
-) -> None:
-    assert run(["learned-next", str(learnable), *options]) == 2
-    assert reason in capsys.readouterr().err
+def test_with_a_budget_passages_of_each_query_are_the_most(learnable: Path) -> None:
+    plan = plan_of(learnable, per_query=1, budget=1000, stop_below=0)
+    assert [row.query_id for row in plan.rows] == [
+        row.query_id for row in plan_of(learnable, per_query=1).rows
+    ]
+    assert plan.stopped.startswith("1 passage of each query")
+    assert len(plan_of(learnable, per_query=3, budget=2, stop_below=0).rows) == 2
 
 
 @pytest.mark.parametrize(
     "options",
     [
         {"per_query": 0},
-        {"budget": 2, "per_query": 2},
         {"random_share": 1.5},
         {"seed": -1},
         {"query_ids": ["q9"]},

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trecexam.cli.options import grader_option
 from trecexam.cli.reading import reading
 from trecexam.errors import TrecexamError
 
@@ -25,11 +26,9 @@ if TYPE_CHECKING:
     metavar="N",
     help="Words that an item may have [default: 30 for questions, 20 for nuggets].",
 )
-@click.option(
-    "--edited", is_flag=True, help="List, too, the items that read otherwise than they were generated."
-)
+@grader_option
 @reading
-def check(paths: tuple[Path, ...], max_words: int | None, edited: bool) -> Result:
+def check(paths: tuple[Path, ...], max_words: int | None) -> Result:
     """What to look at again in the bank files FILE..., or in TRACK's bank.
 
     Lines that cannot be read; items that are empty, too long, a copy of the query, there twice (up to case
@@ -47,4 +46,4 @@ def check(paths: tuple[Path, ...], max_words: int | None, edited: bool) -> Resul
     else:
         checked = check_files(paths, max_words)
     # What is to be looked at is what ends the command with 1.
-    return replace(checked, with_edited=edited, rejected=checked.problems)
+    return replace(checked, rejected=checked.problems)

@@ -21,7 +21,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
 @click.command(
-    epilog="Example: trecexam bank diff /tmp/old.jsonl mytrack/bank.questions.jsonl mytrack --labels"
+    epilog="Example: trecexam bank diff /tmp/old.jsonl mytrack/bank.questions.jsonl mytrack --by labels"
 )
 @click.argument("old", type=_FILE, metavar="OLD")
 @click.argument("new", type=_FILE, metavar="NEW")
@@ -31,9 +31,12 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
     "--all", "every", is_flag=True, help="Runs that keep their rank, passages that keep their label, too."
 )
 @click.option(
-    "--labels", "by", flag_value="labels", help="The passages whose labels differ, and not the runs."
+    "--by",
+    type=click.Choice(["runs", "labels", "items"]),
+    default="runs",
+    show_default=True,
+    help="Show the runs whose rank differs, the passages whose labels differ, or the items that differ.",
 )
-@click.option("--items", "by", flag_value="items", help="The items that differ, and not the runs.")
 @reading
 def diff(
     old: Path,
@@ -41,7 +44,7 @@ def diff(
     track: Path,
     measures: tuple[str, ...],
     every: bool,
-    by: Literal["labels", "items"] | None,
+    by: Literal["runs", "labels", "items"],
 ) -> Result:
     """What the bank file NEW changes against OLD: items, labels, and the ranks of TRACK's runs.
 
@@ -51,4 +54,4 @@ def diff(
     """
     with trecexam.open_track(track) as opened, bad_measures():
         difference: BankDiff = opened.bank.diff(old, new, measures or None)
-    return replace(difference, every=every, by=by or "runs")
+    return replace(difference, every=every, by=by)

@@ -60,7 +60,6 @@ def _heirs(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
     help="The order within a topic: as judge-next lists, or what most runs have highest  [default: change; "
     "retrieved where nothing is graded]",
 )
-@click.option("--query", "queries", multiple=True, metavar="QUERY_ID", help="Only these; may be repeated.")
 @click.option(
     "--reassign",
     multiple=True,
@@ -68,7 +67,6 @@ def _heirs(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
     metavar="OLD=NEW",
     help="Who takes over what another one did not do; may be repeated.",
 )
-@click.option("--seed", type=click.IntRange(0), metavar="N", default=0, help="Of what is drawn  [default: 0]")
 @writing
 def plan(
     track: Path,
@@ -77,9 +75,7 @@ def plan(
     overlap: float,
     budget: int | None,
     by: Literal["change", "swaps", "learned", "retrieved"] | None,
-    queries: tuple[str, ...],
     reassign: dict[str, str],
-    seed: int,
 ) -> tuple[Result, int]:
     """Divide the passages of TRACK among assessors: a topic stays with one, and all have as much to do.
 
@@ -96,9 +92,7 @@ def plan(
             overlap=overlap,
             budget=budget,
             by=by,
-            query_ids=queries,
             reassign=reassign,
-            seed=seed,
             progress=show.steps(bar),
         )
     return planned, 0

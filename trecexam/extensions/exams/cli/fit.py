@@ -14,7 +14,6 @@ from trecexam.extensions.exams.cli.options import (
     is_track,
     model_options,
     out_folder,
-    refuse_for_matrix,
     settings_of,
 )
 
@@ -28,6 +27,19 @@ FOLDER = "exam"
 
 @click.command(epilog="Example: trecexam exam fit matrix.tsv -o fitted --components components.tsv")
 @model_options(FOLDER)
+@click.option(
+    "--groups",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="TSV with `item` and a column a grouping (Bloom level ...), several groups set off by "
+    "|: information by group.",
+)
+@click.option(
+    "--no-priors",
+    is_flag=True,
+    help="The published objective, without weak priors: normal on abilities and difficulties, log-normal on "
+    "discrimination, beta on guessing.",
+)
 @writing
 def fit(
     source: Path,
@@ -35,10 +47,7 @@ def fit(
     model: ModelName | None,
     components: Path | None,
     groups: Path | None,
-    priors: bool,
-    min_rating: int | None,
-    depth: int | None,
-    plots: bool,
+    no_priors: bool,
 ) -> tuple[Result, int]:
     """How able each examinee is, and how hard and discriminating each question, by item response theory.
 
@@ -55,15 +64,12 @@ def fit(
 
     track = is_track(source)
     where = out_folder(out, source, track=track, what=FOLDER)
-    settings = settings_of(model, track=track, priors=priors)
+    settings = settings_of(model, track=track, priors=not no_priors)
     if track:
         with trecexam.open_track(source) as opened:
-            exam = opened.exam.fit(
-                settings, components=components, groups=groups, min_rating=min_rating, depth=depth
-            )
+            exam = opened.exam.fit(settings, components=components, groups=groups)
     else:
-        refuse_for_matrix(min_rating, depth)
         exam = fitting.fitted(from_file(source, LabelFiles(components, groups)), settings)
-    why = fitting.write_fit(exam, where, plots=plots)
+    why = fitting.write_fit(exam, where)
     exam = replace(exam, notes=(*exam.notes, *why, f"written: {where}"))
     return exam, 0 if exam.fit.converged else 1

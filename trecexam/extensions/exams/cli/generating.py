@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 import trecexam
-from trecexam.cli.options import estimate_json_option, estimate_option, first_option, track_argument
+from trecexam.cli.options import estimate_json_option, estimate_option, track_argument
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import ask, told
 from trecexam.tables.text import plural
@@ -29,19 +28,6 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--domain", required=True, metavar="TEXT", help="What the passages are: `task_domain` of the prompt."
 )
 @click.option(
-    "--passages",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    metavar="FILE",
-    help='JSONL, "docid", "text", and if there are "title" and "topic" [default: the track\'s].',
-)
-@click.option(
-    "--prompt",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    metavar="FILE",
-    help="A .toml or .jinja file with {task_domain} and {documentation} [default: the published prompt].",
-)
-@first_option("passages")
-@click.option(
     "--again",
     is_flag=True,
     help="Of the exam that is there: wrong candidates that fail a filter ([exam] of trecexam.toml) are "
@@ -53,12 +39,10 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 def generating(
     track: Path,
     domain: str,
-    *,
     again: bool,
     output: Path | None,
     estimate: bool,
     as_json: bool,
-    **given: Any,
 ) -> int:
     """Have a language model write a multiple-choice question about each passage.
 
@@ -73,23 +57,14 @@ def generating(
     Exit status: 0, or 1 when a passage was not asked about, or no question could be read; with --again, when
     a question was not asked about.
     """
-    if again:
-        _refuse_for_refilling()
     form: dict[str, Any] = {"only_estimate": estimate, "as_json": as_json, "output": output}
     with trecexam.open_track(track) as opened:
         exam = opened.exam
         if again:
             refilled, caught = ask(exam.refill, exam.estimate_refilling, domain, **form)
             return 0 if refilled is None else exit_status(caught, _say_refilled(refilled, track))
-        made, caught = ask(exam.generate, exam.estimate, domain, **form, **given)
+        made, caught = ask(exam.generate, exam.estimate, domain, **form)
         return 0 if made is None else exit_status(caught, _say(made))
-
-
-def _refuse_for_refilling() -> None:
-    context = click.get_current_context()
-    for name in ("passages", "prompt", "limit"):
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"--{name.replace('_', '-')} is for a new exam: leave it out, or --again")
 
 
 def _say_refilled(made: RefilledExam, track: Path) -> int:

@@ -15,7 +15,6 @@ from trecexam.extensions.exams.cli.options import (
     is_track,
     model_options,
     out_folder,
-    refuse_for_matrix,
     settings_of,
 )
 
@@ -47,11 +46,6 @@ def improve(
     out: Path | None,
     model: ModelName | None,
     components: Path | None,
-    groups: Path | None,
-    priors: bool,
-    min_rating: int | None,
-    depth: int | None,
-    plots: bool,
     steps: int,
     drop: float,
 ) -> tuple[Result, int]:
@@ -67,7 +61,7 @@ def improve(
 
     track = is_track(source)
     where = out_folder(out, source, track=track, what=FOLDER)
-    settings = settings_of(model, track=track, priors=priors)
+    settings = settings_of(model, track=track)
 
     def progress(step: ImprovementStep) -> None:
         show.log(f"{len(step.items):,} questions: an item's mean information {step.information:.4f}")
@@ -77,24 +71,19 @@ def improve(
             improved = opened.exam.improve(
                 settings,
                 components=components,
-                groups=groups,
                 steps=steps,
                 drop=drop,
-                min_rating=min_rating,
-                depth=depth,
                 progress=progress,
             )
     else:
-        refuse_for_matrix(min_rating, depth)
         improved = fitting.improve_exam(
             source,
             settings,
             components=components,
-            groups=groups,
             steps=steps,
             drop=drop,
             progress=progress,
         )
-    why = fitting.write_improvement(improved, where, plots=plots)
+    why = fitting.write_improvement(improved, where)
     improved = replace(improved, notes=(*improved.notes, *why, f"written: {where}"))
     return improved, 0 if all(step.fit.converged for step in improved.fits) else 1

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from trecexam.cli.options import estimate_option, json_option, key_env_option
 from trecexam.cli.reading import answer
@@ -39,7 +38,6 @@ _TOKENS = 256
 @click.option(
     "--model", required=True, metavar="MODEL", help="A folder, a hub id, or what the server calls it."
 )
-@click.option("--name", metavar="NAME", help="The model's name in the files [default: the end of MODEL].")
 @click.option(
     "--retriever",
     "named",
@@ -56,30 +54,10 @@ _TOKENS = 256
     help="In-context examples. May be repeated: each retriever is combined with each N [default: 0].",
 )
 @click.option(
-    "--documents", type=click.IntRange(min=1), default=3, show_default=True, metavar="N",
-    help="Documents of a run that are shown.",
-)  # fmt: skip
-@click.option(
     "--passages",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
     help="The corpus, for runs [default: the exam's own passages].",
-)
-@click.option(
-    "--by",
-    type=click.Choice(["likelihood", "letter"]),
-    default="likelihood",
-    show_default=True,
-    help="The candidate's log-likelihood by its length, or the letter's. A server is asked for a letter.",
-)
-@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Draws the examples.")
-@click.option("--device", metavar="DEVICE", help="cpu, cuda, cuda:1, mps [default: the best there is].")
-@click.option(
-    "--dtype",
-    type=click.Choice(["auto", "float32", "bfloat16"]),
-    default="auto",
-    show_default=True,
-    help="What a model here computes in; auto: bfloat16 where the device does.",
 )
 @click.option("--base-url", metavar="URL", help="Of an OpenAI-compatible server, in place of a model here.")
 @key_env_option
@@ -89,15 +67,9 @@ def scoring(
     exam: Path,
     output: Path,
     model: str,
-    name: str | None,
     named: tuple[str, ...],
     examples: tuple[int, ...],
-    documents: int,
     passages: Path | None,
-    by: str,
-    seed: int,
-    device: str | None,
-    dtype: str,
     base_url: str | None,
     key_env: str | None,
     estimate: bool,
@@ -105,13 +77,15 @@ def scoring(
 ) -> int:
     """Have examinees take EXAM.jsonl: a model, with each retriever and number of examples.
 
+    A model here chooses the candidate of the greatest log-likelihood by its length; a server is asked for a
+    letter. A run's first three documents are shown.
+
     Prints all examinees in DIR with their accuracy. matrix.tsv and components.tsv are for `exam fit`. Called
     again with other models, it adds them. Answers are kept in DIR/.answers.jsonl, so that no question
     is asked twice.
 
     Exit status: 0, or 1 when a question was not answered.
     """
-    _check(by, base_url)
     from trecexam.extensions.exams import scoring as stage
     from trecexam.extensions.exams.exam_file import read_exam
     from trecexam.extensions.exams.matrices import write_examinees
@@ -119,31 +93,28 @@ def scoring(
     from trecexam.graders.writing.asking import Job
 
     questions = tuple(read_exam(exam))
-    chosen_retrievers = stage.retrievers(named or (stage.CLOSED_BOOK,), documents)
+    chosen_retrievers = stage.retrievers(named or (stage.CLOSED_BOOK,))
     texts = stage.texts_of(passages, chosen_retrievers, questions)
     settings = _settings(
         model=model,
-        device=device,
-        dtype=dtype,
         base_url=base_url,
         key_env=key_env,
         max_new_tokens=_TOKENS,
     )
-    how: Literal["letter", "likelihood"] = "letter" if by == "letter" else "likelihood"
     todo = [
-        stage.ExamSetup(name or Path(model).name, questions, retriever, number, texts, seed)
+        stage.ExamSetup(Path(model).name, questions, retriever, number, texts)
         for retriever in chosen_retrievers
         for number in dict.fromkeys(examples or (0,))
     ]
     if estimate:
-        estimate_of = partial(estimate_taking, settings, output, todo, how)
+        estimate_of = partial(estimate_taking, settings, output, todo)
         return show_estimate(estimate_of, as_json=as_json, doing="answering")
     source = examinee(settings, output)
     status, notes = 0, dict[str, None]()
     found = None
     with working("answering", "answered", "questions") as work:
         for setup in todo:
-            took = Job(stage.taking(source, setup, how)).ask(work.steps, work.stop)
+            took = Job(stage.taking(source, setup)).ask(work.steps, work.stop)
             found = write_examinees([took], questions, output)
             notes |= dict.fromkeys(found.notes)
             for note in (*took.notes, *([f"ended early: {took.why}"] if took.why else [])):
@@ -155,27 +126,6 @@ def scoring(
     if found is not None:
         answer(replace(found, notes=(*notes, following)), "json" if as_json else None)
     return exit_status(work.caught, status)
-
-
-def _check(by: str, base_url: str | None) -> None:
-    """Refuses options that would change nothing.
-
-    Raises:
-        click.UsageError: with what to leave out.
-    """
-    context = click.get_current_context()
-    here, there = ("device", "dtype"), ("key_env",)
-    for name in there if base_url is None else here:
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            option = f"--{name.replace('_', '-')}"
-            what = "a server: give its --base-url" if base_url is None else "a model here, not for a server"
-            raise click.UsageError(f"{option} is for {what}")
-    if (
-        base_url is not None
-        and by == "likelihood"
-        and context.get_parameter_source("by") is ParameterSource.COMMANDLINE
-    ):
-        raise click.UsageError("--by likelihood is for a model here; a server is asked for letters")
 
 
 def _settings(**given: Any) -> GeneratorSection:

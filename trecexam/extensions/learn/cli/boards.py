@@ -9,11 +9,11 @@ import click
 
 import trecexam
 from trecexam.cli import show
-from trecexam.cli.correlate import official_measure_option, rbo_p_option
+from trecexam.cli.correlate import official_measure_option
 from trecexam.cli.options import track_argument
 from trecexam.cli.reading import reading
 from trecexam.cli.scores import bad_measures
-from trecexam.extensions.learn.cli.learn import encoder_option, no_grades_option, source_option
+from trecexam.extensions.learn.cli.learn import source_option
 
 if TYPE_CHECKING:
     from trecexam.tables.result import Result
@@ -40,9 +40,8 @@ def learned_leaderboard(track: Path, these_queries: bool) -> Result:
 @click.command(epilog="Example: trecexam learned-correlate mytrack --official-measure official_leaderboard")
 @track_argument
 @official_measure_option
-@rbo_p_option
 @reading
-def learned_correlate(track: Path, official_measures: tuple[str, ...], rbo_p: float | None) -> Result:
+def learned_correlate(track: Path, official_measures: tuple[str, ...]) -> Result:
     """How far the leaderboard of `trecexam learned-leaderboard` agrees with the official one.
 
     Intervals hold what is uncertain in its labels, too. It is learned from the official judgments, so only an
@@ -53,17 +52,13 @@ def learned_correlate(track: Path, official_measures: tuple[str, ...], rbo_p: fl
         bad_measures(),
         show.grading("encoding", "encoded", "passages") as encoding,
     ):
-        result: Result = opened.learn.correlate(
-            official_measures or None, rbo_p=rbo_p, progress=show.steps(encoding)
-        )
+        result: Result = opened.learn.correlate(official_measures or None, progress=show.steps(encoding))
     return result
 
 
 @click.command(epilog="Example: trecexam cross-validate mytrack --known 0.2 --top 3")
 @track_argument
 @source_option
-@encoder_option
-@no_grades_option
 @click.option(
     "--known",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
@@ -91,20 +86,14 @@ def learned_correlate(track: Path, official_measures: tuple[str, ...], rbo_p: fl
     show_default=True,
     help="Draws of a share, and of half of the teams.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the random numbers."
-)
 @reading
 def cross_validate(
     track: Path,
     source: Path | None,
-    encoder: str | None,
-    no_grades: bool,
     known: tuple[float, ...],
     top: tuple[int, ...],
     teams: Path | None,
     repeats: int,
-    seed: int,
 ) -> Result:
     """How good `trecexam learn` is on judgments of TRACK that are hidden from it, beside plain rules.
 
@@ -120,10 +109,7 @@ def cross_validate(
             top=top or None,
             teams=teams,
             source=source,
-            encoder=encoder,
-            grades=not no_grades,
             repeats=repeats,
-            seed=seed,
             progress=show.steps(encoding),
             steps=show.steps(fitting),
         )

@@ -18,14 +18,6 @@ source_option = click.option(
     metavar="TRACK",
     help="Learn from the judgments of this other track, too.",
 )
-encoder_option = click.option(
-    "--encoder",
-    metavar="MODEL",
-    help="A sentence-transformers model, a folder or hub id [default: the track's `encoder`].",
-)
-no_grades_option = click.option(
-    "--no-grades", is_flag=True, help="Leave the grader's ratings out of the features."
-)
 
 
 @click.command(
@@ -33,9 +25,7 @@ no_grades_option = click.option(
 )
 @track_argument
 @source_option
-@encoder_option
-@no_grades_option
-def learn(track: Path, source: Path | None, encoder: str | None, no_grades: bool) -> None:
+def learn(track: Path, source: Path | None) -> None:
     """Learn from TRACK's judgments what its unjudged passages would be judged.
 
     Writes out/learned.tsv (of each pooled passage the expected judgment, its standard deviation, a label,
@@ -43,12 +33,10 @@ def learn(track: Path, source: Path | None, encoder: str | None, no_grades: bool
     out/learned.json (by what and from what). People's judgments are never changed; nothing is graded.
 
     Needs the extras `learn` and `offline`. The first time each passage is encoded: a few dozen a second on a
-    CPU.
+    CPU. `encoder` in [learn] of trecexam.toml names another model.
     """
     with trecexam.open_track(track) as opened, show.grading("encoding", "encoded", "passages") as encoding:
-        learned = opened.learn.labels(
-            source=source, encoder=encoder, grades=not no_grades, progress=show.steps(encoding)
-        )
+        learned = opened.learn.labels(source=source, progress=show.steps(encoding))
         opened.learn.write(learned)
         out = opened.folder.out
     say(learned)

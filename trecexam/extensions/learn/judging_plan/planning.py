@@ -133,7 +133,7 @@ def plan_judgments(
 
     Args:
         query_ids: only these queries; none for all.
-        per_query: passages of each query; None: 5, or what the budget allows.
+        per_query: passages of each query, with a budget at the most; None: 5, or what the budget allows.
         budget: judgments in all, evenly over queries. The plan ends earlier where the next passage of each
             query is expected to move the leaderboard by less than `stop_below` of tau (`expected_change`);
             without a judgment to learn from it does not.
@@ -169,8 +169,10 @@ def plan_judgments(
         chosen = list(islice(rounds, per_query or PER_QUERY))
         stopped = f"{plural(per_query or PER_QUERY, 'passage')} of each query"
     else:
-        chosen = _within(rounds, budget)
+        chosen = _within(rounds if per_query is None else islice(rounds, per_query), budget)
         stopped = f"the budget of {plural(budget, 'judgment')} is used up"
+        if per_query is not None and len(chosen) == per_query and sum(map(len, chosen)) < budget:
+            stopped = f"{plural(per_query, 'passage')} of each query"
         if learned is not None and chosen:
             chosen, changes, stopped = _worth_it(query_list, chosen, learned, stop_below, stopped)
     if sum(map(len, chosen)) == candidates:
@@ -210,8 +212,6 @@ def plan_judgments(
 def _check(
     per_query: int | None, budget: int | None, random_share: float, stop_below: float, seed: int
 ) -> None:
-    if per_query is not None and budget is not None:
-        raise TrecexamError("per_query or budget, not both")
     for name, number in (("per_query", per_query), ("budget", budget)):
         if number is not None and number < 1:
             raise TrecexamError(f"{name} = {number}: at least 1")

@@ -15,33 +15,26 @@ from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.extensions.ragval.answering import Bound, BoundAnswers
+    from trecexam.extensions.ragval.answering import BoundAnswers
 
 
 @click.command("answers", epilog="Example: trecexam ragval answers mytrack --estimate")
 @track_argument
-@click.option("--closed-book", is_flag=True, help="From the question alone: the lower bound.")
-@click.option("--oracle", is_flag=True, help="With the question's block: the upper bound.")
 @estimate_option
 @estimate_json_option
-def answering(track: Path, closed_book: bool, oracle: bool, estimate: bool, as_json: bool) -> int:
+def answering(track: Path, estimate: bool, as_json: bool) -> int:
     """Have a language model answer the bank's questions: the two bounds that systems are compared with.
 
-    Writes TRACK/runs/closed-book.jsonl and TRACK/runs/oracle.jsonl, or the one that is named, with the tokens
-    where a server counts them. Who answers is said in [generator] of trecexam.toml, or else is the language
-    model of [grader]: take the one that your systems use. Answers are kept in TRACK/.trecexam, so that none
-    is asked for twice.
+    Writes TRACK/runs/closed-book.jsonl (from the question alone, the lower bound) and TRACK/runs/oracle.jsonl
+    (with the question's block, the upper bound), with the tokens where a server counts them. Who answers is
+    said in [generator] of trecexam.toml, or else is the language model of [grader]: take the one that your
+    systems use. Answers are kept in TRACK/.trecexam, so that none is asked for twice.
 
     Exit status: 0, or 1 when a question has got no answer.
     """
-    chosen: list[Bound] = []
-    if closed_book or not oracle:
-        chosen.append("closed-book")
-    if oracle or not closed_book:
-        chosen.append("oracle")
     with trecexam.open_track(track) as opened:
         calls = opened.ragval.answer, opened.ragval.estimate_answers
-        made, caught = ask(*calls, chosen, only_estimate=estimate, as_json=as_json)
+        made, caught = ask(*calls, only_estimate=estimate, as_json=as_json)
     if made is None:
         return 0
     for bound in made.bounds:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import trecexam
-from trecexam.cli.options import estimate_json_option, estimate_option, first_option, track_argument
+from trecexam.cli.options import estimate_json_option, estimate_option, track_argument
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import ask, not_taken, told
 from trecexam.tables.text import plural
@@ -31,12 +31,6 @@ _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
     "field [default: TRACK/blocks.jsonl].",
 )
 @click.option(
-    "--prompt",
-    type=_FILE,
-    metavar="FILE",
-    help="A .toml or .jinja file with {text}, and perhaps {title} [default: the published prompt].",
-)
-@click.option(
     "--per-block",
     type=click.IntRange(min=1),
     default=1,
@@ -44,8 +38,6 @@ _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
     metavar="N",
     help="Questions about each block, each with the next seed.",
 )
-@click.option("--seed", type=int, metavar="N", help="Of the first question [default: [generator]'s, or 0].")
-@first_option("blocks")
 @estimate_option
 @click.option(
     "-o",

@@ -11,7 +11,7 @@ import trecexam
 from trecexam.cli.options import estimate_option, json_option
 from trecexam.cli.reading import answer
 from trecexam.cli.signals import exit_status
-from trecexam.cli.working import ask, not_taken, used
+from trecexam.cli.working import ask, not_taken, show_estimate, used
 from trecexam.extensions.ragval.knowledge.choosing import Conditions, Where
 from trecexam.extensions.ragval.knowledge.dates import span
 from trecexam.tables.terminal import printable
@@ -48,25 +48,18 @@ if TYPE_CHECKING:
     help="Keep blocks whose date lies before the beginning of DATE: with 2023-06, up to May 31.",
 )
 @click.option(
-    "--date-field", default="date", show_default=True, metavar="FIELD", help="Where a block has its date."
-)
-@click.option(
     "--where",
     multiple=True,
     metavar="FIELD=VALUE",
     help="Keep blocks with this value, or with != without it. May be repeated: all must hold.",
 )
 @click.option(
-    "--known", is_flag=True, help="Ask a language model about what is left, and drop what it knows already."
-)
-@click.option(
-    "--track",
+    "--known",
+    "track",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="TRACK",
-    help="--known: [generator] of its trecexam.toml says who is asked; answers are kept in its .trecexam.",
-)
-@click.option(
-    "--unstructured", is_flag=True, help="--known: for servers that take no JSON schema; its words are read."
+    help="Ask a language model about what is left, and drop what it knows already. [generator] of this "
+    "track's trecexam.toml says who is asked; answers are kept in its .trecexam.",
 )
 @estimate_option
 @json_option
@@ -75,11 +68,8 @@ def filtering(
     output: Path,
     after: str | None,
     before: str | None,
-    date_field: str,
     where: tuple[str, ...],
-    known: bool,
     track: Path | None,
-    unstructured: bool,
     estimate: bool,
     as_json: bool,
 ) -> int:
@@ -95,27 +85,25 @@ def filtering(
     asked about, or a line is no block.
     """
     from trecexam.extensions.ragval.filtering import filter_blocks, write_filtered
+    from trecexam.graders.base import Estimate
 
-    if known != (track is not None):
-        raise click.UsageError("--known and --track go together")
-    if (unstructured or estimate) and not known:
-        raise click.UsageError(f"--{'unstructured' if unstructured else 'estimate'} goes with --known")
-    filtered = filter_blocks(blocks, _conditions(after, before, date_field, where))
+    filtered = filter_blocks(blocks, _conditions(after, before, where))
+    if estimate and track is None:
+        return show_estimate(lambda timed=False: Estimate(0), as_json=as_json)
     caught: list[int] = []
     if track is not None:
         form: dict[str, Any] = {"only_estimate": estimate, "as_json": as_json and estimate}
         with trecexam.open_track(track) as opened:
             calls = opened.ragval.without_known, opened.ragval.estimate_known
-            asked, caught = ask(*calls, filtered, structured=not unstructured, **form)
+            asked, caught = ask(*calls, filtered, **form)
         if asked is None:
             return 0
         filtered = asked
     settings = {
         "after": after,
         "before": before,
-        "date_field": date_field,
         "where": list(where),
-        "known": known,
+        "known": track is not None,
     }
     write_filtered(filtered, output, settings)
     if filtered.knowing is not None:
@@ -128,7 +116,7 @@ def filtering(
     return exit_status(caught, 0 if filtered.n_kept and whole and not filtered.rejected else 1)
 
 
-def _conditions(after: str | None, before: str | None, field: str, where: tuple[str, ...]) -> Conditions:
+def _conditions(after: str | None, before: str | None, where: tuple[str, ...]) -> Conditions:
     given: dict[str, Any] = {}
     for name, text in (("after", after), ("before", before)):
         if text is not None:
@@ -142,7 +130,7 @@ def _conditions(after: str | None, before: str | None, field: str, where: tuple[
         conditions = tuple(Where.of(text) for text in where)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--where") from None
-    return Conditions(where=conditions, field=field, **given)
+    return Conditions(where=conditions, **given)
 
 
 def _say_known(knowing: Knowing) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 import trecexam
-from trecexam.cli.options import estimate_option, json_option, key_env_option, track_argument
+from trecexam.cli.options import estimate_option, json_option, track_argument
 from trecexam.cli.reading import answer
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, used_now, working
@@ -26,20 +25,10 @@ _NAMED = 20
 
 @click.command("judge", epilog="Example: trecexam ragval judge mytrack --estimate")
 @track_argument
-@click.option(
-    "--model",
-    metavar="NAME|DIR",
-    help="Judge with this model: what the server calls it, a folder or a hub id [default: as in [grader]].",
-)
-@click.option("--base-url", metavar="URL", help="The server that has it: http://localhost:8000/v1.")
-@key_env_option
 @estimate_option
 @json_option
 def judging(
     track: Path,
-    model: str | None,
-    base_url: str | None,
-    key_env: str | None,
     estimate: bool,
     as_json: bool,
 ) -> int:
@@ -53,13 +42,12 @@ def judging(
 
     Exit status: 0, or 1 when something was rejected or not judged.
     """
-    settings = _model(model, base_url, key_env)
     with trecexam.open_track(track) as opened:
         if estimate:
-            estimate_of = partial(opened.ragval.estimate_judging, model=settings)
+            estimate_of = opened.ragval.estimate_judging
             return show_estimate(estimate_of, as_json=as_json, doing="judging", grades=True)
         with working("judging", "judged", "cells") as work:
-            made = opened.ragval.judge(model=settings, progress=work.progress, stop=work.stop)
+            made = opened.ragval.judge(progress=work.progress, stop=work.stop)
         folder = opened.folder.out / "ragval"
     _say(made)
     remarks = made.judged.remarks()
@@ -72,29 +60,6 @@ def judging(
         answer(replace(made.report, notes=notes), "json" if as_json else None)
     whole = made.complete and made.report is not None and not made.rejected
     return exit_status(work.caught, 0 if whole else 1)
-
-
-def _model(model: str | None, base_url: str | None, key_env: str | None) -> dict[str, str] | None:
-    from pydantic import ValidationError
-
-    from trecexam.config import GraderSection
-
-    given = {"model": model, "base_url": base_url, "key_env": key_env}
-    settings = {key: value for key, value in given.items() if value is not None}
-    if settings and model is None:
-        raise click.UsageError("--base-url and --key-env go with --model")
-    if key_env is not None and base_url is None:
-        raise click.UsageError("--key-env goes with --base-url")
-    # A folder is meant from where the command runs.
-    if model is not None and base_url is None and Path(model).is_dir():
-        settings["model"] = str(Path(model).resolve())
-    try:
-        GraderSection.model_validate(settings)
-    except ValidationError as error:
-        first = error.errors()[0]
-        option = "--" + str(first["loc"][0]).replace("_", "-")
-        raise click.BadParameter(str(first["msg"]), param_hint=option) from None
-    return settings or None
 
 
 def _say(made: Judging) -> None:

@@ -53,7 +53,6 @@ _NAMED = 20
     metavar="F",
     help="A TSV file with run_id and a column a parameter, for --sweep.",
 )
-@click.option("--plots/--no-plots", default=True, help="Draw the plots [default: yes].")
 @writing
 def report(
     paths: tuple[Path, ...],
@@ -62,7 +61,6 @@ def report(
     oracle: str | None,
     sweep: str | None,
     parameters: Path | None,
-    plots: bool,
 ) -> tuple[Result, int]:
     """Systems by their judged answers in FILE..., JSON Lines (plain or gzip).
 
@@ -79,7 +77,7 @@ def report(
     comparison = ragval.ragval_report(
         *paths, baseline=baseline, oracle=oracle, sweep=sweep, parameters=parameters
     )
-    why = comparison.write(output, plots=plots) if output else []
+    why = comparison.write(output) if output else []
     for error in comparison.rejected[:_NAMED]:
         click.echo(f"trecexam: {printable(str(error))}", err=True)
     if comparison.rejected:

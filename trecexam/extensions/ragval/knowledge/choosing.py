@@ -50,6 +50,10 @@ class Where:
         return f"{self.field} is {shown[:80]}"
 
 
+#: The field that has a block's date.
+_DATE = "date"
+
+
 @dataclass(frozen=True)
 class Conditions:
     """What a block must have.
@@ -57,13 +61,11 @@ class Conditions:
     Attributes:
         after: a day (a month, a moment ...): all of the block's date lies at its beginning or later.
         before: the same: all of the block's date lies before its beginning.
-        field: where a block has its date.
     """
 
     after: Span | None = None
     before: Span | None = None
     where: tuple[Where, ...] = ()
-    field: str = "date"
 
     def names(self) -> list[str]:
         """Of all filters, in the order of the table."""
@@ -81,15 +83,15 @@ class Conditions:
         return reasons
 
     def _dated(self, row: Mapping[str, Any]) -> dict[str, str]:
-        value = row.get(self.field)
+        value = row.get(_DATE)
         if value is None or value == "":
-            return {"missing-date": f"no {self.field}"}
+            return {"missing-date": f"no {_DATE}"}
         try:
             start, end = span(value)
         except ValueError as error:
-            return {"unreadable-date": f"{self.field} {_text(value)[:80]!r} {error}"}
+            return {"unreadable-date": f"{_DATE} {_text(value)[:80]!r} {error}"}
         reasons = {}
-        shown = f"{self.field} is {_text(value)[:80]}"
+        shown = f"{_DATE} is {_text(value)[:80]}"
         if self.after is not None and start < self.after.start:
             reasons["after"] = shown
         if self.before is not None and (end > self.before.start or start >= self.before.start):

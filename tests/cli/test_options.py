@@ -1,0 +1,78 @@
+"""Options: as few as there can be, and each is used by a command line of the docs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from trecexam.cli.main import cli
+
+ROOT = Path(__file__).parents[2]
+#: What every command that answers has, and those of one grader of several.
+SHARED = frozenset({"--json", "--latex", "--table", "--wide", "--output", "--grader"})
+#: All options of all commands, and those of one command alone. Lower these; raise them with a reason only.
+AT_MOST, OWN_AT_MOST = 468, 214
+#: Of the program as a whole, and those that a page need not use.
+PROGRAM = frozenset({"--version", "--debug", "--trust-code"})
+
+#: Commands whose pages are being written anew; to be emptied.
+PENDING = frozenset({"history", "judge-next", "override", "serve", "serve-user", "support", "verify"})
+
+
+def _options() -> Iterator[tuple[str, click.Option]]:
+    """(command, option) of all commands."""
+
+    def walk(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[str, click.Option]]:
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                yield " ".join(path), parameter
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                below = command.get_command(context, name)
+                assert below is not None
+                yield from walk(below, (*path, name))
+
+    return walk(cli, ())
+
+
+def _is_shared(command: str, option: click.Option) -> bool:
+    """Whether it is one that all have; `init --grader` names a kind of grader instead."""
+    return bool(SHARED & {*option.opts}) and (command, option.opts) != ("init", ["--grader"])
+
+
+def _command_lines() -> list[str]:
+    """What follows `trecexam` wherever a page of the docs has a command line."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "examples").glob("*.md"))]
+    texts = [page.read_text() for page in pages]
+    for notebook in (ROOT / "examples").glob("*.ipynb"):
+        cells = json.loads(notebook.read_text())["cells"]
+        texts += ["".join(cell["source"]) for cell in cells]
+    whole = "\n".join(texts).replace("\\\n", " ")
+    return [line.strip() for line in re.findall(r"\btrecexam ([^\n|;`#&]*)", whole)]
+
+
+def test_there_are_no_more_options_than_there_were() -> None:
+    options = list(_options())
+    own = [option for command, option in options if not _is_shared(command, option)]
+    assert len(options) <= AT_MOST
+    assert len(own) <= OWN_AT_MOST
+
+
+def test_a_page_of_the_docs_uses_every_option() -> None:
+    lines = _command_lines()
+    unused = []
+    for command, option in _options():
+        names = {*option.opts, *option.secondary_opts}
+        if _is_shared(command, option) or names & PROGRAM or command.split(" ")[0] in PENDING:
+            continue
+        used = (
+            re.split(r"[ =]", line) for line in lines if line == command or line.startswith(f"{command} ")
+        )
+        if not any(names & {*words} for words in used):
+            unused.append(f"{command} {'/'.join(sorted(names))}")
+    assert unused == []
