@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from trecexam.chosen import took
 from trecexam.errors import TrecexamError
+from trecexam.files.track_lock import TrackLock
+from trecexam.graders.base import Estimate
+from trecexam.graders.writing.asking import Job, ShowProgress, Stop
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import grades_notes
 from trecexam.line.loaded_track import (
@@ -140,6 +143,44 @@ def on_folder(function: Callable[Concatenate[TrackFolder, P], R]) -> Callable[Co
     return _with_self(method, function)
 
 
+def asking(job: Callable[Concatenate[TrackFolder, P], Job[R]]) -> Callable[..., R]:
+    """A method that does a job, and has its arguments and docstring, but for the folder.
+
+    Further arguments: `progress` is told how many of how many prompts are answered; `stop` is asked again and
+    again, and True ends it early, with what there is.
+    """
+
+    @wraps(job)
+    def method(
+        self: OpenTrack,
+        /,
+        *args: Any,
+        progress: ShowProgress | None = None,
+        stop: Stop | None = None,
+        **kwargs: Any,
+    ) -> R:
+        _check_arguments(method, self, *args, **kwargs)
+        with TrackLock(self.folder.writing_lock_path, "asking this track's model"):
+            return job(self.folder, *args, **kwargs).ask(progress, stop, self._loaders.spent_by_graders)
+
+    return _with_self(method, job, {"progress": ShowProgress | None, "stop": Stop | None})
+
+
+def estimating(job: Callable[Concatenate[TrackFolder, P], Job[Any]]) -> Callable[..., Estimate]:
+    """A method that says what a job would take, in prompts ("cells"), tokens and money; it asks nobody.
+
+    Further argument: with `timed` also how long, where a model in this process writes: a few prompts are
+    tried, and not kept.
+    """
+
+    @wraps(job)
+    def method(self: OpenTrack, /, *args: Any, timed: bool = False, **kwargs: Any) -> Estimate:
+        _check_arguments(method, self, *args, **kwargs)
+        return job(self.folder, *args, **kwargs).estimate(timed=timed)
+
+    return _with_self(method, job, {"timed": bool})
+
+
 def _loader_for(
     track: OpenTrack, function: Callable[..., object], *args: object, **kwargs: object
 ) -> TrackLoader:
@@ -185,16 +226,27 @@ def _check_arguments(method: Any, /, *args: Any, **kwargs: Any) -> None:
 
 
 def _with_self(
-    method: Callable[Concatenate[OpenTrack, P], R], function: Callable[..., R]
-) -> Callable[Concatenate[OpenTrack, P], R]:
-    """The method, with the signature that `help` shows."""
+    method: Callable[..., R], function: Callable[..., object], further: Mapping[str, Any] | None = None
+) -> Callable[..., R]:
+    """The method, with the signature that `help` shows.
+
+    Args:
+        further: keywords that the function does not have, with their types.
+    """
     signature = inspect.signature(function)
     first, *others = signature.parameters.values()
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    more = [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=False if what is bool else None, annotation=what
+        )
+        for name, what in (further or {}).items()
+    ]
     shown: Any = method
-    shown.__signature__ = signature.replace(parameters=(own, *others))
+    shown.__signature__ = signature.replace(parameters=(own, *others, *more))
     # Else `inspect` and `typing.get_type_hints` tell of an argument that the method has not.
     shown.__annotations__ = {
-        name: what for name, what in method.__annotations__.items() if name != first.name
+        **{name: what for name, what in method.__annotations__.items() if name != first.name},
+        **(further or {}),
     }
     return method

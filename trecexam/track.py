@@ -115,6 +115,16 @@ class TrackFolder:
         return self.state / "last-update.json"
 
     @property
+    def answers_path(self) -> Path:
+        """What models wrote."""
+        return self.shared_state / "generated.jsonl"
+
+    @property
+    def writing_lock_path(self) -> Path:
+        """Held by who asks models for what is no grade, or writes the bank: a daemon may run meanwhile."""
+        return self.shared_state / "generate.lock"
+
+    @property
     def paces_path(self) -> Path:
         return self.shared_state / "paces.json"
 

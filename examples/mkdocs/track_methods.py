@@ -8,7 +8,20 @@ from typing import Any
 import griffe
 
 #: Who makes a method -> which of its arguments is the function that it has the docstring of.
-MAKERS = {"on_loaded": 0, "on_graded": 0, "on_loader": 0, "on_folder": 0, "on_track": 1}
+MAKERS = {
+    "on_loaded": 0,
+    "on_graded": 0,
+    "on_loader": 0,
+    "on_folder": 0,
+    "on_track": 1,
+    "asking": 0,
+    "estimating": 0,
+}
+#: Keywords that a method has beside those of its function: name -> type and default.
+FURTHER = {
+    "asking": {"progress": ("ShowProgress | None", "None"), "stop": ("Stop | None", "None")},
+    "estimating": {"timed": ("bool", "False")},
+}
 
 
 class TrackMethods(griffe.Extension):
@@ -40,5 +53,11 @@ def _make_methods(module: griffe.Module, owner: griffe.Class) -> None:
             method = copy.copy(function)
             method.name, method.parent = name, owner
             first, *others = function.parameters
-            method.parameters = griffe.Parameters(griffe.Parameter("self", kind=first.kind), *others)
+            more = (
+                griffe.Parameter(
+                    further, kind=griffe.ParameterKind.keyword_only, annotation=what, default=default
+                )
+                for further, (what, default) in FURTHER.get(str(call.function), {}).items()
+            )
+            method.parameters = griffe.Parameters(griffe.Parameter("self", kind=first.kind), *others, *more)
             owner.members[name] = method

@@ -61,30 +61,29 @@ def root(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("words", "column", "doing", "n", "of"),
+    ("words", "doing", "n"),
     [
-        ("bank generate TRACK -o TRACK/bank.new.jsonl", "prompts", "asking", 6, "prompt"),
-        ("exam generate TRACK --domain heat -o TRACK/new.jsonl", "prompts", "asking", 7, "prompt"),
+        ("bank generate TRACK -o TRACK/bank.new.jsonl", "asking", 6),
+        ("exam generate TRACK --domain heat -o TRACK/new.jsonl", "asking", 7),
         ("exam score TRACK/exam.jsonl -o TRACK/new --model MODEL --device cpu --examples 0 --examples 1",
-         "questions", "answering", 12, "question"),
-        ("erag TRACK --gold TRACK/gold.jsonl --run one", "documents", "answering", 3, "document"),
-        ("ragval answers TRACK", "prompts", "asking", 6, "prompt"),
-        ("ragval judge TRACK", "answers", "judging", 2, "answer"),
+         "answering", 12),
+        ("erag TRACK --gold TRACK/gold.jsonl --run one", "answering", 3),
+        ("ragval answers TRACK", "asking", 6),
+        ("ragval judge TRACK", "judging", 2),
     ],
 )  # fmt: skip
 def test_each_command_says_how_long_a_model_here_would_take_and_keeps_nothing(
-    root: Path, model: Path, capsys: pytest.CaptureFixture[str], words: str, column: str, doing: str, n: int,
-    of: str,
-) -> None:  # fmt: skip
+    root: Path, model: Path, capsys: pytest.CaptureFixture[str], words: str, doing: str, n: int
+) -> None:
     before = sorted(path.name for path in root.iterdir())
     command = words.replace("TRACK", str(root)).replace("MODEL", str(model)).split()
     assert run([*command, "--estimate"]) == 0
     printed = capsys.readouterr()
     header, row = (line.split("\t") for line in printed.out.splitlines())
-    assert header == [column, "tokens_in", "tokens_out", "tokens_out_at_most", "cost", "cost_at_most"]
+    assert header == ["prompts", "tokens_in", "tokens_out", "tokens_out_at_most", "cost", "cost_at_most"]
     assert row == [str(n), *[""] * 5]
     (said,) = TIMED.finditer(printed.err)
-    assert (said["doing"], said["what"]) == (doing, of)
+    assert (said["doing"], said["what"]) == (doing, "prompt")
     assert int(said["n"]) == (n - 5 if n > 5 else n - 1)
     assert [name for name in sorted(path.name for path in root.iterdir()) if name != ".trecexam"] == before
     kept = root / ".trecexam" / "generated.jsonl"
@@ -154,7 +153,7 @@ def test_json_has_the_minutes_and_on_how_many_they_were_measured(
     assert run([*command, "--estimate", "--json"]) == 0
     printed = capsys.readouterr()
     (value,) = json.loads(printed.out)
-    n_cells = value.get("cells", value.get("documents"))
+    n_cells = value.get("cells", value.get("prompts"))
     # The first part of the sample has the model loaded, in a minute; so does the last, which gives the pace.
     assert 0 < value["measured"] < n_cells
     assert value["minutes"] == round(1 + n_cells / value["measured"], 2)

@@ -113,7 +113,7 @@ def test_an_installed_evaluator_is_in_help_outputs_report_and_page(installed: Pa
     assert '<a href="/section/overlap">Words of the items</a>' in page
     assert "<h1>Words of the items</h1>" in page
     assert all(run in page for run in overlaps(track))
-    in_python = "import sys, trecexam; print(len(trecexam.open_track(sys.argv[1]).overlap.runs().rows))"
+    in_python = "import sys, trecexam; print(len(trecexam.open_track(sys.argv[1]).overlap.runs()))"
     assert called(installed, "-c", in_python, track) == "3\n"
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import adapter
 from scripted_server import Exchange, Scripted, serving
@@ -36,6 +37,10 @@ class Recorder:
         self.steps: list[dict[str, Any]] = []
         self._stack = stack
         self._requests: Counter[str] = Counter()
+
+    def patch(self, module: object, name: str, value: object) -> None:
+        """Puts something else in the place of a module's name, until the track is done."""
+        self._stack.enter_context(mock.patch.object(module, name, value))
 
     def server(self, script: Callable[[Exchange], None]) -> str:
         """Starts a server that counts what it is asked; gives its URL."""

@@ -8,9 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import material
+from learnable import WordEncoder
 from material import toml
 from outside import outside
 from recorder import Recorder
+
+from trecexam.extensions.learn import learned_pool
 
 TRACKS: dict[str, Callable[[Recorder], None]] = {}
 
@@ -614,8 +617,12 @@ def exam(of: Recorder) -> None:
 
 @track
 def learn(of: Recorder) -> None:
-    """Labels that judgments teach; the leaderboard, the comparison and the plan by them."""
-    of.exact = False
+    """Labels that judgments teach; the leaderboard, the comparison and the plan by them.
+
+    Texts are encoded by their words: a model's vectors in bfloat16 differ from machine to machine, and what
+    is learned of them in the third digit.
+    """
+    of.patch(learned_pool, "TextEncoder", lambda *_: WordEncoder())
     _ranked(of, more="[scores]\nmin_relevant = 2\n")
     of.jsonl("bank.questions.jsonl", *material.questions(1))
     of.does("learn", of.track)

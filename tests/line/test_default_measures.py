@@ -56,6 +56,7 @@ def test_runs_are_ranked_by_precision_as_ever(small_track: Path) -> None:
     assert measures(small_track) == STANDARD
 
 
+@pytest.mark.usefixtures("with_report")
 def test_generated_responses_alone_are_ranked_by_cover_everywhere(small_track: Path) -> None:
     root = with_responses(small_track, "a", "b", "c")
     ranks = [{"run": name, "rank": rank} for rank, name in enumerate("abc", 1)]
@@ -96,6 +97,7 @@ def test_responses_that_stand_in_the_pool_by_their_citations_are_responses_all_t
     assert measures(root) == RESPONSES
 
 
+@pytest.mark.usefixtures("with_report")
 def test_one_ranked_run_keeps_precision_first_and_a_line_says_what_compares_all(
     small_track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -175,6 +175,7 @@ def write_bad(runs: Path, name: str, place: int, line: bytes) -> None:
     path.write_bytes(b"\n".join(lines) + b"\n")
 
 
+@pytest.mark.usefixtures("with_report")
 def test_a_bad_line_of_responses_loses_that_line_alone(small_track: Path, hash_grader: HashGrader) -> None:
     # Of two responses to a query the first counts.
     files = {

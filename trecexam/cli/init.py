@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import trecexam
+from trecexam.cli.options import key_env_option
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class InitOptions:
 @click.option(
     "--base-url", metavar="URL", help="The server of --grader openai, erag, ragval: http://localhost:8000/v1."
 )
-@click.option("--key-env", metavar="NAME", help="The environment variable with that server's key.")
+@key_env_option
 @click.option("--ray", metavar="ADDRESS", help="Run its model on a Ray cluster: auto, or HOST:PORT.")
 @click.option(
     "--prompt",

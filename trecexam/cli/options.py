@@ -57,6 +57,14 @@ json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead
 estimate_json_option = click.option(
     "--json", "as_json", is_flag=True, help="With --estimate: JSON instead of a table."
 )
+estimate_option = click.option(
+    "--estimate",
+    is_flag=True,
+    help="Show how many prompts, tokens, how much money; or how long, by a small sample. Asks no server.",
+)
+key_env_option = click.option(
+    "--key-env", metavar="NAME", help="The environment variable with that server's key."
+)
 measure_option = click.option(
     "-m",
     "--measure",
@@ -105,6 +113,13 @@ def cuts_of(rule: RuleName | None, text: str | None) -> dict[int, int]:
             f"--thresholds {text}: give LABEL=OFFICIAL,... with each label once, as 4=1,5=2"
         )
     return cuts
+
+
+def first_option(what: str) -> Callable[[Command], Command]:
+    """The option that limits what is asked about to the beginning of a file."""
+    return click.option(
+        "--limit", type=click.IntRange(min=1), metavar="N", help=f"Of the first N {what} alone."
+    )
 
 
 def refuse_json_alone(*, as_json: bool) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 from trecexam.cli import show
+from trecexam.cli.options import refuse_json_alone
 from trecexam.cli.signals import signals
 from trecexam.errors import TrecexamError
 from trecexam.tables.table import Table, Value
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
     from converters.errors import ConversionError
     from trecexam.graders.base import Estimate, Usage
     from trecexam.graders.sampling import MeasuredTime, PacedTime
+    from trecexam.graders.writing.asking import AskingResult
+    from trecexam.line.grading import Progress
 
+Made = TypeVar("Made")
 #: Of the lines that were not taken, so many are named.
 _NAMED = 20
 
@@ -29,30 +33,62 @@ class Working(NamedTuple):
     """What a command gives to what it starts.
 
     Attributes:
-        progress: to be told how many of how many prompts are answered.
+        progress: to be told how far it is; `steps`, how many of how many prompts are answered.
         stop: whether it is to stop.
         caught: the signals that said so.
     """
 
-    progress: Callable[[int, int], None]
+    progress: Callable[[Progress], None]
+    steps: Callable[[int, int], None]
     stop: Callable[[], bool]
     caught: list[int]
 
 
 @contextmanager
-def working() -> Iterator[Working]:
+def working(doing: str = "asking", done: str = "asked", what: str = "prompts") -> Iterator[Working]:
     """Shows how far asking is, and stops it on SIGINT and SIGTERM."""
     stopped: list[bool] = []
-    with (
-        show.grading("asking", "asked", "prompts") as shown,
-        signals(lambda: stopped.append(True)) as caught,
-    ):
-        yield Working(show.steps(shown), lambda: bool(stopped), caught)
+    with show.grading(doing, done, what) as shown, signals(lambda: stopped.append(True)) as caught:
+        yield Working(shown, show.steps(shown), lambda: bool(stopped), caught)
+
+
+def ask(
+    do: Callable[..., Made],
+    estimate: Callable[..., Estimate],
+    *args: object,
+    only_estimate: bool,
+    as_json: bool,
+    **given: object,
+) -> tuple[Made | None, list[int]]:
+    """What asking came to, and the signals that stopped it; None where only an estimate is shown.
+
+    Args:
+        do, estimate: calls with the same arguments, which are `args` and `given`.
+    """
+    if only_estimate:
+        show_estimate(partial(estimate, *args, **given), as_json=as_json)
+        return None, []
+    refuse_json_alone(as_json=as_json)
+    with working() as work:
+        made = do(*args, **given, progress=work.steps, stop=work.stop)
+    return made, work.caught
+
+
+def told(made: AskingResult[Any], what: str = "") -> None:
+    """Says what has no answer, why asking ended early, and what it took.
+
+    Args:
+        what: is named where it has no answer; "" where that is said elsewhere.
+    """
+    for key, reason in made.unwritten if what else ():
+        click.echo(printable(f"{what} {key}: {reason}"), err=True)
+    if made.why:
+        click.echo(f"ended early: {made.why}", err=True)
+    used(made.used, made.cost)
 
 
 def show_estimate(
     estimate: Callable[..., Estimate],
-    what: str = "prompts",
     *,
     as_json: bool = False,
     doing: str = "asking",
@@ -62,15 +98,14 @@ def show_estimate(
 
     Args:
         estimate: estimates; with `timed` it measures the time, too.
-        what: is counted.
         doing: what would take that long.
         grades: it is done by a grader, of which a pace is kept where it costs.
     """
     estimated = estimate()
     columns = estimated.columns()
-    named = dict(zip((what, *[*columns][1:]), columns.values(), strict=True))
+    named = dict(zip(("prompts", *[*columns][1:]), columns.values(), strict=True))
     time: Callable[[], MeasuredTime | PacedTime | None] = partial(
-        _measured_time, lambda: estimate(timed=True).time, doing, "tried", what.removesuffix("s")
+        _measured_time, lambda: estimate(timed=True).time, doing, "tried", "prompt"
     )
     if estimated.tokens_in is not None:
         time = partial(_paced_time, estimated, doing, grades=grades)

@@ -6,7 +6,7 @@ from trecexam.config.language_models import GeneratorSection, LanguageModelSecti
 from trecexam.config.named_grader import NamedGrader
 from trecexam.config.ray import RaySection
 from trecexam.config.sections import ScoresSection, TrackSection, UnparsedPolicy
-from trecexam.config.several import effective, takes_shared_budget
+from trecexam.config.several import effective, purse_of
 from trecexam.config.track_config import CONFIG_NAME, TrackConfig
 
 __all__ = [
@@ -24,6 +24,6 @@ __all__ = [
     "effective",
     "line_of_setting",
     "load_config",
+    "purse_of",
     "render_config",
-    "takes_shared_budget",
 ]

@@ -104,8 +104,8 @@ class LanguageModelSection(Section):
         ge=0,
         examples=[5.0],
         description="openai: it stops before so much money is spent on this track. In [grader] it is one "
-        "purse for all graders that set none of their own, and for the banks that `watch` has written; what "
-        "`bank generate` costs is counted by itself.",
+        "purse for all graders that set none of their own, and for all that its model writes: banks, exams, "
+        "answers.",
     )
     budget_tokens: int | None = Field(
         None,

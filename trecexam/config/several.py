@@ -97,10 +97,16 @@ def effective(
     )
 
 
-def takes_shared_budget(config: TrackConfig, name: str) -> bool:
-    """Whether what this grader uses is counted with the others': its budget is that of [grader]."""
+def purse_of(config: TrackConfig, name: str | None) -> str:
+    """The section whose budget pays for what a grader uses, and for what is written by its model.
+
+    Args:
+        name: the grader's; None for the one of a track that names none.
+    """
+    if name is None or not config.graders:
+        return "grader"
     own = config.graders[name].model_fields_set
-    return not own & {"name", "budget", "budget_tokens"}
+    return f"graders.{name}" if own & {"name", "budget", "budget_tokens"} else "grader"
 
 
 def _set(section: Section) -> dict[str, Any]:

@@ -127,4 +127,4 @@ class WritingGrader(ABC):
 
         before: Usage = meter.before
         writing = self.writer.estimate(list(dict.fromkeys(prompts())), before)
-        return writing._replace(cells=count, calls=writing.cells, calls_at_most=writing.cells)
+        return writing._replace(cells=count)

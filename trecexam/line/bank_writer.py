@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from trecexam.errors import TrackError
 from trecexam.extension import extensions, named
-from trecexam.graders.base import NOTHING_SPENT, Estimate, Spent
+from trecexam.graders.base import Estimate, Spent
 from trecexam.track import TrackFolder
 
 
@@ -38,14 +38,14 @@ class BankWriter(Protocol):
         folder: TrackFolder,
         progress: Callable[[int, int], None],
         stop: Callable[[], bool] | None,
-        beside: Spent,
+        spent_by_graders: Callable[[str], Spent],
     ) -> WrittenBank:
         """Writes the bank as `write_bank` says; what was answered before is not asked again.
 
         Args:
             progress: is told how many of how many prompts are answered.
             stop: asked again and again; True ends it early.
-            beside: what others used of the same budget.
+            spent_by_graders: gives what graders used of the budget of a section.
 
         Raises:
             TrecexamError, ConversionError: it cannot be written; what was answered is kept.
@@ -54,10 +54,6 @@ class BankWriter(Protocol):
 
     def estimate(self, folder: TrackFolder) -> Estimate:
         """What `write` would take, at most; asks nobody."""
-        ...
-
-    def spent(self, folders: Iterable[TrackFolder]) -> Spent:
-        """What writing the banks of these took of the budget of [grader]."""
         ...
 
 
@@ -75,9 +71,3 @@ def bank_writer() -> BankWriter:
         raise TrackError("`write_bank` is set, and no extension that is installed here writes test banks")
     writer: BankWriter = named(at)
     return writer
-
-
-def spent_on_banks(folders: Iterable[TrackFolder]) -> Spent:
-    """What writing these graders' banks took of the budget that they share."""
-    writing = [folder for folder in folders if folder.write_bank is not None]
-    return bank_writer().spent(writing) if writing else NOTHING_SPENT

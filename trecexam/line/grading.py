@@ -105,7 +105,7 @@ class Grading:
         store: gives the store as it is open now.
         paces: the file that keeps how fast graders that cost are; None for none.
         beside: gives the graders whose budget is the same one.
-        on_banks: gives what writing test banks took of that budget.
+        by_writers: gives what writers used of that budget.
     """
 
     def __init__(
@@ -114,12 +114,12 @@ class Grading:
         store: Callable[[], GradeStore],
         paces: Path | None = None,
         beside: Callable[[], Iterable[Grader]] = tuple,
-        on_banks: Callable[[], Spent] = lambda: NOTHING_SPENT,
+        by_writers: Callable[[], Usage] = Usage,
     ) -> None:
         self._grader = grader
         self._store = store
         self._paces = paces
-        self._beside, self._on_banks = beside, on_banks
+        self._beside, self._by_writers = beside, by_writers
         self._used = Usage()
 
     def run(
@@ -252,10 +252,8 @@ class Grading:
         return reduce(Spent.plus, spent, NOTHING_SPENT)
 
     def _spent_by(self, grader: Grader) -> Spent:
-        meter, used = traits_of(grader).meter, self._used_before(grader)
-        if meter is None:
-            return NOTHING_SPENT
-        return Spent(used.tokens_in + used.tokens_out, meter.as_json(used)["cost"])
+        meter = traits_of(grader).meter
+        return NOTHING_SPENT if meter is None else _spent(meter, self._used_before(grader))
 
     def spent(self) -> Spent:
         """What it used so far, and the graders whose budget is the same one."""
@@ -266,7 +264,7 @@ class Grading:
         meter = traits_of(self._grader).meter
         if meter is not None:
             meter.before, meter.used = self._used_before(), Usage()
-            meter.beside = self._spent_beside().plus(self._on_banks())
+            meter.beside = self._spent_beside().plus(_spent(meter, self._by_writers()))
         return meter
 
     def _note_usage(self, meter: UsageMeter | None) -> None:
@@ -274,3 +272,7 @@ class Grading:
             used = meter.used
             self._store().add_usage(self._grader_id(), used.less(self._used))
             self._used = used
+
+
+def _spent(meter: UsageMeter, used: Usage) -> Spent:
+    return Spent(used.tokens_in + used.tokens_out, meter.as_json(used)["cost"])

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from inspect import unwrap
 from pathlib import Path
 from typing import TypeVar
 
 from converters.errors import ConversionError
-from trecexam.config import takes_shared_budget
 from trecexam.errors import TrackError, TrecexamError
 from trecexam.graders import Grader
-from trecexam.graders.base import Spent
+from trecexam.graders.base import NOTHING_SPENT, Spent
 from trecexam.line.assessment import Assessment
-from trecexam.line.bank_writer import spent_on_banks
 from trecexam.line.loader import TrackLoader
 from trecexam.line.shared_inputs import SharedInputs
 from trecexam.line.track_graders import folder_of, grader_names
@@ -196,33 +193,31 @@ class TrackLoaders(Mapping[str, TrackLoader]):
             folder = folder_of(self.folder, name)
             loader = TrackLoader(folder, self._given.get(name), shared=self.shared)
             loader.sibling = self.__getitem__
-            loader.sharing_budget = lambda: self._sharing_budget(name)
-            loader.spent_on_banks = lambda: spent_on_banks(self._folders_sharing_budget(name))
+            loader.sharing_budget = lambda: (each.grader for each in self._sharing(loader.purse, name))
             self._loaders[name] = loader
         return loader
 
-    def _sharing_budget(self, name: str) -> Iterator[Grader]:
-        """The other graders whose budget is that of [grader], where this one's is."""
-        for folder in self._folders_sharing_budget(name):
-            if folder.grader not in (None, name):
+    def _sharing(self, purse: str, beside: str = "") -> Iterator[TrackLoader]:
+        """Those of the graders whose budget is that of this section, but for the one of this name."""
+        for name in self:
+            try:
+                loader = self[name]
+                if name == beside or loader.purse != purse:
+                    continue
+                _ = loader.grader
+            except (TrecexamError, ConversionError):
                 # One that cannot be made asks for nothing.
-                with suppress(TrecexamError, ConversionError):
-                    yield self[str(folder.grader)].grader
+                continue
+            yield loader
 
-    def _folders_sharing_budget(self, name: str) -> Iterator[TrackFolder]:
-        """The folder as this grader sees it, and as those do whose budget is the same one."""
-        config = self.folder.whole
-        yield self[name].folder
-        if config.graders and takes_shared_budget(config, name):
-            for other in self:
-                if other != name and takes_shared_budget(config, other):
-                    with suppress(TrecexamError, ConversionError):
-                        yield self[other].folder
+    def spent_by_graders(self, purse: str) -> Spent:
+        """What graders used of the budget of this section.
 
-    def spent_beside_bank(self, name: str) -> Spent:
-        """What of a grader's budget was used by other things than writing its test bank."""
-        _, *others = self._folders_sharing_budget(name)
-        return self[name].grading.spent().plus(spent_on_banks(others))
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        loader = next(self._sharing(purse), None)
+        return NOTHING_SPENT if loader is None else loader.grading.spent()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._loaders)

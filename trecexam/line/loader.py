@@ -13,13 +13,14 @@ from uuid import uuid4
 import pyarrow as pa
 
 from trecexam.chosen import chosen_grader, took
-from trecexam.config import TrackConfig, takes_shared_budget
+from trecexam.config import TrackConfig, purse_of
 from trecexam.files.cache import Cache
 from trecexam.files.stamps import stamp
 from trecexam.graders import Grader
-from trecexam.graders.base import NOTHING_SPENT, Estimate, Spent, identity_digest
+from trecexam.graders.base import Estimate, identity_digest
 from trecexam.graders.traits import GraderTraits
 from trecexam.graders.writing.base import naming
+from trecexam.graders.writing.create import spent_by_writers
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import ItemPlaces
 from trecexam.line.grading import Graded, Grading, Progress
@@ -59,8 +60,6 @@ class TrackLoader:
         self.folder = folder = folder_of(folder)
         #: Gives the other graders whose budget is the same one.
         self.sharing_budget: Callable[[], Iterable[Grader]] = tuple
-        #: Gives what writing test banks took of that budget.
-        self.spent_on_banks: Callable[[], Spent] = lambda: NOTHING_SPENT
         #: Gives the loader of another grader of the track.
         self.sibling: Callable[[str], TrackLoader] = self._sibling
         #: Who made it closes it.
@@ -264,10 +263,9 @@ class TrackLoader:
         )
 
     @property
-    def _budget_is_shared(self) -> bool:
-        """Whether the budget is that of [grader], which holds for others, too."""
-        name = self.folder.grader
-        return name is not None and takes_shared_budget(self.folder.whole, name)
+    def purse(self) -> str:
+        """The section whose budget pays for what it grades."""
+        return purse_of(self.folder.whole, self.folder.grader)
 
     @property
     def _runs(self) -> Literal["all", "responses", "ranked"]:
@@ -319,7 +317,7 @@ class TrackLoader:
             lambda: self.store,
             self.folder.paces_path,
             lambda: self.sharing_budget(),
-            lambda: self.spent_on_banks(),
+            lambda: spent_by_writers(self.folder),
         )
 
     def grade(
@@ -339,7 +337,7 @@ class TrackLoader:
             outcome = self.grading.run(track, progress, stop, only, places)
         self.shared.graded[identity_digest(self.grader.identity)] += outcome.cells
         self._seen_graded = self._graded
-        if not self._budget_is_shared:
+        if self.purse == section:
             outcome = outcome._replace(why=outcome.why.replace("[grader]", f"[{section}]"))
         return self.refreshed(track), outcome
 

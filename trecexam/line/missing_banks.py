@@ -89,7 +89,7 @@ def write_missing_banks(
             if not folder.config.has_writer:
                 raise folder.no_bank_yet()
             doing("the test banks")
-            made = bank_writer().write(folder, shown, stop, loaders.spent_beside_bank(name))
+            made = bank_writer().write(folder, shown, stop, loaders.spent_by_graders)
         except LockedError as error:
             errors[name] = TrecexamError(error.reason, path=error.path)
         except (TrecexamError, ConversionError) as error:

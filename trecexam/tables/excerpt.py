@@ -12,6 +12,7 @@ from trecexam.tables.terminal import cut
 
 #: Letters in a cell: of a text that is read, of a code, of a name.
 _WIDE = {"text": 160, "code": 80, "name": 40}
+_WHOLE = 1_000_000
 #: What columns hold, by their names; the others hold names.
 _KINDS = {
     **dict.fromkeys(("reason", "text", "why", "note", "file"), "text"),
@@ -55,11 +56,14 @@ class Excerpt:
     name: int | None = None
 
 
-def excerpt(table: Table, most: int, file: str = "") -> Excerpt:
+def excerpt(table: Table, most: int, file: str = "", *, whole: bool = False) -> Excerpt:
     """The first rows as the table's layout says: its order, its short names, its ranks.
 
     Of a column `NAME`, the columns `NAME.low` and `NAME.high`, `NAME.stderr` and all other `NAME.WHAT` stand
     below the values. Columns without any value are left out.
+
+    Args:
+        whole: texts are not cut, and numbers have four decimals.
     """
     layout, n = table.layout, min(most, len(table.rows))
     values = {name: column[:n] for name, column in by_column(table)}
@@ -81,8 +85,9 @@ def excerpt(table: Table, most: int, file: str = "") -> Excerpt:
         kind = "n" if numeric else _KINDS.get(name, "name")
         columns.append(Column(layout.short.get(name, name), kind, name))
         added = [_below(name, {each: values[each][row] for each in below.get(name, ())}) for row in range(n)]
-        width = _WIDE.get(kind, 160)
-        cells.append([Cell(shown(value, width), tuple(of)) for value, of in zip(column, added, strict=True)])
+        width = _WHOLE if whole else _WIDE.get(kind, 160)
+        texts = (shown(value, width, 4 if whole else 3) for value in column)
+        cells.append([Cell(text, tuple(of)) for text, of in zip(texts, added, strict=True)])
     key = next((name for name in layout.keys if name in shown_names), None)
     return Excerpt(
         tuple(columns),
@@ -117,12 +122,12 @@ def _below(name: str, values: dict[str, Value]) -> Iterator[str]:
     yield from filter(None, map(shown, values.values()))
 
 
-def shown(value: Value, width: int = 160) -> str:
-    """A value as people read it: three decimals, thousands apart, long texts cut."""
+def shown(value: Value, width: int = 160, decimals: int = 3) -> str:
+    """A value as people read it: few decimals, thousands apart, long texts cut."""
     if value is None:
         return ""
     if isinstance(value, str):
         return cut(value, width, middle=True)
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:.3f}" if math.isfinite(value) else ""
+    return f"{value:.{decimals}f}" if math.isfinite(value) else ""

@@ -397,7 +397,7 @@ def test_answers_that_are_never_read_take_as_many_calls_as_the_estimate_has_at_m
 class OwnWriter:
     """A writer of a user's own, which is told no system message."""
 
-    model, seed, paid, meter = "own", None, False, None
+    model, seed, paid, meter, environment = "own", None, False, None, None
 
     def __init__(self) -> None:
         from trecexam.graders.base import Usage

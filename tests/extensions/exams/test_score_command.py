@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 from exams import CHOICES, PASSAGE, question, write_exam
@@ -23,12 +24,15 @@ from tiny_models import save_llama
 
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
+from trecexam.extensions.exams import choosing
 from trecexam.extensions.exams.exam_file import ExamQuestion, read_exam
 from trecexam.extensions.exams.matrices import write_examinees
 from trecexam.extensions.exams.questions.asking import examples_for, prompt
 from trecexam.extensions.exams.questions.reading import read_choice
 from trecexam.extensions.exams.scoring import Answered, Examinee
 from trecexam.files.exclusive_lock import exclusive_lock
+from trecexam.graders.causal import CausalBackend
+from trecexam.graders.continuations import PromptContinuations, scored
 from trecexam.graders.server import exchange
 
 STEMS = ("What is moved by a pump?", "What is on the coil in winter?", "Which power is used?")
@@ -125,6 +129,30 @@ def test_other_examinees_stay_and_the_same_one_is_replaced(exam: Path, model: Pa
     assert list(found) == ["other+closed-book+0", "tiny+closed-book+0"]
     assert found["tiny+closed-book+0"] == before[0]
     assert len(rows(out / "answers.jsonl")) == 6
+
+
+def test_a_model_here_is_asked_about_each_question_once_though_it_is_stopped_halfway(
+    exam: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    left = [1]
+
+    def one_by_one(backend: CausalBackend, jobs: Sequence[PromptContinuations], budget: int | None) -> Any:
+        for place, job in enumerate(jobs):
+            if not left[0]:
+                raise TrecexamError("the power is gone")
+            left[0] -= 1
+            asked.append(place)
+            yield [(place, next(scored(backend, [job], budget))[0][1])]
+
+    monkeypatch.setattr(choosing, "scored", one_by_one)
+    start = ["exam", "score", str(exam), "-o", str(exam.parent / "out"), "--model", str(model)]
+    assert run([*start, "--device", "cpu"]) == 2
+    left[0] = 9
+    assert run([*start, "--device", "cpu"]) == 0
+    assert len(asked) == len(STEMS)
+    assert run([*start, "--device", "cpu"]) == 0
+    assert len(asked) == len(STEMS)
 
 
 def test_responses_to_another_exam_are_not_mixed_in(

@@ -30,7 +30,7 @@ PAGES = [
     "/?sort=run&q=run1",
     "/?baseline=run1&sort=group",
     urls.run("run1"),
-    urls.run("run1", sort="-m0"),
+    urls.run("run1", sort="-place"),
     urls.run_query("run1", "q1"),
     "/queries",
     urls.query("q1"),

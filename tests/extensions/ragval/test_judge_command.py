@@ -65,7 +65,7 @@ def test_dropped_answers_are_judged_once_and_reported(
         )
         assert run(["ragval", "judge", str(root), "--estimate"]) == 0
         header, row = capsys.readouterr().out.splitlines()
-        assert header.startswith("answers\ttokens_in")
+        assert header.startswith("prompts\ttokens_in")
         assert row.startswith("5\t")
         assert not server.bodies
         assert run(["ragval", "judge", str(root)]) == 0
@@ -465,5 +465,5 @@ def test_the_estimate_has_the_time_of_all_answers_at_the_pace_of_the_last_judgin
     printed = capsys.readouterr()
     (value,) = json.loads(printed.out)
     # Two cells, of one request, are an answer: 120 s.
-    assert (value["answers"], value["minutes"]) == (3, 6.0)
+    assert (value["prompts"], value["minutes"]) == (3, 6.0)
     assert "judging would take about 6 minutes at the pace of the last judging" in printed.err

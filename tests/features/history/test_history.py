@@ -37,7 +37,13 @@ def last(root: Path) -> Entry:
 
 
 def log(root: Path) -> list[tuple[int, str]]:
-    return [(row.entry, row.run) for row in trecexam.open_track(root, grader=HashGrader()).history().rows]
+    """(entry, run) of the lines of log.tsv, which are the rows of `history`."""
+    path = root / "out" / "history" / "log.tsv"
+    _, *lines = path.read_text().splitlines() if path.exists() else [""]
+    found = [(int(line.split("\t")[0]), line.split("\t")[3]) for line in lines]
+    rows = trecexam.open_track(root, grader=HashGrader()).history().rows
+    assert found == [(row.entry, row.run) for row in rows]
+    return found
 
 
 def board(root: Path) -> dict[str, dict[str, float]]:

@@ -146,7 +146,7 @@ def test_a_list_is_the_same_with_any_number_of_threads(
 ) -> None:
     cells = [
         ask("about " * (3 * passage + 1), f"n {place}", place, doc_id=f"d{passage}", kind="nugget")
-        for passage in range(4)
+        for passage in range(3)
         for place in range(2)
     ]
     found = []

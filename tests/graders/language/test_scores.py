@@ -23,7 +23,7 @@ KINDS = (
 )
 
 
-@pytest.mark.parametrize(("name", "model"), KINDS)
+@pytest.mark.parametrize(("name", "model"), [("seq2seq", "t5"), ("seq2seq", "mt5"), ("causal", "llama")])
 def test_choices_are_those_of_an_exhaustive_search(
     models: dict[str, Path], cells: list[Cell], name: str, model: str
 ) -> None:

@@ -58,7 +58,9 @@ def track(tmp_path: Path) -> Callable[..., Path]:
         root = make_small_track(tmp_path / "track", docs=6, items=2)
         words = {"name": "openai", "model": "tiny", "base_url": url, "key_env": "TEST_KEY", **settings}
         grader = "".join(f"{key} = {json.dumps(value)}\n" for key, value in words.items())
-        (root / "trecexam.toml").write_text(f"[track]\ndepth = 4\n[grader]\n{grader}[watch]\npoll = 0.1\n")
+        (root / "trecexam.toml").write_text(
+            f"[track]\ndepth = 4\n[report]\nwrite = false\n[grader]\n{grader}[watch]\npoll = 0.1\n"
+        )
         return root
 
     return made

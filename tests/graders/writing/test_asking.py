@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from trecexam.errors import GraderError
 from trecexam.graders.base import Estimate, UngradedError, Usage
 from trecexam.graders.writing import Fitted, Unwritten, WrittenText
-from trecexam.graders.writing.asking import PromptSet, ask_all, estimate
-from trecexam.graders.writing.kept_answers import KeptAnswers
+from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, Rounds, ask_all, estimate
+from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
 
 
 class Echo:
     """Answers a prompt with itself, one at a time; what it cannot answer is in `fails`."""
 
     model, paid, meter = "echo", True, None
+    environment: ClassVar = {"device": "test"}
 
     def __init__(self, seed: int = 0, fails: Mapping[str, Exception | Unwritten] | None = None) -> None:
         self.seed: int | None = seed
@@ -57,7 +59,12 @@ class Echo:
 
 
 def prompts_to(writer: Echo, folder: Path, **prompts: str) -> PromptSet[str]:
-    return PromptSet(writer, KeptAnswers(folder / "kept.jsonl", writer.identity), prompts)
+    return together(folder, (writer, prompts))[0]
+
+
+def together(folder: Path, *asked: tuple[Echo, Mapping[str, str]]) -> list[PromptSet[str]]:
+    file = AnswerFile(folder / "kept.jsonl")
+    return [PromptSet(KeepingWriter(writer, file), prompts) for writer, prompts in asked]
 
 
 def test_a_prompt_is_asked_once_whoever_shares_it_and_never_again(tmp_path: Path) -> None:
@@ -77,7 +84,7 @@ def test_a_prompt_is_asked_once_whoever_shares_it_and_never_again(tmp_path: Path
 
 def test_writers_that_are_asked_together_share_one_budget(tmp_path: Path) -> None:
     writers = Echo(0), Echo(1)
-    sets = [prompts_to(writer, tmp_path, a="x", b="y") for writer in writers]
+    sets = together(tmp_path, *((writer, {"a": "x", "b": "y"}) for writer in writers))
     shown: list[tuple[int, int]] = []
     result = ask_all(sets, lambda *counts: shown.append(counts))
     assert [writer.before for writer in writers] == [[Usage()], [Usage(2, 4, 6)]]
@@ -101,10 +108,50 @@ def test_it_ends_early_where_it_is_stopped_or_the_writer_is_at_its_end(tmp_path:
     assert (result.why, result.asked, result.reused) == ("no money", 0, 1)
 
 
+def test_a_refusal_is_an_answer_that_is_kept_and_said_each_time(tmp_path: Path) -> None:
+    refuses = Unwritten("will not say", refused=True)
+    ask_all([prompts_to(Echo(fails={"x": refuses}), tmp_path, a="x", b="y")])
+    again = Echo()
+    prompts = prompts_to(again, tmp_path, a="x", b="y")
+    result = ask_all([prompts])
+    assert (again.prompts, result.asked, result.reused) == ([], 0, 2)
+    assert result.unwritten == (("a", "the model will not say"),)
+    assert [key for key, _ in prompts.answered()] == ["b"]
+
+
+def test_an_answer_has_its_environment_and_how_it_ended(tmp_path: Path) -> None:
+    ask_all([prompts_to(Echo(), tmp_path, a="x")])
+    row, used = map(json.loads, (tmp_path / "kept.jsonl").read_text().splitlines())
+    assert (row["status"], row["environment"], used["purse"]) == ("ok", {"device": "test"}, "generator")
+
+
+def two_rounds(writer: Echo, folder: Path, saved: list[str]) -> Rounds[tuple[AskingResult[str], list[str]]]:
+    """Asks about x, then about what was said of it."""
+    first = prompts_to(writer, folder, a="x")
+    result: AskingResult[str] = yield [first]
+    second = prompts_to(writer, folder, a=dict(first.answered())["a"].text)
+    try:
+        of_second: AskingResult[str] = yield [second]
+    except GraderError:
+        saved.append("saved")
+        raise
+    return of_second.after(result), [kept.text for _, kept in second.answered()]
+
+
+def test_rounds_are_asked_one_after_the_other_and_counted_together(tmp_path: Path) -> None:
+    shown: list[tuple[int, int]] = []
+    writer = Echo()
+    made = Job(two_rounds(writer, tmp_path, [])).ask(lambda *counts: shown.append(counts))
+    assert (made[0].asked, made[0].used, made[1]) == (2, Usage(2, 4, 6), ["x!!"])
+    assert shown == [(0, 1), (1, 1), (1, 2), (2, 2)]
+    assert Job(two_rounds(Echo(), tmp_path, []), tries=2).estimate() == Estimate(0, 2)
+    assert Job(two_rounds(Echo(), tmp_path, [])).ask()[0].reused == 2
+
+
 def test_an_error_goes_on_after_what_was_paid_for_is_saved(tmp_path: Path) -> None:
-    saved: list[bool] = []
-    prompts = prompts_to(Echo(fails={"y": GraderError("no such model")}), tmp_path, a="x", b="y")
+    saved: list[str] = []
+    job = Job(two_rounds(Echo(fails={"x!": GraderError("no such model")}), tmp_path, saved))
     with pytest.raises(GraderError, match="no such model"):
-        ask_all([prompts], save=lambda: saved.append(True))
-    assert saved == [True]
-    assert prompts.unanswered() == ["y"]
+        job.ask()
+    assert saved == ["saved"]
+    assert prompts_to(Echo(), tmp_path, a="x").unanswered() == []

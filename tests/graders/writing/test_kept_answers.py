@@ -10,25 +10,29 @@ import pytest
 
 from trecexam.errors import TrecexamError
 from trecexam.graders.base import Usage
-from trecexam.graders.writing.kept_answers import Kept, KeptAnswers
+from trecexam.graders.writing.kept_answers import AnswerFile, Kept
 
-WRITER = {"model": "tiny"}
-ANSWERS = {f"prompt {n}": Kept(f"answer {n} ü\n", n % 2 == 0, "2026-11-23", n or None, 7) for n in range(9)}
+WRITER = "tiny"
+ANSWERS = {
+    f"prompt {n}": Kept(f"answer {n} ü\n", n % 2 == 0, "2026-11-23", n or None, 7, n == 3) for n in range(9)
+}
 USED = Usage(9, 100, 63)
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "generated.jsonl"
-    KeptAnswers(path, WRITER).add(ANSWERS.items(), USED)
+    AnswerFile(path, "grader").add(WRITER, ANSWERS.items(), USED)
     return path
 
 
 def test_what_was_added_is_there_for_the_same_writer(path: Path) -> None:
-    kept = KeptAnswers(path, WRITER)
-    assert {prompt: kept.get(prompt) for prompt in ANSWERS} == ANSWERS
-    assert kept.used == USED
-    assert KeptAnswers(path, {"model": "other"}).get("prompt 1") is None
+    kept = AnswerFile(path)
+    assert {prompt: kept.get(WRITER, prompt) for prompt in ANSWERS} == ANSWERS
+    assert kept.used_by(WRITER) == USED
+    assert kept.get("other", "prompt 1") is None
+    assert (kept.spent("grader"), kept.spent("grader", {WRITER})) == (USED, Usage())
+    assert kept.spent("generator") == kept.used_by("other") == Usage()
 
 
 def test_after_any_damage_an_answer_is_as_it_was_or_missing(path: Path) -> None:
@@ -38,10 +42,10 @@ def test_after_any_damage_an_answer_is_as_it_was_or_missing(path: Path) -> None:
         bit = rng.randrange(8 * len(whole))
         damaged[bit // 8] ^= 1 << bit % 8
         path.write_bytes(damaged if number % 4 else damaged[: bit // 8])
-        kept = KeptAnswers(path, WRITER)
-        found = {prompt: answer for prompt in ANSWERS if (answer := kept.get(prompt))}
+        kept = AnswerFile(path)
+        found = {prompt: answer for prompt in ANSWERS if (answer := kept.get(WRITER, prompt))}
         assert found.items() <= ANSWERS.items()
-        assert kept.used in (USED, Usage())
+        assert kept.used_by(WRITER) in (USED, Usage())
         # A newline that is another character spoils two lines.
         assert number % 4 == 0 or len(found) >= len(ANSWERS) - 2
 
@@ -49,14 +53,14 @@ def test_after_any_damage_an_answer_is_as_it_was_or_missing(path: Path) -> None:
 def test_a_line_without_a_digest_or_nested_deeply_is_left_out(path: Path) -> None:
     (first, *others) = path.read_bytes().splitlines()
     path.write_bytes(b"\n".join([first.partition(b', "check"')[0] + b"}", b"[" * 200_000, *others]) + b"\n")
-    kept = KeptAnswers(path, WRITER)
-    assert [prompt for prompt in ANSWERS if kept.get(prompt) is None] == ["prompt 0"]
-    kept.add([("prompt 0", ANSWERS["prompt 0"])], Usage())
-    again = KeptAnswers(path, WRITER)
-    assert {prompt: again.get(prompt) for prompt in ANSWERS} == ANSWERS
+    kept = AnswerFile(path)
+    assert [prompt for prompt in ANSWERS if kept.get(WRITER, prompt) is None] == ["prompt 0"]
+    kept.add(WRITER, [("prompt 0", ANSWERS["prompt 0"])], Usage())
+    again = AnswerFile(path)
+    assert {prompt: again.get(WRITER, prompt) for prompt in ANSWERS} == ANSWERS
 
 
 def test_what_is_no_file_is_named_as_nothing_can_be_kept_in_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(TrecexamError, match=r"pipe: cannot be read: is a pipe or a device"):
-        KeptAnswers(tmp_path / "pipe", WRITER)
+        AnswerFile(tmp_path / "pipe")

@@ -45,6 +45,8 @@ class WriterRecipe:
 class ClusterWriter(LocalWriter):
     """The same on the workers of a cluster."""
 
+    is_here = False
+
     def __init__(self, settings: LocalModelSettings, cluster: RaySection, memory: Path, section: str) -> None:
         super().__init__(settings, memory, section)
         self._cluster = cluster

@@ -9,11 +9,10 @@ from pathlib import Path
 import click
 
 import trecexam
-from trecexam.cli import show
-from trecexam.cli.options import json_option, track_argument
+from trecexam.cli.options import estimate_option, json_option, track_argument
 from trecexam.cli.reading import answer, say
-from trecexam.cli.signals import exit_status, signals
-from trecexam.cli.working import show_estimate
+from trecexam.cli.signals import exit_status
+from trecexam.cli.working import show_estimate, working
 from trecexam.tables.terminal import printable
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -94,11 +93,7 @@ _SPELT = 20
     metavar="FILE",
     help="Qrels, or a KILT file, for --labels provenance [default: the track's qrels, else --gold's own].",
 )
-@click.option(
-    "--estimate",
-    is_flag=True,
-    help="How many documents, tokens, how much money; or how long, by a small sample. Asks no server.",
-)
+@estimate_option
 @json_option
 def erag(
     track: Path,
@@ -133,16 +128,12 @@ def erag(
             raise click.UsageError(f"--estimate is what a model takes, and --labels {labels} asks none")
         if estimate:
             estimate_of = partial(opened.erag.estimate, gold, runs=runs, depth=depth, prompt=prompt)
-            return show_estimate(estimate_of, "documents", as_json=as_json, doing="answering", grades=True)
+            return show_estimate(estimate_of, as_json=as_json, doing="answering", grades=True)
         if output is None:
             raise click.UsageError("a folder for the files is needed: -o DIR")
         if outputs is not None and prompt is not None:
             raise click.UsageError("--prompt is what a model is asked, and with --outputs none is")
-        stopped: list[bool] = []
-        with (
-            show.grading("answering", "answered", "documents") as progress,
-            signals(lambda: stopped.append(True)) as caught,
-        ):
+        with working("answering", "answered", "documents") as work:
             done = opened.erag.score(
                 gold,
                 metric,
@@ -155,8 +146,8 @@ def erag(
                 labels=labels,
                 provenance=provenance,
                 output=output,
-                progress=progress,
-                stop=lambda: bool(stopped),
+                progress=work.progress,
+                stop=work.stop,
             )
     for row in done.rejected[:_SPELT]:
         click.echo(printable(f"not taken: {row}"), err=True)
@@ -165,6 +156,6 @@ def erag(
         click.echo(f"not taken: {left:,} more (all in {output}/rejected.tsv)", err=True)
     if not done.complete:
         say(done)
-        return exit_status(caught, 1)
+        return exit_status(work.caught, 1)
     answer(replace(done, notes=(*done.notes, f"written: {output}")), "json" if as_json else None)
     return 1 if done.rejected or done.refused or done.failed else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trecexam.calls import Accessor, named_as_called, on_folder, on_graded
+from trecexam.calls import Accessor, asking, estimating, named_as_called, on_graded
 from trecexam.extensions.exams import calls
 
 
@@ -12,7 +12,7 @@ class ExamAccessor(Accessor):
 
     fit = on_graded(calls.fit_exam)
     improve = on_graded(calls.improve_exam)
-    generate = on_folder(calls.generate_exam)
-    estimate = on_folder(calls.estimate_exam)
-    refill = on_folder(calls.refill_exam)
-    estimate_refilling = on_folder(calls.estimate_refilling)
+    generate = asking(calls.exam_job)
+    estimate = estimating(calls.exam_job)
+    refill = asking(calls.refilling_job)
+    estimate_refilling = estimating(calls.refilling_job)

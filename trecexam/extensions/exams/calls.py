@@ -8,23 +8,14 @@ from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.fitting import improved
-from trecexam.extensions.exams.generating import ExamPlan, GeneratedExam, exam_prompts, generate, plan_exam
+from trecexam.extensions.exams.generating import GeneratedExam, generate, plan_exam
 from trecexam.extensions.exams.questions.prompts import load_prompt, published
-from trecexam.extensions.exams.refilling import (
-    RefilledExam,
-    RefillPlan,
-    plan_refilling,
-    refill,
-    refilling_prompts,
-)
+from trecexam.extensions.exams.refilling import RefilledExam, plan_refilling, refill
 from trecexam.extensions.exams.responses import LabelFiles, from_track
 from trecexam.extensions.exams.rubric import default_settings, fit_track
 from trecexam.extensions.exams.settings import ExamSection
-from trecexam.files.track_lock import TrackLock
-from trecexam.graders.base import Estimate
-from trecexam.graders.writing import Writer, create_writer
-from trecexam.graders.writing.asking import estimate
-from trecexam.graders.writing.kept_answers import KeptAnswers
+from trecexam.graders.writing import Writer, keeping_writers
+from trecexam.graders.writing.asking import Job
 from trecexam.line.assessment import Assessment
 from trecexam.track import TrackFolder
 
@@ -34,7 +25,7 @@ if TYPE_CHECKING:
     from trecexam.extensions.exams.results import ExamFit, ImprovedExam
 
 
-def generate_exam(
+def exam_job(
     folder: TrackFolder,
     task_domain: str,
     *,
@@ -43,10 +34,8 @@ def generate_exam(
     prompt: Path | str | None = None,
     shuffle_seed: int = 0,
     limit: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    stop: Callable[[], bool] | None = None,
     writer: Writer | None = None,
-) -> GeneratedExam:
+) -> Job[GeneratedExam]:
     """Has a language model write a question about each passage: what `exam generate` does.
 
     Args:
@@ -56,108 +45,51 @@ def generate_exam(
         prompt: a file of your own; None for the published prompt.
         shuffle_seed: of the order of the candidates.
         limit: of the first passages alone.
-        progress: is told how many of how many prompts are answered.
-        stop: asked again and again; True ends it early, with what there is.
         writer: in place of the one that trecexam.toml names.
 
     Raises:
-        LockedError: another process is writing the track's bank or exam.
         TrecexamError, ConversionError: what stands in the way.
     """
-    with TrackLock(folder.shared_state / "generate.lock", "writing this track's bank or exam"):
-        making = _making(folder, task_domain, passages, output, prompt, shuffle_seed, limit, writer)
-        return generate(*making, progress, stop)
-
-
-def estimate_exam(
-    folder: TrackFolder,
-    task_domain: str,
-    *,
-    passages: Path | str | None = None,
-    output: Path | str | None = None,
-    prompt: Path | str | None = None,
-    limit: int | None = None,
-    writer: Writer | None = None,
-    timed: bool = False,
-) -> Estimate:
-    """What `generate_exam` would take, in prompts ("cells"), tokens and money; asks nobody.
-
-    Args:
-        timed: also how long, where a model in this process writes: a few prompts are tried, and not kept.
-    """
-    making = _making(folder, task_domain, passages, output, prompt, 0, limit, writer)
-    return estimate([exam_prompts(*making)], timed=timed)
-
-
-def refill_exam(
-    folder: TrackFolder,
-    task_domain: str,
-    *,
-    output: Path | str | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    stop: Callable[[], bool] | None = None,
-    writer: Writer | None = None,
-) -> RefilledExam:
-    """Has wrong candidates that fail the filters written again: what `exam generate --again` does.
-
-    Args:
-        task_domain: what the passages are of.
-        output: the exam; None for exam.jsonl in the track's folder.
-        progress, stop, writer: as in `generate_exam`.
-
-    Raises:
-        LockedError: another process is writing the track's bank or exam.
-        TrecexamError, ConversionError: there is no exam, somebody edited it, or the model cannot be asked.
-    """
-    with TrackLock(folder.shared_state / "generate.lock", "writing this track's bank or exam"):
-        return refill(*_refilling(folder, task_domain, output, writer), progress, stop)
-
-
-def estimate_refilling(
-    folder: TrackFolder,
-    task_domain: str,
-    *,
-    output: Path | str | None = None,
-    writer: Writer | None = None,
-    timed: bool = False,
-) -> Estimate:
-    """What `refill_exam` would take at first, as `estimate_exam`."""
-    return estimate([refilling_prompts(*_refilling(folder, task_domain, output, writer))], timed=timed)
-
-
-def _refilling(
-    folder: TrackFolder, task_domain: str, output: Path | str | None, writer: Writer | None
-) -> tuple[RefillPlan, Writer, KeptAnswers]:
-    exam = folder.root / "exam.jsonl" if output is None else Path(output)
-    todo = plan_refilling(exam, folder.config.section(ExamSection), folder.root, task_domain)
-    writer = writer or create_writer(folder.config, folder.root)
-    return todo, writer, KeptAnswers(folder.shared_state / "generated.jsonl", writer.identity)
-
-
-def _making(
-    folder: TrackFolder,
-    task_domain: str,
-    passages: Path | str | None,
-    output: Path | str | None,
-    prompt: Path | str | None,
-    shuffle_seed: int,
-    limit: int | None,
-    writer: Writer | None,
-) -> tuple[ExamPlan, Writer, KeptAnswers]:
     source = folder.passages() if passages is None else Path(passages)
     if source is None:
         raise TrecexamError("no passages: put passages.jsonl here, or give --passages FILE", path=folder.root)
-    todo = plan_exam(
+    plan = plan_exam(
         source,
         published() if prompt is None else load_prompt(Path(prompt)),
         task_domain,
-        folder.root / "exam.jsonl" if output is None else Path(output),
+        _exam(folder, output),
         shuffle_seed=shuffle_seed,
         min_question=folder.config.section(ExamSection).min_question,
         limit=limit,
     )
-    writer = writer or create_writer(folder.config, folder.root)
-    return todo, writer, KeptAnswers(folder.shared_state / "generated.jsonl", writer.identity)
+    return Job(generate(plan, *keeping_writers(folder, *([] if writer is None else [writer]))))
+
+
+def refilling_job(
+    folder: TrackFolder,
+    task_domain: str,
+    *,
+    output: Path | str | None = None,
+    writer: Writer | None = None,
+) -> Job[RefilledExam]:
+    """Has wrong candidates that fail the filters written again: what `exam generate --again` does.
+
+    An estimate is of the first round.
+
+    Args:
+        task_domain: what the passages are of.
+        output: the exam; None for exam.jsonl in the track's folder.
+        writer: in place of the one that trecexam.toml names.
+
+    Raises:
+        TrecexamError, ConversionError: there is no exam, somebody edited it, or the model cannot be asked.
+    """
+    plan = plan_refilling(_exam(folder, output), folder.config.section(ExamSection), folder.root, task_domain)
+    return Job(refill(plan, *keeping_writers(folder, *([] if writer is None else [writer]))))
+
+
+def _exam(folder: TrackFolder, output: Path | str | None) -> Path:
+    return folder.root / "exam.jsonl" if output is None else Path(output)
 
 
 def fit_exam(

@@ -16,8 +16,8 @@ from trecexam.extensions.exams.questions.reading import read_question, shuffled
 from trecexam.files.atomic import replace_together, sha256
 from trecexam.files.kept import read_object
 from trecexam.graders.writing import Writer
-from trecexam.graders.writing.asking import AskingResult, PromptSet, ShowProgress, Stop, ask_all
-from trecexam.graders.writing.kept_answers import Kept, KeptAnswers
+from trecexam.graders.writing.asking import AskingResult, PromptSet, Rounds
+from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.graders.writing.reading import Unread
 from trecexam.tables.table import to_json
 
@@ -99,40 +99,32 @@ def check_ours(exam: Path) -> None:
         )
 
 
-def exam_prompts(plan: ExamPlan, writer: Writer, answers: KeptAnswers) -> PromptSet[str]:
-    """What the model is asked about each passage, by doc_id."""
-    prompts = {
-        source.doc_id: plan.prompt.text(source, plan.task_domain, writer.plain) for source in plan.sources
-    }
-    return PromptSet(writer, answers, prompts)
-
-
-def generate(
-    plan: ExamPlan,
-    writer: Writer,
-    answers: KeptAnswers,
-    progress: ShowProgress | None = None,
-    stop: Stop | None = None,
-) -> GeneratedExam:
-    """Asks, reads, and writes the exam, from all answers that there are.
+def generate(plan: ExamPlan, source: KeepingWriter) -> Rounds[GeneratedExam]:
+    """Asks about each passage, and writes the exam, from all answers that there are.
 
     Raises:
-        GraderError: the model cannot be asked at all. What it had answered is kept, and in the file.
         TrecexamError: the files cannot be written.
     """
-    prompts = exam_prompts(plan, writer, answers)
-    result = ask_all([prompts], progress, stop, lambda: _write(plan, prompts))
+    plain = source.writer.plain
+    asked = {each.doc_id: plan.prompt.text(each, plan.task_domain, plain) for each in plan.sources}
+    prompts = PromptSet(source, asked)
+    try:
+        result = yield [prompts]
+    except TrecexamError:
+        _write(plan, prompts)
+        raise
     questions, badly_parsed = _write(plan, prompts)
     return GeneratedExam(**vars(result), output=plan.output, questions=questions, badly_parsed=badly_parsed)
 
 
 def _write(plan: ExamPlan, prompts: PromptSet[str]) -> tuple[tuple[ExamQuestion, ...], dict[str, int]]:
     """The questions, and why other answers are none."""
+    writer = prompts.source.writer
     sources = {source.doc_id: source for source in plan.sources}
     questions: list[ExamQuestion] = []
     failed: list[tuple[str, str, Kept]] = []
     for doc_id, kept in prompts.answered():
-        question = _question(plan, prompts.writer, sources[doc_id], kept)
+        question = _question(plan, writer, sources[doc_id], kept)
         if isinstance(question, Unread):
             reason = f"{question.reason} (cut: raise `max_new_tokens`)" if kept.cut else question.reason
             failed.append((doc_id, reason, kept))
@@ -148,8 +140,8 @@ def _write(plan: ExamPlan, prompts: PromptSet[str]) -> tuple[tuple[ExamQuestion,
         "passages": len(plan.sources),
         "task_domain": plan.task_domain,
         "prompt": plan.prompt.name,
-        "model": prompts.writer.model,
-        "seed": prompts.writer.seed,
+        "model": writer.model,
+        "seed": writer.seed,
         "shuffle_seed": plan.shuffle_seed,
         **noted_refilling(questions),
         "exam_sha256": sha256(exam),

@@ -21,8 +21,8 @@ from trecexam.extensions.exams.settings import ExamSection
 from trecexam.files.atomic import replace_together, sha256
 from trecexam.files.kept import read_object
 from trecexam.graders.writing import Writer
-from trecexam.graders.writing.asking import AskingResult, PromptSet, ShowProgress, Stop, ask_all
-from trecexam.graders.writing.kept_answers import KeptAnswers
+from trecexam.graders.writing.asking import AskingResult, PromptSet, Rounds
+from trecexam.graders.writing.kept_answers import KeepingWriter
 from trecexam.tables.table import to_json
 
 #: So often a question is asked about: each time the model is told what of its answers would not do.
@@ -86,11 +86,8 @@ def plan_refilling(exam: Path, settings: ExamSection, root: Path, task_domain: s
     return RefillPlan(exam, questions, failing, hopeless, limits, task_domain)
 
 
-def refilling_prompts(
-    plan: RefillPlan,
-    writer: Writer,
-    answers: KeptAnswers,
-    refused: Mapping[str, tuple[str, ...]] | None = None,
+def _prompts(
+    plan: RefillPlan, source: KeepingWriter, refused: Mapping[str, tuple[str, ...]] | None
 ) -> PromptSet[str]:
     """What the model is asked about each failing question, by question_id.
 
@@ -100,33 +97,31 @@ def refilling_prompts(
     prompts = {
         question_id: prompt(
             question, plan.limits.failing(question), (refused or {}).get(question_id, ()), plan.task_domain,
-            writer.plain,
+            source.writer.plain,
         )
         for question_id, question in plan.failing.items()
         if refused is None or question_id in refused
     }  # fmt: skip
-    return PromptSet(writer, answers, prompts)
+    return PromptSet(source, prompts)
 
 
-def refill(
-    plan: RefillPlan,
-    writer: Writer,
-    answers: KeptAnswers,
-    progress: ShowProgress | None = None,
-    stop: Stop | None = None,
-) -> RefilledExam:
-    """Asks, takes what passes the filters, and writes the exam again. The other questions keep their bytes.
+def refill(plan: RefillPlan, source: KeepingWriter) -> Rounds[RefilledExam]:
+    """Takes what passes the filters, and writes the exam again. The other questions keep their bytes.
 
     Raises:
-        GraderError: the model cannot be asked at all. What it had answered is kept.
         TrecexamError: the files cannot be written.
     """
     passing: dict[str, ExamQuestion] = {}
     refused: dict[str, tuple[str, ...]] | None = None
-    results: list[AskingResult[str]] = []
+    result: AskingResult[str] | None = None
     for _ in range(_ROUNDS):
-        prompts = refilling_prompts(plan, writer, answers, refused)
-        results.append(ask_all([prompts], progress, stop, lambda: _write(plan, passing)))
+        prompts = _prompts(plan, source, refused)
+        try:
+            of_round: AskingResult[str] = yield [prompts]
+        except TrecexamError:
+            _write(plan, passing)
+            raise
+        result = of_round.after(result)
         before, refused = refused or {}, {}
         for question_id, kept in prompts.answered():
             offered = (*before.get(question_id, ()), *read_candidates(kept.text))
@@ -134,18 +129,13 @@ def refill(
             if question is None:
                 refused[question_id] = tuple(dict.fromkeys(offered))
             else:
-                passing[question_id] = _noted(plan.failing[question_id], question, writer, kept.time)
-        if not refused or not results[-1].complete:
+                passing[question_id] = _noted(plan.failing[question_id], question, source.writer, kept.time)
+        if not refused or not of_round.complete:
             break
+    assert result is not None
     _write(plan, passing)
     return RefilledExam(
-        asked=sum(result.asked for result in results),
-        reused=sum(result.reused for result in results),
-        unwritten=tuple(each for result in results for each in result.unwritten),
-        # The writer counts on from round to round.
-        used=results[-1].used,
-        cost=results[-1].cost,
-        why=results[-1].why,
+        **vars(result),
         output=plan.exam,
         failing=tuple(plan.failing),
         refilled=tuple(passing),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,16 +13,14 @@ from converters.passages import read_passages
 from converters.run import Run
 from converters.trec_run import read_run
 from trecexam.errors import TrecexamError
+from trecexam.extensions.exams.choosing import ChoosingWriter
 from trecexam.extensions.exams.exam_file import LETTERS, ExamQuestion
 from trecexam.extensions.exams.questions.asking import ContextKind, candidates, examples_for, prompt
 from trecexam.extensions.exams.questions.reading import read_choice
-from trecexam.graders.causal import CausalBackend
-from trecexam.graders.continuations import PromptContinuations, scored, tokens_of
-from trecexam.graders.language.truncation import NoRoomError, fitted
-from trecexam.graders.sampling import MeasuredTime, measured
-from trecexam.graders.writing import Writer
-from trecexam.graders.writing.asking import PromptSet, ShowProgress, Stop, ask_all
-from trecexam.graders.writing.kept_answers import KeptAnswers
+from trecexam.graders.language.truncation import NoRoomError
+from trecexam.graders.writing import Fitted
+from trecexam.graders.writing.asking import AskingResult, PromptSet, Rounds
+from trecexam.graders.writing.kept_answers import KeepingWriter
 
 CLOSED_BOOK, ORACLE = "closed-book", "oracle"
 How = Literal["likelihood", "letter"]
@@ -207,134 +205,63 @@ def texts_of(
     return texts
 
 
-def by_model(
-    backend: CausalBackend,
-    setup: ExamSetup,
-    progress: ShowProgress | None = None,
-    stop: Stop | None = None,
-    *,
-    how: How = "likelihood",
-) -> Examinee:
-    """A model in this process takes the exam.
-
-    It chooses the candidate "A) text" with the highest log-likelihood divided by its length in characters, as
-    the published evaluation does (Gao et al., lm-evaluation-harness, `acc_norm`); or, by letter, the most
-    probable of the four letters.
+def exam_prompts(source: KeepingWriter, setup: ExamSetup, how: How = "likelihood") -> PromptSet[str]:
+    """What a model is asked, by question_id: one here chooses among continuations, others write a letter.
 
     Raises:
-        GraderError: the model cannot be run.
-        TrecexamError: a prompt without its documents does not fit, or probabilities are not finite.
+        TrecexamError: the model here does not take a prompt without its documents.
     """
-    questions = setup.questions
-    prompts, cut = _continued_prompts(backend, setup, how)
-    answers: dict[int, Answered] = {}
-    if progress:
-        progress(0, len(prompts))
-    for batch in scored(backend, prompts):
-        for place, continued in batch:
-            texts = candidates(questions[place]) if how == "likelihood" else LETTERS
-            scores = [each.log_probability / len(text) for each, text in zip(continued, texts, strict=True)]
-            if not all(map(math.isfinite, scores)):
-                raise TrecexamError(
-                    f"the model gives question '{questions[place].question_id}' no finite probabilities: "
-                    "set another --dtype or --device"
-                )
-            answers[place] = Answered(scores.index(max(scores)), {"scores": scores})
-        if progress:
-            progress(len(answers), len(prompts))
-        if stop is not None and stop():
-            break
-    notes = [f"documents of {cut:,} questions were cut to fit the model"] if cut else []
-    return Examinee(
-        setup.components,
-        {questions[place].question_id: answers[place] for place in sorted(answers)},
-        (*notes, *setup.notes()),
-        "stopped" if len(answers) < len(questions) else "",
-    )
-
-
-def _continued_prompts(
-    backend: CausalBackend, setup: ExamSetup, how: How
-) -> tuple[list[PromptContinuations], int]:
-    """Each question with the continuations that are compared, and how many had their documents cut."""
-    render = setup.renderer(backend.plain)
-    prompts, cut = [], 0
-    for question in setup.questions:
-        shown = candidates(question, backend.plain) if how == "likelihood" else tuple(LETTERS)
-        continuations = tokens_of(backend, shown)
-        limit = backend.length_limit(max(map(len, continuations)))
-        context = setup.retriever.context(question, setup.texts)
-        try:
-            tokens, part = fitted(partial(render, question), context, backend, limit)
-        except NoRoomError:
-            tokens, part = backend.encode([render(question, "")])[0], ""
-            if len(tokens) > limit:
-                raise TrecexamError(
-                    f"question '{question.question_id}' has {len(tokens):,} tokens with its "
-                    f"{setup.examples:,} examples, and the model takes {limit:,}: ask with fewer --examples, "
-                    "or leave long questions out (`exam filter --max-question`)"
-                ) from None
-        cut += part != context
-        prompts.append(PromptContinuations(tokens, continuations))
-    return prompts, cut
-
-
-def time_of(backend: CausalBackend, setups: Sequence[ExamSetup], how: How) -> MeasuredTime | None:
-    """How long a model in this process would take these exams: it answers a few questions of each.
-
-    Returns:
-        None where there is no question.
-
-    Raises:
-        GraderError, TrecexamError: as `by_model`.
-    """
-    prompts = [_continued_prompts(backend, setup, how)[0] for setup in setups]
-    each_in_turn = [prompt for of_question in zip(*prompts, strict=True) for prompt in of_question]
-
-    def answer(part: Sequence[PromptContinuations]) -> None:
-        for _ in scored(backend, part):
-            pass
-
-    return measured(answer, each_in_turn, len(each_in_turn)) if each_in_turn else None
-
-
-def written_prompts(writer: Writer, answers: KeptAnswers, setup: ExamSetup) -> PromptSet[str]:
-    """What a model that writes is asked, by question_id."""
+    writer = source.writer
     render = setup.renderer(writer.plain)
-    return PromptSet(
-        writer,
-        answers,
-        {
-            each.question_id: render(each, setup.retriever.context(each, setup.texts))
-            for each in setup.questions
-        },
-    )
+    asked: dict[str, Fitted] = {}
+    for question in setup.questions:
+        context = setup.retriever.context(question, setup.texts)
+        if not isinstance(writer, ChoosingWriter):
+            asked[question.question_id] = Fitted(render(question, context), cut=False)
+            continue
+        among = candidates(question, writer.plain) if how == "likelihood" else tuple(LETTERS)
+        try:
+            asked[question.question_id] = writer.asked(partial(render, question), context, among)
+        except NoRoomError as lengths:
+            raise TrecexamError(
+                f"question '{question.question_id}' with its {setup.examples:,} examples has {lengths}: ask "
+                "with fewer --examples, or leave long questions out (`exam filter --max-question`)"
+            ) from None
+    return PromptSet.of_fitted(source, asked)
 
 
-def by_writer(
-    writer: Writer,
-    answers: KeptAnswers,
-    setup: ExamSetup,
-    progress: ShowProgress | None = None,
-    stop: Stop | None = None,
-) -> Examinee:
-    """A model that writes, such as one behind a server, takes the exam; its answers are read as letters.
+def taking(source: KeepingWriter, setup: ExamSetup, how: How = "likelihood") -> Rounds[Examinee]:
+    """A model takes the exam.
 
-    Answers are kept as they come, so that none is asked for twice.
+    One in this process chooses the candidate "A) text" with the highest log-likelihood divided by its length
+    in characters, as the published evaluation does (Gao et al., lm-evaluation-harness, `acc_norm`); or, by
+    letter, the most probable of the four letters. What others write is read as a letter.
 
     Raises:
-        GraderError: the model cannot be asked at all.
+        TrecexamError: as `exam_prompts`.
     """
     questions = {question.question_id: question for question in setup.questions}
-    prompts = written_prompts(writer, answers, setup)
-    result = ask_all([prompts], progress, stop)
+    prompts = exam_prompts(source, setup, how)
+    result: AskingResult[str] = yield [prompts]
+    read = _chosen if isinstance(source.writer, ChoosingWriter) else _read
     answered = {
-        question_id: Answered(read_choice(kept.text, questions[question_id].choices), {"raw": kept.text})
-        for question_id, kept in prompts.answered()
+        question_id: read(questions[question_id], kept.text, how) for question_id, kept in prompts.answered()
     }
     unread = sum(answer.chosen is None for answer in answered.values())
-    notes = [f"{unread:,} answers name no candidate, and count as wrong"] if unread else []
+    notes = [f"documents of {len(prompts.cut):,} questions were cut to fit the model"] if prompts.cut else []
+    if unread:
+        notes.append(f"{unread:,} answers name no candidate, and count as wrong")
     if result.unwritten:
         _, reason = result.unwritten[0]
         notes.append(f"{len(result.unwritten):,} questions have no answer: {reason}")
     return Examinee(setup.components, answered, (*notes, *setup.notes()), result.why)
+
+
+def _chosen(question: ExamQuestion, text: str, how: How) -> Answered:
+    among = candidates(question) if how == "likelihood" else LETTERS
+    scores = [found / len(each) for found, each in zip(json.loads(text), among, strict=True)]
+    return Answered(scores.index(max(scores)), {"scores": scores})
+
+
+def _read(question: ExamQuestion, text: str, how: How) -> Answered:
+    return Answered(read_choice(text, question.choices), {"raw": text})

@@ -32,25 +32,24 @@ class Tabled:
 
 
 def tabled(table: Table, address: Address, sort: str = "") -> Tabled:
-    """The rows that an address asks for: whose names have the text `q`, in the order of `sort`.
+    """The rows that an address asks for: in which a text has `q`, in the order of `sort`.
 
     As a file it has all columns of the table.
 
     Args:
         sort: where the address does not say; "" for the order of the table.
     """
-    shown = excerpt(table, len(table.rows))
+    shown = excerpt(table, len(table.rows), whole=True)
     places = {name: place for place, name in enumerate(table.header)}
     name_at = 0 if shown.name is None else places[shown.columns[shown.name].name]
     search_text = address.get("q").casefold()
     lines = [
         TableLine(place, cells, values, str(values[name_at]))
         for place, (cells, values) in enumerate(zip(shown.rows, table.rows, strict=True))
-        if search_text in str(values[name_at]).casefold()
+        if any(search_text in value.casefold() for value in values if isinstance(value, str))
     ]
     files = {name: _value(place) for name, place in places.items()}
-    keys = {column.name: files[column.name] for column in shown.columns if column.name}
-    rows = in_order(lines, address, {"": lambda line: line.place, **keys}, sort, files)
+    rows = in_order(lines, address, {"": lambda line: line.place, **files}, sort, files)
     return Tabled(shown.columns, rows, shown.name)
 
 

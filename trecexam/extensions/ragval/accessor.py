@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from trecexam.calls import Accessor, named_as_called, on_folder
+from trecexam.calls import Accessor, asking, estimating, named_as_called, on_folder
 from trecexam.errors import TrecexamError
 from trecexam.extensions.ragval import calls, judging
+from trecexam.extensions.ragval.filtering import knowing_job
 from trecexam.extensions.ragval.judged import judged
 from trecexam.extensions.ragval.reporting import RagvalReport, report_of
 from trecexam.files.track_lock import TrackLock
@@ -19,10 +20,12 @@ from trecexam.outputs.update import update
 class RagvalAccessor(Accessor):
     """Answers judged for truthfulness and relevance."""
 
-    write_questions = on_folder(calls.write_questions)
-    estimate_questions = on_folder(calls.estimate_questions)
-    answer = on_folder(calls.answer_questions)
-    estimate_answers = on_folder(calls.estimate_answers)
+    write_questions = asking(calls.questions_job)
+    estimate_questions = estimating(calls.questions_job)
+    answer = asking(calls.answers_job)
+    estimate_answers = estimating(calls.answers_job)
+    without_known = asking(knowing_job)
+    estimate_known = estimating(knowing_job)
     estimate_judging = on_folder(calls.estimate_judging)
 
     def report(self) -> RagvalReport:

@@ -15,8 +15,8 @@ from trecexam.extensions.ragval.prompting import question_prompt
 from trecexam.files.atomic import replace_together, sha256
 from trecexam.files.kept import recall, remember
 from trecexam.graders.writing import Writer
-from trecexam.graders.writing.asking import AskingResult, PromptSet, ShowProgress, Stop, ask_all
-from trecexam.graders.writing.kept_answers import Kept, KeptAnswers
+from trecexam.graders.writing.asking import AskingResult, PromptSet, Rounds
+from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.graders.writing.reading import without_thoughts
 from trecexam.line.inputs import InputReader
 from trecexam.track import TrackFolder
@@ -90,8 +90,9 @@ def plan_answers(folder: TrackFolder, bounds: Sequence[Bound]) -> AnswerPlan:
     return AnswerPlan(folder, tuple(bounds), questions)
 
 
-def bound_prompts(plan: AnswerPlan, writer: Writer, answers: KeptAnswers) -> PromptSet[tuple[Bound, str]]:
+def _prompts(plan: AnswerPlan, source: KeepingWriter) -> PromptSet[tuple[Bound, str]]:
     """What is asked for each bound and question."""
+    writer = source.writer
     # A server does not say how much its model takes; the judge's block is cut there, too.
     most = plan.folder.config.grader.max_characters if writer.meter is not None else None
     fitted = {
@@ -99,30 +100,23 @@ def bound_prompts(plan: AnswerPlan, writer: Writer, answers: KeptAnswers) -> Pro
         for bound in plan.bounds
         for item in plan.questions
     }
-    return PromptSet.of_fitted(writer, answers, fitted)
+    return PromptSet.of_fitted(source, fitted)
 
 
-def answer(
-    plan: AnswerPlan,
-    writer: Writer,
-    answers: KeptAnswers,
-    progress: ShowProgress | None = None,
-    stop: Stop | None = None,
-) -> Answers:
-    """Asks, and writes runs/closed-book.jsonl and runs/oracle.jsonl.
+def answer(plan: AnswerPlan, source: KeepingWriter) -> Rounds[Answers]:
+    """Asks the questions, and writes runs/closed-book.jsonl and runs/oracle.jsonl.
 
     Raises:
-        GraderError: the model cannot be asked at all. What it had answered is kept, and in the files.
         TrecexamError: a file cannot be written.
     """
-    prompts = bound_prompts(plan, writer, answers)
+    prompts = _prompts(plan, source)
     before = {*prompts.unanswered()}
-
-    def save() -> dict[Bound, int]:
-        return {bound: _write(plan, bound, prompts) for bound in plan.bounds}
-
-    result = ask_all([prompts], progress, stop, save)
-    lines = save()
+    try:
+        result: AskingResult[tuple[Bound, str]] = yield [prompts]
+    except TrecexamError:
+        _write_all(plan, prompts)
+        raise
+    lines = _write_all(plan, prompts)
     new = before - {*prompts.unanswered()}
     asked = {
         bound: {prompts.prompts[bound, item.query_id] for item in plan.questions} for bound in plan.bounds
@@ -147,12 +141,17 @@ def _path(folder: TrackFolder, bound: Bound) -> Path:
     return folder.runs / f"{bound}.jsonl"
 
 
+def _write_all(plan: AnswerPlan, prompts: PromptSet[tuple[Bound, str]]) -> dict[Bound, int]:
+    """How many answers each file has now."""
+    return {bound: _write(plan, bound, prompts) for bound in plan.bounds}
+
+
 def _write(plan: AnswerPlan, bound: Bound, prompts: PromptSet[tuple[Bound, str]]) -> int:
     """How many answers the file has now."""
     texts = {item.query_id: item.text for item in plan.questions}
     prompt = named(bound)
     lines = [
-        line_of(_row(question_id, texts[question_id], bound, kept, prompt, prompts.writer))
+        line_of(_row(question_id, texts[question_id], bound, kept, prompt, prompts.source.writer))
         for (each, question_id), kept in prompts.answered()
         if each == bound
     ]

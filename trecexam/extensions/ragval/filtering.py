@@ -10,18 +10,18 @@ from typing import Any
 
 from converters.errors import ConversionError
 from converters.knowledge import Block, line_of, read_blocks
-from trecexam.config import TrackConfig
 from trecexam.errors import TrecexamError
 from trecexam.extensions.ragval.knowledge.choosing import Conditions
 from trecexam.extensions.ragval.knowledge.prompts import MOST_CHARACTERS, named
 from trecexam.extensions.ragval.knowledge.reading import read_known
 from trecexam.extensions.ragval.prompting import block_prompt
 from trecexam.files.atomic import replace_together
-from trecexam.graders.writing import Instruction, Writer, create_writer
-from trecexam.graders.writing.asking import AskingResult, PromptSet, ShowProgress, Stop, ask_all
-from trecexam.graders.writing.kept_answers import KeptAnswers
+from trecexam.graders.writing import Instruction, create_writer, keeping_writers
+from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, Rounds
+from trecexam.graders.writing.kept_answers import KeepingWriter
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, to_json
+from trecexam.track import TrackFolder
 
 DUPLICATES, KNOWN = "duplicates", "known"
 #: What a server's model is held to.
@@ -123,43 +123,33 @@ def some_blocks(path: Path) -> tuple[tuple[Block, ...], tuple[ConversionError, .
     return blocks, tuple(rejected)
 
 
-def knowing_writer(config: TrackConfig, root: Path, *, structured: bool = True) -> Writer:
-    """The model of [generator] as one that says yes or no.
+def knowing_job(
+    folder: TrackFolder, filtered: FilteredBlocks, *, structured: bool = True
+) -> Job[FilteredBlocks]:
+    """Drops the blocks that the model of [generator] says it knows: what `ragval filter --known` does.
 
     Args:
+        filtered: what `filter_blocks` leaves.
         structured: hold a server's to a JSON schema.
 
     Raises:
         GraderError: none is named, or it cannot run here.
     """
-    return create_writer(config, root, Instruction(schema=SCHEMA if structured else None))
+    instruction = Instruction(schema=SCHEMA if structured else None)
+    writer = create_writer(folder.config, folder.root, instruction)
+    return Job(_without_known(filtered, *keeping_writers(folder, writer)))
 
 
-def known_prompts(filtered: FilteredBlocks, writer: Writer, answers: KeptAnswers) -> PromptSet[str]:
-    """What is asked about each block that is left, by block_id."""
-    prompt = named("known")
+def _without_known(filtered: FilteredBlocks, source: KeepingWriter) -> Rounds[FilteredBlocks]:
+    """Drops the blocks that the model says it knows. One whose answer cannot be read, or has none, stays."""
+    prompt, writer = named("known"), source.writer
     fitted = {
         block.block_id: block_prompt(prompt, block, writer, MOST_CHARACTERS)
         for block, fail in zip(filtered.blocks, filtered.fails, strict=True)
         if not fail
     }
-    return PromptSet.of_fitted(writer, answers, fitted)
-
-
-def without_known(
-    filtered: FilteredBlocks,
-    writer: Writer,
-    answers: KeptAnswers,
-    progress: ShowProgress | None = None,
-    stop: Stop | None = None,
-) -> FilteredBlocks:
-    """Drops the blocks that the model says it knows. One whose answer cannot be read, or has none, stays.
-
-    Raises:
-        GraderError: the model cannot be asked at all; what it answered is kept.
-    """
-    prompts = known_prompts(filtered, writer, answers)
-    result = ask_all([prompts], progress, stop)
+    prompts = PromptSet.of_fitted(source, fitted)
+    result: AskingResult[str] = yield [prompts]
     known = {block_id: read_known(kept.text) for block_id, kept in prompts.answered()}
     knowing = Knowing(**vars(result), answers=known, cut=len(prompts.cut), model=writer.model)
     fails = tuple(

@@ -20,8 +20,8 @@ from trecexam.extensions.ragval.knowledge.reading import read_question
 from trecexam.extensions.ragval.prompting import block_prompt
 from trecexam.files.atomic import replace_together
 from trecexam.graders.writing import Fitted, Writer, create_writer
-from trecexam.graders.writing.asking import AskingResult, PromptSet, ShowProgress, Stop, ask_all
-from trecexam.graders.writing.kept_answers import Kept, KeptAnswers
+from trecexam.graders.writing.asking import AskingResult, PromptSet, Rounds
+from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.graders.writing.reading import Unread
 from trecexam.line.bank_target import check_unchanged, lines_of, read_target
 from trecexam.track import TrackFolder
@@ -176,35 +176,30 @@ def _questions_there(path: Path) -> tuple[frozenset[tuple[str, int | None]], fro
     return frozenset(seeds), frozenset(texts)
 
 
-def question_prompts(
-    plan: QuestionPlan, writers: Sequence[Writer], answers: Sequence[KeptAnswers]
-) -> list[PromptSet[str]]:
+def _prompts(plan: QuestionPlan, writers: Sequence[KeepingWriter]) -> list[PromptSet[str]]:
     """What each writer is asked, by block_id."""
     fitted: dict[str, Fitted] = {}
     by_writer: list[dict[str, Fitted]] = [{} for _ in writers]
     for block, place in plan.requests:
         # The writers differ in their seeds alone.
         if block.block_id not in fitted:
-            fitted[block.block_id] = block_prompt(plan.prompt, block, writers[0], MOST_CHARACTERS)
+            fitted[block.block_id] = block_prompt(plan.prompt, block, writers[0].writer, MOST_CHARACTERS)
         by_writer[place][block.block_id] = fitted[block.block_id]
-    return [PromptSet.of_fitted(*each) for each in zip(writers, answers, by_writer, strict=True)]
+    return [PromptSet.of_fitted(*each) for each in zip(writers, by_writer, strict=True)]
 
 
-def write_questions(
-    plan: QuestionPlan,
-    writers: Sequence[Writer],
-    answers: Sequence[KeptAnswers],
-    progress: ShowProgress | None = None,
-    stop: Stop | None = None,
-) -> Questions:
-    """Asks, reads, and adds the questions to the file, which is written once, at the end.
+def write_questions(plan: QuestionPlan, writers: Sequence[KeepingWriter]) -> Rounds[Questions]:
+    """Asks about the blocks, and adds the questions to the file, which is written once, at the end.
 
     Raises:
-        GraderError: the model cannot be asked at all. What it had answered is kept, and in the file.
         TrecexamError: the file was changed meanwhile, or cannot be written.
     """
-    prompts = question_prompts(plan, writers, answers)
-    result = ask_all(prompts, progress, stop, lambda: _write(plan, prompts))
+    prompts = _prompts(plan, writers)
+    try:
+        result: AskingResult[str] = yield prompts
+    except TrecexamError:
+        _write(plan, prompts)
+        raise
     questions, unread = _write(plan, prompts)
     cut = len(frozenset().union(*(each.cut for each in prompts)))
     return Questions(**vars(result), plan=plan, questions=questions, cut=cut, unread=unread)
@@ -220,7 +215,7 @@ def _write(plan: QuestionPlan, prompts: Sequence[PromptSet[str]]) -> tuple[int, 
         kept = answered[place].get(block.block_id)
         if kept is None:
             continue
-        writer = prompts[place].writer
+        writer = prompts[place].source.writer
         question = read_question(kept.text, cut=kept.cut)
         if isinstance(question, str):
             key = block.block_id, question.casefold()

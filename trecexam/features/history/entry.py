@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -56,7 +56,7 @@ class LogRow(NamedTuple):
 
 @dataclass(frozen=True)
 class HistoryLog(Result):
-    """Each change of a leaderboard: the table `history` has a row for each, `log` the rows of log.tsv.
+    """Each change of a leaderboard: the table `history` has a row for each, `log` for each run that moved.
 
     Attributes:
         rows: the oldest first.
@@ -170,34 +170,6 @@ def log_rows(entry: Entry) -> list[LogRow]:
 def log_table(rows: Iterable[LogRow]) -> Table:
     """The rows as a table, in the shape of the file."""
     return Table(LOG_COLUMNS, tuple(rows))
-
-
-def log_rows_of(text: str) -> tuple[LogRow, ...]:
-    """The rows of a log file's text.
-
-    Raises:
-        ValueError: it is not such a file.
-    """
-    header, *lines = text.removesuffix("\n").split("\n")
-    if tuple(header.split("\t")) != LOG_COLUMNS:
-        raise ValueError("another header")
-    rows = (zip(_READ, line.split("\t"), strict=True) for line in lines)
-    return tuple(LogRow(*(read(field) for read, field in row)) for row in rows)
-
-
-def _rank(field: str) -> int | None:
-    return int(field) if field else None
-
-
-def _mean(field: str) -> float | None:
-    return float(field) if field else None
-
-
-#: What reads each field of a line of the log.
-_READ: tuple[Callable[[str], Any], ...] = (
-    *(int, str, str, str, _rank, _rank, str, _mean, _mean),
-    *(int, str, int),
-)
 
 
 def label_table(labels: Iterable[LabelChange]) -> Table:

@@ -31,7 +31,6 @@ from trecexam.features.history.entry import (
     HistoryLog,
     LogRow,
     log_rows,
-    log_rows_of,
     log_table,
 )
 from trecexam.features.history.snapshot import origin_of, snapshot_of
@@ -166,29 +165,6 @@ class History:
             raise TrecexamError("is damaged, or of another version of trecexam", path=path) from None
         return entry
 
-    def rows(self) -> tuple[LogRow, ...]:
-        """The rows of log.tsv, oldest first; () where there is no history yet.
-
-        Raises:
-            TrecexamError: it cannot be read.
-        """
-        try:
-            text = read_regular(self.log_path).decode()
-        except FileNotFoundError:
-            return ()
-        except UnicodeDecodeError:
-            text = ""
-        except OSError as error:
-            raise TrecexamError(f"cannot be read: {error.strerror or error}", path=self.log_path) from None
-        try:
-            return log_rows_of(text)
-        except ValueError:
-            raise TrecexamError(
-                "is damaged, or of another version of trecexam; remove it, and the next `trecexam watch` "
-                "makes it anew from the entries beside it",
-                path=self.log_path,
-            ) from None
-
     def _path(self, number: int) -> Path:
         return self.folder / f"{number:06}.json"
 
@@ -262,15 +238,18 @@ def _entry(known: _Logged | None, now: _Logged, track: Assessment) -> Entry:
 
 @of_one_grader
 def history(folder: TrackFolder) -> HistoryLog:
-    """Which runs moved at each change of the leaderboard, and why.
-
-    Raises:
-        TrecexamError: out/history/log.tsv cannot be read.
-    """
+    """Which runs moved at each change of the leaderboard, and why; notes name entries that cannot be read."""
     kept = History(folder)
-    rows = kept.rows()
-    nothing = f"no history yet: `trecexam watch {folder.root}` keeps it in {kept.folder}"
-    return HistoryLog(rows, () if rows else (nothing,))
+    rows: list[LogRow] = []
+    notes: list[str] = []
+    for number in kept.numbers():
+        try:
+            rows += log_rows(kept.entry(number))
+        except TrecexamError as error:
+            notes.append(str(error))
+    if not rows and not notes:
+        notes.append(f"no history yet: `trecexam watch {folder.root}` keeps it in {kept.folder}")
+    return HistoryLog(tuple(rows), tuple(notes))
 
 
 @of_one_grader

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import takewhile
-from typing import Generic, TypeVar
+from itertools import takewhile, zip_longest
+from typing import Any, Generic, TypeVar
 
 from trecexam.errors import TrecexamError
-from trecexam.graders.base import LAST_ANSWERS, Estimate, UngradedError, Usage
+from trecexam.graders.base import LAST_ANSWERS, NOTHING_SPENT, Estimate, Spent, UngradedError, Usage
 from trecexam.graders.sampling import MeasuredTime, measured
 from trecexam.graders.writing.base import Fitted, Unwritten, Writer
-from trecexam.graders.writing.kept_answers import Kept, KeptAnswers
+from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.graders.writing.local import LocalWriter
 
 #: Is told how many of how many prompts are answered.
@@ -22,38 +22,40 @@ ShowProgress = Callable[[int, int], None]
 #: Asked again and again; True ends asking early, with what there is. Requests that are on their way to a
 #: server get `LAST_ANSWERS` seconds.
 Stop = Callable[[], bool]
+#: Gives what graders used of a purse.
+SpentByGraders = Callable[[str], Spent]
 Key = TypeVar("Key")
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
 class PromptSet(Generic[Key]):
-    """What one writer is asked, and where its answers are.
+    """What one writer is asked.
 
     Attributes:
         prompts: what a prompt is about -> prompt; keys with the same prompt share its answer.
         cut: the keys whose text had to be cut to fit the model.
     """
 
-    writer: Writer
-    answers: KeptAnswers
+    source: KeepingWriter
     prompts: Mapping[Key, str]
     cut: frozenset[Key] = frozenset()
 
     @classmethod
-    def of_fitted(cls, writer: Writer, answers: KeptAnswers, fitted: Mapping[Key, Fitted]) -> PromptSet[Key]:
+    def of_fitted(cls, source: KeepingWriter, fitted: Mapping[Key, Fitted]) -> PromptSet[Key]:
         """The prompts of texts that were fitted to the model."""
         prompts = {key: each.prompt for key, each in fitted.items()}
-        return cls(writer, answers, prompts, frozenset(key for key, each in fitted.items() if each.cut))
+        return cls(source, prompts, frozenset(key for key, each in fitted.items() if each.cut))
 
     def unanswered(self) -> list[str]:
         """The prompts that have no answer yet, each once, in their order."""
-        return [prompt for prompt in dict.fromkeys(self.prompts.values()) if self.answers.get(prompt) is None]
+        return [prompt for prompt in dict.fromkeys(self.prompts.values()) if self.source.get(prompt) is None]
 
     def answered(self) -> Iterator[tuple[Key, Kept]]:
-        """The answers there are, in the order of the prompts."""
+        """What was written, in the order of the prompts."""
         for key, prompt in self.prompts.items():
-            kept = self.answers.get(prompt)
-            if kept is not None:
+            kept = self.source.get(prompt)
+            if kept is not None and not kept.refused:
                 yield key, kept
 
 
@@ -80,19 +82,93 @@ class AskingResult(Generic[Key]):
         """Whether every prompt was answered; not whether every answer could be read."""
         return not self.unwritten and not self.why
 
+    def after(self, before: AskingResult[Key] | None) -> AskingResult[Key]:
+        """Both rounds together; writers count on from round to round."""
+        if before is None:
+            return self
+        return replace(
+            self,
+            asked=before.asked + self.asked,
+            reused=before.reused + self.reused,
+            unwritten=(*before.unwritten, *self.unwritten),
+        )
+
+
+#: Gives what is asked next and is sent what came of it; at its end what was made of all. Errors of asking are
+#: raised in it, so that it can write what was paid for.
+Rounds = Generator[Sequence[PromptSet[Any]], AskingResult[Any], Made]
+
+
+@dataclass(frozen=True)
+class Job(Generic[Made]):
+    """Something that models are asked for. It is done once.
+
+    Attributes:
+        every_prompt: gives what would be asked in all rounds, for an estimate; None for that of the first.
+        tries: how often a prompt is asked at most, as its answer may be one that cannot be read.
+    """
+
+    rounds: Rounds[Made]
+    every_prompt: Callable[[], Sequence[PromptSet[Any]]] | None = None
+    tries: int = 1
+
+    def estimate(self, *, timed: bool = False) -> Estimate:
+        """What `ask` would take; prompts that were answered before take nothing. Asks nobody.
+
+        Args:
+            timed: has a model in this process answer up to 85 of the prompts, to see how long all would take;
+                what it writes is not kept.
+
+        Raises:
+            GraderError: `timed`, and the model cannot be run.
+        """
+        prompt_sets = next(self.rounds) if self.every_prompt is None else self.every_prompt()
+        estimated = estimate(prompt_sets, timed=timed)
+        if estimated.tokens_out_at_most is None:
+            return estimated
+        cost, calls = estimated.cost_at_most, estimated.calls_at_most
+        return estimated._replace(
+            tokens_out_at_most=self.tries * estimated.tokens_out_at_most,
+            cost_at_most=None if cost is None else self.tries * cost,
+            calls_at_most=None if calls is None else self.tries * calls,
+        )
+
+    def ask(
+        self,
+        progress: ShowProgress | None = None,
+        stop: Stop | None = None,
+        spent_by_graders: SpentByGraders = lambda _: NOTHING_SPENT,
+    ) -> Made:
+        """Asks round after round; gives what was made of the answers.
+
+        Raises:
+            GraderError: the model cannot be asked at all; what it had answered is kept.
+        """
+        done = 0
+
+        def show(now: int, of: int) -> None:
+            if progress is not None:
+                progress(done + now, done + of)
+
+        try:
+            prompt_sets = next(self.rounds)
+            while True:
+                try:
+                    result = ask_all(prompt_sets, show, stop, spent_by_graders)
+                except TrecexamError as error:
+                    self.rounds.throw(error)
+                    raise
+                done += result.asked
+                prompt_sets = self.rounds.send(result)
+        except StopIteration as end:
+            made: Made = end.value
+            return made
+
 
 def estimate(prompt_sets: Sequence[PromptSet[Key]], *, timed: bool = False) -> Estimate:
-    """What asking would take; prompts that were answered before take nothing. Asks nobody.
-
-    Args:
-        timed: has models in this process answer up to 85 of the prompts, to see how long all would take; what
-            they write is not kept.
-
-    Raises:
-        GraderError: `timed`, and the model cannot be run.
-    """
+    """What asking would take, as `Job.estimate`."""
     before = _used_before(prompt_sets)
-    estimates = [each.writer.estimate(each.unanswered(), before) for each in prompt_sets]
+    estimates = [each.source.writer.estimate(each.unanswered(), before) for each in prompt_sets]
     columns = zip(*estimates, strict=True)
     summed = Estimate._make(None if None in column else sum(column) for column in columns)
     return summed._replace(time=_measured(prompt_sets)) if timed else summed
@@ -100,14 +176,16 @@ def estimate(prompt_sets: Sequence[PromptSet[Key]], *, timed: bool = False) -> E
 
 def runs_here(writer: Writer) -> bool:
     """Whether it is a model in this process, which costs nothing but time."""
-    return type(writer) is LocalWriter
+    return isinstance(writer, LocalWriter) and writer.is_here
 
 
 def _measured(prompt_sets: Sequence[PromptSet[Key]]) -> MeasuredTime | None:
-    todo = [(each.writer, prompts) for each in prompt_sets if (prompts := each.unanswered())]
+    todo = [(each.source.writer, prompts) for each in prompt_sets if (prompts := each.unanswered())]
     if not todo or not all(runs_here(writer) for writer, _ in todo):
         return None
-    writer, prompts = todo[0]
+    writer = todo[0][0]
+    in_turn = zip_longest(*(prompts for who, prompts in todo if who is writer))
+    prompts = [prompt for of_each in in_turn for prompt in of_each if prompt is not None]
 
     def write(part: Sequence[str]) -> None:
         for _ in writer.write(part):
@@ -120,16 +198,16 @@ def ask_all(
     prompt_sets: Sequence[PromptSet[Key]],
     progress: ShowProgress | None = None,
     stop: Stop | None = None,
-    save: Callable[[], object] | None = None,
+    spent_by_graders: SpentByGraders = lambda _: NOTHING_SPENT,
 ) -> AskingResult[Key]:
     """Asks each writer about its prompts that have no answer yet, until all have one or it is to stop.
 
     Each answer is on disk before its writer goes on. Killed at any moment, only the prompts on their way to a
-    server are asked again: at most `concurrency`.
+    server are asked again: at most `concurrency`; of a model in this process, the batch in hand.
 
     Args:
-        prompt_sets: their writers share a budget, and prices; at least one.
-        save: called before an error goes on: what was paid for gets into its file, whatever ended it.
+        prompt_sets: their writers share a purse, and prices; at least one.
+        spent_by_graders: counts for budgets beside what all writers of that purse used.
 
     Raises:
         GraderError: the model cannot be asked at all; what it had answered is kept.
@@ -146,39 +224,51 @@ def ask_all(
 
     try:
         for each, prompts, unwritten in zip(prompt_sets, missing, reasons, strict=True):
-            # What this writer took itself, in an earlier round, it counts on.
-            each.writer.start_from(_used_before(prompt_sets).less(each.writer.used))
             show(0)
             if prompts:
+                _start(each.source.writer, prompt_sets, spent_by_graders)
                 _ask(each, prompts, unwritten, show, stopped)
             done += len(prompts)
     except UngradedError as error:
         why = error.reason
-    except TrecexamError:
-        if save is not None:
-            save()
-        raise
     if not why and stopped():
         why = "stopped"
-    used = reduce(Usage.plus, (each.writer.used for each in prompt_sets))
+    writers = list(dict.fromkeys(each.source.writer for each in prompt_sets))
+    used = reduce(Usage.plus, (writer.used for writer in writers))
     return AskingResult(
         asked=total - sum(len(each.unanswered()) for each in prompt_sets),
         reused=sum(len({*each.prompts.values()}) for each in prompt_sets) - total,
         unwritten=tuple(
-            (key, f"the model {unwritten[prompt]}")
+            (key, f"the model {reason}")
             for each, unwritten in zip(prompt_sets, reasons, strict=True)
             for key, prompt in each.prompts.items()
-            if prompt in unwritten
+            if (reason := unwritten.get(prompt) or _refusal(each.source.get(prompt)))
         ),
         used=used,
-        cost=prompt_sets[0].writer.cost(used),
+        cost=writers[0].cost(used),
         why=why,
     )
 
 
+def _refusal(kept: Kept | None) -> str:
+    return kept.text if kept is not None and kept.refused else ""
+
+
 def _used_before(prompt_sets: Sequence[PromptSet[Key]]) -> Usage:
-    """What all the writers ever used, which counts for the budget."""
-    return reduce(Usage.plus, (each.answers.used for each in prompt_sets))
+    """What these writers ever used."""
+    used = {each.source.digest: each.source.used for each in prompt_sets}
+    return reduce(Usage.plus, used.values(), Usage())
+
+
+def _start(writer: Writer, prompt_sets: Sequence[PromptSet[Key]], spent_by_graders: SpentByGraders) -> None:
+    """Tells a writer what its purse paid before."""
+    # What this writer took itself, in an earlier round, it counts on.
+    writer.start_from(_used_before(prompt_sets).less(writer.used))
+    if writer.meter is not None:
+        file = prompt_sets[0].source.file
+        others = file.spent(file.purse, {each.source.digest for each in prompt_sets})
+        spent = Spent(others.tokens_in + others.tokens_out, writer.cost(others))
+        writer.meter.beside = spent.plus(spent_by_graders(file.purse))
 
 
 def _ask(
@@ -191,21 +281,23 @@ def _ask(
     """Asks until all is answered or it is to stop.
 
     Args:
-        unwritten: gets the prompts that the model wrote nothing to, with the reason.
+        unwritten: gets the prompts that have no answer and why, but for refusals, which are answers.
         show: is told how many prompts are answered.
     """
-    writer, answers = prompt_set.writer, prompt_set.answers
+    source, writer = prompt_set.source, prompt_set.source.writer
     done, counted, ends = 0, writer.used, float("inf")
     try:
         for batch in writer.write(takewhile(lambda _: not stopped(), prompts)):
             now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
             kept = []
             for prompt, text in batch:
-                if isinstance(text, Unwritten):
-                    unwritten[prompt] = text.reason
-                else:
+                if not isinstance(text, Unwritten):
                     kept.append((prompt, Kept(text.text, text.cut, now, text.tokens_in, text.tokens_out)))
-            answers.add(kept, writer.used.less(counted))
+                elif text.refused:
+                    kept.append((prompt, Kept(text.reason, cut=False, time=now, refused=True)))
+                else:
+                    unwritten[prompt] = text.reason
+            source.add(kept, writer.used.less(counted))
             counted = writer.used
             done += len(batch)
             if batch:
@@ -216,4 +308,4 @@ def _ask(
             if time.monotonic() >= ends:
                 return
     finally:
-        answers.add((), writer.used.less(counted))
+        source.add((), writer.used.less(counted))

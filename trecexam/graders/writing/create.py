@@ -8,16 +8,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from trecexam.config import GeneratorSection, GraderSection, LanguageModelSection, RaySection, TrackConfig
+from trecexam.config import (
+    GeneratorSection,
+    GraderSection,
+    LanguageModelSection,
+    RaySection,
+    TrackConfig,
+    purse_of,
+)
 from trecexam.errors import GraderError
+from trecexam.graders.base import Usage
 from trecexam.graders.elsewhere import the_elsewhere
 from trecexam.graders.language import loading
 from trecexam.graders.openai import form_of, missing_for_servers, prices_of, server_of
 from trecexam.graders.seq2seq import FLAN_T5_LARGE
 from trecexam.graders.weights import model_folder
 from trecexam.graders.writing.base import Writer, naming
+from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
 from trecexam.graders.writing.local import LocalModelSettings, LocalWriter
 from trecexam.graders.writing.server import ServerWriter
+from trecexam.track import TrackFolder
 
 
 @dataclass(frozen=True)
@@ -84,6 +94,36 @@ def create_writer(config: TrackConfig, root: Path, instruction: Instruction = In
             config.ray,
             config.grader.reproducible is True,
         )
+
+
+def keeping_writers(folder: TrackFolder, *writers: Writer) -> list[KeepingWriter]:
+    """The writers with the file that keeps a track's answers, which is read once.
+
+    Args:
+        writers: those of a track share a purse; none for the one that the settings name.
+
+    Raises:
+        GraderError: none is named, or it cannot run here.
+        TrecexamError: the file cannot be read.
+    """
+    chosen = writers or (create_writer(folder.config, folder.root),)
+    file = AnswerFile(folder.answers_path, _purse(folder))
+    return [KeepingWriter(writer, file) for writer in chosen]
+
+
+def spent_by_writers(folder: TrackFolder) -> Usage:
+    """What writers used of the budget of a track's grader."""
+    if not folder.answers_path.exists():
+        return Usage()
+    return AnswerFile(folder.answers_path).spent(purse_of(folder.whole, folder.grader))
+
+
+def _purse(folder: TrackFolder) -> str:
+    """The section whose budget pays for what is written."""
+    own = folder.config.generator.model_fields_set & {"budget", "budget_tokens"}
+    if own or generator_settings(folder.config)[1] == "generator":
+        return "generator"
+    return purse_of(folder.whole, folder.grader)
 
 
 def grading_writer(settings: GraderSection, root: Path, instruction: Instruction) -> Writer:

@@ -1,4 +1,4 @@
-"""Every answer that a model gave when a bank was made, so that none is asked or paid for twice.
+"""Every answer that a writer gave, so that none is asked or paid for twice.
 
 A file of lines of JSON that only grows. People may read it; it is no bank: what is kept are answers, not
 items.
@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ import orjson
 from trecexam.errors import TrecexamError
 from trecexam.files.kept import read_regular
 from trecexam.graders.base import Usage, identity_digest
+from trecexam.graders.writing.base import Writer
 
 #: Bytes of the digest of a line; characters that it adds to the line.
 _CHECK = 8
@@ -27,7 +29,8 @@ _SEAL = len(', "check": ""}') + 2 * _CHECK
 class Kept(NamedTuple):
     """An answer: what the model wrote, whether it was stopped before its end, and when (ISO 8601, UTC).
 
-    `tokens_in` and `tokens_out` are as a server counted them; None where nobody did.
+    `tokens_in` and `tokens_out` are as a server counted them; None where nobody did. Where the model
+    `refused`, the text is what follows "the model ...".
     """
 
     text: str
@@ -35,23 +38,30 @@ class Kept(NamedTuple):
     time: str
     tokens_in: int | None = None
     tokens_out: int | None = None
+    refused: bool = False
+
+    @property
+    def status(self) -> str:
+        """How the answer ended, as the file names it: "ok", "cut" or "refused"."""
+        return "refused" if self.refused else "cut" if self.cut else "ok"
 
 
-class KeptAnswers:
-    """The answers of one writer on one track.
+class AnswerFile:
+    """The answers of all writers of a track.
 
     Args:
-        identity: the writer's; an answer is known by it and the prompt.
+        purse: whose budget pays for what is asked now: a section of trecexam.toml.
 
     Raises:
         TrecexamError: the file cannot be read.
     """
 
-    def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, purse: str = "generator") -> None:
         self.path = path
-        self._writer = identity_digest(identity).hex()
-        self._answers: dict[str, Kept] = {}
-        self.used = Usage()
+        self.purse = purse
+        self._answers: dict[tuple[str, str], Kept] = {}
+        #: (writer, purse) -> what was used.
+        self._used: dict[tuple[str, str], Usage] = {}
         try:
             content = read_regular(path) if path.exists() else b""
         except OSError as error:
@@ -66,20 +76,37 @@ class KeptAnswers:
             # Cut by a kill, or damaged: its prompt is asked again.
             return
         row = orjson.loads(line)
-        if row["writer"] != self._writer:
-            return
         if "used" in row:
-            self.used = self.used.plus(Usage(*row["used"]))
-        else:
-            counted = row.get("tokens") or (None, None)
-            self._answers[row["prompt_sha256"]] = Kept(row["answer"], row["cut"], row["time"], *counted)
+            self._count(row["writer"], row["purse"], Usage(*row["used"]))
+            return
+        tokens_in, tokens_out = row.get("tokens") or (None, None)
+        cut, refused = (row["status"] == status for status in ("cut", "refused"))
+        kept = Kept(row["answer"], cut, row["time"], tokens_in, tokens_out, refused)
+        self._answers[row["writer"], row["prompt_sha256"]] = kept
 
-    def get(self, prompt: str) -> Kept | None:
-        """The answer to a prompt; None where there is none yet."""
-        return self._answers.get(_digest(prompt))
+    def _count(self, writer: str, purse: str, used: Usage) -> None:
+        self._used[writer, purse] = self._used.get((writer, purse), Usage()).plus(used)
 
-    def add(self, answers: Iterable[tuple[str, Kept]], used: Usage) -> None:
-        """Keeps answers and what they took.
+    def get(self, writer: str, prompt: str) -> Kept | None:
+        """The answer of a writer to a prompt; None where there is none yet."""
+        return self._answers.get((writer, _digest(prompt)))
+
+    def used_by(self, writer: str) -> Usage:
+        """What a writer ever used."""
+        return _sum(used for (who, _), used in self._used.items() if who == writer)
+
+    def spent(self, purse: str, without: Collection[str] = ()) -> Usage:
+        """What was paid from a purse, but for these writers."""
+        return _sum(used for (who, paid), used in self._used.items() if paid == purse and who not in without)
+
+    def add(
+        self,
+        writer: str,
+        answers: Iterable[tuple[str, Kept]],
+        used: Usage,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Keeps answers, what they took, and what a model in this process ran on.
 
         Raises:
             TrecexamError: they cannot be written.
@@ -87,14 +114,20 @@ class KeptAnswers:
         rows: list[dict[str, Any]] = []
         for prompt, kept in answers:
             digest = _digest(prompt)
-            self._answers[digest] = kept
-            answer = {"prompt": prompt, "answer": kept.text, "cut": kept.cut, "time": kept.time}
+            self._answers[writer, digest] = kept
+            row: dict[str, Any] = {
+                "prompt": prompt,
+                "answer": kept.text,
+                "status": kept.status,
+                "time": kept.time,
+            }
             counted = (kept.tokens_in, kept.tokens_out)
-            tokens = {} if counted == (None, None) else {"tokens": counted}
-            rows.append({"writer": self._writer, "prompt_sha256": digest, **answer, **tokens})
+            row |= {} if counted == (None, None) else {"tokens": counted}
+            row |= {} if environment is None else {"environment": dict(environment)}
+            rows.append({"writer": writer, "prompt_sha256": digest, **row})
         if used.requests:
-            self.used = self.used.plus(used)
-            rows.append({"writer": self._writer, "used": list(used)})
+            self._count(writer, self.purse, used)
+            rows.append({"writer": writer, "purse": self.purse, "used": list(used)})
         if not rows:
             return
         lines = b"".join(_sealed(json.dumps(row, ensure_ascii=False).encode()[:-1]) + b"\n" for row in rows)
@@ -109,6 +142,36 @@ class KeptAnswers:
                 f"cannot be written: {error.strerror}; what was answered until now is kept", path=self.path
             ) from None
         self._torn = False
+
+
+class KeepingWriter:
+    """A writer with the file that keeps its answers, in which each is known by writer and prompt."""
+
+    def __init__(self, writer: Writer, file: AnswerFile) -> None:
+        self.writer = writer
+        self.file = file
+        self.digest = identity_digest(writer.identity).hex()
+
+    def get(self, prompt: str) -> Kept | None:
+        """The answer to a prompt; None where there is none yet."""
+        return self.file.get(self.digest, prompt)
+
+    def add(self, answers: Iterable[tuple[str, Kept]], used: Usage) -> None:
+        """Keeps answers and what they took.
+
+        Raises:
+            TrecexamError: they cannot be written.
+        """
+        self.file.add(self.digest, answers, used, self.writer.environment)
+
+    @property
+    def used(self) -> Usage:
+        """What the writer ever used, now and in earlier calls."""
+        return self.file.used_by(self.digest)
+
+
+def _sum(usages: Iterable[Usage]) -> Usage:
+    return reduce(Usage.plus, usages, Usage())
 
 
 def _sealed(start: bytes) -> bytes:

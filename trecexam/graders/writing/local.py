@@ -71,10 +71,15 @@ class LocalModelSettings:
 class LocalWriter:
     """Has a model write. Nothing is loaded before it is needed.
 
+    Attributes:
+        is_here: whether it runs in this process.
+
     Args:
         memory: where digests of weights are kept.
         section: of trecexam.toml, that errors name.
     """
+
+    is_here = True
 
     def __init__(
         self, settings: LocalModelSettings, memory: Path | None = None, section: str = "grader"

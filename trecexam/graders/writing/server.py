@@ -143,6 +143,8 @@ class ServerWriter:
             most.tokens_out,
             self.cost(expected),
             self.cost(most),
+            calls=len(prompts),
+            calls_at_most=len(prompts),
         )
 
     def cost(self, used: Usage) -> float | None:

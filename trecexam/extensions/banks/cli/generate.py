@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import trecexam
-from trecexam.cli.options import estimate_json_option, refuse_json_alone, track_argument
+from trecexam.cli.options import estimate_json_option, estimate_option, track_argument
 from trecexam.cli.signals import exit_status
-from trecexam.cli.working import show_estimate, used, working
+from trecexam.cli.working import ask, told
 from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
@@ -44,11 +43,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     is_flag=True,
     help="Also where there are items: those that a model wrote give way; edited and retired ones stay.",
 )
-@click.option(
-    "--estimate",
-    is_flag=True,
-    help="How many prompts, tokens, how much money; or how long, by a small sample. Asks no server.",
-)
+@estimate_option
 @click.option(
     "-o",
     "--output",
@@ -57,16 +52,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     help="A file of the track's bank [default: TRACK/bank.questions.jsonl or bank.nuggets.jsonl].",
 )
 @estimate_json_option
-def generate(
-    track: Path,
-    prompt: str,
-    query_ids: tuple[str, ...],
-    passages: int | None,
-    again: bool,
-    estimate: bool,
-    output: Path | None,
-    as_json: bool,
-) -> int:
+def generate(track: Path, prompt: str, *, estimate: bool, as_json: bool, **given: Any) -> int:
     """Have a language model write the test bank of TRACK: items for every query that has none.
 
     Who writes is said in [generator] of trecexam.toml, or else is the language model of [grader]. The file
@@ -76,41 +62,24 @@ def generate(
     Exit status: 0, or 1 when a query has got no items or not all, or it ended early.
     """
     with trecexam.open_track(track) as opened:
-        if estimate:
-            estimate_of = partial(
-                opened.bank.estimate,
-                prompt,
-                query_ids=query_ids,
-                passages=passages,
-                again=again,
-                output=output,
-            )
-            return show_estimate(estimate_of, as_json=as_json)
-        refuse_json_alone(as_json=as_json)
-        with working() as work:
-            made = opened.bank.generate(
-                prompt,
-                query_ids=query_ids,
-                passages=passages,
-                again=again,
-                output=output,
-                progress=work.progress,
-                stop=work.stop,
-            )
+        bank = opened.bank
+        made, caught = ask(
+            bank.generate, bank.estimate, prompt, only_estimate=estimate, as_json=as_json, **given
+        )
+    if made is None:
+        return 0
     _say(made)
-    return exit_status(work.caught, 0 if made.complete else 1)
+    return exit_status(caught, 0 if made.complete else 1)
 
 
 def _say(made: Generated) -> None:
     for failure in made.failures:
         click.echo(printable(f"query {failure.request}: {failure.reason}"), err=True)
-    if made.why:
-        click.echo(f"ended early: {made.why}", err=True)
+    told(made)
     if str(made.dropped):
         click.echo(f"left out: {made.dropped}", err=True)
     if made.n_cut:
         click.echo(f"the passages of {made.n_cut:,} prompts were cut to what the model takes", err=True)
-    used(made.used, made.cost)
     if not made.written:
         what = "nothing is missing" if made.complete else "no new items"
         click.echo(f"{what}; {made.output} is as it was", err=True)

@@ -6,18 +6,18 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from converters.records import Item, Origin
+from trecexam.errors import TrecexamError
 from trecexam.extensions.banks.generation.making import DroppedItems, items_of, known_texts
 from trecexam.extensions.banks.generation.plan import BankPlan
 from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest
 from trecexam.extensions.banks.generation.reading import read_items
 from trecexam.extensions.banks.lines import merged
 from trecexam.files.atomic import replace as replace_file
-from trecexam.graders.writing import Writer
-from trecexam.graders.writing.asking import AskingResult, PromptSet, ShowProgress, Stop, ask_all
-from trecexam.graders.writing.kept_answers import Kept, KeptAnswers
+from trecexam.graders.writing.asking import AskingResult, PromptSet, Rounds
+from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.line.bank_target import check_unchanged
 
 
@@ -65,38 +65,23 @@ class NewItems(NamedTuple):
     dropped: DroppedItems
 
 
-def item_prompts(
-    plan: BankPlan, prompt: ItemPrompt, writer: Writer, answers: KeptAnswers
-) -> PromptSet[ItemRequest]:
-    """What the model is asked for each query, or sub-topic of one."""
-    prompts = {request: prompt.text(request, writer.plain) for request in plan.requests}
-    return PromptSet(writer, answers, prompts)
-
-
-def generate(
-    plan: BankPlan,
-    prompt: ItemPrompt,
-    writer: Writer,
-    answers: KeptAnswers,
-    progress: ShowProgress | None = None,
-    stop: Stop | None = None,
-) -> Generated:
-    """Asks, reads, and adds the items to the file, which is written once, at the end.
+def generate(plan: BankPlan, prompt: ItemPrompt, source: KeepingWriter) -> Rounds[Generated]:
+    """Asks about each query, or sub-topic of one, and adds the items to the file, once, at the end.
 
     Raises:
-        GraderError: the model cannot be asked at all. What it had answered is kept, and in the file.
         TrecexamError: the file was changed meanwhile, or cannot be written.
     """
-    prompts = item_prompts(plan, prompt, writer, answers)
-
-    def save() -> object:
-        return write(plan, _new_items(plan, prompt, prompts).items, early=True)
-
-    result = ask_all([prompts], progress, stop, save)
+    plain = source.writer.plain
+    prompts = PromptSet(source, {request: prompt.text(request, plain) for request in plan.requests})
+    try:
+        result = yield [prompts]
+    except TrecexamError:
+        write(plan, _new_items(plan, prompt, prompts).items, early=True)
+        raise
     return outcome(plan, result, _new_items(plan, prompt, prompts))
 
 
-def outcome(plan: BankPlan, result: AskingResult[ItemRequest], new: NewItems, n_cut: int = 0) -> Generated:
+def outcome(plan: BankPlan, result: AskingResult[Any], new: NewItems, n_cut: int = 0) -> Generated:
     """Writes the new items, and tells what came of it.
 
     Raises:
@@ -119,12 +104,13 @@ def outcome(plan: BankPlan, result: AskingResult[ItemRequest], new: NewItems, n_
 
 
 def _new_items(plan: BankPlan, prompt: ItemPrompt, prompts: PromptSet[ItemRequest]) -> NewItems:
+    writer = prompts.source.writer
     known = {query_id: known_texts(items) for query_id, items in plan.kept.items()}
     new: dict[ItemRequest, Sequence[Item]] = {}
     failures: list[Failure] = []
     dropped = DroppedItems()
     for request, kept in prompts.answered():
-        origin = Origin(prompt.name, prompts.writer.model, prompts.writer.seed, kept.time, "")
+        origin = Origin(prompt.name, writer.model, writer.seed, kept.time, "")
         answer = read_items(kept.text, prompt.kind, cut=kept.cut)
         items, left_out = items_of(
             request, answer.texts, prompt, origin, known.setdefault(request.query_id, set())

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from dataclasses import replace
 from typing import NamedTuple
 
 from converters.records import Item, Origin
+from trecexam.errors import TrecexamError
 from trecexam.extensions.banks.generation.generate import Failure, Generated, NewItems, outcome, write
 from trecexam.extensions.banks.generation.making import DroppedItems, items_of, known_texts
 from trecexam.extensions.banks.generation.nuggetizing import (
@@ -25,20 +26,12 @@ from trecexam.extensions.banks.generation.nuggetizing import (
 )
 from trecexam.extensions.banks.generation.plan import BankPlan
 from trecexam.extensions.banks.generation.prompts import ItemPrompt, ItemRequest
-from trecexam.graders.writing import Writer
-from trecexam.graders.writing.asking import AskingResult, PromptSet, ShowProgress, Stop, ask_all
-from trecexam.graders.writing.kept_answers import Kept, KeptAnswers
+from trecexam.graders.writing.asking import AskingResult, PromptSet, Rounds
+from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.graders.writing.reading import Unread
 
 #: A query's step, and the place of a prompt among those of the step.
 Key = tuple[ItemRequest, int]
-
-
-class StageWriter(NamedTuple):
-    """Who is asked in a stage, and where its answers are."""
-
-    writer: Writer
-    answers: KeptAnswers
 
 
 class _Query(NamedTuple):
@@ -49,54 +42,35 @@ class _Query(NamedTuple):
 
 
 #: One for both stages where the model cannot be told the stages' system messages.
-Writers = Mapping[Stage, StageWriter]
+Writers = Mapping[Stage, KeepingWriter]
 Passages = Mapping[str, Sequence[str]]
 
 
 def generate_nuggets(
-    plan: BankPlan,
-    prompt: ItemPrompt,
-    passages: Passages,
-    writers: Writers,
-    progress: ShowProgress | None = None,
-    stop: Stop | None = None,
-) -> Generated:
+    plan: BankPlan, prompt: ItemPrompt, passages: Passages, writers: Writers
+) -> Rounds[Generated]:
     """Asks step after step, and adds the nuggets of the queries that are through to the file, at the end.
 
     Raises:
-        GraderError: the model cannot be asked at all. What it had answered is kept; queries that were through
-            are in the file.
         TrecexamError: the file was changed meanwhile, or cannot be written.
     """
     done: dict[ItemRequest, Nuggets] = {}
     waiting = _begun(plan, passages, writers)
-    results: list[AskingResult[Key]] = []
+    result: AskingResult[Key] | None = None
     cut: set[str] = set()
-
-    def save() -> object:
-        return write(plan, _new_items(plan, prompt, writers, done).items, early=True)
-
-    while waiting or not results:
+    while result is None or (waiting and not result.why):
         cut |= {each.text for query in waiting.values() for each in query.prompts if each.cut}
         sets = _prompt_sets({request: query.prompts for request, query in waiting.items()}, writers)
-        before = sum(result.asked for result in results)
-        shown = None if progress is None else partial(_show, progress, before)
-        results.append(ask_all(sets, shown, stop, save))
+        try:
+            of_step: AskingResult[Key] = yield sets
+        except TrecexamError:
+            write(plan, _new_items(plan, prompt, writers, done).items, early=True)
+            raise
         answers: dict[Key, Kept | Unread] = {key: kept for each in sets for key, kept in each.answered()}
-        answers |= {key: Unread(why) for key, why in results[-1].unwritten}
-        waiting = _advanced(waiting, answers, done, ended=bool(results[-1].why))
-        if results[-1].why:
-            break
-    result = AskingResult[ItemRequest](
-        asked=sum(each.asked for each in results),
-        reused=sum(each.reused for each in results),
+        answers |= {key: Unread(why) for key, why in of_step.unwritten}
+        waiting = _advanced(waiting, answers, done, ended=bool(of_step.why))
         # What a step without an answer meant is among the failures.
-        unwritten=(),
-        # The writers count on from round to round.
-        used=results[-1].used,
-        cost=results[-1].cost,
-        why=results[-1].why,
-    )
+        result = replace(of_step.after(result), unwritten=())
     new = _new_items(plan, prompt, writers, done)
     without = (request for request in plan.requests if not passages[request.query_id])
     why = "has no passage with a text: neither a relevant one nor a run's"
@@ -115,15 +89,14 @@ def nugget_prompts(plan: BankPlan, passages: Passages, writers: Writers) -> list
         with suppress(StopIteration):
             while True:
                 every[request] = (*every[request], *prompts)
-                answers = (writers[each.stage].answers.get(each.text) for each in prompts)
+                kept = (writers[each.stage].get(each.text) for each in prompts)
                 prompts = steps.send(
-                    [kept or supposed_answer(each) for kept, each in zip(answers, prompts, strict=True)]
+                    [
+                        supposed_answer(each) if answer is None or answer.refused else answer
+                        for answer, each in zip(kept, prompts, strict=True)
+                    ]
                 )
     return _prompt_sets(every, writers)
-
-
-def _show(progress: ShowProgress, before: int, done: int, total: int) -> None:
-    progress(before + done, before + total)
 
 
 def _begun(plan: BankPlan, passages: Passages, writers: Writers) -> dict[ItemRequest, _Query]:
@@ -146,7 +119,7 @@ def _prompt_sets(
     stages = [STAGES] if writers["creator"] is writers["scorer"] else [(stage,) for stage in STAGES]
     return [
         PromptSet(
-            *writers[of_writer[0]],
+            writers[of_writer[0]],
             {
                 (request, place): prompt.text
                 for request, of_request in prompts.items()

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 import trecexam
-from trecexam.cli.options import estimate_json_option, refuse_json_alone, track_argument
+from trecexam.cli.options import estimate_json_option, estimate_option, first_option, track_argument
 from trecexam.cli.signals import exit_status
-from trecexam.cli.working import show_estimate, used, working
-from trecexam.tables.terminal import printable
+from trecexam.cli.working import ask, told
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.extensions.exams.generating import GeneratedExam
+    from trecexam.extensions.exams.refilling import RefilledExam
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -41,30 +40,25 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     metavar="FILE",
     help="A .toml or .jinja file with {task_domain} and {documentation} [default: the published prompt].",
 )
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Of the first N passages alone.")
+@first_option("passages")
 @click.option(
     "--again",
     is_flag=True,
     help="Of the exam that is there: wrong candidates that fail a filter ([exam] of trecexam.toml) are "
     "written anew.",
 )
-@click.option(
-    "--estimate",
-    is_flag=True,
-    help="How many prompts, tokens, how much money; or how long, by a small sample. Asks no server.",
-)
+@estimate_option
 @click.option("-o", "--output", type=_FILE, metavar="FILE", help="The exam [default: TRACK/exam.jsonl].")
 @estimate_json_option
 def generating(
     track: Path,
     domain: str,
-    passages: Path | None,
-    prompt: Path | None,
-    limit: int | None,
+    *,
     again: bool,
-    estimate: bool,
     output: Path | None,
+    estimate: bool,
     as_json: bool,
+    **given: Any,
 ) -> int:
     """Have a language model write a multiple-choice question about each passage.
 
@@ -79,68 +73,43 @@ def generating(
     Exit status: 0, or 1 when a passage was not asked about, or no question could be read; with --again, when
     a question was not asked about.
     """
-    if not estimate:
-        refuse_json_alone(as_json=as_json)
     if again:
-        return _again(track, domain, output, estimate=estimate, as_json=as_json)
+        _refuse_for_refilling()
+    form: dict[str, Any] = {"only_estimate": estimate, "as_json": as_json, "output": output}
     with trecexam.open_track(track) as opened:
-        if estimate:
-            estimate_of = partial(
-                opened.exam.estimate, domain, passages=passages, output=output, prompt=prompt, limit=limit
-            )
-            return show_estimate(estimate_of, as_json=as_json)
-        with working() as work:
-            made = opened.exam.generate(
-                domain,
-                passages=passages,
-                output=output,
-                prompt=prompt,
-                limit=limit,
-                progress=work.progress,
-                stop=work.stop,
-            )
-    _say(made)
-    return exit_status(work.caught, 0 if made.complete and made.questions else 1)
+        exam = opened.exam
+        if again:
+            refilled, caught = ask(exam.refill, exam.estimate_refilling, domain, **form)
+            return 0 if refilled is None else exit_status(caught, _say_refilled(refilled, track))
+        made, caught = ask(exam.generate, exam.estimate, domain, **form, **given)
+        return 0 if made is None else exit_status(caught, _say(made))
 
 
-def _again(track: Path, domain: str, output: Path | None, *, estimate: bool, as_json: bool) -> int:
+def _refuse_for_refilling() -> None:
     context = click.get_current_context()
     for name in ("passages", "prompt", "limit"):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"--{name.replace('_', '-')} is for a new exam: leave it out, or --again")
-    with trecexam.open_track(track) as opened:
-        if estimate:
-            return show_estimate(
-                partial(opened.exam.estimate_refilling, domain, output=output), as_json=as_json
-            )
-        with working() as work:
-            made = opened.exam.refill(domain, output=output, progress=work.progress, stop=work.stop)
-    for question_id, reason in made.unwritten:
-        click.echo(printable(f"question {question_id}: {reason}"), err=True)
-    if made.why:
-        click.echo(f"ended early: {made.why}", err=True)
-    used(made.used, made.cost)
+
+
+def _say_refilled(made: RefilledExam, track: Path) -> int:
+    told(made, "question")
     click.echo(
         f"{plural(len(made.refilled), 'question')} of {len(made.failing):,} with bad wrong candidates "
         f"refilled ({plural(made.asked, 'new answer')}), {made.hopeless:,} bad for other reasons: "
         f"{made.output}; next: trecexam exam filter {made.output} -o DIR --track {track}",
         err=True,
     )
-    if work.caught:
-        return 128 + work.caught[0]
     return 0 if made.complete else 1
 
 
-def _say(made: GeneratedExam) -> None:
-    for doc_id, reason in made.unwritten:
-        click.echo(printable(f"passage {doc_id}: {reason}"), err=True)
-    if made.why:
-        click.echo(f"ended early: {made.why}", err=True)
+def _say(made: GeneratedExam) -> int:
+    told(made, "passage")
     for reason, number in made.badly_parsed.items():
         click.echo(f"{number:,} answers are no questions: {reason}", err=True)
-    used(made.used, made.cost)
     click.echo(
         f"{len(made.questions):,} questions ({made.asked:,} answers are new): {made.output}; "
         f"next: trecexam exam filter {made.output} -o DIR",
         err=True,
     )
+    return 0 if made.complete and made.questions else 1

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 from click.core import ParameterSource
 
-from trecexam.cli import show
-from trecexam.cli.options import json_option
+from trecexam.cli.options import estimate_option, json_option, key_env_option
 from trecexam.cli.reading import answer
-from trecexam.cli.signals import exit_status, signals
-from trecexam.cli.working import show_estimate
+from trecexam.cli.signals import exit_status
+from trecexam.cli.working import show_estimate, working
 
 if TYPE_CHECKING:
     from trecexam.config import GeneratorSection
@@ -83,12 +82,8 @@ _TOKENS = 256
     help="What a model here computes in; auto: bfloat16 where the device does.",
 )
 @click.option("--base-url", metavar="URL", help="Of an OpenAI-compatible server, in place of a model here.")
-@click.option("--key-env", metavar="NAME", help="The environment variable that holds the server's key.")
-@click.option(
-    "--estimate",
-    is_flag=True,
-    help="How many questions, tokens, how much money; or how long, by a small sample. Asks no server.",
-)
+@key_env_option
+@estimate_option
 @json_option
 def scoring(
     exam: Path,
@@ -111,8 +106,8 @@ def scoring(
     """Have examinees take EXAM.jsonl: a model, with each retriever and number of examples.
 
     Prints all examinees in DIR with their accuracy. matrix.tsv and components.tsv are for `exam fit`. Called
-    again with other models, it adds them. A server's answers are kept in DIR/.answers.jsonl, so that none is
-    asked for twice.
+    again with other models, it adds them. Answers are kept in DIR/.answers.jsonl, so that no question
+    is asked twice.
 
     Exit status: 0, or 1 when a question was not answered.
     """
@@ -120,7 +115,8 @@ def scoring(
     from trecexam.extensions.exams import scoring as stage
     from trecexam.extensions.exams.exam_file import read_exam
     from trecexam.extensions.exams.matrices import write_examinees
-    from trecexam.extensions.exams.models import create_examinee, estimate_taking
+    from trecexam.extensions.exams.models import estimate_taking, examinee
+    from trecexam.graders.writing.asking import Job
 
     questions = tuple(read_exam(exam))
     chosen_retrievers = stage.retrievers(named or (stage.CLOSED_BOOK,), documents)
@@ -141,26 +137,24 @@ def scoring(
     ]
     if estimate:
         estimate_of = partial(estimate_taking, settings, output, todo, how)
-        return show_estimate(estimate_of, "questions", as_json=as_json, doing="answering")
-    take = create_examinee(settings, output, how)
+        return show_estimate(estimate_of, as_json=as_json, doing="answering")
+    source = examinee(settings, output)
     status, notes = 0, dict[str, None]()
     found = None
-    stopped: list[bool] = []
-    with signals(lambda: stopped.append(True)) as caught:
+    with working("answering", "answered", "questions") as work:
         for setup in todo:
-            with show.grading("answering", "answered", "questions") as shown:
-                examinee = take(setup, show.steps(shown), lambda: bool(stopped))
-            found = write_examinees([examinee], questions, output)
+            took = Job(stage.taking(source, setup, how)).ask(work.steps, work.stop)
+            found = write_examinees([took], questions, output)
             notes |= dict.fromkeys(found.notes)
-            for note in (*examinee.notes, *([f"ended early: {examinee.why}"] if examinee.why else [])):
-                notes[f"{examinee.name}: {note}"] = None
-            status = max(status, int(len(examinee.answers) < len(questions)))
-            if examinee.why:
+            for note in (*took.notes, *([f"ended early: {took.why}"] if took.why else [])):
+                notes[f"{took.name}: {note}"] = None
+            status = max(status, int(len(took.answers) < len(questions)))
+            if took.why:
                 break
     following = f"next: trecexam exam fit {output}/matrix.tsv -o DIR --components {output}/components.tsv"
     if found is not None:
         answer(replace(found, notes=(*notes, following)), "json" if as_json else None)
-    return exit_status(caught, status)
+    return exit_status(work.caught, status)
 
 
 def _check(by: str, base_url: str | None) -> None:

@@ -33,7 +33,6 @@ OF_GRADER = (
 )
 #: The others.
 MODULES = (
-    "rejected",
     "work",
     "people",
     "judge",

@@ -2,60 +2,55 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 
-from trecexam.extensions.page.listing import Address, in_order
+from trecexam.extensions.page import urls
+from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.rendering import render, view_of
+from trecexam.extensions.page.tabled import tabled
+from trecexam.tables.table import Layout, Table
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-
-@dataclass(frozen=True)
-class HolesLine:
-    """A run's holes over all queries; `judged` is the share of what it retrieved that has a judgment."""
-
-    run: str
-    retrieved: int
-    unjudged: int | None
-    ungraded: int
-
-    @property
-    def judged(self) -> float | None:
-        """0..1; None without judgments, or where it retrieved nothing."""
-        if self.unjudged is None or not self.retrieved:
-            return None
-        return 1 - self.unjudged / self.retrieved
+    from trecexam.extensions.page.view import View
 
 
 def holes(request: Request) -> Response:
     """Every run's holes in its first ranks."""
-    view, address = view_of(request), Address.of(request)
+    view = view_of(request)
+    table = tabled(_table(view), Address.of(request), f"-{_first(view)}")
+    return render(
+        request,
+        "holes.html",
+        table=table,
+        rows=table.rows,
+        depth=view.holes.depth,
+        link=lambda run: urls.run(run, sort=f"-{_first(view)}"),
+    )
+
+
+def _first(view: View) -> str:
+    """What is missing first of all."""
+    return "ungraded" if view.holes.unjudged is None else "unjudged"
+
+
+def _table(view: View) -> Table:
+    """Sums over all queries; `judged` is the share of what a run retrieved."""
     counts = view.holes
-    search_text = address.get("q").casefold()
-    rows = [
-        HolesLine(
-            run,
-            int(counts.retrieved[n].sum()),
-            None if counts.unjudged is None else int(counts.unjudged[n].sum()),
-            int(counts.ungraded[n].sum()),
-        )
-        for n, run in enumerate(view.runs)
-        if search_text in run.casefold()
+    n = len(view.runs)
+    retrieved, ungraded = counts.retrieved.sum(axis=1).tolist(), counts.ungraded.sum(axis=1).tolist()
+    unjudged = [None] * n if counts.unjudged is None else counts.unjudged.sum(axis=1).tolist()
+    judged = [
+        None if no is None or not all_ else 1 - no / all_
+        for no, all_ in zip(unjudged, retrieved, strict=True)
     ]
-    keys = {
-        "run": lambda row: row.run,
-        "retrieved": lambda row: row.retrieved,
-        "unjudged": lambda row: row.unjudged,
-        "ungraded": lambda row: row.ungraded,
-        "judged": lambda row: row.judged,
-    }
-    default = "-ungraded" if counts.unjudged is None else "-unjudged"
-    return render(request, "holes.html", rows=in_order(rows, address, keys, default), depth=counts.depth)
+    columns = view.runs, retrieved, unjudged, judged, ungraded
+    header = ("run", "retrieved", "unjudged", "judged", "ungraded")
+    return Table(header, tuple(zip(*columns, strict=True)), layout=Layout(("run",)))
 
 
 ROUTES = [Route("/holes", holes)]

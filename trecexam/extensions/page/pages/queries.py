@@ -8,30 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.routing import Route
 
-from trecexam.extensions.page.downloads import named_columns
-from trecexam.extensions.page.listing import Address, columns, in_order
+from trecexam.extensions.page import urls
+from trecexam.extensions.page.listing import Address, in_order
 from trecexam.extensions.page.rendering import query_of, render, view_of
+from trecexam.extensions.page.tabled import tabled
 from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
+from trecexam.tables.table import Layout, Table
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from trecexam.extensions.page.view import QueryHead, QueryView, View
+    from trecexam.extensions.page.view import QueryView, View
 
 #: What a query's page shows.
 SHOWN = ("passages", "items", "runs")
 #: What `status=` asks for: passages with such a cell.
 STATUSES = {"unparsed": UNPARSED, "refused": REFUSED, "error": ERROR, "missing": MISSING}
-
-
-@dataclass(frozen=True)
-class QueryLine:
-    """A query with the runs' mean and best value of the first measure; None where there are no runs."""
-
-    head: QueryHead
-    mean: float | None
-    best: float | None
 
 
 @dataclass(frozen=True)
@@ -57,47 +50,12 @@ class ItemRatingsLine:
     mean: float | None
 
 
-@dataclass(frozen=True)
-class OfRun:
-    """A run on this query: its values by measure, those on official judgments, passages it retrieved."""
-
-    run: str
-    values: list[float]
-    official: list[float]
-    retrieved: int
-
-
 def queries(request: Request) -> Response:
     """All queries of the bank."""
-    view, address = view_of(request), Address.of(request)
-    search_text = address.get("q").casefold()
-    rows = [
-        line for line in _lines(view) if search_text in f"{line.head.query_id}\t{line.head.text}".casefold()
-    ]
-    keys = {
-        "query": lambda line: line.head.query_id,
-        "passages": lambda line: line.head.n_passages,
-        "items": lambda line: line.head.n_items,
-        "judged": lambda line: line.head.judged,
-        "missing": lambda line: line.head.missing,
-        "unread": lambda line: line.head.unread,
-        "human": lambda line: line.head.human,
-        "mean": lambda line: line.mean,
-        "best": lambda line: line.best,
-    }
+    view = view_of(request)
+    table = tabled(_queries(view), Address.of(request), "query")
     measure = next(iter(view.values.measures), "")
-    file_columns: dict[str, Callable[[Any], Any]] = {
-        "query": keys["query"],
-        "text": lambda line: line.head.text,
-        **keys,
-    }
-    return render(
-        request,
-        "queries.html",
-        rows=in_order(rows, address, keys, "query", file_columns),
-        measure=measure,
-        all=len(view.heads),
-    )
+    return render(request, "queries.html", table=table, rows=table.rows, measure=measure, link=urls.query)
 
 
 def query(request: Request) -> Response:
@@ -110,16 +68,24 @@ def query(request: Request) -> Response:
     )
 
 
-def _lines(view: View) -> list[QueryLine]:
+def _queries(view: View) -> Table:
+    """A row a query, with the runs' mean and best value of the first measure where there are runs."""
     first = view.values.values[:, :, 0] if view.values.measures and view.values.runs else None
-    return [
-        QueryLine(
-            head,
-            None if first is None else float(first[:, n].mean()),
-            None if first is None else float(first[:, n].max()),
+    means, best = ([], []) if first is None else (first.mean(axis=0).tolist(), first.max(axis=0).tolist())
+    header = (
+        *("query", "text", "items", "passages", "judged", "mean", "best"),
+        *("missing", "unread", "human"),
+    )
+    rows = (
+        (
+            *(head.query_id, head.text, head.n_items, head.n_passages, head.judged),
+            *((means[n], best[n]) if means else (None, None)),
+            *(head.missing, head.unread, head.human),
         )
         for n, head in enumerate(view.heads.values())
-    ]
+    )
+    short = {"missing": "ungraded cells", "unread": "without a rating", "human": "by people"}
+    return Table(header, tuple(rows), layout=Layout(("query",), short=short))
 
 
 def passage_lines(view: View, state: QueryView) -> list[PassageLine]:
@@ -224,32 +190,20 @@ def _items(view: View, state: QueryView, address: Address) -> dict[str, Any]:
 
 
 def _runs(view: View, state: QueryView, address: Address) -> dict[str, Any]:
-    values = view.values.of_query(state.query_id).tolist()
     theirs = view.official_values
+    judged = () if theirs is None or state.query_id not in theirs.query_ids else theirs.measures
     official: dict[str, list[float]] = {}
-    if theirs is not None and state.query_id in theirs.query_ids:
+    if theirs is not None and judged:
         official = dict(zip(theirs.runs, theirs.of_query(state.query_id).tolist(), strict=True))
-    search_text = address.get("q").casefold()
-    rows = [
-        OfRun(run, run_values, official.get(run, []), state.retrieved.get(run, 0))
-        for run, run_values in zip(view.values.runs, values, strict=True)
-        if search_text in run.casefold()
-    ]
-    measures = view.values.measures
-    judged = theirs.measures if theirs is not None and official else ()
-    keys: dict[str, Callable[[OfRun], Any]] = {
-        "run": lambda row: row.run,
-        "retrieved": lambda row: row.retrieved,
-        **columns("m", len(measures), lambda row: row.values),
-        **columns("o", len(judged), lambda row: row.official),
-    }
-    file_columns: dict[str, Callable[[Any], Any]] = {
-        **{name: keys[name] for name in ("run", "retrieved")},
-        **named_columns(measures, lambda row: row.values),
-        **named_columns([f"official {measure}" for measure in judged], lambda row: row.official),
-    }
-    rows_shown = in_order(rows, address, keys, "-m0" if measures else "run", file_columns)
-    return {"rows": rows_shown, "measures": measures, "theirs": judged}
+    measures, none = view.values.measures, [None] * len(judged)
+    rows = tuple(
+        (run, *values, *official.get(run, none), state.retrieved.get(run, 0))
+        for run, values in zip(view.values.runs, view.values.of_query(state.query_id).tolist(), strict=True)
+    )
+    header = ("run", *measures, *(f"official {measure}" for measure in judged), "retrieved")
+    table = Table(header, rows, layout=Layout(("run",)))
+    shown = tabled(table, address, f"-{measures[0]}" if measures else "run")
+    return {"table": shown, "rows": shown.rows, "link": lambda run: urls.run_query(run, state.query_id)}
 
 
 ROUTES = [Route("/queries", queries), Route("/query/{query_id:name}", query)]

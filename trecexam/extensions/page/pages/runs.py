@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 
-from trecexam.extensions.page.downloads import named_columns
-from trecexam.extensions.page.listing import Address, columns, in_order, listed
+from trecexam.extensions.page import urls
+from trecexam.extensions.page.listing import Address, listed
 from trecexam.extensions.page.rendering import NotFoundError, query_of, render, view_of
+from trecexam.extensions.page.tabled import tabled
+from trecexam.tables.table import Layout, Table
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -19,48 +19,11 @@ if TYPE_CHECKING:
     from trecexam.extensions.page.view import View
 
 
-@dataclass(frozen=True)
-class OnQuery:
-    """A run on one query.
-
-    Attributes:
-        values, official: by measure; `official` is empty where the query has no judgments.
-        place: of the run among all runs on this query by the first measure, from 1; ties share it.
-    """
-
-    query_id: str
-    text: str
-    values: tuple[float, ...]
-    official: tuple[float, ...]
-    place: int
-    retrieved: int
-    unjudged: int | None
-    ungraded: int
-
-
 def run(request: Request) -> Response:
     """A run's values on every query."""
-    view, address = view_of(request), Address.of(request)
+    view = view_of(request)
     name = _name(request, view)
-    search_text = address.get("q").casefold()
-    rows = [
-        line for line in _on_queries(view, name) if search_text in f"{line.query_id}\t{line.text}".casefold()
-    ]
-    measures = view.values.measures
-    theirs = () if view.official_values is None else view.official_values.measures
-    keys: dict[str, Callable[[OnQuery], Any]] = {
-        "query": lambda line: line.query_id,
-        "place": lambda line: line.place,
-        "ungraded": lambda line: line.ungraded,
-        "unjudged": lambda line: line.unjudged,
-        **columns("m", len(measures), lambda line: line.values),
-        **columns("o", len(theirs), lambda line: line.official),
-    }
-    file_columns: dict[str, Callable[[Any], Any]] = {
-        **{name: keys[name] for name in ("query", "place", "ungraded", "unjudged")},
-        **named_columns(measures, lambda line: line.values),
-        **named_columns([f"official {measure}" for measure in theirs], lambda line: line.official),
-    }
+    table = tabled(_on_queries(view, name), Address.of(request), "query")
     standing = next(n for n, row in enumerate(view.board.rows, 1) if row.run == name)
     return render(
         request,
@@ -69,9 +32,10 @@ def run(request: Request) -> Response:
         head=view.runs[name],
         standing=standing,
         row=view.board.rows[standing - 1],
-        measures=measures,
-        theirs=theirs,
-        rows=in_order(rows, address, keys, "query", file_columns),
+        measures=view.values.measures,
+        table=table,
+        rows=table.rows,
+        link=lambda query_id: urls.run_query(name, query_id),
     )
 
 
@@ -109,29 +73,33 @@ def _name(request: Request, view: View) -> str:
     return name
 
 
-def _on_queries(view: View, name: str) -> list[OnQuery]:
+def _on_queries(view: View, name: str) -> Table:
+    """A row a query; `place` is the run's among all runs by the first measure, from 1."""
     at = list(view.runs).index(name)
     values = view.values.of_run(name)
     # Ties share the better place.
     places = 1 + (view.values.values[:, :, 0] > values[:, 0]).sum(axis=0) if values.shape[1] else None
-    official: dict[str, tuple[float, ...]] = {}
-    if view.official_values is not None:
-        theirs = view.official_values
-        official = dict(zip(theirs.query_ids, map(tuple, theirs.of_run(name).tolist()), strict=True))
-    holes = view.holes
-    return [
-        OnQuery(
-            head.query_id,
-            head.text,
-            tuple(values[n].tolist()),
-            official.get(head.query_id, ()),
-            1 if places is None else int(places[n]),
+    theirs, holes = view.official_values, view.holes
+    judged: tuple[str, ...] = () if theirs is None else theirs.measures
+    official = {}
+    if theirs is not None:
+        official = dict(zip(theirs.query_ids, theirs.of_run(name).tolist(), strict=True))
+    header = (
+        *("query", "text", *view.values.measures, "place"),
+        *(f"official {measure}" for measure in judged),
+        *("retrieved", "unjudged", "ungraded"),
+    )
+    rows = (
+        (
+            *(head.query_id, head.text, *values[n].tolist(), 1 if places is None else int(places[n])),
+            *official.get(head.query_id, [None] * len(judged)),
             int(holes.retrieved[at, n]),
             None if holes.unjudged is None else int(holes.unjudged[at, n]),
             int(holes.ungraded[at, n]),
         )
         for n, head in enumerate(view.heads.values())
-    ]
+    )
+    return Table(header, tuple(rows), layout=Layout(("query",)))
 
 
 ROUTES = [

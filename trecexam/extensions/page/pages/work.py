@@ -1,4 +1,4 @@
-"""What is being graded: how far, how quickly, what it cost, and what failed."""
+"""What is being graded: how far, how quickly, what it cost, what failed; and what inputs were rejected."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from starlette.routing import Route
 from trecexam.extensions.page.downloads import table_file
 from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.rendering import live_of, render, view_of
-from trecexam.tables.table import Table
+from trecexam.extensions.page.tabled import tabled
+from trecexam.files.stamps import Rejected
+from trecexam.tables.table import Layout, Table
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -52,4 +54,12 @@ def work(request: Request) -> Response:
     )
 
 
-ROUTES = [Route("/work", work)]
+def rejected(request: Request) -> Response:
+    """Files, and lines of them, that were rejected."""
+    view = view_of(request)
+    table = Table(Rejected._fields, tuple(map(tuple, view.rejected)), layout=Layout(("file",)))
+    shown = tabled(table, Address.of(request), "file")
+    return render(request, "rejected.html", table=shown, rows=shown.rows, all=len(view.rejected))
+
+
+ROUTES = [Route("/work", work), Route("/rejected", rejected)]

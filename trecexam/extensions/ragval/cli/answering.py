@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 import trecexam
-from trecexam.cli.options import estimate_json_option, refuse_json_alone, track_argument
+from trecexam.cli.options import estimate_json_option, estimate_option, track_argument
 from trecexam.cli.signals import exit_status
-from trecexam.cli.working import show_estimate, used, working
+from trecexam.cli.working import ask, told
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
@@ -23,11 +22,7 @@ if TYPE_CHECKING:
 @track_argument
 @click.option("--closed-book", is_flag=True, help="From the question alone: the lower bound.")
 @click.option("--oracle", is_flag=True, help="With the question's block: the upper bound.")
-@click.option(
-    "--estimate",
-    is_flag=True,
-    help="How many prompts, tokens, how much money; or how long, by a small sample. Asks no server.",
-)
+@estimate_option
 @estimate_json_option
 def answering(track: Path, closed_book: bool, oracle: bool, estimate: bool, as_json: bool) -> int:
     """Have a language model answer the bank's questions: the two bounds that systems are compared with.
@@ -45,17 +40,14 @@ def answering(track: Path, closed_book: bool, oracle: bool, estimate: bool, as_j
     if oracle or not closed_book:
         chosen.append("oracle")
     with trecexam.open_track(track) as opened:
-        if estimate:
-            return show_estimate(partial(opened.ragval.estimate_answers, chosen), as_json=as_json)
-        refuse_json_alone(as_json=as_json)
-        with working() as work:
-            made = opened.ragval.answer(chosen, progress=work.progress, stop=work.stop)
+        calls = opened.ragval.answer, opened.ragval.estimate_answers
+        made, caught = ask(*calls, chosen, only_estimate=estimate, as_json=as_json)
+    if made is None:
+        return 0
     for bound in made.bounds:
         _say(bound)
-    if made.why:
-        click.echo(f"ended early: {made.why}", err=True)
-    used(made.used, made.cost)
-    return exit_status(work.caught, 0 if made.complete else 1)
+    told(made)
+    return exit_status(caught, 0 if made.complete else 1)
 
 
 def _say(made: BoundAnswers) -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import trecexam
-from trecexam.cli.options import estimate_json_option, refuse_json_alone, track_argument
+from trecexam.cli.options import estimate_json_option, estimate_option, first_option, track_argument
 from trecexam.cli.signals import exit_status
-from trecexam.cli.working import not_taken, show_estimate, used, working
-from trecexam.tables.terminal import printable
+from trecexam.cli.working import ask, not_taken, told
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
@@ -47,12 +45,8 @@ _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
     help="Questions about each block, each with the next seed.",
 )
 @click.option("--seed", type=int, metavar="N", help="Of the first question [default: [generator]'s, or 0].")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Of the first N blocks alone.")
-@click.option(
-    "--estimate",
-    is_flag=True,
-    help="How many prompts, tokens, how much money; or how long, by a small sample. Asks no server.",
-)
+@first_option("blocks")
+@estimate_option
 @click.option(
     "-o",
     "--output",
@@ -61,17 +55,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
     help="A file of the track's bank [default: TRACK/bank.questions.jsonl].",
 )
 @estimate_json_option
-def asking(
-    track: Path,
-    blocks: Path | None,
-    prompt: Path | None,
-    per_block: int,
-    seed: int | None,
-    limit: int | None,
-    estimate: bool,
-    output: Path | None,
-    as_json: bool,
-) -> int:
+def asking(track: Path, blocks: Path | None, *, estimate: bool, as_json: bool, **given: Any) -> int:
     """Have a language model write creative questions about knowledge blocks, into the bank of TRACK.
 
     Who writes is said in [generator] of trecexam.toml, or else is the language model of [grader]; unless
@@ -83,42 +67,20 @@ def asking(
     Exit status: 0, or 1 when a block was not asked about, a line is no block, or no answer is a question.
     """
     with trecexam.open_track(track) as opened:
-        if estimate:
-            estimate_of = partial(
-                opened.ragval.estimate_questions,
-                blocks,
-                output=output,
-                prompt=prompt,
-                per_block=per_block,
-                seed=seed,
-                limit=limit,
-            )
-            return show_estimate(estimate_of, as_json=as_json)
-        refuse_json_alone(as_json=as_json)
-        with working() as work:
-            made = opened.ragval.write_questions(
-                blocks,
-                output=output,
-                prompt=prompt,
-                per_block=per_block,
-                seed=seed,
-                limit=limit,
-                progress=work.progress,
-                stop=work.stop,
-            )
+        calls = opened.ragval.write_questions, opened.ragval.estimate_questions
+        made, caught = ask(*calls, blocks, only_estimate=estimate, as_json=as_json, **given)
+    if made is None:
+        return 0
     _say(made)
     whole = made.complete and not made.plan.rejected
-    return exit_status(work.caught, 0 if whole and (made.questions or made.plan.there) else 1)
+    return exit_status(caught, 0 if whole and (made.questions or made.plan.there) else 1)
 
 
 def _say(made: Questions) -> None:
     from trecexam.extensions.ragval.questions import unread_file
 
     not_taken(made.plan.rejected)
-    for block_id, reason in made.unwritten:
-        click.echo(printable(f"block {block_id}: {reason}"), err=True)
-    if made.why:
-        click.echo(f"ended early: {made.why}", err=True)
+    told(made, "block")
     for reason, number in made.unread.items():
         click.echo(f"no question in {plural(number, 'answer')}: {reason}", err=True)
     if made.unread:
@@ -127,6 +89,5 @@ def _say(made: Questions) -> None:
         click.echo(f"{plural(made.plan.twice, 'block')} stood there twice, and counted once", err=True)
     if made.cut:
         click.echo(f"{plural(made.cut, 'block')} cut at the end", err=True)
-    used(made.used, made.cost)
     there = f", {made.plan.there:,} were there" if made.plan.there else ""
     click.echo(f"{plural(made.questions, 'new question')}{there}: {made.plan.output}", err=True)

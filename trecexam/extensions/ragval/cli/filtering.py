@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from trecexam.cli.options import json_option
+import trecexam
+from trecexam.cli.options import estimate_option, json_option
 from trecexam.cli.reading import answer
 from trecexam.cli.signals import exit_status
-from trecexam.cli.working import not_taken, show_estimate, used, working
+from trecexam.cli.working import ask, not_taken, used
 from trecexam.extensions.ragval.knowledge.choosing import Conditions, Where
 from trecexam.extensions.ragval.knowledge.dates import span
-from trecexam.files.track_lock import TrackLock
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.extensions.ragval.filtering import FilteredBlocks, Knowing
+    from trecexam.extensions.ragval.filtering import Knowing
     from trecexam.extensions.ragval.knowledge.choosing import Conditions
 
 
@@ -69,11 +68,7 @@ if TYPE_CHECKING:
 @click.option(
     "--unstructured", is_flag=True, help="--known: for servers that take no JSON schema; its words are read."
 )
-@click.option(
-    "--estimate",
-    is_flag=True,
-    help="--known: how many prompts, tokens, how much money; or how long, by a small sample. Asks no server.",
-)
+@estimate_option
 @json_option
 def filtering(
     blocks: Path,
@@ -108,9 +103,10 @@ def filtering(
     filtered = filter_blocks(blocks, _conditions(after, before, date_field, where))
     caught: list[int] = []
     if track is not None:
-        asked = _known(
-            filtered, track, structured=not unstructured, estimate=estimate, as_json=as_json, caught=caught
-        )
+        form: dict[str, Any] = {"only_estimate": estimate, "as_json": as_json and estimate}
+        with trecexam.open_track(track) as opened:
+            calls = opened.ragval.without_known, opened.ragval.estimate_known
+            asked, caught = ask(*calls, filtered, structured=not unstructured, **form)
         if asked is None:
             return 0
         filtered = asked
@@ -147,35 +143,6 @@ def _conditions(after: str | None, before: str | None, field: str, where: tuple[
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--where") from None
     return Conditions(where=conditions, field=field, **given)
-
-
-def _known(
-    filtered: FilteredBlocks,
-    track: Path,
-    *,
-    structured: bool,
-    estimate: bool,
-    as_json: bool,
-    caught: list[int],
-) -> FilteredBlocks | None:
-    """What is left when the model has been asked; None where only an estimate was wanted."""
-    from trecexam.extensions.ragval import filtering as stage
-    from trecexam.graders.writing import asking
-    from trecexam.graders.writing.kept_answers import KeptAnswers
-    from trecexam.line.track_graders import open_folder
-
-    folder = open_folder(track)
-    writer = stage.knowing_writer(folder.config, folder.root, structured=structured)
-    with TrackLock(folder.shared_state / "generate.lock", "asking this track's model"):
-        answers = KeptAnswers(folder.shared_state / "generated.jsonl", writer.identity)
-        if estimate:
-            prompts = stage.known_prompts(filtered, writer, answers)
-            show_estimate(partial(asking.estimate, [prompts]), as_json=as_json)
-            return None
-        with working() as work:
-            asked = stage.without_known(filtered, writer, answers, work.progress, work.stop)
-        caught += work.caught
-        return asked
 
 
 def _say_known(knowing: Knowing) -> None:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 import trecexam
-from trecexam.cli import show
-from trecexam.cli.options import json_option, track_argument
+from trecexam.cli.options import estimate_option, json_option, key_env_option, track_argument
 from trecexam.cli.reading import answer
-from trecexam.cli.signals import exit_status, signals
-from trecexam.cli.working import show_estimate, used_now
+from trecexam.cli.signals import exit_status
+from trecexam.cli.working import show_estimate, used_now, working
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
@@ -33,12 +32,8 @@ _NAMED = 20
     help="Judge with this model: what the server calls it, a folder or a hub id [default: as in [grader]].",
 )
 @click.option("--base-url", metavar="URL", help="The server that has it: http://localhost:8000/v1.")
-@click.option("--key-env", metavar="NAME", help="The environment variable with that server's key.")
-@click.option(
-    "--estimate",
-    is_flag=True,
-    help="How many answers, tokens, how much money; or how long, by a small sample. Asks no server.",
-)
+@key_env_option
+@estimate_option
 @json_option
 def judging(
     track: Path,
@@ -62,10 +57,9 @@ def judging(
     with trecexam.open_track(track) as opened:
         if estimate:
             estimate_of = partial(opened.ragval.estimate_judging, model=settings)
-            return show_estimate(estimate_of, "answers", as_json=as_json, doing="judging", grades=True)
-        stopped: list[bool] = []
-        with show.grading("judging", "judged") as progress, signals(lambda: stopped.append(True)) as caught:
-            made = opened.ragval.judge(model=settings, progress=progress, stop=lambda: bool(stopped))
+            return show_estimate(estimate_of, as_json=as_json, doing="judging", grades=True)
+        with working("judging", "judged", "cells") as work:
+            made = opened.ragval.judge(model=settings, progress=work.progress, stop=work.stop)
         folder = opened.folder.out / "ragval"
     _say(made)
     remarks = made.judged.remarks()
@@ -76,7 +70,8 @@ def judging(
         what = f"{plural(made.graded, 'answer')} judged now" if made.graded else "nothing new to judge"
         notes = (*remarks, *made.report.notes, f"{what}, {len(made.judged.rows):,} in all: {folder}")
         answer(replace(made.report, notes=notes), "json" if as_json else None)
-    return exit_status(caught, 0 if made.complete and made.report is not None and not made.rejected else 1)
+    whole = made.complete and made.report is not None and not made.rejected
+    return exit_status(work.caught, 0 if whole else 1)
 
 
 def _model(model: str | None, base_url: str | None, key_env: str | None) -> dict[str, str] | None:
