@@ -179,12 +179,14 @@ OTHERWISE = {
         *("track.estimate", "grading.estimate_banks", "grading.estimate_time", "bank.estimate"),
         *("exam.estimate", "exam.estimate_refilling", "erag.estimate", "verify.estimate_reproducible"),
         *("ragval.estimate_answers", "ragval.estimate_judging", "ragval.estimate_questions"),
+        "ragval.estimate_known",
     ),
     "it writes, grades or asks a model, and gives what was done": (
         *("track.add_run", "track.close", "track.update", "grading.grade", "grading.forget_errors"),
         *("override.__call__", "fill.__call__", "fill.find", "bank.add_item", "bank.edit_item"),
         *("bank.retire_item", "bank.generate", "judging.export", "judging.take_in", "exam.generate"),
         *("exam.refill", "learn.write", "ragval.answer", "ragval.judge", "ragval.write_questions"),
+        "ragval.without_known",
     ),
 }
 

@@ -55,7 +55,7 @@ def test_what_grading_used_counts_for_all_that_the_model_writes_and_the_other_wa
     commands = (
         ["bank", "generate", str(root), "--again", "--prompt", "nuggets"],
         ["exam", "generate", str(root), "--domain", "things"],
-        ["ragval", "answers", str(root), "--closed-book"],
+        ["ragval", "answers", str(root)],
     )
     (root / "trecexam.toml").write_text(settings(server, f"budget_tokens = {tokens + 10}\n"))
     asked = len(server.bodies)

@@ -10,7 +10,6 @@ from trecexam.config import (
     effective,
     load_config,
     render_config,
-    takes_shared_budget,
 )
 from trecexam.config.track_config import config_class
 from trecexam.errors import ConfigError
@@ -184,7 +183,6 @@ def test_each_of_several_graders_has_its_own_settings_then_the_shared_then_those
     assert (mini.track.depth, mini.scores.measures, mini.scores.min_relevant) == (7, ["nDCG@5"], 2)
     # With a name of its own, nothing of [grader] holds.
     assert own.grader.model_dump(exclude_unset=True) == {"name": "embedding", "max_new_tokens": 64}
-    assert [takes_shared_budget(config, name) for name in config.graders] == [True, True, False]
     for each in (umbrela, mini, own):
         assert each.graders == {}
         assert "graders" not in each.model_dump()

@@ -60,17 +60,18 @@ def leaderboard(track: Path, measures: tuple[str, ...], official: bool) -> Resul
     return board
 
 
-@click.command(epilog="Example: trecexam overall mytrack")
+@click.command(epilog="Example: trecexam overall mytrack -m 'Cover(rel=4)@20'")
 @track_argument
+@measure_option
 @reading
-def overall(track: Path) -> Result:
+def overall(track: Path, measures: tuple[str, ...]) -> Result:
     """The leaderboard of TRACK beside what all runs reach together, and the official ranks.
 
     _overall_ is what all pooled passages reach together, whatever the measure's cutoff; only Cover and nCover
     have it. The last column is the official rank, where TRACK has an official leaderboard.
     """
     with trecexam.open_track(track) as opened, bad_measures():
-        return opened.overall()
+        return opened.overall(measures or None)
 
 
 @click.command(

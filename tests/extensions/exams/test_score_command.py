@@ -26,17 +26,17 @@ from tiny_models import save_llama
 from trecexam.cli.main import run
 from trecexam.config import GeneratorSection
 from trecexam.errors import TrecexamError
-from trecexam.extensions.exams import choosing
+from trecexam.extensions.exams import choosing, models
 from trecexam.extensions.exams.exam_file import ExamQuestion, read_exam
 from trecexam.extensions.exams.matrices import write_examinees
-from trecexam.extensions.exams.models import create_examinee
 from trecexam.extensions.exams.questions.asking import examples_for, prompt
 from trecexam.extensions.exams.questions.reading import read_choice
-from trecexam.extensions.exams.scoring import Answered, Examinee, ExamSetup, retrievers, texts_of
+from trecexam.extensions.exams.scoring import Answered, Examinee, ExamSetup, retrievers, taking, texts_of
 from trecexam.files.exclusive_lock import exclusive_lock
 from trecexam.graders.causal import CausalBackend
 from trecexam.graders.continuations import PromptContinuations, scored
 from trecexam.graders.server import exchange
+from trecexam.graders.writing.asking import Job
 
 STEMS = ("What is moved by a pump?", "What is on the coil in winter?", "Which power is used?")
 
@@ -95,7 +95,7 @@ def test_each_retriever_and_number_of_examples_is_an_examinee(
     settings = GeneratorSection.model_validate({"name": "causal", "model": str(model), "dtype": "float32"})
     questions, oracle = tuple(read_exam(exam)), retrievers(["oracle"])
     setup = ExamSetup("tiny", questions, oracle[0], 0, texts_of(None, oracle, questions))
-    taken = create_examinee(settings, out)(setup, None, None)
+    taken = Job(taking(models.examinee(settings, out), setup)).ask()
     assert taken.answers["x0"].detail["scores"] == pytest.approx(
         plainly(
             model, prompt(first, "Passage 0."), [f"{x}) {c}" for x, c in zip("ABCD", CHOICES, strict=True)]
@@ -155,11 +155,11 @@ def test_a_model_here_is_asked_about_each_question_once_though_it_is_stopped_hal
 
     monkeypatch.setattr(choosing, "scored", one_by_one)
     start = ["exam", "score", str(exam), "-o", str(exam.parent / "out"), "--model", str(model)]
-    assert run([*start, "--device", "cpu"]) == 2
+    assert run(start) == 2
     left[0] = 9
-    assert run([*start, "--device", "cpu"]) == 0
+    assert run(start) == 0
     assert len(asked) == len(STEMS)
-    assert run([*start, "--device", "cpu"]) == 0
+    assert run(start) == 0
     assert len(asked) == len(STEMS)
 
 

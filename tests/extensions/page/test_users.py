@@ -148,7 +148,7 @@ def test_who_is_there_is_listed_without_hashes(path: Path, capsys: pytest.Captur
     add_user(path, "ada", "assessor", token=True)
     add_user(path, "bob", "reader")
     assert run(["serve-user", "list", str(path), "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(capsys.readouterr().out)["users"]
     assert [tuple(row.values()) for row in rows] == [
         ("ada", "assessor", "token"),
         ("bob", "reader", "proxy alone"),

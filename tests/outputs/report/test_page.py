@@ -15,6 +15,7 @@ import pytest
 from support import HashGrader, make_small_track, write_run
 
 import trecexam
+from trecexam.cli.main import run
 from trecexam.outputs.updates import Update
 from trecexam.tables.plots import canvas
 from trecexam.tables.plots.model import Drawing, Plot
@@ -428,11 +429,9 @@ def test_the_manifest_names_what_draws(small_track: Path) -> None:
     assert '"grader": "hash"' in provenance
 
 
-def test_all_settings_of_a_new_track_explain_the_report(tmp_path: Path) -> None:
-    from trecexam.scaffold import Sources, make_track
-
-    make_track(tmp_path / "track", Sources(full=True))
-    text = (tmp_path / "track" / "trecexam.toml").read_text()
+def test_all_settings_explain_the_report(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["config"]) == 0
+    text = capsys.readouterr().out
     assert "[report]\n# Write out/report.html and out/plots/" in text
     assert "# write = true\n" in text
 
