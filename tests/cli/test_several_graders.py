@@ -242,7 +242,7 @@ def test_it_is_said_whose_the_files_in_out_are(root: Path, capsys: pytest.Captur
     capsys.readouterr()
     assert run(["watch", str(root), "--once"]) == 0
     told = capsys.readouterr().err
-    assert "out/rubric.qrels, and what else in out/ itself is of one grader, is of rubric" in told
+    assert "out/rubric.qrels and the other files directly in out/ are of rubric" in told
     graders = json.loads((root / "out" / "manifest.json").read_text())["graders"]
     assert {name: each["files"] for name, each in graders.items()} == {
         "rubric": "out/", "umbrela": "out/umbrela/", "mini": "out/mini/"

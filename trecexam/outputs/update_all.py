@@ -212,11 +212,8 @@ def _summed(
 def _places(loaders: TrackLoaders) -> Iterator[str]:
     """Whose the files are that have the same name for each grader."""
     first, *others = loaders
-    folders = ", ".join(f"out/{name}/" for name in others)
-    yield (
-        f"out/rubric.qrels, and what else in out/ itself is of one grader, is of {first}; see {folders} for "
-        "the others"
-    )
+    folders = ", ".join(f"{name}: out/{name}/" for name in others)
+    yield f"out/rubric.qrels and the other files directly in out/ are of {first}; {folders}"
 
 
 def _named(name: str, line: str) -> str:
