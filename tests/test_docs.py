@@ -230,6 +230,7 @@ def test_every_command_on_the_page_runs(page: Path, desk: Path) -> None:
     copy_grades(desk / "mytrack" / ".trecexam" / "grades.sqlite", desk / "grades.sqlite")
 
 
+@pytest.mark.slow
 def test_a_rag_track_is_scored_by_a_model_and_only_what_is_new_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

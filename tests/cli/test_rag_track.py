@@ -299,6 +299,7 @@ def test_an_estimate_has_a_row_for_each_bank_and_asks_nobody(
     assert said == ""
 
 
+@pytest.mark.slow
 def test_banks_and_graders_have_one_purse(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(answer_as_a_judge) as server:
         root = made(server, settings="concurrency = 1\nbudget_tokens = 4000")
@@ -333,6 +334,7 @@ def used(server: Scripted) -> int:
     return sum(len(str(body["messages"][-1]["content"]).split()) + 3 for body in server.bodies)
 
 
+@pytest.mark.slow
 def test_a_server_that_is_gone_ends_its_bank_and_others_go_on(
     desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -366,6 +368,7 @@ def test_a_query_without_passages_gets_no_nuggets_and_is_named(
     assert set(nuggets_of(root)) == {"q01", "q02"}
 
 
+@pytest.mark.slow
 def test_a_watching_daemon_writes_the_banks_too(desk: Path) -> None:
     with serving(answer_as_a_judge) as server:
         root = made(server)

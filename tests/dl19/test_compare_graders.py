@@ -128,6 +128,7 @@ def test_tau_and_kappa_of_each_grader_at_each_threshold_are_those_counted_by_han
         assert row["min_relevant"] == str(relevant)
 
 
+@pytest.mark.slow
 def test_kappa_between_two_graders_is_that_counted_by_hand(
     track: Path,
     graders: list[str],

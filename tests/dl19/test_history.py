@@ -36,6 +36,7 @@ def qrels(root: Path) -> dict[tuple[str, str], int]:
     return {(row.query_id, row.doc_id): row.relevance for row in rows}
 
 
+@pytest.mark.slow
 def test_a_dropped_run_and_an_edited_recording_are_told_with_their_labels(track: Path, dl19: Path) -> None:
     before = qrels(track)
     shutil.copy(dl19 / "runs" / "p_bert.run", track / "runs")

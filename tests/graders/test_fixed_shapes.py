@@ -79,6 +79,7 @@ def test_answers_are_the_same_in_whatever_updates_the_cells_come(grader: Embeddi
         assert {text: vector.tobytes() for text, vector in grader._items.items()} == vectors
 
 
+@pytest.mark.slow
 def test_support_is_the_same_in_whatever_updates_the_citations_come() -> None:
     folder = offline_folder()
     if folder is None:
@@ -104,6 +105,7 @@ def test_bfloat16_is_in_the_identity_and_float32_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("first", [None, "query: "])
+@pytest.mark.slow
 def test_a_vector_is_the_same_with_any_number_of_threads(
     tmp_path: Path, threads: Callable[[int], None], first: str | None
 ) -> None:
@@ -134,6 +136,7 @@ def test_what_is_not_begun_is_left_where_a_batch_fails(monkeypatch: pytest.Monke
     assert torch.get_num_threads() == threads
 
 
+@pytest.mark.slow
 def test_torch_has_as_many_threads_after_texts_were_embedded_in_several_threads_at_once() -> None:
     embedder = _grader("float32")
     expected = embedder.embed(passages(3)).tobytes()

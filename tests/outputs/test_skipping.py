@@ -261,6 +261,7 @@ def in_a_new_process(root: Path, seed: int) -> tuple[set[str], set[str]]:
     return set(made), set(written)
 
 
+@pytest.mark.slow
 def test_a_new_process_makes_and_writes_no_more_than_one_that_runs_on(small_track: Path) -> None:
     config = small_track / "trecexam.toml"
     config.write_text(config.read_text() + "[report]\nwrite = false\n")

@@ -43,6 +43,7 @@ def table(path: Path) -> list[list[str]]:
     return [line.split("\t") for line in path.read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_an_exam_goes_from_passages_to_information_by_level_and_type(tmp_path: Path) -> None:
     root, taken, fitted = tmp_path / "track", tmp_path / "taken", tmp_path / "fitted"
     root.mkdir()

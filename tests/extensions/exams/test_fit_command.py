@@ -162,6 +162,7 @@ def test_json_is_fit_json_and_python_gives_the_same(
 
 
 @pytest.mark.plots
+@pytest.mark.slow
 def test_improve_writes_a_folder_a_step_and_the_curve_of_every_step(
     matrix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -64,6 +64,7 @@ def rate(client: TestClient, doc_id: str, rating: int) -> None:
     assert answer.status_code == 303
 
 
+@pytest.mark.slow
 def test_after_each_judgment_it_learns_again_and_says_how_much_is_undecided(learnable: Path) -> None:
     with trecexam.open_track(learnable) as track:
         n = track.learn.labels().identity["judgments"]["count"]

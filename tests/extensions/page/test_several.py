@@ -152,6 +152,7 @@ def test_a_grader_that_cannot_go_on_is_named_with_the_reason(demo: Path, tmp_pat
         assert "support.tsv" in words(pages.get("/grader/support").text)
 
 
+@pytest.mark.slow
 def test_the_copy_has_all_of_it(demo: Path, tmp_path: Path) -> None:
     export(demo, tmp_path / "site")
     index = (tmp_path / "site" / "index.html").read_text()
@@ -166,6 +167,7 @@ def test_the_copy_has_all_of_it(demo: Path, tmp_path: Path) -> None:
             assert (page.parent / unescape(link)).is_file(), (page, link)
 
 
+@pytest.mark.slow
 def test_a_blind_copy_names_no_run_of_any_grader(demo: Path, tmp_path: Path) -> None:
     export(demo, tmp_path / "site", blind=True)
     for path in (tmp_path / "site").rglob("*"):

@@ -753,6 +753,7 @@ def test_whatever_is_judged_and_graded_no_human_line_changes(tmp_path: Path, see
     assert found.n_holes == len(pool_of(root, found.depth) - human.keys())
 
 
+@pytest.mark.slow
 def test_half_of_dl19s_judgments_are_filled(dl19: Path, tmp_path: Path) -> None:
     root = tmp_path / "track"
     files = {

@@ -178,6 +178,7 @@ def tiny(tmp_path: Path) -> Callable[[str], Path]:
     return made
 
 
+@pytest.mark.slow
 def test_the_command_says_of_a_model_here_what_the_call_says(
     tiny: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -113,6 +113,7 @@ def test_labels_and_their_probabilities_are_those_of_plain_forward_passes(
 
 
 @pytest.mark.parametrize(("name", "model"), MODELS[:2])
+@pytest.mark.slow
 def test_lists_are_bit_for_bit_the_same_in_every_batch_and_each_has_its_own_length(
     folders: dict[str, Path], name: str, model: str
 ) -> None:

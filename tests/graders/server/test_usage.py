@@ -127,6 +127,7 @@ def test_an_estimate_learns_how_long_answers_are_and_counts_only_what_is_new(
     assert "set `price_in`" in capsys.readouterr().err or found["cost"] in {"", "None", "-"}
 
 
+@pytest.mark.slow
 def test_an_estimate_of_a_grader_that_counts_no_tokens_is_its_cells_and_a_measured_time(
     small_track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -360,6 +360,7 @@ def test_means_over_answered_queries_are_those_of_the_leaderboard(unjudged: Path
     assert one.expected_change == pytest.approx(change)
 
 
+@pytest.mark.slow
 def test_on_dl19_a_hundred_judgments_help_more_than_any_of_ten_random_hundreds(
     dl19: Path, tmp_path: Path
 ) -> None:
