@@ -19,6 +19,9 @@ AT_MOST, OWN_AT_MOST = 495, 212
 #: Of the program as a whole, and those that a page need not use.
 PROGRAM = frozenset({"--version", "--debug", "--trust-code"})
 
+#: Of other programs, and what click adds.
+ELSEWHERE = frozenset({"--help", "--address", "--qrel-query-facets"})
+
 
 def _options() -> Iterator[tuple[str, click.Option]]:
     """(command, option) of all commands."""
@@ -73,3 +76,13 @@ def test_a_page_of_the_docs_uses_every_option() -> None:
         if not any(names & {*words} for words in used):
             unused.append(f"{command} {'/'.join(sorted(names))}")
     assert unused == []
+
+
+def test_what_the_program_says_names_options_that_there_are() -> None:
+    there = {name for _, option in _options() for name in (*option.opts, *option.secondary_opts)} | ELSEWHERE
+    wrong = []
+    for path in (*(ROOT / "trecexam").rglob("*.py"), *(ROOT / "trecexam").rglob("*.html")):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", line))
+            wrong += [f"{path.relative_to(ROOT)}:{number}: {name}" for name in sorted(named - there)]
+    assert wrong == []

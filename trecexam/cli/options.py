@@ -76,12 +76,6 @@ measure_option = click.option(
     "Cover(rel=4,weights=vital)@20, of vital items alone; nuggetizer's all_score, vital_score and "
     "strict_... too. May be repeated.",
 )
-wide_option = click.option(
-    "--wide", is_flag=True, help="All columns and whole names, however narrow the terminal."
-)
-aligned_option = click.option(
-    "--table", "aligned", is_flag=True, help="In a pipe what a terminal shows, without colour: for a pager."
-)
 
 
 class Map(NamedTuple):

@@ -123,7 +123,7 @@ def filter_exam(
     path, settings, root = Path(path), settings or ExamSection.model_validate({}), root or Path()
     for name in _EMBEDDING:
         if name in settings.shares and settings.embedding is None:
-            raise TrecexamError(f"a share of {name} needs a model: set `embedding` in [exam], or --embedding")
+            raise TrecexamError(f"a share of {name} needs a model: set `embedding` in [exam]")
     patterns = read_patterns(root / settings.patterns) if settings.patterns else None
     questions = tuple(read_exam(path))
     compares = not set(_EMBEDDING) <= set(settings.without)
@@ -141,7 +141,7 @@ def _told(exam: FilteredExam) -> Iterator[str]:
         bad = sum((stats["badly_parsed"] or {}).values())
         yield f"{stats['generated']:,} questions generated, {bad:,} badly parsed"
     if exam.settings.embedding is None:
-        yield "no sentence embeddings are compared (--embedding offline does)"
+        yield 'no sentence embeddings are compared (`embedding = "offline"` in [exam] does)'
     yield f"{stats['questions']:,} questions: {stats['dropped']:,} dropped, {stats['kept']:,} kept"
     if (after := stats["after"])["questions"]:
         fixed, longest = after["fixed_answer"], after["longest_answer"]

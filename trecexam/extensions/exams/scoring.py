@@ -224,7 +224,7 @@ def exam_prompts(source: KeepingWriter, setup: ExamSetup) -> PromptSet[str]:
         except NoRoomError as lengths:
             raise TrecexamError(
                 f"question '{question.question_id}' with its {setup.examples:,} examples has {lengths}: ask "
-                "with fewer --examples, or leave long questions out (`exam filter --max-question`)"
+                "with fewer --examples, or leave long questions out (`max_question` in [exam], `exam filter`)"
             ) from None
     return PromptSet.of_fitted(source, asked)
 
@@ -233,8 +233,8 @@ def taking(source: KeepingWriter, setup: ExamSetup) -> Rounds[Examinee]:
     """A model takes the exam.
 
     One in this process chooses the candidate "A) text" with the highest log-likelihood divided by its length
-    in characters, as the published evaluation does (Gao et al., lm-evaluation-harness, `acc_norm`); or, by
-    letter, the most probable of the four letters. What others write is read as a letter.
+    in characters, as the published evaluation does (Gao et al., lm-evaluation-harness, `acc_norm`). What
+    others write is read as a letter.
 
     Raises:
         TrecexamError: as `exam_prompts`.

@@ -72,8 +72,8 @@ def judging_folder(folder: TrackFolder, model: dict[str, str] | None = None) -> 
         grader = GraderSection.model_validate({**own, "name": "ragval"})
     else:
         raise GraderError(
-            f"[grader] is `{config.grader.name}`, which cannot judge: name a language model with --model, or "
-            "a server with --base-url and --model",
+            f"[grader] is `{config.grader.name}`, which cannot judge: name a language model there, or "
+            "a server's with `base_url` and `model`",
             path=folder.config_path,
         )
     # Its measures may need what the questions have not, and none is computed here.

@@ -117,8 +117,7 @@ def _requests(
     path = folder.root / "subtopics.tsv" if subtopics is None else subtopics
     if not path.exists():
         raise TrecexamError(
-            f"prompt {prompt.name} asks about sub-topics: put `query_id<TAB>subtopic` lines here, or name a "
-            "file with --subtopics",
+            f"prompt {prompt.name} asks about sub-topics: put `query_id<TAB>subtopic` lines here",
             path=path,
         )
     rows = list(read_subtopics(path))

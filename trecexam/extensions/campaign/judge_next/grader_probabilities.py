@@ -15,7 +15,6 @@ from trecexam.graders.prompts import published
 from trecexam.scores.ratings import MAX_RATING, MISSING, QueryRatings
 
 if TYPE_CHECKING:
-    from trecexam.extensions.campaign.judge_next.arithmetic.chances import Opinions
     from trecexam.line.assessment import Assessment
 
 

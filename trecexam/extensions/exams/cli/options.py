@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from trecexam.cli.options import grader_option
-from trecexam.extensions.exams.irt.settings import FREE, PRIORS, Settings
+from trecexam.extensions.exams.irt.settings import FREE, PRIORS
 
 if TYPE_CHECKING:
     from trecexam.extensions.exams.irt.settings import ModelName, Settings

@@ -19,7 +19,6 @@ from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.extensions.ragval.filtering import Knowing
-    from trecexam.extensions.ragval.knowledge.choosing import Conditions
 
 
 @click.command(
