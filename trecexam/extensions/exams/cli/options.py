@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from trecexam.cli.options import grader_option
-from trecexam.extensions.exams.irt.settings import FREE, PRIORS
+from trecexam.extensions.exams.irt.settings import FREE, PRIORS, Settings
 
 if TYPE_CHECKING:
-    from trecexam.extensions.exams.irt.settings import ModelName, Settings
+    from trecexam.extensions.exams.irt.settings import ModelName
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _EXISTING = click.Path(path_type=Path, exists=True)
