@@ -18,10 +18,11 @@ from trecexam.line.loaded_track import (
     LoadedTrack,
     TrackLoaders,
     applies_of,
+    files_of,
     is_of_documents,
-    is_of_one_grader,
 )
 from trecexam.line.loader import TrackLoader
+from trecexam.line.track_graders import usable_folders
 from trecexam.tables.result import Result
 from trecexam.track import TrackFolder
 
@@ -135,9 +136,11 @@ def on_folder(function: Callable[Concatenate[TrackFolder, P], R]) -> Callable[Co
     def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> R:
         _check_arguments(method, self, *args, **kwargs)
         folder = self.folder
-        if is_of_one_grader(function):
-            # Of its files: it needs not be able to grade.
-            took(str(folder.grader), tuple(self._loaders) if self._is_joint else ())
+        has_files = files_of(function)
+        if has_files is not None and self._is_joint:
+            # A grader's files may be there that cannot grade.
+            folder = next(filter(has_files, usable_folders(folder).values()), folder)
+            took(str(folder.grader), tuple(self._loaders))
         return function(folder, *args, **kwargs)
 
     return _with_self(method, function)

@@ -15,3 +15,14 @@ def took(grader: str, of: tuple[str, ...]) -> None:
     taken = taken_graders.get()
     if taken is not None and len(of) > 1:
         taken[grader] = of
+
+
+def taken_notes() -> tuple[str, ...]:
+    """Whose an answer is that was taken as none was chosen, and who else there is; says it once."""
+    taken = taken_graders.get() or {}
+    notes = []
+    for grader, others in taken.items():
+        rest = ", ".join(each for each in others if each != grader)
+        notes.append(f"this is of the grader {grader}; --grader takes another one: {rest}")
+    taken.clear()
+    return tuple(notes)

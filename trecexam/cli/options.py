@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from trecexam.chosen import chosen_grader, taken_graders
+from trecexam.chosen import chosen_grader, taken_graders, taken_notes
 
 if TYPE_CHECKING:
     from trecexam.features.fill.arithmetic.scale_map import RuleName
@@ -20,15 +20,13 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def _choose(ctx: click.Context, param: click.Parameter, name: str | None) -> None:
     """Has what opens the track take this grader; where none is named, says at the end whose the answer is."""
     chosen_grader.set(name)
-    taken: dict[str, tuple[str, ...]] = {}
-    taken_graders.set(taken)
+    taken_graders.set({})
 
     def end() -> None:
+        for note in taken_notes():
+            click.echo(f"note: {note}", err=True)
         chosen_grader.set(None)
         taken_graders.set(None)
-        for grader, others in taken.items():
-            rest = ", ".join(each for each in others if each != grader)
-            click.echo(f"note: this is of the grader {grader}; --grader takes another one: {rest}", err=True)
 
     ctx.call_on_close(end)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trecexam.chosen import taken_notes
 from trecexam.cli import show
 from trecexam.cli.options import in_a_folder
 from trecexam.tables.terminal import printable
@@ -43,7 +44,7 @@ def reading(function: Callable[..., Result]) -> Callable[..., int]:
 
     @wraps(function)
     def command(form: str | None, wide: bool, output: Path | None, **options: Any) -> int:
-        result = function(**options)
+        result = _whose(function(**options))
         answer(result, form, wide=wide, output=output)
         return 1 if result.rejected else 0
 
@@ -59,10 +60,15 @@ def writing(function: Callable[..., tuple[Result, int]]) -> Callable[..., int]:
     @wraps(function)
     def command(form: str | None, wide: bool, **options: Any) -> int:
         result, status = function(**options)
-        answer(result, form, wide=wide)
+        answer(_whose(result), form, wide=wide)
         return status
 
     return _with_options(command, _FORMS)
+
+
+def _whose(result: Result) -> Result:
+    """The result, which says of which grader it is where there are several and none was chosen."""
+    return result.noted(*taken_notes())
 
 
 def _with_options(

@@ -26,7 +26,7 @@ L = TypeVar("L", bound=Hashable)
 Applies = Callable[..., bool]
 _APPLIES: dict[Callable[..., object], Applies] = {}
 _OF_DOCUMENTS: set[Callable[..., object]] = set()
-_OF_ONE_GRADER: set[Callable[..., object]] = set()
+_HAS_FILES: dict[Callable[..., object], Callable[[TrackFolder], bool]] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,15 +125,22 @@ def of_documents(function: F) -> F:
     return asked_of(lambda track, *args, **kwargs: track.of_documents)(function)
 
 
-def of_one_grader(function: F) -> F:
-    """Marks a function of a folder that is about what one grader has there, as its history."""
-    _OF_ONE_GRADER.add(function)
-    return function
+def of_one_grader(has_files: Callable[[TrackFolder], bool]) -> Callable[[F], F]:
+    """Marks a function of a folder that is about what one grader has there: its history, its bank.
+
+    Of a track with several graders, and none chosen, it is of the first whose folder has such files.
+    """
+
+    def mark(function: F) -> F:
+        _HAS_FILES[function] = has_files
+        return function
+
+    return mark
 
 
-def is_of_one_grader(function: Callable[..., object]) -> bool:
-    """Whether a function, or the one that it wraps, is marked so."""
-    return unwrap(function) in _OF_ONE_GRADER
+def files_of(function: Callable[..., object]) -> Callable[[TrackFolder], bool] | None:
+    """How a function, or the one that it wraps, is marked; None where it is of the track as a whole."""
+    return _HAS_FILES.get(unwrap(function))
 
 
 def is_of_documents(function: Callable[..., object]) -> bool:

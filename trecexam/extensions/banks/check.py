@@ -13,6 +13,7 @@ from trecexam.bank.facets import lines_by_query
 from trecexam.errors import TrecexamError
 from trecexam.extensions.banks.checks import Checked, check_lines
 from trecexam.files.stamps import sniffed
+from trecexam.line.loaded_track import of_one_grader
 from trecexam.track import TrackFolder
 
 
@@ -32,6 +33,7 @@ def check_files(paths: Sequence[Path], max_words: int | None = None) -> Checked:
     return check_lines(_lines([(str(path), path) for path in paths]), max_words=max_words)
 
 
+@of_one_grader(lambda folder: bool(folder.bank(optional=True)))
 def check_track(folder: TrackFolder, *, max_words: int | None = None) -> Checked:
     """Items that are empty, too long, there twice, copies of the query ...; what `bank check` lists.
 

@@ -17,6 +17,7 @@ from trecexam.extensions.exams.settings import ExamSection
 from trecexam.graders.writing import Writer, keeping_writers
 from trecexam.graders.writing.asking import Job
 from trecexam.line.assessment import Assessment
+from trecexam.line.loaded_track import asked_of
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ def _exam(folder: TrackFolder, output: Path | str | None) -> Path:
     return folder.root / "exam.jsonl" if output is None else Path(output)
 
 
+@asked_of(lambda track, *args, **kwargs: len(track.runs) > 1)
 def fit_exam(
     track: Assessment,
     settings: Settings | None = None,

@@ -236,7 +236,7 @@ def _entry(known: _Logged | None, now: _Logged, track: Assessment) -> Entry:
     return Entry(now.entry, when, cause(touched, values), touched, values, board, known.key, now.key)
 
 
-@of_one_grader
+@of_one_grader(lambda folder: bool(History(folder).numbers()))
 def history(folder: TrackFolder) -> HistoryLog:
     """Which runs moved at each change of the leaderboard, and why; notes name entries that cannot be read."""
     kept = History(folder)
@@ -252,7 +252,7 @@ def history(folder: TrackFolder) -> HistoryLog:
     return HistoryLog(tuple(rows), tuple(notes))
 
 
-@of_one_grader
+@of_one_grader(lambda folder: bool(History(folder).numbers()))
 def history_entry(folder: TrackFolder, number: int | None = None) -> Entry:
     """All that one change did: files, settings, runs on every measure, items and labels.
 

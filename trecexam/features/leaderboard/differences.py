@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.letters import group_letters
 from trecexam.line.evaluation import leaderboard, official_values, rubric_values
+from trecexam.line.loaded_track import asked_of
 from trecexam.line.measure_names import names_of
 from trecexam.line.relevance import official_measures
 from trecexam.scores.paired_tests import (
@@ -203,6 +204,12 @@ class Differences(Result):
         return Table(tuple(header), tuple(rows), small=small, layout=board.layout)
 
 
+def _has_runs(track: Assessment, *args: object, baseline: str | None = None, **kwargs: object) -> bool:
+    """Whether there are runs to compare, and the baseline is one of them."""
+    return len(track.runs) > 1 and (baseline is None or baseline in track.runs)
+
+
+@asked_of(_has_runs)
 def differences(
     track: Assessment,
     measures: Sequence[MeasureLike] | None = None,
