@@ -430,6 +430,10 @@ def test_by_embedding_it_scores_what_embeddings_can_say_and_says_what_is_missing
     assert measures_of(board) == ("support:SupportF1", "support:SupportP", "support:SupportR")
     statuses = json.loads(printed(capsys, "status", "mytrack", "--json"))["graders"]
     assert [name for name in NAMES if "unable" in statuses[name]] == [*lacking]
+    # A question that one grader answers goes to the first that can.
+    history = json.loads(printed(capsys, "history", "mytrack", "--json"))
+    assert history["history"]
+    assert "this is of the grader support; --grader takes another one: " in history["notes"][0]
     # A bank that is put there is asked about at the next look, and is never written to.
     lines = (track / "bank.nuggets.jsonl").read_text().splitlines(keepends=True)
     Path("mytrack/bank.nuggets.jsonl").write_text("".join(line for line in lines[:2]))
@@ -441,6 +445,13 @@ def test_by_embedding_it_scores_what_embeddings_can_say_and_says_what_is_missing
     assert Path("mytrack/bank.nuggets.jsonl").read_bytes() == given
     board = board_of(capsys, "mytrack")
     assert measures_of(board)[:3] == COLUMNS[:3]
+    # Nuggets and support are of responses alone: runs are compared by the grader that has them.
+    shutil.copy(track / "bank.questions.jsonl", "mytrack")
+    assert run(["watch", "mytrack", "--once"]) == 0
+    capsys.readouterr()
+    compared = json.loads(printed(capsys, "compare", "mytrack", "--baseline", "dense", "--json"))
+    assert compared["baseline"] == "dense"
+    assert any(note.startswith("this is of the grader rubric") for note in compared["notes"])
 
 
 def test_labels_of_relevance_that_there_are_stand_for_a_model(
