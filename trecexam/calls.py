@@ -190,11 +190,20 @@ def _loader_for(
     """That of the grader that is meant, else of the first that the function applies to.
 
     Raises:
-        TrecexamError: the one that is meant labels no documents, and the function is about these.
+        TrecexamError: the function is about documents, and the one that is meant labels none; or none is
+            meant, and those that may label some cannot go on.
     """
     if track._is_joint:
         applies = applies_of(function)
         loader = track._loaders.first_asked(lambda each: applies(each, *args, **kwargs))
+        if is_of_documents(function) and not loader.load().of_documents:
+            unable = track._loaders.load().unable
+            if unable:
+                raise TrecexamError(
+                    "no grader that labels documents can go on; "
+                    + "; ".join(f"{name}: {error}" for name, error in unable.items()),
+                    path=track.folder.config_path,
+                )
         took(loader.name, tuple(track._loaders))
         return loader
     loader = track._loader

@@ -434,6 +434,10 @@ def test_by_embedding_it_scores_what_embeddings_can_say_and_says_what_is_missing
     history = json.loads(printed(capsys, "history", "mytrack", "--json"))
     assert history["history"]
     assert "this is of the grader support; --grader takes another one: " in history["notes"][0]
+    assert run(["holes", "mytrack"]) == 2
+    assert (
+        f"no grader that labels documents can go on; nuggets: {lacking['nuggets']}" in capsys.readouterr().err
+    )
     # A bank that is put there is asked about at the next look, and is never written to.
     lines = (track / "bank.nuggets.jsonl").read_text().splitlines(keepends=True)
     Path("mytrack/bank.nuggets.jsonl").write_text("".join(line for line in lines[:2]))
