@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from ragval import questions
+from ragval import answer as said
+from ragval import questions, write_lines
 from scripted_server import Exchange, Scripted, serving
 from support import make_small_track
 
@@ -41,6 +44,18 @@ def spent(server: Scripted, err: str) -> int:
     """The tokens that a command says it used."""
     counts = re.search(r"([\d,]+) tokens in, ([\d,]+) out", err)
     return sum(int(count.replace(",", "")) for count in counts.groups()) if counts else 0
+
+
+def counted(server: Scripted) -> int:
+    """The tokens of all that the server answered."""
+    return sum(len(body["messages"][-1]["content"].split()) + 3 for body in server.bodies)
+
+
+def add_passage(root: Path) -> None:
+    """Something that is not graded yet."""
+    (root / "runs" / "new.run").write_text("q1 Q0 d7 1 1 new\n")
+    passages = root / "passages.jsonl"
+    passages.write_text(passages.read_text() + json.dumps({"docid": "d7", "text": "New."}) + "\n")
 
 
 def test_what_grading_used_counts_for_all_that_the_model_writes_and_the_other_way_round(
@@ -76,12 +91,101 @@ def test_what_grading_used_counts_for_all_that_the_model_writes_and_the_other_wa
     written = spent(server, capsys.readouterr().err)
     assert written > 0
     # What is written now leaves nothing for grades.
-    (root / "runs" / "new.run").write_text("q1 Q0 d7 1 1 new\n")
-    passages = root / "passages.jsonl"
-    passages.write_text(passages.read_text() + json.dumps({"docid": "d7", "text": "New."}) + "\n")
+    add_passage(root)
     enough = tokens + written + 10
     (root / "trecexam.toml").write_text(settings(server, f"budget_tokens = {enough}\n"))
     with trecexam.open_track(root) as track:
         done = track.update()
     assert (done.graded, done.complete) == (0, False)
     assert f"`budget_tokens` = {enough:,} in [grader] is reached" in done.why
+
+
+GOLD = [{"query_id": query, "outputs": ["4"]} for query in ("q1", "q2")]
+
+
+def tell_budget(root: Path, server: Scripted, tokens: int) -> None:
+    (root / "trecexam.toml").write_text(settings(server, f"budget_tokens = {tokens}\n"))
+
+
+def test_erag_spends_from_the_purse_of_the_grader_whose_model_it_asks_and_the_other_way_round(
+    server: Scripted, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_small_track(tmp_path / "track", config=settings(server), queries=2)
+    write_lines(root / "gold.jsonl", GOLD)
+    command = ["erag", str(root), "--gold", str(root / "gold.jsonl")]
+    with trecexam.open_track(root) as track:
+        assert track.update().complete
+        used = track.status()
+    tokens, asked = used["tokens_in"] + used["tokens_out"], len(server.bodies)
+    tell_budget(root, server, tokens + 10)
+    assert run(command) == 1
+    assert f"`budget_tokens` = {tokens + 10:,} in [grader] is reached" in capsys.readouterr().err
+    assert len(server.bodies) == asked
+
+    # What eRAG spends now leaves nothing for grades, nor for what the model writes.
+    (root / "trecexam.toml").write_text(settings(server))
+    with trecexam.open_track(root) as track:
+        track.erag.score(root / "gold.jsonl")
+    assert len(server.bodies) > asked
+    enough = counted(server) + 10
+    tell_budget(root, server, enough)
+    add_passage(root)
+    asked = len(server.bodies)
+    with trecexam.open_track(root) as track:
+        update = track.update()
+    assert (update.graded, update.complete) == (0, False)
+    assert f"`budget_tokens` = {enough:,} in [grader] is reached" in update.why
+    assert run(["exam", "generate", str(root), "--domain", "things"]) == 1
+    assert len(server.bodies) == asked
+
+
+def test_erag_spends_from_the_purse_of_the_generator_whose_model_it_asks(
+    server: Scripted, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = f'[generator]\nname = "openai"\nmodel = "n"\nbase_url = "{server.url}"\nmax_new_tokens = 20\n'
+    root = make_small_track(tmp_path / "track", config=settings(server, "", model), queries=2)
+    write_lines(root / "gold.jsonl", GOLD)
+    with trecexam.open_track(root) as track:
+        track.erag.score(root / "gold.jsonl")
+    spent_by_erag = counted(server)
+    asked = len(server.bodies)
+    limit = f"budget_tokens = {spent_by_erag + 10}\n"
+    (root / "trecexam.toml").write_text(settings(server, "", model + limit))
+    assert run(["exam", "generate", str(root), "--domain", "things"]) == 1
+    assert f"`budget_tokens` = {spent_by_erag + 10:,} in [generator] is reached" in capsys.readouterr().err
+    assert len(server.bodies) == asked
+    # It is not that of the grader.
+    (root / "trecexam.toml").write_text(settings(server, f"budget_tokens = {spent_by_erag}\n", model))
+    with trecexam.open_track(root) as track:
+        assert track.update().graded > 0
+
+
+def test_ragvals_judge_spends_from_the_purse_of_the_grader_whose_model_it_is(
+    server: Scripted, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_small_track(tmp_path / "track", config=settings(server), queries=2)
+    write_lines(root / "bank.blocks.jsonl", questions())
+    write_lines(root / "runs" / "answers.jsonl", [said("k1", 5, 4), said("k2", 3, 3)])
+    with trecexam.open_track(root) as track:
+        assert track.ragval.judge().graded == 2
+    tokens = counted(server)
+    tell_budget(root, server, tokens + 10)
+    asked = len(server.bodies)
+    assert run(["exam", "generate", str(root), "--domain", "things"]) == 1
+    assert f"`budget_tokens` = {tokens + 10:,} in [grader] is reached" in capsys.readouterr().err
+    assert len(server.bodies) == asked
+
+
+def test_a_store_that_notes_no_purses_is_read_and_notes_them_from_then_on(
+    server: Scripted, tmp_path: Path
+) -> None:
+    root = make_small_track(tmp_path / "track", config=settings(server), queries=2)
+    with trecexam.open_track(root) as track:
+        assert track.update().complete
+    with closing(sqlite3.connect(root / ".trecexam" / "grades.sqlite")) as store:
+        store.execute("DROP TABLE paid")
+    tell_budget(root, server, counted(server) + 10)
+    add_passage(root)
+    with trecexam.open_track(root) as track:
+        assert track.status()["missing"] > 0
+        assert (track.update().graded, track.update().complete) == (0, False)

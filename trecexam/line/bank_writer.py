@@ -9,7 +9,8 @@ from typing import NamedTuple, Protocol
 
 from trecexam.errors import TrackError
 from trecexam.extension import extensions, named
-from trecexam.graders.base import Estimate, Spent
+from trecexam.graders.base import Estimate
+from trecexam.graders.writing.asking import SpentByGraders
 from trecexam.track import TrackFolder
 
 
@@ -38,7 +39,7 @@ class BankWriter(Protocol):
         folder: TrackFolder,
         progress: Callable[[int, int], None],
         stop: Callable[[], bool] | None,
-        spent_by_graders: Callable[[str], Spent],
+        spent_by_graders: SpentByGraders,
     ) -> WrittenBank:
         """Writes the bank as `write_bank` says; what was answered before is not asked again.
 

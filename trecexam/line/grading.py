@@ -113,7 +113,8 @@ class Grading:
     Args:
         store: gives the store as it is open now.
         paces: the file that keeps how fast graders that cost are; None for none.
-        beside: gives the graders whose budget is the same one.
+        purse: the section whose budget pays.
+        beside: gives the track's other graders that it pays for, who know their own prices.
         by_writers: gives what writers used of that budget.
     """
 
@@ -122,13 +123,14 @@ class Grading:
         grader: Grader,
         store: Callable[[], GradeStore],
         paces: Path | None = None,
+        purse: str = "grader",
         beside: Callable[[], Iterable[Grader]] = tuple,
         by_writers: Callable[[], Usage] = Usage,
     ) -> None:
         self._grader = grader
         self._store = store
         self._paces = paces
-        self._beside, self._by_writers = beside, by_writers
+        self._purse, self._beside, self._by_writers = purse, beside, by_writers
         self._used = Usage()
 
     def run(
@@ -254,11 +256,13 @@ class Grading:
         return Usage() if grader_id is None else Usage(*self._store().usage(grader_id))
 
     def _spent_beside(self) -> Spent:
-        """What the graders used whose budget is the same one."""
+        """What the graders used whose budget is the same one, those of extensions, too."""
         own = identity_digest(self._grader.identity)
         others = {identity_digest(each.identity): each for each in self._beside()}
         spent = (self._spent_by(each) for digest, each in others.items() if digest != own)
-        return reduce(Spent.plus, spent, NOTHING_SPENT)
+        meter = traits_of(self._grader).meter
+        rest = Usage(*self._store().paid(self._purse, {own, *others}))
+        return reduce(Spent.plus, spent, NOTHING_SPENT if meter is None else _spent(meter, rest))
 
     def _spent_by(self, grader: Grader) -> Spent:
         meter = traits_of(grader).meter
@@ -279,7 +283,7 @@ class Grading:
     def _note_usage(self, meter: UsageMeter | None) -> None:
         if meter is not None and meter.used != self._used:
             used = meter.used
-            self._store().add_usage(self._grader_id(), used.less(self._used))
+            self._store().add_usage(self._grader_id(), used.less(self._used), self._purse)
             self._used = used
 
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 from converters.errors import ConversionError
 from trecexam.errors import TrackError, TrecexamError, did_you_mean
 from trecexam.graders import Grader
-from trecexam.graders.base import NOTHING_SPENT, Spent
+from trecexam.graders.base import Spent, Usage
 from trecexam.line.assessment import Assessment
 from trecexam.line.loader import TrackLoader
 from trecexam.line.shared_inputs import SharedInputs
@@ -228,14 +228,20 @@ class TrackLoaders(Mapping[str, TrackLoader]):
                 continue
             yield loader
 
-    def spent_by_graders(self, purse: str) -> Spent:
+    def spent_by_graders(self, purse: str, cost: Callable[[Usage], float | None]) -> Spent:
         """What graders used of the budget of this section.
+
+        Args:
+            cost: gives the price where none of the track's graders has that budget.
 
         Raises:
             StoreError: the store cannot be read.
         """
         loader = next(self._sharing(purse), None)
-        return NOTHING_SPENT if loader is None else loader.grading.spent()
+        if loader is not None:
+            return loader.grading.spent()
+        used = Usage(*self.shared.store.paid(purse))
+        return Spent(used.tokens_in + used.tokens_out, cost(used))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._loaders)

@@ -49,6 +49,7 @@ class TrackLoader:
         grader: Grader | None = None,
         *,
         shared: SharedInputs | None = None,
+        purse: str | None = None,
     ) -> None:
         """A loader of this track, as one of its graders sees it.
 
@@ -56,6 +57,7 @@ class TrackLoader:
             folder: where the track has several graders and none is meant, the first is.
             grader: in place of the one that its settings name.
             shared: what other loaders of the same folder read: it is not read again.
+            purse: the section whose budget pays; None for that of the track's grader.
         """
         self.folder = folder = folder_of(folder)
         #: Gives the other graders whose budget is the same one.
@@ -64,6 +66,8 @@ class TrackLoader:
         self.sibling: Callable[[str], TrackLoader] = self._sibling
         #: Who made it closes it.
         self._owns_shared = shared is None
+        #: The section whose budget pays for what it grades.
+        self.purse = purse or purse_of(folder.whole, folder.grader)
         self.shared = shared or SharedInputs(folder)
         self.track_grader = TrackGrader(folder, grader, self.shared.models)
         self._opened = self.shared.opened
@@ -263,11 +267,6 @@ class TrackLoader:
         )
 
     @property
-    def purse(self) -> str:
-        """The section whose budget pays for what it grades."""
-        return purse_of(self.folder.whole, self.folder.grader)
-
-    @property
     def _runs(self) -> Literal["all", "responses", "ranked"]:
         """Which of the track's runs are graded and ranked."""
         name = self.folder.grader
@@ -316,8 +315,9 @@ class TrackLoader:
             self.grader,
             lambda: self.store,
             self.folder.paces_path,
+            self.purse,
             lambda: self.sharing_budget(),
-            lambda: spent_by_writers(self.folder),
+            lambda: spent_by_writers(self.folder, self.purse),
         )
 
     def grade(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trecexam.line.store_connection import StoreConnection
@@ -213,14 +213,19 @@ class GradeStore(StoreConnection):
         with self._transaction():
             self._db.executemany("INSERT OR REPLACE INTO grade VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
 
-    def add_usage(self, grader_id: int, used: tuple[int, int, int]) -> None:
-        """Adds (requests, tokens in, tokens out) to what this grader used so far."""
+    def add_usage(self, grader_id: int, used: tuple[int, int, int], purse: str) -> None:
+        """Adds (requests, tokens in, tokens out) to what this grader used so far, and of this purse."""
+        add = (
+            "DO UPDATE SET requests = requests + excluded.requests, "
+            "tokens_in = tokens_in + excluded.tokens_in, tokens_out = tokens_out + excluded.tokens_out"
+        )
         with self._transaction():
             self._db.execute(
-                "INSERT INTO usage VALUES (?, ?, ?, ?) ON CONFLICT (grader_id) DO UPDATE SET "
-                "requests = requests + excluded.requests, tokens_in = tokens_in + excluded.tokens_in, "
-                "tokens_out = tokens_out + excluded.tokens_out",
-                (grader_id, *used),
+                f"INSERT INTO usage VALUES (?, ?, ?, ?) ON CONFLICT (grader_id) {add}", (grader_id, *used)
+            )
+            self._db.execute(
+                f"INSERT INTO paid VALUES (?, ?, ?, ?, ?) ON CONFLICT (grader_id, purse) {add}",
+                (grader_id, purse, *used),
             )
 
     def usage(self, grader_id: int) -> tuple[int, int, int]:
@@ -228,6 +233,20 @@ class GradeStore(StoreConnection):
         with self._errors():
             query = "SELECT requests, tokens_in, tokens_out FROM usage WHERE grader_id = ?"
             return self._db.execute(query, (grader_id,)).fetchone() or (0, 0, 0)
+
+    def paid(self, purse: str, without: Collection[bytes] = ()) -> tuple[int, int, int]:
+        """(requests, tokens in, tokens out) paid from a purse, but for graders with these digests."""
+        with self._errors():
+            if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'paid'").fetchone():
+                return 0, 0, 0
+            rows = self._db.execute(
+                "SELECT digest, requests, tokens_in, tokens_out FROM paid JOIN grader ON id = grader_id "
+                "WHERE purse = ?",
+                (purse,),
+            )
+            used = [row[1:] for row in rows if row[0] not in without]
+            requests, tokens_in, tokens_out = map(sum, zip((0, 0, 0), *used, strict=True))
+            return requests, tokens_in, tokens_out
 
     def forget(self, grader_id: int, status: str) -> int:
         """Drops what this grader gave with this status, so that it is asked again; how many there were."""

@@ -38,6 +38,17 @@ _SCHEMA = """
         tokens_out INTEGER NOT NULL
     );
 """
+#: What a grader's tokens were paid from. Stores of this version that were made before have no such table.
+_PAID = """
+    CREATE TABLE IF NOT EXISTS paid (
+        grader_id  INTEGER NOT NULL REFERENCES grader(id),
+        purse      TEXT NOT NULL,
+        requests   INTEGER NOT NULL,
+        tokens_in  INTEGER NOT NULL,
+        tokens_out INTEGER NOT NULL,
+        PRIMARY KEY (grader_id, purse)
+    );
+"""
 
 
 def _size(path: Path) -> int:
@@ -84,6 +95,7 @@ class StoreConnection:
             db.execute("PRAGMA synchronous = NORMAL")
             if not self._has_tables(db):
                 self._make_tables(db)
+            db.execute(_PAID)
         except BaseException:
             db.close()
             raise
@@ -173,7 +185,7 @@ class StoreConnection:
 
     def _make_tables(self, db: sqlite3.Connection) -> None:
         # executescript commits what came before, so the transaction is part of the script.
-        db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+        db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} {_PAID} PRAGMA user_version = {VERSION}; COMMIT;")
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:

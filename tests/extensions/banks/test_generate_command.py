@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -352,6 +353,26 @@ def test_kept_answers_that_are_no_texts_are_asked_again(track: Callable[..., Pat
         kept = root / ".trecexam" / "generated.jsonl"
         rows = [json.loads(line) for line in kept.read_text().splitlines()]
         kept.write_text("".join(json.dumps({**row, "answer": 7}) + "\n" for row in rows))
+        (root / "bank.questions.jsonl").unlink()
+        assert run(["bank", "generate", str(root)]) == 0
+        assert set(server.seen.values()) == {2}
+    assert bank_of(root) == {key: questions(key) for key in QUERIES}
+
+
+def test_answers_that_another_version_kept_are_asked_again(track: Callable[..., Path]) -> None:
+    """Its lines are whole, but say neither how an answer ended nor whose budget paid."""
+    with serving(asked) as server:
+        root = track(server.url)
+        assert run(["bank", "generate", str(root)]) == 0
+        kept = root / ".trecexam" / "generated.jsonl"
+        lines = []
+        for line in kept.read_text().splitlines():
+            row = json.loads(line)
+            left = {key: row[key] for key in row if key not in ("status", "purse", "check")}
+            start = json.dumps(left | ({"cut": False} if "answer" in row else {}))[:-1]
+            digest = hashlib.blake2b(start.encode(), digest_size=8).hexdigest()
+            lines.append(f'{start}, "check": "{digest}"}}\n')
+        kept.write_text("".join(lines))
         (root / "bank.questions.jsonl").unlink()
         assert run(["bank", "generate", str(root)]) == 0
         assert set(server.seen.values()) == {2}

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from trecexam.extensions.banks.generation.calls import bank_job
 from trecexam.files.track_lock import TrackLock
-from trecexam.graders.base import Estimate, Spent
+from trecexam.graders.base import Estimate
+from trecexam.graders.writing.asking import SpentByGraders
 from trecexam.line.bank_writer import WrittenBank
 from trecexam.track import TrackFolder
 
@@ -17,7 +18,7 @@ class _Writer:
         folder: TrackFolder,
         progress: Callable[[int, int], None],
         stop: Callable[[], bool] | None,
-        spent_by_graders: Callable[[str], Spent],
+        spent_by_graders: SpentByGraders,
     ) -> WrittenBank:
         with TrackLock(folder.writing_lock_path, "asking this track's model"):
             job = bank_job(folder, str(folder.write_bank), output=folder.bank_to_write(), whole=True)

@@ -15,6 +15,7 @@ from trecexam.extensions.erag.metrics import Metric
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders import Grader
 from trecexam.graders.base import Estimate
+from trecexam.graders.writing.create import writing_purse
 from trecexam.line.grading import Progress
 from trecexam.line.grading_time import measure_time
 from trecexam.line.loader import TrackLoader
@@ -92,7 +93,8 @@ def erag(
     if not request.asks_model:
         evaluation = without_model(folder, request)
     else:
-        with TrackLoader(folder, grader or erag_grader(folder, request)) as loader:
+        asked, purse = grader or erag_grader(folder, request), _purse(folder, grader)
+        with TrackLoader(folder, asked, purse=purse) as loader:
             loaded, graded = load(loader, request), None
             if loaded.missing:
                 with TrackLock(folder.lock_path):
@@ -129,6 +131,12 @@ def estimate_erag(
         if not timed or estimate.time is not None:
             return estimate
         return estimate._replace(time=measure_time(loader, track))
+
+
+def _purse(folder: TrackFolder, grader: Grader | None) -> str | None:
+    """The section whose budget pays; None for that of the track's grader."""
+    own = grader is not None or folder.config.grader.name == "erag"
+    return None if own else writing_purse(folder)
 
 
 def _path(path: Path | str | None) -> Path | None:

@@ -70,5 +70,6 @@ class RagvalAccessor(Accessor):
                 return judging.updated(self._loader, done.graded, complete=done.complete, why=done.why)
             # One process writes the store at a time.
             self._loaders.close()
-            with TrackLoader(folder) as loader:
+            # A model of its own has a purse of its own.
+            with TrackLoader(folder, purse="ragval" if model else None) as loader:
                 return judging.judge(loader, progress, stop)

@@ -22,8 +22,8 @@ ShowProgress = Callable[[int, int], None]
 #: Asked again and again; True ends asking early, with what there is. Requests that are on their way to a
 #: server get `LAST_ANSWERS` seconds.
 Stop = Callable[[], bool]
-#: Gives what graders used of a purse.
-SpentByGraders = Callable[[str], Spent]
+#: Gives what graders used of a purse; it is told what tokens cost where no grader knows.
+SpentByGraders = Callable[[str, Callable[[Usage], float | None]], Spent]
 Key = TypeVar("Key")
 Made = TypeVar("Made")
 
@@ -137,7 +137,7 @@ class Job(Generic[Made]):
         self,
         progress: ShowProgress | None = None,
         stop: Stop | None = None,
-        spent_by_graders: SpentByGraders = lambda _: NOTHING_SPENT,
+        spent_by_graders: SpentByGraders = lambda *_: NOTHING_SPENT,
     ) -> Made:
         """Asks round after round; gives what was made of the answers.
 
@@ -198,7 +198,7 @@ def ask_all(
     prompt_sets: Sequence[PromptSet[Key]],
     progress: ShowProgress | None = None,
     stop: Stop | None = None,
-    spent_by_graders: SpentByGraders = lambda _: NOTHING_SPENT,
+    spent_by_graders: SpentByGraders = lambda *_: NOTHING_SPENT,
 ) -> AskingResult[Key]:
     """Asks each writer about its prompts that have no answer yet, until all have one or it is to stop.
 
@@ -268,7 +268,7 @@ def _start(writer: Writer, prompt_sets: Sequence[PromptSet[Key]], spent_by_grade
         file = prompt_sets[0].source.file
         others = file.spent(file.purse, {each.source.digest for each in prompt_sets})
         spent = Spent(others.tokens_in + others.tokens_out, writer.cost(others))
-        writer.meter.beside = spent.plus(spent_by_graders(file.purse))
+        writer.meter.beside = spent.plus(spent_by_graders(file.purse, writer.cost))
 
 
 def _ask(

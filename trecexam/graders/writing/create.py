@@ -107,18 +107,18 @@ def keeping_writers(folder: TrackFolder, *writers: Writer) -> list[KeepingWriter
         TrecexamError: the file cannot be read.
     """
     chosen = writers or (create_writer(folder.config, folder.root),)
-    file = AnswerFile(folder.answers_path, _purse(folder))
+    file = AnswerFile(folder.answers_path, writing_purse(folder))
     return [KeepingWriter(writer, file) for writer in chosen]
 
 
-def spent_by_writers(folder: TrackFolder) -> Usage:
-    """What writers used of the budget of a track's grader."""
+def spent_by_writers(folder: TrackFolder, purse: str) -> Usage:
+    """What writers used of the budget of a section."""
     if not folder.answers_path.exists():
         return Usage()
-    return AnswerFile(folder.answers_path).spent(purse_of(folder.whole, folder.grader))
+    return AnswerFile(folder.answers_path).spent(purse)
 
 
-def _purse(folder: TrackFolder) -> str:
+def writing_purse(folder: TrackFolder) -> str:
     """The section whose budget pays for what is written."""
     own = folder.config.generator.model_fields_set & {"budget", "budget_tokens"}
     if own or generator_settings(folder.config)[1] == "generator":
