@@ -134,8 +134,8 @@ def test_a_reading_command_has_every_form_and_a_file_for_it(
 WRITE = {
     *("demo", "init", "watch", "serve", "serve-user add", "serve-user remove", "override", "learn", "fill"),
     *("convert", "plot", *(f"export {what}" for what in ("qrels", "official", "subtopics", "grades"))),
-    *("export pool", "export runs", "judge plan", "judge export", "judge import", "bank generate", "erag"),
-    *("exam generate", "exam score", "ragval filter", "ragval questions", "ragval answers", "ragval judge"),
+    *("export pool", "export runs", "judge plan", "judge export", "judge import", "bank generate"),
+    *("exam generate", "ragval questions", "ragval answers", "ragval judge"),
     # Prints a file, which is neither a table nor JSON; asks a model.
     *("config", "verify reproducible"),
 }

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 #: What every command that answers has, and those of one grader of several.
 SHARED = frozenset({"--json", "--latex", "--table", "--wide", "--output", "--grader"})
 #: All options of all commands, and those of one command alone. Lower these; raise them with a reason only.
-AT_MOST, OWN_AT_MOST = 495, 212
+AT_MOST, OWN_AT_MOST = 507, 212
 #: Of the program as a whole, and those that a page need not use.
 PROGRAM = frozenset({"--version", "--debug", "--trust-code"})
 
@@ -61,6 +61,16 @@ def test_there_are_no_more_options_than_there_were() -> None:
     own = [option for command, option in options if not _is_shared(command, option)]
     assert len(options) <= AT_MOST
     assert len(own) <= OWN_AT_MOST
+
+
+def test_a_command_that_prints_a_result_has_all_of_its_forms() -> None:
+    """Those that have --json alone print no result: it is the JSON of an estimate."""
+    forms: dict[str, set[str]] = {}
+    for command, option in _options():
+        if {*option.opts} & {"--json", "--latex", "--table", "--wide"}:
+            forms.setdefault(command, set()).update(option.opts)
+    lacking = {command for command, options in forms.items() if len(options) < 4}
+    assert lacking == {"bank generate", "exam generate", "ragval answers", "ragval questions", "watch"}
 
 
 def test_a_page_of_the_docs_uses_every_option() -> None:

@@ -51,7 +51,6 @@ def track_argument(command: Command) -> Command:
     return whole_track_argument(grader_option(command))
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
 #: Of commands that print a table with --estimate alone.
 estimate_json_option = click.option(
     "--json", "as_json", is_flag=True, help="Show the estimate as JSON; implies --estimate."

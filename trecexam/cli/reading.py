@@ -11,7 +11,7 @@ import click
 
 from trecexam.chosen import taken_notes
 from trecexam.cli import show
-from trecexam.cli.options import in_a_folder
+from trecexam.cli.options import estimate_option, in_a_folder
 from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
@@ -69,6 +69,22 @@ def writing(function: Callable[..., tuple[Result, int]]) -> Callable[..., int]:
 def _whose(result: Result) -> Result:
     """The result, which says of which grader it is where there are several and none was chosen."""
     return result.noted(*taken_notes())
+
+
+def writing_or_estimating(function: Callable[..., tuple[Result | None, int]]) -> Callable[..., int]:
+    """As `writing`, of a command that has --estimate, too, and is told `as_json`: whether it is to be JSON.
+
+    Where it showed an estimate, or has nothing to show, its result is None.
+    """
+
+    @wraps(function)
+    def command(form: str | None, wide: bool, **options: Any) -> int:
+        result, status = function(as_json=form == "json", **options)
+        if result is not None:
+            answer(_whose(result), form, wide=wide)
+        return status
+
+    return _with_options(command, (estimate_option, *_FORMS))
 
 
 def _with_options(

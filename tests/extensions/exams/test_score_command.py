@@ -241,7 +241,8 @@ def test_a_server_is_asked_for_letters_once(exam: Path, capsys: pytest.CaptureFi
         assert "1 answers name no candidate, and count as wrong" in capsys.readouterr().err
         assert run(start) == 0
         assert len(server.bodies) == 3
-        assert run([*start, "--retriever", "oracle"]) == 0
+        assert run([*start, "--retriever", "oracle", "--latex"]) == 0
+        assert "\\begin{tabular}" in capsys.readouterr().out
         assert len(server.bodies) == 6
     assert any("Context:Passage 1." in body["messages"][-1]["content"] for body in server.bodies)
     assert rows(out / "answers.jsonl")[2]["raw"] == "I do not know."

@@ -80,8 +80,11 @@ def test_blocks_are_chosen_by_date_and_field_and_each_dropped_one_says_why(
     assert "missing-date\t1\t1" in said.out.splitlines()
 
 
-def test_nothing_is_dropped_where_nothing_is_asked_for_but_doubles(blocks: Path, tmp_path: Path) -> None:
-    assert run(["ragval", "filter", str(blocks), "-o", str(tmp_path / "out")]) == 0
+def test_nothing_is_dropped_where_nothing_is_asked_for_but_doubles(
+    blocks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["ragval", "filter", str(blocks), "-o", str(tmp_path / "out"), "--latex", "--wide"]) == 0
+    assert "\\begin{tabular}" in capsys.readouterr().out
     assert lines(tmp_path / "out" / "kept.jsonl") == ROWS[:-1]
     packed = tmp_path / "blocks.jsonl.gz"
     packed.write_bytes(gzip.compress(blocks.read_bytes()))

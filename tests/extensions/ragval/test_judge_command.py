@@ -81,7 +81,8 @@ def test_dropped_answers_are_judged_once_and_reported(
         ]
         # A second look asks nobody and changes no byte; so does watch.
         before = {path: path.read_bytes() for path in (root / "out").rglob("*") if path.is_file()}
-        assert run(["ragval", "judge", str(root)]) == 0
+        assert run(["ragval", "judge", str(root), "--latex"]) == 0
+        assert "\\begin{tabular}" in capsys.readouterr().out
         assert run(["watch", str(root), "--once"]) == 0
         assert {path: path.read_bytes() for path in (root / "out").rglob("*") if path.is_file()} == before
         assert len(server.bodies) == 5

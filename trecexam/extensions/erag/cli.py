@@ -5,15 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 import trecexam
-from trecexam.cli.options import estimate_option, json_option, track_argument
-from trecexam.cli.reading import answer, say
+from trecexam.cli.options import track_argument
+from trecexam.cli.reading import say, writing_or_estimating
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, working
 from trecexam.tables.terminal import printable
+
+if TYPE_CHECKING:
+    from trecexam.tables.result import Result
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 #: Inputs not taken that are named before the rest is counted.
@@ -89,8 +93,7 @@ _SPELT = 20
     metavar="FILE",
     help="Qrels, or a KILT file, for --labels provenance [default: the track's qrels, else --gold's own].",
 )
-@estimate_option
-@json_option
+@writing_or_estimating
 def erag(
     track: Path,
     gold: Path | None,
@@ -105,7 +108,7 @@ def erag(
     provenance: Path | None,
     estimate: bool,
     as_json: bool,
-) -> int:
+) -> tuple[Result | None, int]:
     """eRAG: score runs by what the RAG system's model makes of each document alone.
 
     The model answers each query from one document at a time; the metric compares its output with the gold
@@ -132,10 +135,10 @@ def erag(
     with trecexam.open_track(track) as opened:
         if estimate and (labels != "outputs" or outputs is not None):
             # No model is asked.
-            return show_estimate(lambda timed=False: Estimate(0), as_json=as_json)
+            return None, show_estimate(lambda timed=False: Estimate(0), as_json=as_json)
         if estimate:
             estimate_of = partial(opened.erag.estimate, gold, runs=runs, depth=depth)
-            return show_estimate(estimate_of, as_json=as_json, doing="answering", grades=True)
+            return None, show_estimate(estimate_of, as_json=as_json, doing="answering", grades=True)
         with working("answering", "answered", "documents") as work:
             done = opened.erag.score(
                 gold,
@@ -159,7 +162,7 @@ def erag(
         click.echo(f"not taken: {left:,} more ({where})", err=True)
     if not done.complete:
         say(done)
-        return exit_status(work.caught, 1)
+        return None, exit_status(work.caught, 1)
     written = () if output is None else (f"written: {output}",)
-    answer(replace(done, notes=(*done.notes, *written)), "json" if as_json else None)
-    return 1 if done.rejected or done.refused or done.failed else 0
+    status = 1 if done.rejected or done.refused or done.failed else 0
+    return replace(done, notes=(*done.notes, *written)), status

@@ -211,17 +211,16 @@ class Reader:
         self._recover()
 
     def _loaded(self, loaders: TrackLoaders, waiting: Collection[Path]) -> LoadedTrack:
-        """The track as it is now, without those of its graders but the first that cannot be loaded.
+        """The track as it is now, without those of its graders that cannot be loaded.
 
         Raises:
-            TrecexamError, ConversionError: the first cannot: what people say here is of its passages.
+            TrecexamError, ConversionError: none can.
         """
         for inputs in _inputs(loaders):
             inputs.forget_missing()
         track = loaders.load(tuple(waiting))
-        first = next(iter(loaders))
-        if first in track.unable:
-            raise track.unable[first]
+        if not track.assessments:
+            raise next(iter(track.unable.values()))
         fresh = {name: loaders[name].refreshed(each) for name, each in track.assessments.items()}
         return replace(track, assessments=fresh)
 

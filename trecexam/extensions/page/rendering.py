@@ -18,6 +18,7 @@ from trecexam.extensions.page.downloads import as_file
 from trecexam.extensions.page.grading import GradingState
 from trecexam.extensions.page.listing import SIZES, Address, ListedRows
 from trecexam.extensions.page.users import VISITOR, user_of
+from trecexam.line.track_graders import open_folder
 from trecexam.version import __version__
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from trecexam.extensions.page.live import LiveTrack
     from trecexam.extensions.page.view import QueryView, View
     from trecexam.outputs.page.render import Section
+    from trecexam.track import TrackFolder
 
 #: The cookie of a message for the next page, and its most letters; browsers drop a cookie of more than 4,096.
 SAID, LONGEST = "trecexam-said", 3000
@@ -278,3 +280,20 @@ def cut(text: str | None, most: int = 200) -> str:
     """The beginning of a text on one line."""
     line = " ".join((text or "")[: 4 * most].split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def rated_folder(request: Request) -> TrackFolder:
+    """The folder of the grader in whose place people rate here: the first of trecexam.toml.
+
+    Raises:
+        NotFoundError: that one cannot go on, so what the page shows is of another one.
+    """
+    live, view = live_of(request), view_of(request)
+    folder = open_folder(live.root)
+    if view.own not in ("", folder.grader):
+        raise NotFoundError(
+            f"People rate here for the grader {folder.grader}, which cannot go on: "
+            f"{view.unable.get(str(folder.grader), 'see trecexam status')}. For another one: "
+            f"trecexam override --grader {view.own}."
+        )
+    return folder

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from trecexam.cli.options import estimate_option, json_option, key_env_option
-from trecexam.cli.reading import answer
+from trecexam.cli.options import key_env_option
+from trecexam.cli.reading import writing_or_estimating
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import show_estimate, working
 
 if TYPE_CHECKING:
     from trecexam.config import GeneratorSection
+    from trecexam.tables.result import Result
 
 #: Of a server's answer.
 _TOKENS = 256
@@ -61,8 +62,7 @@ _TOKENS = 256
 )
 @click.option("--base-url", metavar="URL", help="Of an OpenAI-compatible server, in place of a model here.")
 @key_env_option
-@estimate_option
-@json_option
+@writing_or_estimating
 def scoring(
     exam: Path,
     output: Path,
@@ -74,7 +74,7 @@ def scoring(
     key_env: str | None,
     estimate: bool,
     as_json: bool,
-) -> int:
+) -> tuple[Result | None, int]:
     """Have examinees take EXAM.jsonl: a model, with each retriever and number of examples.
 
     A model here chooses the candidate of the greatest log-likelihood by its length; a server is asked for a
@@ -108,7 +108,7 @@ def scoring(
     ]
     if estimate:
         estimate_of = partial(estimate_taking, settings, output, todo)
-        return show_estimate(estimate_of, as_json=as_json, doing="answering")
+        return None, show_estimate(estimate_of, as_json=as_json, doing="answering")
     source = examinee(settings, output)
     status, notes = 0, dict[str, None]()
     found = None
@@ -124,8 +124,8 @@ def scoring(
                 break
     following = f"next: trecexam exam fit {output}/matrix.tsv -o DIR --components {output}/components.tsv"
     if found is not None:
-        answer(replace(found, notes=(*notes, following)), "json" if as_json else None)
-    return exit_status(work.caught, status)
+        found = replace(found, notes=(*notes, following))
+    return found, exit_status(work.caught, status)
 
 
 def _settings(**given: Any) -> GeneratorSection:

@@ -17,10 +17,17 @@ from trecexam.extensions.page import urls
 from trecexam.extensions.page.assessing import Desk, Question, Task, guidelines, text_of
 from trecexam.extensions.page.pages.people import rating_of
 from trecexam.extensions.page.people import standing
-from trecexam.extensions.page.rendering import NotFoundError, form_of, go, live_of, render, view_of
+from trecexam.extensions.page.rendering import (
+    NotFoundError,
+    form_of,
+    go,
+    live_of,
+    rated_folder,
+    render,
+    view_of,
+)
 from trecexam.extensions.page.users import user_of
 from trecexam.features.override.overriding import seen_token
-from trecexam.line.track_graders import open_folder
 from trecexam.line.typed_text import MAX_NOTE, MAX_WHY, typed
 
 if TYPE_CHECKING:
@@ -81,7 +88,7 @@ def _desk(request: Request) -> Desk:
     user = user_of(request)
     if user is None:
         raise NotFoundError("Assessors need names: start the page with `trecexam serve --users`.")
-    folder = open_folder(live_of(request).root)
+    folder = rated_folder(request)
     return Desk(folder, view_of(request), user.name, request.app.state.pooled)
 
 

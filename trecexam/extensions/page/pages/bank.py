@@ -17,13 +17,13 @@ from trecexam.extensions.page.rendering import (
     form_of,
     go,
     live_of,
+    rated_folder,
     remember,
     render,
     view_of,
     who_of,
 )
 from trecexam.line.overrides import digest_of
-from trecexam.line.track_graders import open_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,7 +115,7 @@ def _changed(
 
 def _page(request: Request, query_id: str, status: int = 200, **values: Any) -> Response:
     view = view_of(request)
-    folder = open_folder(live_of(request).root)
+    folder = rated_folder(request)
     trouble = values.pop("trouble", "")
     items: tuple[ToEdit, ...] = ()
     try:

@@ -28,13 +28,13 @@ from trecexam.extensions.page.rendering import (
     form_of,
     go,
     live_of,
+    rated_folder,
     remember,
     render,
     view_of,
     who_of,
 )
 from trecexam.features.override.overriding import seen_token, take
-from trecexam.line.track_graders import open_folder
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class DisagreementLine(NamedTuple):
 def campaign(request: Request) -> Response:
     """How far each assessor is, by topic too."""
     live = live_of(request)
-    folder = open_folder(live.root)
+    folder = rated_folder(request)
     view_of(request)
     progress = None if read_plan(folder) is None else live.call(judging_progress)
     if progress is not None:
@@ -91,7 +91,7 @@ def campaign(request: Request) -> Response:
 def agreement(request: Request) -> Response:
     """How far assessors agree, and the cells on which they differ."""
     live, view, address = live_of(request), view_of(request), Address.of(request)
-    folder = open_folder(live.root)
+    folder = rated_folder(request)
     agreed = live.call(assessor_agreement)
     if view.support is not None:
         cited = live.call(assessor_agreement, cited=True)
@@ -117,7 +117,7 @@ def adjudicate(request: Request) -> Response:
     """Takes what somebody decided between assessors; what they say must still be what was shown."""
     form, view, live = form_of(request), view_of(request), live_of(request)
     key = CellKey(form.get("query", ""), form.get("doc", ""), form.get("item", ""))
-    folder, state = open_folder(live.root), view.query(key.query_id)
+    folder, state = rated_folder(request), view.query(key.query_id)
     if state is None or state.place(key.doc_id) is None:
         raise NotFoundError("This passage is not in the pool any more.")
     rating = rating_of(form.get("rating", ""))

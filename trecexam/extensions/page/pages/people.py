@@ -17,6 +17,7 @@ from trecexam.extensions.page.rendering import (
     form_of,
     go,
     live_of,
+    rated_folder,
     remember,
     render,
     view_of,
@@ -24,7 +25,6 @@ from trecexam.extensions.page.rendering import (
 )
 from trecexam.extensions.page.users import user_of
 from trecexam.features.override.overriding import Taken, seen_token, take
-from trecexam.line.track_graders import open_folder
 from trecexam.line.typed_text import MAX_WHO, typed
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def override(request: Request) -> Response:
         raise NotFoundError(f"No query '{key.query_id}' in the bank.")
     rating = rating_of(form.get("rating", ""))
     why = form.get("why", "") or (WITHDRAWN if rating is None else "")
-    folder = open_folder(live.root)
+    folder = rated_folder(request)
     try:
         taken = take(
             folder,

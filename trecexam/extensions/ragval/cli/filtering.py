@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import trecexam
-from trecexam.cli.options import estimate_option, json_option
-from trecexam.cli.reading import answer
+from trecexam.cli.reading import writing_or_estimating
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import ask, not_taken, show_estimate, used
 from trecexam.extensions.ragval.knowledge.choosing import Conditions, Where
@@ -19,6 +18,7 @@ from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.extensions.ragval.filtering import Knowing
+    from trecexam.tables.result import Result
 
 
 @click.command(
@@ -60,8 +60,7 @@ if TYPE_CHECKING:
     help="Ask a language model about what is left, and drop what it knows already. [generator] of this "
     "track's trecexam.toml says who is asked; answers are kept in its .trecexam.",
 )
-@estimate_option
-@json_option
+@writing_or_estimating
 def filtering(
     blocks: Path,
     output: Path,
@@ -71,7 +70,7 @@ def filtering(
     track: Path | None,
     estimate: bool,
     as_json: bool,
-) -> int:
+) -> tuple[Result | None, int]:
     """Choose knowledge blocks of BLOCKS.jsonl by date, by any field, by what a model knows; say why not.
 
     Dates are read in many forms: 2023-11-19, 2023-11-19T00:16:11Z, 2023, 2023-11, November 19, 2023,
@@ -88,7 +87,7 @@ def filtering(
 
     filtered = filter_blocks(blocks, _conditions(after, before, where))
     if estimate and track is None:
-        return show_estimate(lambda timed=False: Estimate(0), as_json=as_json)
+        return None, show_estimate(lambda timed=False: Estimate(0), as_json=as_json)
     caught: list[int] = []
     if track is not None:
         form: dict[str, Any] = {"only_estimate": estimate, "as_json": as_json and estimate}
@@ -96,7 +95,7 @@ def filtering(
             calls = opened.ragval.without_known, opened.ragval.estimate_known
             asked, caught = ask(*calls, filtered, **form)
         if asked is None:
-            return 0
+            return None, 0
         filtered = asked
     settings = {
         "after": after,
@@ -110,9 +109,9 @@ def filtering(
     not_taken(filtered.rejected)
     dropped, left = len(filtered.blocks) - filtered.n_kept, filtered.n_kept
     note = f"{len(filtered.blocks):,} blocks: {dropped:,} dropped, {left:,} kept: {output}"
-    answer(filtered.noted(note), "json" if as_json else None)
     whole = filtered.knowing is None or not (filtered.knowing.why or filtered.knowing.unwritten)
-    return exit_status(caught, 0 if filtered.n_kept and whole and not filtered.rejected else 1)
+    status = 0 if filtered.n_kept and whole and not filtered.rejected else 1
+    return filtered.noted(note), exit_status(caught, status)
 
 
 def _conditions(after: str | None, before: str | None, where: tuple[str, ...]) -> Conditions:
