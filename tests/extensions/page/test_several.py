@@ -174,3 +174,26 @@ def test_a_blind_copy_names_no_run_of_any_grader(demo: Path, tmp_path: Path) -> 
         if path.is_file() and path.suffix in {".html", ".csv", ".json"} and "static" not in path.parts:
             assert "rag-demo" not in path.read_text(), path
             assert "rag-demo" not in str(path.relative_to(tmp_path))
+
+
+def test_where_the_first_grader_cannot_go_on_the_page_is_of_the_next_and_takes_no_ratings(
+    demo: Path, tmp_path: Path
+) -> None:
+    track = tmp_path / "track"
+    shutil.copytree(demo, track)
+    for bank in track.glob("bank*.jsonl"):
+        bank.unlink()
+    settings = track / "trecexam.toml"
+    settings.write_text(re.sub(r"(?m)^bank = .*\n", "", settings.read_text()))
+    ratings = sorted(path.name for path in track.glob("overrides*"))
+    with client_of(track) as client:
+        first = client.get("/")
+        assert first.status_code == 200
+        assert "support:F1" in first.text
+        assert "no test bank" in words(first.text)
+        assert client.get("/grader/support/queries").status_code == 200
+        cell = {"query": "q01", "doc": "heat-pump-06", "item": "", "rating": "3", "who": "ann", "why": "so"}
+        answer = client.post("/override", data={"csrf": csrf_of(client), **cell})
+        assert answer.status_code == 404
+        assert "People rate here for the grader rubric, which cannot go on" in words(answer.text)
+    assert sorted(path.name for path in track.glob("overrides*")) == ratings

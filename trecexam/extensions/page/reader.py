@@ -172,9 +172,10 @@ class Reader:
 
     def _look(self, *, now: bool) -> None:
         loaders = self._opened()
-        loader = loaders.first
+        # The settings may have another first grader now, and it may be another one that can go on.
+        loader = loaders.first if self._track is None else loaders[self._track.first.name]
         # Both before anything is read: what is written meanwhile is a change still to come.
-        stamps = {path: value for each in _inputs(loaders) for path, value in each.stamps().items()}
+        stamps = {path: value for each in _inputs(loaders) for path, value in _stamps(each).items()}
         changes = self._store_changes(loader)
         self._tell_work(loader)
         runs, first = loader.folder.runs, self._view is None
@@ -193,6 +194,7 @@ class Reader:
         began = time.monotonic()
         self._seen, self._changes = seen, changes
         track = self._loaded(loaders, waiting)
+        loader = loaders[track.first.name]
         self._view = self._gathered(track)
         self._track = track
         cited = track.assessments.get(self._cited)
@@ -302,6 +304,14 @@ def _inputs(loaders: TrackLoaders) -> Iterator[InputReader]:
     for name in list(loaders)[1:]:
         with suppress(TrecexamError, ConversionError):
             yield loaders[name].inputs
+
+
+def _stamps(inputs: InputReader) -> dict[Path, Stamp]:
+    """Those of the files that are there, also where the bank is not."""
+    try:
+        return inputs.stamps()
+    except (TrecexamError, ConversionError):
+        return inputs.stamps(())
 
 
 def work(root: Path, receive: Callable[[float], Any], say: Callable[[Any], None]) -> None:

@@ -290,7 +290,7 @@ def rated_folder(request: Request) -> TrackFolder:
     """
     live, view = live_of(request), view_of(request)
     folder = open_folder(live.root)
-    if view.own not in ("", folder.grader):
+    if folder.grader is not None and view.own not in ("", folder.grader):
         raise NotFoundError(
             f"People rate here for the grader {folder.grader}, which cannot go on: "
             f"{view.unable.get(str(folder.grader), 'see trecexam status')}. For another one: "
