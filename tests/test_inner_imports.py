@@ -37,7 +37,13 @@ PERMITTED = {
     },
     "matplotlib": {"trecexam.outputs.plotting", "trecexam.tables.plots.canvas"},
     "jinja2": {"trecexam.extensions.page.cli.serve"},
-    "ir_measures": {"trecexam", "trecexam.cli.plot", "trecexam.cli.scores", "trecexam.cli.watch"},
+    "ir_measures": {
+        "trecexam",
+        "trecexam.cli.plot",
+        "trecexam.cli.scores",
+        "trecexam.cli.watch",
+        "trecexam.extensions.banks.cli.check",
+    },
     "pyarrow": {"trecexam.cli.init", "trecexam.cli.show"},
     "numpy": {
         "trecexam.extensions.exams.cli.fit",

@@ -61,7 +61,7 @@ def _write(examinees: Sequence[Examinee], questions: Sequence[ExamQuestion], fol
             continue
         if row["components"] != examinee.components:
             raise TrecexamError(
-                f"has another examinee called '{examinee.name}': give --name, or -o another folder",
+                f"has another examinee called '{examinee.name}': write to another folder with -o",
                 path=folder,
             )
         before, now = row["responses"], examinee.responses(questions)

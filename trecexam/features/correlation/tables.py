@@ -13,7 +13,17 @@ if TYPE_CHECKING:
 
 #: What a row of these tables is about, and what a terminal shows before all else.
 LAYOUT = Layout(
-    keys=("measure", "official_measure", "min_rating", "n_queries", "query_id", "run_a", "run_b", "run"),
+    keys=(
+        "measure",
+        "other_measure",
+        "official_measure",
+        "min_rating",
+        "n_queries",
+        "query_id",
+        "run_a",
+        "run_b",
+        "run",
+    ),
     first=("kendall_tau", "spearman_rho", "tau_ap", "tau_ap_b", "rbo", "verdict", "kendall@10"),
 )
 #: The columns of every correlation table, after those that say what is compared: Correlation's attributes.
