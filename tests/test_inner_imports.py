@@ -61,7 +61,6 @@ PERMITTED = {
         "trecexam.cli.scores",
         "trecexam.cli.watch",
         "trecexam.cli.working",
-        "trecexam.extensions.banks.cli.check",
         "trecexam.extensions.erag.cli",
         "trecexam.extensions.exams.cli.filtering",
         "trecexam.extensions.exams.cli.options",

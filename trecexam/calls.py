@@ -62,6 +62,10 @@ class Accessor:
     def _is_joint(self) -> bool:
         return bool(self.track._is_joint)
 
+    def _folder_of(self, function: Callable[..., object]) -> TrackFolder:
+        """The track as the grader sees it that a call of this function would be about."""
+        return _loader_for(self, function).folder
+
 
 def on_loaded(function: Callable[Concatenate[Assessment, P], R]) -> Callable[Concatenate[OpenTrack, P], R]:
     """A method that loads the track as it is now and calls `function` of it.

@@ -413,6 +413,10 @@ def test_by_embedding_it_scores_what_embeddings_can_say_and_says_what_is_missing
 ) -> None:
     pytest.importorskip("sentence_transformers", reason="the extra `offline` is not installed")
     track = ROOT / "examples" / "track"
+
+    def errors() -> str:
+        return capsys.readouterr().err
+
     assert run(["init", "mytrack", "--rag", *FILES]) == 0
     lacking = {
         "nuggets": "mytrack: no test bank, and `embedding` cannot write one: put bank.nuggets.jsonl here",
@@ -435,9 +439,11 @@ def test_by_embedding_it_scores_what_embeddings_can_say_and_says_what_is_missing
     assert history["history"]
     assert "this is of the grader support; --grader takes another one: " in history["notes"][0]
     assert run(["holes", "mytrack"]) == 2
-    assert (
-        f"no grader that labels documents can go on; nuggets: {lacking['nuggets']}" in capsys.readouterr().err
-    )
+    assert f"no grader that labels documents can go on; nuggets: {lacking['nuggets']}" in errors()
+    assert run(["correlate", "mytrack"]) == 2
+    assert f"nuggets cannot go on: {lacking['nuggets']}" in errors()
+    assert run(["holes", "mytrack", "--grader", ""]) == 2
+    assert "no grader '' in this track" in errors()
     # A bank that is put there is asked about at the next look, and is never written to.
     lines = (track / "bank.nuggets.jsonl").read_text().splitlines(keepends=True)
     Path("mytrack/bank.nuggets.jsonl").write_text("".join(line for line in lines[:2]))
@@ -456,6 +462,13 @@ def test_by_embedding_it_scores_what_embeddings_can_say_and_says_what_is_missing
     compared = json.loads(printed(capsys, "compare", "mytrack", "--baseline", "dense", "--json"))
     assert compared["baseline"] == "dense"
     assert any(note.startswith("this is of the grader rubric") for note in compared["notes"])
+    assert run(["exam", "fit", "mytrack"]) in (0, 1)
+    assert Path("mytrack/out/rubric/exam/items.tsv").exists()
+    assert not Path("mytrack/out/exam").exists()
+    Path("mytrack/bank.nuggets.jsonl").unlink()
+    capsys.readouterr()
+    assert run(["bank", "check", "mytrack", "--json"]) in (0, 1)
+    assert json.loads(capsys.readouterr().out)["notes"][0].startswith("this is of the grader rubric")
 
 
 def test_labels_of_relevance_that_there_are_stand_for_a_model(

@@ -12,7 +12,7 @@ from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
 from trecexam.files.track_lock import holder
 from trecexam.graders.base import identity_digest
-from trecexam.line.loaded_track import TrackLoaders
+from trecexam.line.loaded_track import TrackLoaders, each_once
 from trecexam.line.loader import TrackLoader
 from trecexam.line.measures import left_out_runs
 from trecexam.line.rejected import rejected_rows
@@ -103,7 +103,7 @@ def _values(loader: TrackLoader) -> dict[str, Any]:
 def joint_status(loaders: TrackLoaders) -> Status:
     """The same of each of several graders, and the sum of their cells and of what they used."""
     graders: dict[str, Mapping[str, Any]] = {}
-    notes: dict[str, None] = {}
+    said: dict[str, tuple[str, ...]] = {}
     pid = holder(loaders.folder.lock_path)
     for name in loaders:
         try:
@@ -111,7 +111,7 @@ def joint_status(loaders: TrackLoaders) -> Status:
             of_track = ("track", "watched_by", "stored_grades")
             own = {key: value for key, value in status.values.items() if key not in of_track}
             graders[name] = {"kind": loaders[name].kind.name, **own, "notes": [*status.notes]}
-            notes |= dict.fromkeys(status.notes)
+            said[name] = status.notes
         except (TrecexamError, ConversionError) as error:
             graders[name] = {"unable": str(error)}
     summed = ("graded", *(field.name for field in fields(Counts)), *USAGE)
@@ -129,6 +129,7 @@ def joint_status(loaders: TrackLoaders) -> Status:
         "total": total,
     }
     unable = [f"{name}: {each['unable']}" for name, each in graders.items() if "unable" in each]
+    notes = each_once(said, lambda name, line: f"{name}: {line}")
     return Status(values, (*([f"watched by {watched_by}"] if watched_by else []), *unable, *notes))
 
 

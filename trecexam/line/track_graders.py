@@ -33,7 +33,9 @@ def open_folder(root: Path | str, grader: str | None = None, *, trust_code: bool
     Raises:
         TrackError, ConfigError: see `TrackFolder.open`; or there is no such grader.
     """
-    return folder_of(TrackFolder.open(root, trust_code=trust_code), grader or chosen_grader.get())
+    return folder_of(
+        TrackFolder.open(root, trust_code=trust_code), chosen_grader.get() if grader is None else grader
+    )
 
 
 def grader_names(folder: TrackFolder) -> tuple[str, ...]:
@@ -55,7 +57,7 @@ def folder_of(folder: TrackFolder, name: str | None = None) -> TrackFolder:
     if folder.grader is not None and name in (None, folder.grader):
         return folder
     config, names = folder.whole, grader_names(folder)
-    name = name or names[0]
+    name = names[0] if name is None else name
     if name not in names:
         hint = did_you_mean(name, names, f"there is {', '.join(names)}")
         raise TrackError(f"no grader '{name}' in this track; {hint}", path=folder.config_path)

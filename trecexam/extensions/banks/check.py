@@ -9,11 +9,14 @@ import converters
 from converters.bank_lines import BankLine, scan_bank
 from converters.ir_dataset import dataset_queries
 from converters.lines import open_bytes
+from trecexam.bank.asked import QUERY
 from trecexam.bank.facets import lines_by_query
 from trecexam.errors import TrecexamError
 from trecexam.extensions.banks.checks import Checked, check_lines
 from trecexam.files.stamps import sniffed
+from trecexam.graders.support import STATEMENT
 from trecexam.line.loaded_track import of_one_grader
+from trecexam.line.track_graders import declared_kind
 from trecexam.track import TrackFolder
 
 
@@ -33,7 +36,14 @@ def check_files(paths: Sequence[Path], max_words: int | None = None) -> Checked:
     return check_lines(_lines([(str(path), path) for path in paths]), max_words=max_words)
 
 
-@of_one_grader(lambda folder: bool(folder.bank(optional=True)))
+def _asks_a_bank(folder: TrackFolder) -> bool:
+    """Whether the grader asks what stands in a bank that is there, not queries or sentences of responses."""
+    kind = declared_kind(folder)
+    asks_items = kind is None or kind.item_kinds.isdisjoint({QUERY, STATEMENT})
+    return asks_items and bool(folder.bank(optional=True))
+
+
+@of_one_grader(_asks_a_bank)
 def check_track(folder: TrackFolder, *, max_words: int | None = None) -> Checked:
     """Items that are empty, too long, there twice, copies of the query ...; what `bank check` lists.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from trecexam.calls import Accessor, asking, estimating, named_as_called, on_graded
 from trecexam.extensions.exams import calls
 
@@ -16,3 +18,8 @@ class ExamAccessor(Accessor):
     estimate = estimating(calls.exam_job)
     refill = asking(calls.refilling_job)
     estimate_refilling = estimating(calls.refilling_job)
+
+    @property
+    def out(self) -> Path:
+        """The output files of the grader that `fit` is about."""
+        return self._folder_of(calls.fit_exam).out

@@ -53,7 +53,7 @@ def exam_job(
     """
     source = folder.passages() if passages is None else Path(passages)
     if source is None:
-        raise TrecexamError("no passages: put passages.jsonl here, or give --passages FILE", path=folder.root)
+        raise TrecexamError("no passages: put passages.jsonl here", path=folder.root)
     plan = plan_exam(
         source,
         published() if prompt is None else load_prompt(Path(prompt)),
@@ -93,7 +93,11 @@ def _exam(folder: TrackFolder, output: Path | str | None) -> Path:
     return folder.root / "exam.jsonl" if output is None else Path(output)
 
 
-@asked_of(lambda track, *args, **kwargs: len(track.runs) > 1)
+#: A question about runs as examinees is of a grader that has several.
+has_examinees = asked_of(lambda track, *args, **kwargs: len(track.runs) > 1)
+
+
+@has_examinees
 def fit_exam(
     track: Assessment,
     settings: Settings | None = None,
@@ -118,6 +122,7 @@ def fit_exam(
     return fit_track(track, settings, LabelFiles(components, groups), min_rating=min_rating, depth=depth)
 
 
+@has_examinees
 def improve_exam(
     track: Assessment,
     settings: Settings | None = None,

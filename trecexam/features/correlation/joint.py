@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, cannot_go_on
 from trecexam.features.correlation.comparison import Key, LeaderboardComparison, compare
 from trecexam.features.correlation.paired_scores import NothingToCompareError, nothing_to_compare
 from trecexam.line.diagnostics import is_graded
@@ -102,6 +102,11 @@ def compare_all(
             for (measure, official, *rest), value in comparison.pairs
         ]
     keys = ("measure", "other_measure", "query_id") if per_query else ("measure", "other_measure")
+    if not pairs and track.unable:
+        why = "; ".join(cannot_go_on(name, error) for name, error in track.unable.items())
+        raise NothingToCompareError(
+            f"nothing to compare: no two columns have runs in common; {why}", path=track.folder.root
+        )
     if not pairs:
         raise nothing_to_compare(track.of_documents)
     return LeaderboardComparison(n_queries, keys, tuple(pairs), p, tuple(notes))

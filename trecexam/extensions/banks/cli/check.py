@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+import trecexam
 from trecexam.cli.options import grader_option
 from trecexam.cli.reading import reading
 from trecexam.errors import TrecexamError
 
 if TYPE_CHECKING:
+    from trecexam.extensions.banks.checks import Checked
     from trecexam.tables.result import Result
 
 
@@ -35,14 +37,14 @@ def check(paths: tuple[Path, ...], max_words: int | None) -> Result:
     and punctuation), or have remains of a model's answer around them. Of a TRACK also queries without items
     or text. Exit status 0: nothing was found; 1: something was.
     """
-    from trecexam.extensions.banks.check import check_files, check_track
-    from trecexam.line.track_graders import open_folder
+    from trecexam.extensions.banks.check import check_files
 
     folders = [path for path in paths if path.is_dir()]
     if folders and len(paths) > 1:
         raise TrecexamError("give one track, or files", path=folders[0])
     if folders:
-        checked = check_track(open_folder(folders[0]), max_words=max_words)
+        with trecexam.open_track(folders[0]) as opened:
+            checked: Checked = opened.bank.check(max_words=max_words)
     else:
         checked = check_files(paths, max_words)
     # What is to be looked at is what ends the command with 1.

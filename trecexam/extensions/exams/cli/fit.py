@@ -13,7 +13,7 @@ from trecexam.cli.reading import writing
 from trecexam.extensions.exams.cli.options import (
     is_track,
     model_options,
-    out_folder,
+    named_folder,
     settings_of,
 )
 
@@ -63,12 +63,13 @@ def fit(
     from trecexam.extensions.exams.responses import LabelFiles, from_file
 
     track = is_track(source)
-    where = out_folder(out, source, track=track, what=FOLDER)
     settings = settings_of(model, track=track, priors=not no_priors)
     if track:
         with trecexam.open_track(source) as opened:
             exam = opened.exam.fit(settings, components=components, groups=groups)
+            where = out or opened.exam.out / FOLDER
     else:
+        where = named_folder(out)
         exam = fitting.fitted(from_file(source, LabelFiles(components, groups)), settings)
     why = fitting.write_fit(exam, where)
     exam = replace(exam, notes=(*exam.notes, *why, f"written: {where}"))

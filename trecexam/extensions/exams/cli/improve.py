@@ -14,7 +14,7 @@ from trecexam.cli.reading import writing
 from trecexam.extensions.exams.cli.options import (
     is_track,
     model_options,
-    out_folder,
+    named_folder,
     settings_of,
 )
 
@@ -60,7 +60,6 @@ def improve(
     from trecexam.extensions.exams import fitting
 
     track = is_track(source)
-    where = out_folder(out, source, track=track, what=FOLDER)
     settings = settings_of(model, track=track)
 
     def progress(step: ImprovementStep) -> None:
@@ -75,7 +74,9 @@ def improve(
                 drop=drop,
                 progress=progress,
             )
+            where = out or opened.exam.out / FOLDER
     else:
+        where = named_folder(out)
         improved = fitting.improve_exam(
             source,
             settings,

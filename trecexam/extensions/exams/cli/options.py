@@ -75,17 +75,12 @@ def settings_of(model: ModelName | None, *, track: bool, priors: bool = True) ->
     return Settings.of(name, priors=weak)
 
 
-def out_folder(out: Path | None, source: Path, *, track: bool, what: str) -> Path:
-    """Where the files go.
+def named_folder(out: Path | None) -> Path:
+    """Where the files of a fit go that is of no track.
 
     Raises:
-        click.UsageError: it is not said, and not known.
+        click.UsageError: it is not said.
     """
-    if out is None and not track:
+    if out is None:
         raise click.UsageError("a folder for the files is needed: -o DIR")
-    if out is not None:
-        return out
-    # Behind it is pydantic.
-    from trecexam.line.track_graders import open_folder
-
-    return open_folder(source).out / what
+    return out
