@@ -90,6 +90,7 @@ class Feature:
         report: gives what it adds to the report of a loaded track; None for nothing.
         plots: all that `trecexam plot` knows, by their names; those in the report are among them.
         extra: files of items that have scores of their own.
+        early: its sections stand before those on people's ratings and on holes; else after them.
         of_any_kind: it needs no labels of documents that runs rank, see `Kind.ranks`.
         manifest: gives what it adds to the manifest; it may read files of out/.
         updated: called after each update that is whole: what the feature does then, and says of it.
@@ -101,6 +102,7 @@ class Feature:
     extra: ExtraOutputs | None = None
     manifest: Callable[[TrackFolder], Mapping[str, Any]] | None = None
     updated: Callable[[Assessment], AfterUpdate] | None = None
+    early: bool = False
     of_any_kind: bool = False
 
     def applies(self, track: Assessment) -> bool:

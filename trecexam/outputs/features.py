@@ -9,29 +9,22 @@ from trecexam.features.agreement.outputs import AGREEMENT
 from trecexam.features.correlation.outputs import CORRELATION, DISAGREEMENTS
 from trecexam.features.exporting.outputs import EXPORTING
 from trecexam.features.holes.outputs import HOLES
-from trecexam.features.items.outputs import ITEMS
 from trecexam.features.leaderboard.outputs import LEADERBOARD
 from trecexam.features.override.outputs import OVERRIDE
 from trecexam.line.output_files import Feature
 
 #: In the order of the manifest, and of the sections of the report.
-_CORE: tuple[Feature, ...] = (
-    EXPORTING,
-    LEADERBOARD,
-    CORRELATION,
-    AGREEMENT,
-    ITEMS,
-    OVERRIDE,
-    HOLES,
-    DISAGREEMENTS,
-)
+_SCORES: tuple[Feature, ...] = (EXPORTING, LEADERBOARD, CORRELATION, AGREEMENT)
+_PEOPLE: tuple[Feature, ...] = (OVERRIDE, HOLES, DISAGREEMENTS)
 
 
 @cache
 def features() -> tuple[Feature, ...]:
-    """Those of the core, then the extensions'.
+    """Those of the core, and the extensions': before what people said, or at the end.
 
     Raises:
         TrecexamError: an extension cannot be loaded.
     """
-    return (*_CORE, *(named(at) for extension in extensions() for at in extension.features))
+    added: list[Feature] = [named(at) for extension in extensions() for at in extension.features]
+    early = (feature for feature in added if feature.early)
+    return (*_SCORES, *early, *_PEOPLE, *(feature for feature in added if not feature.early))

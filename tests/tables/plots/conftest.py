@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pytest
 
+from trecexam.extensions.items.coverage_plot import coverage_plot
+from trecexam.extensions.items.grades_plot import GRADES, grades_by_item_plot, grades_plot
+from trecexam.extensions.items.items_plot import ItemSummary, items_plot
 from trecexam.features.correlation.scatter_plot import scatter_plot
 from trecexam.features.correlation.thresholds_plot import thresholds_plot
-from trecexam.features.items.coverage_plot import coverage_plot
-from trecexam.features.items.grades_plot import GRADES, grades_by_item_plot, grades_plot
-from trecexam.features.items.items_plot import ItemSummary, items_plot
 from trecexam.features.leaderboard.plot import leaderboard_plot
 from trecexam.scores.correlation import correlate
 from trecexam.scores.leaderboard import leaderboard

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.features.items.grades_plot import GRADES
-from trecexam.features.items.items_plot import ItemSummary
+from trecexam.extensions.items.grades_plot import GRADES
+from trecexam.extensions.items.items_plot import ItemSummary
 from trecexam.line.item_values import item_values
 from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
 from trecexam.scores.coverage import covered_items

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from trecexam.errors import TrecexamError
-from trecexam.features.items.coverage_plot import coverage_plot
-from trecexam.features.items.grades_plot import grades_by_item_plot, grades_plot
-from trecexam.features.items.items_plot import items_plot, items_table
-from trecexam.features.items.quality import Quality, quality
+from trecexam.extensions.items.coverage_plot import coverage_plot
+from trecexam.extensions.items.grades_plot import grades_by_item_plot, grades_plot
+from trecexam.extensions.items.items_plot import items_plot, items_table
+from trecexam.extensions.items.quality import Quality, quality
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import NO_RUNS, nothing_graded
 from trecexam.line.evaluation import own_leaderboard
@@ -143,6 +143,7 @@ def _plot_named(name: str) -> Callable[[Assessment, PlotMeasures], Plot]:
 
 ITEMS = Feature(
     report=items_report,
+    early=True,
     plots={
         name: FeaturePlot(what, _plot_named(name))
         for name, what in {

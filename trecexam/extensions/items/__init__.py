@@ -1,0 +1,7 @@
+"""What the grades say of the bank's items: coverage by run, grades by item, items that tell no runs apart."""
+
+from __future__ import annotations
+
+from trecexam.extension import Extension
+
+EXTENSION = Extension("items", features=(f"{__name__}.outputs:ITEMS",))

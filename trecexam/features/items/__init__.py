@@ -1,1 +1,0 @@
-"""What the grades say of the bank's items."""
