@@ -13,7 +13,7 @@ import pytest
 
 import trecexam
 from trecexam import accessors
-from trecexam.calls import Accessor
+from trecexam.calls import Accessor, added
 from trecexam.cli.main import cli, run
 from trecexam.extension import accessors as of_extensions
 from trecexam.extension import named
@@ -193,15 +193,15 @@ OTHERWISE = {
 
 def calls() -> Iterator[tuple[str, str]]:
     """Each public call on a track, and the name of what it says that it gives."""
-    kinds: dict[str, type] = {"track": trecexam.Track}
+    kinds: list[tuple[str, type]] = [("track", trecexam.Track)]
     for name, made in vars(trecexam.Track).items():
         if isinstance(made, property):
             given = str(inspect.get_annotations(made.fget)["return"]).removeprefix("groups.")
             kind = getattr(accessors, given, None)
             if isinstance(kind, type) and issubclass(kind, Accessor):
-                kinds[name] = kind
-    kinds |= {name: named(at) for name, at in of_extensions().items()}
-    for group, kind in kinds.items():
+                kinds += [(name, each) for each in (kind, *added(kind))]
+    kinds += [(name, named(at)) for name, at in of_extensions().items()]
+    for group, kind in kinds:
         for name in dir(kind):
             call = inspect.getattr_static(kind, name)
             if inspect.isfunction(call) and (name == "__call__" or not name.startswith("_")):

@@ -25,7 +25,7 @@ from trecexam.features.fill import fill as filling
 from trecexam.features.history.history import history, history_entry
 from trecexam.features.leaderboard.readings import difference
 from trecexam.features.override import overriding
-from trecexam.features.verification import reproducing, verification
+from trecexam.features.verification import verification
 from trecexam.files.track_lock import TrackLock
 from trecexam.line.grading import Graded, Progress
 from trecexam.line.grading_time import measure_time
@@ -166,8 +166,6 @@ class Verify(Accessor):
     missing = on_graded(verification.missing)
     spurious = on_graded(verification.spurious)
     readings = on_loaded(difference)
-    reproducible = on_loader(reproducing.verify_reproducible)
-    estimate_reproducible = on_loader(reproducing.estimate_reproducible)
 
 
 @named_as_called

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from converters.errors import ConversionError
 from trecexam import accessors as groups
-from trecexam.calls import named_as_called, on_folder, on_graded, on_loaded, on_track
+from trecexam.calls import Accessor, added, named_as_called, on_folder, on_graded, on_loaded, on_track
 from trecexam.chosen import chosen_grader, took
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extension import accessors, named
@@ -298,7 +298,8 @@ def _instead(name: str) -> str:
     kinds = _kinds()
     calls = {
         f"{group}.{call}": call
-        for group, kind in kinds.items()
+        for group, own in kinds.items()
+        for kind in (own, *added(own))
         for call in dir(kind)
         if not call.startswith("_") and call not in ("folder", "track") and callable(getattr(kind, call))
     }
@@ -315,7 +316,7 @@ def _instead(name: str) -> str:
     return did_you_mean(name, [*public, *calls.values(), *kinds], before="; ")
 
 
-def _kinds() -> dict[str, type]:
+def _kinds() -> dict[str, type[Accessor]]:
     """The groups of calls that a track has, and those of extensions: name -> class."""
     own = {
         group: kind

@@ -9,6 +9,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from trecexam.chosen import took
 from trecexam.errors import TrecexamError
+from trecexam.extension import added_calls, named
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.base import Estimate
 from trecexam.graders.writing.asking import Job, ShowProgress, Stop
@@ -62,9 +63,24 @@ class Accessor:
     def _is_joint(self) -> bool:
         return bool(self.track._is_joint)
 
+    def __getattr__(self, name: str) -> Any:
+        """A call that an extension adds to this group."""
+        for kind in added(type(self)) if not name.startswith("_") else ():
+            if hasattr(kind, name):
+                return getattr(kind(self.track), name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(name for kind in added(type(self)) for name in vars(kind))})
+
     def _folder_of(self, function: Callable[..., object]) -> TrackFolder:
         """The track as the grader sees it that a call of this function would be about."""
         return _loader_for(self, function).folder
+
+
+def added(group: type[Accessor]) -> list[type[Accessor]]:
+    """What extensions add to a group of calls, to `Verify` for `track.verify`."""
+    return [named(at) for at in added_calls(group.__name__.lower())]
 
 
 def on_loaded(function: Callable[Concatenate[Assessment, P], R]) -> Callable[Concatenate[OpenTrack, P], R]:

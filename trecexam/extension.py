@@ -27,13 +27,13 @@ class Command(NamedTuple):
 
     Attributes:
         at: "module:function" of the click command.
-        line: what `trecexam --help` says of it.
+        line: what `trecexam --help` says of it; "" of a command in a group, which says it itself.
         group: under which heading of `trecexam --help` it stands.
     """
 
     at: str
-    line: str
-    group: str
+    line: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,9 @@ class Extension:
 
     Attributes:
         name: of the extension, for messages.
-        commands: of `trecexam`, by name.
+        commands: of `trecexam`, by name; "verify reproducible" is one more in the group `verify`.
         accessors: what a `Track` has by this name (`track.exam`): a subclass of `trecexam.calls.Accessor`.
+        calls: what a group of a track's calls has more ("verify"): a subclass of the same, with these.
         features: each a `trecexam.line.output_files.Feature`: files in out/, sections of the report and
             of the live page, plots.
         graders: each a `trecexam.graders.Factory`, by the name that `name` in [grader] has for it.
@@ -62,6 +63,7 @@ class Extension:
     name: str
     commands: Mapping[str, Command] = field(default_factory=dict)
     accessors: Mapping[str, str] = field(default_factory=dict)
+    calls: Mapping[str, str] = field(default_factory=dict)
     features: tuple[str, ...] = ()
     graders: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -79,6 +81,7 @@ class Extension:
 
     def _places(self) -> Iterator[str]:
         yield from self.accessors.values()
+        yield from self.calls.values()
         yield from self.features
         yield from self.graders.values()
         yield from self.settings.values()
@@ -124,6 +127,11 @@ def named(at: str) -> Any:
 def accessors() -> dict[str, str]:
     """Name on a track -> where the accessor is."""
     return {name: at for extension in extensions() for name, at in extension.accessors.items()}
+
+
+def added_calls(group: str) -> tuple[str, ...]:
+    """Where the calls are that extensions add to a group of a track's ("verify")."""
+    return tuple(extension.calls[group] for extension in extensions() if group in extension.calls)
 
 
 def _load(name: str, at: str) -> Extension:

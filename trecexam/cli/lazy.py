@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from trecexam.extension import extensions, named
+
 CommandsAt = Mapping[str, tuple[str, str, str]]
 
 
@@ -24,6 +26,31 @@ class SuggestingGroup(click.Group):
             near = difflib.get_close_matches(name.lower(), self.list_commands(ctx), n=1)
             ctx.fail(f"No such command '{name}'" + (f"; did you mean {near[0]}?" if near else ""))
         return super().resolve_command(ctx, args)
+
+
+class OpenGroup(SuggestingGroup):
+    """A group that extensions add commands to."""
+
+    @cached_property
+    def _added(self) -> dict[str, str]:
+        """Command -> "module:function"."""
+        prefix = f"{self.name} "
+        return {
+            name.removeprefix(prefix): command.at
+            for extension in extensions()
+            for name, command in extension.commands.items()
+            if name.startswith(prefix)
+        }
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*super().list_commands(ctx), *self._added})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        own = super().get_command(ctx, cmd_name)
+        if own is not None or cmd_name not in self._added:
+            return own
+        command: click.Command = named(self._added[cmd_name])
+        return command
 
 
 class LazyGroup(SuggestingGroup):

@@ -75,6 +75,8 @@ def commands() -> dict[str, tuple[str, str, str]]:
     found = dict(COMMANDS)
     for extension in extensions():
         for name, command in extension.commands.items():
+            if " " in name:
+                continue
             if name in COMMANDS:
                 raise TrecexamError(
                     f"the extension '{extension.name}' has a command '{name}', as trecexam has"
@@ -89,7 +91,7 @@ def grouped() -> dict[str, list[str]]:
     found = {"Commands": list(FIRST), **{name: list(known) for name, known in GROUPS.items()}}
     for extension in extensions():
         for name, command in extension.commands.items():
-            if name not in FIRST:
+            if name not in FIRST and " " not in name:
                 found.setdefault(command.group, []).append(name)
     return found
 

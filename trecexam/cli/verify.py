@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,20 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 import trecexam
-from trecexam.cli import show
-from trecexam.cli.lazy import SuggestingGroup
+from trecexam.cli.lazy import OpenGroup
 from trecexam.cli.options import measure_option, track_argument
-from trecexam.cli.reading import reading, writing
+from trecexam.cli.reading import reading
 from trecexam.cli.scores import bad_measures
-from trecexam.cli.signals import exit_status, signals
-from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.api import Track
     from trecexam.tables.result import Result
 
 
-@click.group(cls=SuggestingGroup, epilog="Example: trecexam verify missing mytrack --min-relevant 2")
+@click.group(cls=OpenGroup, epilog="Example: trecexam verify missing mytrack --min-relevant 2")
 def verify() -> None:
     """Look at what the scores are made of.
 
@@ -176,54 +171,3 @@ def readings(track: Path, measures: tuple[str, ...]) -> Result:
     """
     with trecexam.open_track(track) as opened, bad_measures():
         return opened.verify.readings(measures=measures or None)
-
-
-@verify.command(epilog="Example: trecexam verify reproducible mytrack --sample 200")
-@track_argument
-@click.option(
-    "--sample",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    metavar="N",
-    help="How many graded cells, drawn by a hash: the same ones every time.",
-)
-@click.option("--yes", is_flag=True, help="Ask a grader that costs; without it, a terminal is asked first.")
-@writing
-def reproducible(track: Path, sample: int, yes: bool) -> tuple[Result, int]:
-    """Does a cell get the same answer again, whatever is graded with it?
-
-    Grades a sample of the graded cells with the track's grader, each alone and all of them in company, and
-    compares: how many answers, ratings and probabilities differ in the last bit, the largest difference of a
-    probability, and the share of cells with any difference. Nothing is stored. A server is asked twice about
-    each cell, which is counted nowhere.
-
-    Exit status: 0, or 1 when an answer differs or is lacking.
-    """
-    stopped: list[bool] = []
-    with trecexam.open_track(track) as opened:
-        _agree_to_cost(opened, sample, yes=yes)
-        with (
-            show.grading(done="graded again", what="cells") as progress,
-            signals(lambda: stopped.append(True)) as caught,
-        ):
-            done = opened.verify.reproducible(sample=sample, progress=progress, stop=lambda: bool(stopped))
-    return done, exit_status(caught, 0 if done.same else 1)
-
-
-def _agree_to_cost(track: Track, sample: int, *, yes: bool) -> None:
-    """Says what asking a grader that costs takes; goes on where somebody agrees."""
-    estimated = track.verify.estimate_reproducible(sample=sample)
-    if estimated.tokens_in is None:
-        return
-    calls = estimated.cells if estimated.calls is None else estimated.calls
-    cost = "" if estimated.cost is None else f", cost {estimated.cost:.4g}"
-    click.echo(
-        f"this asks a server about {plural(calls, 'prompt')}: some {estimated.tokens_in:,} tokens in, "
-        f"{estimated.tokens_out:,} out{cost}",
-        err=True,
-    )
-    if not yes and not sys.stdin.isatty():
-        raise click.UsageError("say --yes to have them asked")
-    if not yes:
-        click.confirm("Ask?", abort=True, err=True)

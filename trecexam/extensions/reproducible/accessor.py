@@ -1,0 +1,14 @@
+"""`track.verify.reproducible`: a sample of the graded cells, graded again."""
+
+from __future__ import annotations
+
+from trecexam.calls import Accessor, named_as_called, on_loader
+from trecexam.extensions.reproducible import reproducing
+
+
+@named_as_called
+class ReproducibleCalls(Accessor):
+    """Whether cells get the same answers again: `track.verify.reproducible()`."""
+
+    reproducible = on_loader(reproducing.verify_reproducible)
+    estimate_reproducible = on_loader(reproducing.estimate_reproducible)
