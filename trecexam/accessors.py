@@ -15,9 +15,8 @@ from trecexam.calls import (
     on_loader,
     on_track,
 )
-from trecexam.features.correlation.comparison import compare, outlying, swapped
+from trecexam.features.correlation.comparison import compare
 from trecexam.features.correlation.joint import compare_all
-from trecexam.features.correlation.representative import representative
 from trecexam.features.exporting import exports, frames, ranx
 from trecexam.features.exporting.facets import without_facet
 from trecexam.features.exporting.pooled import pooled_passages
@@ -144,9 +143,6 @@ class Correlate(Accessor):
     """How far the grades agree with the official side: `track.correlate()`."""
 
     __call__ = on_track(compare_all, compare)
-    swaps = on_graded(swapped)
-    outliers = on_graded(outlying)
-    representative = on_graded(representative)
 
 
 @named_as_called

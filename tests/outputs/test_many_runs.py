@@ -17,11 +17,11 @@ from slow_update import interrupted_update
 from support import HashGrader, graded_track, write_run
 
 import trecexam
+from trecexam.extensions.disagreements.swaps import find_swaps
 from trecexam.features.leaderboard.differences import compare
 from trecexam.line.evaluation import rubric_values
 from trecexam.line.loader import opened
 from trecexam.scores.paired_tests import MOST_RUNS, holm
-from trecexam.scores.rank_correlation.swaps import find_swaps
 
 #: An update in a process: CPU seconds when the leaderboard is written and at the end, its peak in MiB.
 MEASURED = """\

@@ -18,10 +18,7 @@ from trecexam.version import __version__
 #: The commands that `--help` shows first, and then groups of commands. Those of extensions name their group.
 FIRST = ("demo", "init", "watch", "status", "leaderboard", "correlate", "serve", "config")
 GROUPS = {
-    "look closer": (
-        *("compare", "overall", "swaps", "outliers", "representative", "agreement"),
-        *("verify", "history", "plot"),
-    ),
+    "look closer": (*("compare", "overall", "agreement", "verify", "history", "plot"),),
     "holes": ("holes", "fill"),
     "people": ("override", "overrides"),
     "banks and exams": (),
@@ -44,9 +41,6 @@ COMMANDS = {
     ),
     "compare": ("trecexam.cli.compare", "compare", "Which runs differ significantly."),
     "overall": ("trecexam.cli.scores", "overall", "What all runs reach together, and the official ranks."),
-    "swaps": ("trecexam.cli.correlate", "swaps", "Pairs of runs that the official side orders otherwise."),
-    "outliers": ("trecexam.cli.correlate", "outliers", "Runs that the official side ranks otherwise."),
-    "representative": ("trecexam.cli.correlate", "representative", "Few queries that order the runs as all."),
     "history": ("trecexam.cli.history", "history", "Which runs moved at each change, and why."),
     "agreement": (
         "trecexam.cli.agreement",

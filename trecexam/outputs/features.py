@@ -6,7 +6,7 @@ from functools import cache
 
 from trecexam.extension import extensions, named
 from trecexam.features.agreement.outputs import AGREEMENT
-from trecexam.features.correlation.outputs import CORRELATION, DISAGREEMENTS
+from trecexam.features.correlation.outputs import CORRELATION
 from trecexam.features.exporting.outputs import EXPORTING
 from trecexam.features.holes.outputs import HOLES
 from trecexam.features.leaderboard.outputs import LEADERBOARD
@@ -15,7 +15,7 @@ from trecexam.line.output_files import Feature
 
 #: In the order of the manifest, and of the sections of the report.
 _SCORES: tuple[Feature, ...] = (EXPORTING, LEADERBOARD, CORRELATION, AGREEMENT)
-_PEOPLE: tuple[Feature, ...] = (OVERRIDE, HOLES, DISAGREEMENTS)
+_PEOPLE: tuple[Feature, ...] = (OVERRIDE, HOLES)
 
 
 @cache

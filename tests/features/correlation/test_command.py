@@ -14,13 +14,13 @@ from support import HashGrader, write_run
 
 import trecexam
 from trecexam.cli.main import run
+from trecexam.extensions.disagreements.swaps import find_swaps
 from trecexam.features.correlation.paired_scores import NothingToCompareError
 from trecexam.graders.base import Scale
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.loader import opened
 from trecexam.scores.correlation import correlate
 from trecexam.scores.rank_correlation.outliers import find_outliers
-from trecexam.scores.rank_correlation.swaps import find_swaps
 
 Rows = list[dict[str, str]]
 

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
-from typing import TypeVar
 
-from trecexam.features.correlation.comparison import (
-    LeaderboardComparison,
-    Outliers,
-    compare,
-    outlying,
-    swapped,
-)
-from trecexam.features.correlation.paired_scores import NothingToCompareError, nothing_to_compare
+from trecexam.features.correlation.comparison import LeaderboardComparison, compare
+from trecexam.features.correlation.paired_scores import if_any, nothing_to_compare
 from trecexam.features.correlation.plots import official_plots, scatter_of, thresholds_of
 from trecexam.line.assessment import EVERYTHING, Assessment
 from trecexam.line.diagnostics import NO_RUNS
 from trecexam.line.output_files import Feature, FeaturePlot, OutputFiles
 from trecexam.line.rejected import not_computable
-from trecexam.scores.paired_tests import MOST_RUNS
 from trecexam.tables.result import Tables
 from trecexam.tables.section import ReportPart
 from trecexam.tables.text import sentence
 
-R = TypeVar("R")
 #: The measures that its plots may be asked of.
 _SIDES = ("measure", "official_measure")
 #: How the report's table is to be read.
@@ -40,20 +30,7 @@ _LEAD = (
 def own_comparison(track: Assessment) -> LeaderboardComparison | None:
     """The comparison by the track's own measures; None where there is nothing to compare."""
     # Otherwise rejected.tsv says why.
-    return track.derived("correlation", EVERYTHING, lambda: _if_any(track, compare))
-
-
-def own_outliers(track: Assessment) -> Outliers | None:
-    """The outliers by the track's own measures; None where there is nothing to compare."""
-    return track.derived("outliers", EVERYTHING, lambda: _if_any(track, outlying))
-
-
-def _if_any(track: Assessment, compared: Callable[[Assessment], R]) -> R | None:
-    """The result; None where there is nothing to compare, or a measure cannot be computed."""
-    try:
-        return compared(track) if not_computable(track) is None else None
-    except NothingToCompareError:
-        return None
+    return track.derived("correlation", EVERYTHING, lambda: if_any(track, compare))
 
 
 def _correlation(track: Assessment) -> Mapping[str, bytes]:
@@ -66,22 +43,12 @@ def _correlation(track: Assessment) -> Mapping[str, bytes]:
     }
 
 
-def _swaps(track: Assessment) -> Mapping[str, bytes]:
-    swaps = _if_any(track, partial(swapped, most=MOST_RUNS))
-    return {} if swaps is None else {"swaps.tsv": swaps.to_tsv().encode()}
-
-
-def _outliers(track: Assessment) -> Mapping[str, bytes]:
-    outliers = own_outliers(track)
-    return {} if outliers is None else {"outliers.tsv": outliers.to_tsv().encode()}
-
-
 def correlation_report(track: Assessment) -> tuple[ReportPart, ...]:
     """The head of the section "official"."""
-    comparison, outliers = own_comparison(track), own_outliers(track)
+    comparison = own_comparison(track)
     part = ReportPart("official", title="Automatic against official", link="Official side")
-    if comparison is not None and outliers is not None:
-        plots = official_plots(track, comparison, outliers)
+    if comparison is not None:
+        plots = official_plots(track, comparison)
         result = Tables({"correlation": comparison.table}, comparison.notes, tuple(plots.values()))
         why = "" if "thresholds" in plots else "min_rating has no bearing on any of the track's measures."
         return (replace(part, result=result, lead=_LEAD, why=why, files=("correlation.tsv",)),)
@@ -98,10 +65,4 @@ CORRELATION = Feature(
             "Kendall's tau by the rating from which on items count", thresholds_of, _SIDES
         ),
     },
-)
-DISAGREEMENTS = Feature(
-    (
-        OutputFiles(("swaps.tsv",), EVERYTHING, _swaps),
-        OutputFiles(("outliers.tsv",), EVERYTHING, _outliers),
-    )
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from trecexam.errors import TrecexamError
 from trecexam.line.cautions import judgment_cautions, rating_cautions
@@ -12,6 +12,7 @@ from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.measures import left_out_runs
 from trecexam.line.official import LEADERBOARD, shown_error
 from trecexam.line.official import official_judgments as official_of
+from trecexam.line.rejected import not_computable
 from trecexam.line.relevance import official_measures as official_measures_of
 from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, n_distinct, tops_without_interval
 from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
     from trecexam.line.measure_names import MeasureLike
     from trecexam.line.track_inputs import TrackInputs
     from trecexam.scores.values import MeasureValues
+    from trecexam.tables.table import Value
+
+R = TypeVar("R")
+#: The measures that are compared and, where several are, the min_rating and the query.
+Key = tuple["Value", ...]
 
 
 class NothingToCompareError(TrecexamError):
@@ -183,6 +189,14 @@ def nothing_to_compare(track: Assessment) -> NothingToCompareError:
         )
     reason = next(_unmatched_judgments(track), "an official leaderboard has no values per query")
     return NothingToCompareError(reason, path=folder.root)
+
+
+def if_any(track: Assessment, compared: Callable[[Assessment], R]) -> R | None:
+    """The result; None where there is nothing to compare, or a measure cannot be computed."""
+    try:
+        return compared(track) if not_computable(track) is None else None
+    except NothingToCompareError:
+        return None
 
 
 def comparison_notes(
@@ -371,3 +385,14 @@ def _official_scores(ranks: Sequence[float]) -> Any:
     import numpy as np
 
     return -np.array(ranks, dtype=float)
+
+
+def compared_by(min_ratings: Sequence[int]) -> tuple[str, ...]:
+    """The names of the parts of each pair's key."""
+    return ("measure", "official_measure", "min_rating") if min_ratings else ("measure", "official_measure")
+
+
+def key_of(scores: PairedScores, min_ratings: Sequence[int]) -> Key:
+    """What is compared: both measures, and the rating from which on items count where several are asked."""
+    names = scores.measure, scores.official_measure
+    return (*names, scores.min_rating) if min_ratings else names

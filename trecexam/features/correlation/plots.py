@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
-from trecexam.features.correlation.comparison import LeaderboardComparison, Outliers, compare, outlying
+from trecexam.features.correlation.comparison import LeaderboardComparison, compare
 from trecexam.features.correlation.paired_scores import PairedScores, paired_scores
 from trecexam.features.correlation.scatter_plot import scatter_plot
 from trecexam.features.correlation.thresholds_plot import ThresholdPoint, thresholds_plot
 from trecexam.line.output_files import PlotMeasures
 from trecexam.scores.correlation import Correlation, correlate
 from trecexam.scores.measures import COVER, at_min_rating, measure
+from trecexam.scores.rank_correlation.outliers import find_outliers
 from trecexam.scores.rank_correlation.resampling import QueryDraws
 from trecexam.tables.plots.model import Plot
 
@@ -25,15 +26,15 @@ _SMALL = 10_000
 _OPEN = 999
 
 
-def official_plots(track: Assessment, compared: LeaderboardComparison, outliers: Outliers) -> dict[str, Plot]:
+def official_plots(track: Assessment, compared: LeaderboardComparison) -> dict[str, Plot]:
     """The plots "scatter", and "thresholds" where min_rating has a bearing on one of the track's measures.
 
     Args:
-        compared, outliers: as in out/; the correlations that are known are not computed again.
+        compared: as in out/; the correlations that are known are not computed again.
     """
     known = _by_sides(compared)
     scores = paired_scores(track, first=True)[0]
-    plots = {"scatter": _scatter(scores, outliers, known)}
+    plots = {"scatter": _scatter(scores, known)}
     points = _points(track, scores.official_measure, known)
     if points:
         plots["thresholds"] = thresholds_plot(points, track.config.scores.min_rating)
@@ -49,8 +50,7 @@ def scatter_of(track: Assessment, asked: PlotMeasures) -> Plot:
     """
     scores = _paired(track, asked)
     sides = [scores.measure], [scores.official_measure]
-    compared, outliers = compare(track, *sides), outlying(track, *sides)
-    return _scatter(scores, outliers, _by_sides(compared))
+    return _scatter(scores, _by_sides(compare(track, *sides)))
 
 
 def thresholds_of(track: Assessment, asked: PlotMeasures) -> Plot:
@@ -77,13 +77,13 @@ def _by_sides(compared: LeaderboardComparison) -> dict[tuple[str, str], Correlat
     return {(str(key[0]), str(key[1])): correlation for key, correlation in compared.pairs}
 
 
-def _scatter(scores: PairedScores, outliers: Outliers, known: Mapping[tuple[str, str], Correlation]) -> Plot:
+def _scatter(scores: PairedScores, known: Mapping[tuple[str, str], Correlation]) -> Plot:
     return scatter_plot(
         scores.measure,
         scores.official_measure,
         scores.rubric,
         scores.official,
-        outliers.found[0][1],
+        find_outliers(scores.runs, scores.rubric, scores.official),
         known.get((scores.measure, scores.official_measure)),
     )
 

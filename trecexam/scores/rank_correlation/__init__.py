@@ -1,1 +1,1 @@
-"""Rankings of runs compared: rank correlations, swapped pairs, outliers."""
+"""Rankings of runs compared: rank correlations, outliers."""

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
+from trecexam.extensions.disagreements.swaps import SIGNIFICANCE, find_swaps
 from trecexam.scores.paired_tests import holm, paired_p
-from trecexam.scores.rank_correlation.swaps import SIGNIFICANCE, find_swaps
 
 
 def test_holm_by_hand() -> None:

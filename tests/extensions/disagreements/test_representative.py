@@ -13,7 +13,7 @@ from support import RECORDED, HashGrader, make_small_track, write_run
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.features.correlation.representative import choose_queries, split_half
+from trecexam.extensions.disagreements.representative import choose_queries, split_half
 
 
 def talk(capsys: pytest.CaptureFixture[str], *words: object, status: int = 0) -> tuple[str, str]:
@@ -142,7 +142,7 @@ def test_it_needs_no_official_judgments_and_more_than_three_runs_for_halves(
 
 
 def test_halves_are_all_different() -> None:
-    from trecexam.features.correlation.representative import halves
+    from trecexam.extensions.disagreements.representative import halves
 
     parts = list(itertools.islice(halves(9, 20), 40))
     assert len(parts) == 40

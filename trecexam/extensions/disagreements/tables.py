@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, get_args
 
+from trecexam.extensions.disagreements.swaps import Verdict
 from trecexam.features.correlation.tables import LAYOUT
-from trecexam.scores.rank_correlation.swaps import Verdict
 from trecexam.tables.table import Table, Value
 
 if TYPE_CHECKING:
+    from trecexam.extensions.disagreements.swaps import Swap, Swaps
     from trecexam.scores.rank_correlation.outliers import Outlier
-    from trecexam.scores.rank_correlation.swaps import Swap, Swaps
 
 #: The columns after those that say what is compared.
 SWAP_COLUMNS = (

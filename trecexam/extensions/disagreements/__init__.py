@@ -1,0 +1,22 @@
+"""What the official side has otherwise: swapped pairs, outliers; and few queries that order runs as all."""
+
+from __future__ import annotations
+
+from trecexam.extension import Command, Extension
+
+EXTENSION = Extension(
+    "disagreements",
+    commands={
+        "swaps": Command(
+            f"{__name__}.cli:swaps", "Pairs of runs that the official side orders otherwise.", "look closer"
+        ),
+        "outliers": Command(
+            f"{__name__}.cli:outliers", "Runs that the official side ranks otherwise.", "look closer"
+        ),
+        "representative": Command(
+            f"{__name__}.cli:representative", "Few queries that order the runs as all.", "look closer"
+        ),
+    },
+    calls={"correlate": f"{__name__}.accessor:DisagreementCalls"},
+    features=(f"{__name__}.outputs:DISAGREEMENTS",),
+)

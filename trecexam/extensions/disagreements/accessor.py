@@ -1,0 +1,16 @@
+"""More of `track.correlate`: where the official side differs, and which queries order the runs as all."""
+
+from __future__ import annotations
+
+from trecexam.calls import Accessor, named_as_called, on_graded
+from trecexam.extensions.disagreements import disagreements
+from trecexam.extensions.disagreements.representative import representative
+
+
+@named_as_called
+class DisagreementCalls(Accessor):
+    """What the official side has otherwise: `track.correlate.swaps()`."""
+
+    swaps = on_graded(disagreements.swaps)
+    outliers = on_graded(disagreements.outliers)
+    representative = on_graded(representative)

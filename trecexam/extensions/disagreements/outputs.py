@@ -1,0 +1,30 @@
+"""Swapped pairs of runs, and outliers, in out/."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from trecexam.extensions.disagreements.disagreements import outliers, swaps
+from trecexam.features.correlation.paired_scores import if_any
+from trecexam.line.assessment import EVERYTHING, Assessment
+from trecexam.line.output_files import Feature, OutputFiles
+from trecexam.scores.paired_tests import MOST_RUNS
+
+
+def _swaps(track: Assessment) -> Mapping[str, bytes]:
+    found = if_any(track, partial(swaps, most=MOST_RUNS))
+    return {} if found is None else {"swaps.tsv": found.to_tsv().encode()}
+
+
+def _outliers(track: Assessment) -> Mapping[str, bytes]:
+    found = if_any(track, outliers)
+    return {} if found is None else {"outliers.tsv": found.to_tsv().encode()}
+
+
+DISAGREEMENTS = Feature(
+    (
+        OutputFiles(("swaps.tsv",), EVERYTHING, _swaps),
+        OutputFiles(("outliers.tsv",), EVERYTHING, _outliers),
+    )
+)
