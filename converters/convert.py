@@ -8,21 +8,25 @@ from typing import Any
 
 from converters.bank import read_bank_queries
 from converters.errors import ConversionError
-from converters.pooled import qrels_of, runs_of
 from converters.rag_responses import read_responses
-from converters.records import Passage, Query, Response, Sentence
-from converters.registry import formats, read, sniff
+from converters.records import Query, Response, Sentence
+from converters.registry import Format, formats, read, sniff
 from converters.run import Run
 from converters.segment import Pool, response_passages, run_lines, safe_name
-from converters.workbench import read_pool
 
-#: Formats whose records can become those of others.
-TARGETS = {
-    "responses": ("passages", "run", "queries"),
-    "rubric": ("grades", "workbench", "passages", "qrels", "run"),
-    "workbench": ("grades", "passages", "qrels", "run"),
-    "bank": ("queries",),
-}
+#: Formats whose records can become those of others; further ones declare it themselves.
+TARGETS = {"responses": ("passages", "run", "queries"), "rubric": ("grades",), "bank": ("queries",)}
+
+
+def targets(source: str) -> tuple[str, ...]:
+    """The formats that files of this one can be converted to."""
+    declared = (name for known in _readers(source) for name in (known.name, *known.becomes))
+    return tuple(name for name in dict.fromkeys((*TARGETS.get(source, ()), *declared)) if name != source)
+
+
+def _readers(source: str) -> list[Format]:
+    """The formats that read such a file."""
+    return [known for known in formats() if source in (known.name, *known.of)]
 
 
 def converted(
@@ -54,8 +58,8 @@ def converted(
         records = read_responses(path, on_error) if source == "responses" else read(path, source)
     if source == target:
         return records
-    if target not in TARGETS.get(source, ()):
-        known = ", ".join((source, *TARGETS.get(source, ())))
+    if target not in targets(source):
+        known = ", ".join((source, *targets(source)))
         if target not in {known.name for known in formats()}:
             raise ConversionError(path, None, f"no format '{target}'; see `trecexam formats`")
         hint = ""
@@ -64,31 +68,14 @@ def converted(
         raise ConversionError(path, None, f"'{source}' does not become '{target}'; it becomes {known}{hint}")
     if source == "bank":
         return read_bank_queries(path)
-    if source in {"rubric", "workbench"}:
-        return _of_pool(path, target, run)
-    return _of_responses(path, records, target, pool)
-
-
-def _of_pool(path: Path, target: str, run: str | None) -> Iterable[Any]:
-    if target == "grades":
-        return read(path, "rubric")  # type: ignore[no-any-return]
-    passages = read_pool(path)
-    if target == "workbench":
-        return passages
-    if target == "passages":
-        texts = {passage.doc_id: passage.text for passage in passages if passage.text}
-        return [Passage(doc_id, text) for doc_id, text in texts.items()]
-    try:
-        if target == "qrels":
-            return qrels_of(passages)
-        runs = runs_of(passages)
-    except ValueError as error:
-        raise ConversionError(path, None, str(error)) from None
-    if run is None and len(runs) > 1:
-        raise ConversionError(path, None, f"holds {len(runs)} runs: name one of {', '.join(runs)} with --run")
-    if run is not None and run not in runs:
-        raise ConversionError(path, None, f"has no run '{run}'; it has {', '.join(runs) or 'none'}")
-    return runs[run] if run is not None else next(iter(runs.values()), [])
+    if source == "responses":
+        return _of_responses(path, records, target, pool)
+    for known in _readers(source):
+        if target == known.name:
+            return known.read(path)
+        if target in known.becomes:
+            return known.becomes[target](path, run)
+    return records
 
 
 def _of_responses(path: Path, responses: Iterable[Response], target: str, pool: Pool) -> Iterable[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -28,7 +28,6 @@ BUILT_IN = {
     "passages": "converters.passages",
     "queries": "converters.queries",
     "leaderboard": "converters.leaderboard",
-    "workbench": "converters.workbench",
     "knowledge": "converters.knowledge",
 }
 
@@ -43,6 +42,8 @@ class Format:
         sniff: whether the beginning of a file looks like it.
         read: path -> records; raises ConversionError.
         write: (records, file) -> None, or None where it is only read.
+        of: formats whose files it reads, too, as other records.
+        becomes: further formats that its files can be converted to: (path, which of its runs) -> records.
     """
 
     name: str
@@ -52,6 +53,8 @@ class Format:
     sniff: Callable[[Head], bool]
     read: Callable[[Path], Iterable[Any]]
     write: Callable[[Iterable[Any], BinaryIO], None] | None
+    of: tuple[str, ...] = ()
+    becomes: Mapping[str, Callable[[Path, str | None], Iterable[Any]]] = field(default_factory=dict)
 
 
 @cache

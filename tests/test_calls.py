@@ -10,7 +10,7 @@ import pytest
 import trecexam
 from trecexam import accessors
 from trecexam.api import Track
-from trecexam.calls import Accessor, on_folder, on_loaded, on_loader
+from trecexam.calls import Accessor, added, on_folder, on_loaded, on_loader
 from trecexam.line.assessment import Assessment
 from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.loader import TrackLoader
@@ -59,8 +59,9 @@ def test_the_track_has_few_methods_of_its_own_and_documents_every_call() -> None
     own = [name for name, call in vars(Track).items() if getattr(call, "__module__", "") == "trecexam.api"]
     for group in vars(accessors).values():
         if isinstance(group, type) and issubclass(group, Accessor) and group is not Accessor:
-            members = inspect.getmembers(group, inspect.isfunction)
-            calls |= {f"{group.__name__}.{name}": call for name, call in members if not name.startswith("_")}
+            for kind in (group, *added(group)):
+                members = inspect.getmembers(kind, inspect.isfunction)
+                calls |= {f"{kind.__name__}.{name}": call for name, call in members if name[0] != "_"}
     assert len(calls) > 40
     assert len(own) <= 20
     assert [name for name, call in calls.items() if not call.__doc__] == []

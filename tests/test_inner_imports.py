@@ -78,6 +78,7 @@ PERMITTED = {
         "trecexam.cli.scores",
         "trecexam.cli.working",
         "trecexam.extensions.exams.cli.scoring",
+        "trecexam.extensions.workbench.cli",
         "trecexam.tables.terminal",
     },
 }

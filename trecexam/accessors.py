@@ -19,10 +19,8 @@ from trecexam.features.correlation.comparison import compare
 from trecexam.features.correlation.joint import compare_all
 from trecexam.features.exporting import exports, frames, ranx
 from trecexam.features.exporting.facets import without_facet
-from trecexam.features.exporting.pooled import pooled_passages
 from trecexam.features.fill import fill as filling
 from trecexam.features.history.history import history, history_entry
-from trecexam.features.leaderboard.readings import difference
 from trecexam.features.override import overriding
 from trecexam.features.verification import verification
 from trecexam.files.track_lock import TrackLock
@@ -161,7 +159,6 @@ class Verify(Accessor):
     grid = on_graded(verification.grid)
     missing = on_graded(verification.missing)
     spurious = on_graded(verification.spurious)
-    readings = on_loaded(difference)
 
 
 @named_as_called
@@ -191,7 +188,6 @@ class Export(Accessor):
     runs = on_loaded(exports.runs)
     official_qrels = on_loaded(exports.official_qrels)
     subtopics = on_loaded(exports.subtopics)
-    pool = on_loaded(pooled_passages)
     qrels_frame = on_loaded(frames.qrels_frame)
     grades_frame = on_loaded(frames.grades_frame)
     ranx_qrels = on_loaded(ranx.ranx_qrels)

@@ -104,7 +104,7 @@ def _counted(records: Iterable[Any]) -> Iterable[Any]:
 def formats() -> Tables:
     """The file formats known here: what each is, whether it is read and written, one line of it."""
     import converters
-    from converters.convert import TARGETS
+    from converters.convert import targets
 
     rows = tuple(
         (
@@ -112,7 +112,7 @@ def formats() -> Tables:
             " ".join(known.extensions),
             "yes",
             "yes" if known.write else "no",
-            ", ".join(TARGETS.get(known.name, ())),
+            ", ".join(targets(known.name)),
             known.description,
             known.example,
         )

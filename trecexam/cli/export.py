@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ import click
 
 import trecexam
 from trecexam.cli import show
-from trecexam.cli.lazy import SuggestingGroup
+from trecexam.cli.lazy import OpenGroup
 from trecexam.cli.options import in_a_folder, track_argument
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic as files
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from trecexam.api import Track
 
 
-@click.group(cls=SuggestingGroup, epilog="Example: trecexam export qrels mytrack --binary -o rubric.qrels")
+@click.group(cls=OpenGroup, epilog="Example: trecexam export qrels mytrack --binary -o rubric.qrels")
 def export() -> None:
     """Write what trec_eval, ndeval and other tools read."""
 
@@ -105,28 +104,7 @@ def grades(track: Path, output: Path | None) -> None:
     Ratings are the grader's; where a person rated the cell, `human_rating`, `who` and `why` stand beside.
     """
     with trecexam.open_track(track) as opened:
-        _emit(_grade_lines(opened), output)
-
-
-@export.command(epilog="Example: trecexam export pool mytrack -o graded.jsonl.gz")
-@track_argument
-@output_option
-def pool(track: Path, output: Path | None) -> None:
-    """TRACK's pool with its grades, as the Rubric workbench has it.
-
-    Texts, ranks in the runs, official judgments and the grader's own grades of every pooled passage, a line
-    a query. Gzip where FILE ends in .gz: the workbench reads no other. The `recorded` grader reads it back.
-    """
-    # The formats are half of --help's time.
-    from converters.workbench import write_pool
-
-    buffer = io.BytesIO()
-    with trecexam.open_track(track) as opened:
-        write_pool(opened.export.pool(), buffer)
-    content = buffer.getvalue()
-    if output is not None and output.suffix == ".gz":
-        content = gzip.compress(content, mtime=0)
-    _emit(content, output)
+        emit(_grade_lines(opened), output)
 
 
 @export.command(epilog="Example: trecexam export runs mytrack -o for-trec-eval")
@@ -182,10 +160,15 @@ def _write_qrels(rows: Any, output: Path | None) -> None:
 
     buffer = io.BytesIO()
     write_qrels(rows, buffer)
-    _emit(buffer.getvalue(), output)
+    emit(buffer.getvalue(), output)
 
 
-def _emit(content: bytes, output: Path | None) -> None:
+def emit(content: bytes, output: Path | None) -> None:
+    """Writes a file, or to standard output.
+
+    Raises:
+        TrecexamError: the file would be read as a run of a track, or cannot be written.
+    """
     from trecexam.track import folder_of_track
 
     inner = None if output is None else folder_of_track(output, runs_alone=True)

@@ -10,9 +10,8 @@ import click
 
 import trecexam
 from trecexam.cli.lazy import OpenGroup
-from trecexam.cli.options import measure_option, track_argument
+from trecexam.cli.options import track_argument
 from trecexam.cli.reading import reading
-from trecexam.cli.scores import bad_measures
 
 if TYPE_CHECKING:
     from trecexam.tables.result import Result
@@ -157,17 +156,3 @@ def spurious(
 def _all_or(chosen: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
     """The ids asked for; None where none are, for all."""
     return {name: ids or None for name, ids in chosen.items()}
-
-
-@verify.command(epilog="Example: trecexam verify readings mytrack -m 'P(rel=4)@20'")
-@track_argument
-@measure_option
-@reading
-def readings(track: Path, measures: tuple[str, ...]) -> Result:
-    """What changes where answers are read as the Rubric workbench's released code reads them.
-
-    A row for each run and measure; no model runs. `compat = "workbench"` in [grader] makes this reading the
-    track's own.
-    """
-    with trecexam.open_track(track) as opened, bad_measures():
-        return opened.verify.readings(measures=measures or None)

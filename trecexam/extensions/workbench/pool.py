@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from converters.pooled import DirectGrade, Judgment, PooledGrading, PooledPassage, Ranking, SelfRating
 from trecexam.bank.asked import QUERY
+from trecexam.extensions.workbench.records import (
+    DirectGrade,
+    Judgment,
+    PooledGrading,
+    PooledPassage,
+    Ranking,
+    SelfRating,
+)
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment

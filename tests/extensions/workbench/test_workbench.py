@@ -20,7 +20,8 @@ from outside import outside
 
 import converters
 from converters import ConversionError, Qrel, RunEntry
-from converters.pooled import (
+from trecexam.extensions.workbench.format import read_pool, write_pool
+from trecexam.extensions.workbench.records import (
     DirectGrade,
     Judgment,
     PooledGrading,
@@ -30,7 +31,6 @@ from converters.pooled import (
     qrels_of,
     runs_of,
 )
-from converters.workbench import read_pool, write_pool
 
 
 @pytest.fixture

@@ -17,9 +17,19 @@ from typing import Any, BinaryIO
 from converters.errors import ConversionError
 from converters.fields import an_id
 from converters.lines import Head
-from converters.pooled import DirectGrade, Judgment, PooledGrading, PooledPassage, Ranking, SelfRating
+from converters.records import Passage
 from converters.registry import Format
-from converters.rubric_jsonl import a_rating, objects, query_lines
+from converters.rubric_jsonl import a_rating, objects, query_lines, read_graded_pool
+from trecexam.extensions.workbench.records import (
+    DirectGrade,
+    Judgment,
+    PooledGrading,
+    PooledPassage,
+    Ranking,
+    SelfRating,
+    qrels_of,
+    runs_of,
+)
 
 EXAMPLE = (
     '["q1", [{"paragraph_id": "doc42", "text": "...", "paragraph": {}, '
@@ -371,6 +381,34 @@ def _finite(value: float | None) -> float | None:
     return value
 
 
+def _grades(path: Path, run: str | None) -> Iterable[Any]:
+    return read_graded_pool(path)
+
+
+def _passages(path: Path, run: str | None) -> Iterable[Any]:
+    texts = {passage.doc_id: passage.text for passage in read_pool(path) if passage.text}
+    return [Passage(doc_id, text) for doc_id, text in texts.items()]
+
+
+def _qrels(path: Path, run: str | None) -> Iterable[Any]:
+    try:
+        return qrels_of(read_pool(path))
+    except ValueError as error:
+        raise ConversionError(path, None, str(error)) from None
+
+
+def _run(path: Path, run: str | None) -> Iterable[Any]:
+    try:
+        runs = runs_of(read_pool(path))
+    except ValueError as error:
+        raise ConversionError(path, None, str(error)) from None
+    if run is None and len(runs) > 1:
+        raise ConversionError(path, None, f"holds {len(runs)} runs: name one of {', '.join(runs)} with --run")
+    if run is not None and run not in runs:
+        raise ConversionError(path, None, f"has no run '{run}'; it has {', '.join(runs) or 'none'}")
+    return runs[run] if run is not None else next(iter(runs.values()), [])
+
+
 def _sniff(start: Head) -> bool:
     """Never: such a file is read as `rubric` unless the pool is asked for."""
     return False
@@ -384,4 +422,6 @@ FORMAT = Format(
     _sniff,
     read_pool,
     write_pool,
+    of=("rubric",),
+    becomes={"grades": _grades, "passages": _passages, "qrels": _qrels, "run": _run},
 )

@@ -1,0 +1,54 @@
+"""`trecexam export pool` and `trecexam verify readings`."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+import trecexam
+from trecexam.cli.export import emit, output_option
+from trecexam.cli.options import measure_option, track_argument
+from trecexam.cli.reading import reading
+from trecexam.cli.scores import bad_measures
+
+if TYPE_CHECKING:
+    from trecexam.tables.result import Result
+
+
+@click.command(epilog="Example: trecexam export pool mytrack -o graded.jsonl.gz")
+@track_argument
+@output_option
+def pool(track: Path, output: Path | None) -> None:
+    """TRACK's pool with its grades, as the Rubric workbench has it.
+
+    Texts, ranks in the runs, official judgments and the grader's own grades of every pooled passage, a line
+    a query. Gzip where FILE ends in .gz: the workbench reads no other. The `recorded` grader reads it back.
+    """
+    # The formats are half of --help's time.
+    from trecexam.extensions.workbench.format import write_pool
+
+    buffer = io.BytesIO()
+    with trecexam.open_track(track) as opened:
+        write_pool(opened.export.pool(), buffer)
+    content = buffer.getvalue()
+    if output is not None and output.suffix == ".gz":
+        content = gzip.compress(content, mtime=0)
+    emit(content, output)
+
+
+@click.command(epilog="Example: trecexam verify readings mytrack -m 'P(rel=4)@20'")
+@track_argument
+@measure_option
+@reading
+def readings(track: Path, measures: tuple[str, ...]) -> Result:
+    """What changes where answers are read as the Rubric workbench's released code reads them.
+
+    A row for each run and measure; no model runs. `compat = "workbench"` in [grader] makes this reading the
+    track's own.
+    """
+    with trecexam.open_track(track) as opened, bad_measures():
+        return opened.verify.readings(measures=measures or None)
