@@ -17,7 +17,7 @@ from trecexam.calls import (
 )
 from trecexam.features.correlation.comparison import compare
 from trecexam.features.correlation.joint import compare_all
-from trecexam.features.exporting import exports, frames, ranx
+from trecexam.features.exporting import exports, frames
 from trecexam.features.exporting.facets import without_facet
 from trecexam.features.fill import fill as filling
 from trecexam.features.history.history import history, history_entry
@@ -190,6 +190,4 @@ class Export(Accessor):
     subtopics = on_loaded(exports.subtopics)
     qrels_frame = on_loaded(frames.qrels_frame)
     grades_frame = on_loaded(frames.grades_frame)
-    ranx_qrels = on_loaded(ranx.ranx_qrels)
-    ranx_runs = on_loaded(ranx.ranx_runs)
     items_without_facet = on_loaded(without_facet)

@@ -269,6 +269,7 @@ def test_the_module_is_there_by_name_and_says_what_to_install(monkeypatch: pytes
     assert trecexam.pyterrier.Ratings is Ratings
     monkeypatch.delattr(trecexam, "pyterrier")
     monkeypatch.delitem(sys.modules, "trecexam.pyterrier")
+    monkeypatch.delitem(sys.modules, "trecexam.extensions.libraries.pyterrier")
     monkeypatch.setitem(sys.modules, "pyterrier", None)
     with pytest.raises(
         TrecexamError,

@@ -1,0 +1,185 @@
+"""A track in PyTerrier's frames and transformers, for `pt.Experiment` and pipelines (extra `pyterrier`).
+
+    import pyterrier as pt
+    import trecexam
+    from ir_measures import nDCG
+    from trecexam.pyterrier import Cover, qrels, runs, topics
+
+    track = trecexam.open_track("mytrack")
+    pt.Experiment(runs(track), topics(track), qrels(track), eval_metrics=[nDCG @ 10, Cover(rel=4) @ 20])
+
+Frames have PyTerrier's columns; ids are text, so leading zeros stay. All of it is of the grades as they are
+when it is called: after an update, call again. Nothing here starts Java.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from trecexam.calls import OpenTrack
+from trecexam.errors import TrecexamError
+from trecexam.features.exporting import exports
+from trecexam.packages import install
+from trecexam.scores.cover import Cover, nCover
+
+try:
+    import pandas
+    import pyterrier as pt
+except ImportError as error:
+    raise TrecexamError(f"{error.name} is not installed: {install('pyterrier')}") from None
+
+if TYPE_CHECKING:
+    from converters.run import Run
+    from trecexam.scores.labels import LabelRule
+
+__all__ = ["Cover", "Ratings", "nCover", "qrels", "ratings", "runs", "topics"]
+
+
+def qrels(
+    track: OpenTrack,
+    *,
+    label: LabelRule | None = None,
+    min_rating: int | None = None,
+    min_answers: int | None = None,
+    binary: bool = False,
+) -> pandas.DataFrame:
+    """The Rubric-Qrels as PyTerrier takes them, with the ratings from which Cover and nCover are computed.
+
+    With it, `pt.Experiment` and `pt.Evaluate` give the values of the track's own leaderboard. A query of the
+    bank without any rated passage has no row: PyTerrier leaves it out of its means, the leaderboard counts 0.
+
+    Args:
+        label, min_rating, min_answers, binary: as in `Track.qrels`.
+
+    Returns:
+        A row for each labelled passage: `qid`, `docno` (text), `label` (int64), `ratings` (object: a tuple
+        with the passage's rating on each item of the query, in the bank's order; 0..5, -1 where there is
+        none) and, where the bank has importances, `importances` (object: a tuple of "vital", "okay" or "");
+        where it has weights, `weights` (object: a tuple of floats, or None where the query has none).
+
+    Raises:
+        TrecexamError, ConversionError: the track cannot be read.
+        ValueError: an unknown label rule, or min_answers below 1.
+    """
+    loaded = track._loader.load()
+    rows = list(
+        exports.qrels(loaded, label=label, min_rating=min_rating, min_answers=min_answers, binary=binary)
+    )
+    columns = {
+        "qid": _text(row.query_id for row in rows),
+        "docno": _text(row.doc_id for row in rows),
+        "label": pandas.Series([row.relevance for row in rows], dtype="int64"),
+        "ratings": pandas.Series([row.ratings for row in rows], dtype=object),
+    }
+    if loaded.bank.has_importance:
+        columns["importances"] = pandas.Series([row.importances for row in rows], dtype=object)
+    if loaded.bank.has_weights:
+        columns["weights"] = pandas.Series([row.weights for row in rows], dtype=object)
+    return pandas.DataFrame(columns)
+
+
+def topics(track: OpenTrack) -> pandas.DataFrame:
+    """The queries of the bank: `qid` and `query`, both text, in the bank's order; "" where one has no text.
+
+    Raises:
+        TrecexamError, ConversionError: the track cannot be read.
+    """
+    loaded = track._loader.load()
+    query_ids = loaded.bank.query_ids
+    texts = (loaded.query_texts.get(query_id, "") for query_id in query_ids)
+    return pandas.DataFrame({"qid": _text(query_ids), "query": _text(texts)})
+
+
+def runs(track: OpenTrack, names: Collection[str] | None = None) -> dict[str, pt.Transformer]:
+    """The track's runs, each as a transformer that gives a topic its stored results.
+
+    Args:
+        names: those runs, in this order; None for all.
+
+    Returns:
+        Display name -> `pt.Transformer.from_df` of `qid`, `docno` (text), `score` (float64) and `rank`
+        (int64, from 0, trec_eval's order), as `pt.Experiment` takes them in place of a list of systems.
+
+    Raises:
+        TrecexamError: there is no run of a name, or the track cannot be read.
+        ConversionError: the track cannot be read.
+    """
+    made = exports.runs(track._loader.load(), names)
+    return {name: _results(made[name]) for name in (made if names is None else names)}
+
+
+def ratings(
+    track: OpenTrack,
+    *,
+    label: LabelRule | None = None,
+    min_rating: int | None = None,
+    min_answers: int | None = None,
+    binary: bool = False,
+) -> Ratings:
+    """A transformer that adds the track's labels and ratings to results; the arguments are those of `qrels`.
+
+    Raises:
+        TrecexamError, ConversionError, ValueError: as `qrels`.
+    """
+    return Ratings(qrels(track, label=label, min_rating=min_rating, min_answers=min_answers, binary=binary))
+
+
+class Ratings(pt.Transformer):
+    """Adds to each row of a result frame what a passage has for its query: two columns.
+
+    - `label` (Int64): <NA> where the passage is not judged.
+    - `ratings` (object): the tuple of the qrels, one rating an item of the query; None where not judged.
+
+    Rows, their order, the index and all other columns stay as they are; columns of these names are replaced.
+    """
+
+    # PyTerrier would look the address of its help up on the network, and print the whole frame.
+    schematic: ClassVar[dict[str, Any]] = {"label": "Ratings", "help_url": None, "settings": {}}
+
+    def __init__(self, qrels: pandas.DataFrame) -> None:
+        """As `qrels` of this module makes them: `qid`, `docno`, `label`, `ratings`."""
+        self.qrels = qrels
+        keys = zip(qrels["qid"], qrels["docno"], strict=True)
+        self._judged = dict(zip(keys, zip(qrels["label"], qrels["ratings"], strict=True), strict=True))
+
+    def transform(self, inp: pandas.DataFrame) -> pandas.DataFrame:
+        """The frame with both columns; `inp` is not changed.
+
+        Raises:
+            InputValidationError: there is no `qid` or no `docno`.
+            ValueError: ids that are numbers, of which none would be judged.
+        """
+        pt.validate.columns(inp, includes=["qid", "docno"], context=self)
+        for column in ("qid", "docno"):
+            if len(inp) and not isinstance(first := inp[column].iloc[0], str):
+                raise ValueError(f"{column} {first!r} is not text: read it as text (in pandas, dtype=str)")
+        nothing = pandas.NA, None
+        rows = [self._judged.get(key, nothing) for key in zip(inp["qid"], inp["docno"], strict=True)]
+        return inp.assign(
+            label=pandas.Series([label for label, _ in rows], inp.index, "Int64"),
+            ratings=pandas.Series([rated for _, rated in rows], inp.index, object),
+        )
+
+    def __repr__(self) -> str:
+        """As an Experiment shows it."""
+        return "Ratings()"
+
+
+def _results(run: Run) -> pt.Transformer:
+    counts = np.diff(run.offsets)
+    frame = pandas.DataFrame(
+        {
+            "qid": _text(np.repeat(np.array(run.query_ids, object), counts)),
+            "docno": _text(run.doc_ids.to_pylist()),
+            "score": np.array(run.scores, np.float64),
+            "rank": np.arange(len(run), dtype=np.int64) - np.repeat(run.offsets[:-1], counts),
+        }
+    )
+    return pt.Transformer.from_df(frame)
+
+
+def _text(values: Iterable[str]) -> pandas.Series:
+    return pandas.Series(list(values), dtype=str)
