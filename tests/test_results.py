@@ -182,7 +182,7 @@ OTHERWISE = {
         "ragval.estimate_known",
     ),
     "it writes, grades or asks a model, and gives what was done": (
-        *("track.add_run", "track.close", "track.update", "grading.grade", "grading.forget_errors"),
+        *("add_run.__call__", "track.close", "track.update", "grading.grade", "grading.forget_errors"),
         *("override.__call__", "fill.__call__", "fill.find", "bank.add_item", "bank.edit_item"),
         *("bank.retire_item", "bank.generate", "judging.export", "judging.take_in", "exam.generate"),
         *("exam.refill", "learn.write", "ragval.answer", "ragval.judge", "ragval.write_questions"),

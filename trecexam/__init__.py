@@ -18,7 +18,7 @@ from trecexam.version import __version__
 if TYPE_CHECKING:
     from trecexam.api import Track, open_track
     from trecexam.demo import make_demo_track
-    from trecexam.evaluating import Evaluation, evaluate
+    from trecexam.extensions.evaluate.evaluating import Evaluation, evaluate
 
 __all__ = [
     "Evaluation",
@@ -38,9 +38,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(api, name)
     if name in {"Evaluation", "evaluate"}:
-        from trecexam import evaluating
-
-        return getattr(evaluating, name)
+        return getattr(import_module("trecexam.extensions.evaluate.evaluating"), name)
     if name == "make_demo_track":
         from trecexam.demo import make_demo_track
 

@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from converters.errors import ConversionError
 from trecexam import accessors as groups
-from trecexam.calls import Accessor, added, named_as_called, on_folder, on_graded, on_loaded, on_track
+from trecexam.calls import Accessor, added, named_as_called, on_graded, on_loaded, on_track
 from trecexam.chosen import chosen_grader, took
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extension import accessors, named
-from trecexam.features.adding.runs import add_run
 from trecexam.features.agreement.agreement import agreements
 from trecexam.features.exporting import exports, frames
 from trecexam.features.holes.holes import holes_report
 from trecexam.features.leaderboard.differences import differences
 from trecexam.features.leaderboard.joint import joint_leaderboard
-from trecexam.features.leaderboard.overall import overall_leaderboard
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.base import Estimate
 from trecexam.line.evaluation import leaderboard
@@ -177,8 +175,6 @@ class Track:
 
     # Runs, grading, and what there is.
 
-    add_run = on_folder(add_run)
-
     def update(
         self,
         *,
@@ -278,7 +274,6 @@ class Track:
     # Scores, and how far they agree with the official side.
 
     leaderboard = on_track(joint_leaderboard, leaderboard)
-    overall = on_graded(overall_leaderboard)
     compare = on_graded(differences)
     per_query = on_loaded(frames.per_query)
     qrels = on_loaded(exports.qrels)

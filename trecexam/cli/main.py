@@ -18,11 +18,11 @@ from trecexam.version import __version__
 #: The commands that `--help` shows first, and then groups of commands. Those of extensions name their group.
 FIRST = ("demo", "init", "watch", "status", "leaderboard", "correlate", "serve", "config")
 GROUPS = {
-    "look closer": (*("compare", "overall", "agreement", "verify", "history", "plot"),),
+    "look closer": (*("compare", "agreement", "verify", "history", "plot"),),
     "holes": ("holes", "fill"),
     "people": ("override", "overrides"),
     "banks and exams": (),
-    "published evaluators": ("evaluate",),
+    "published evaluators": (),
     "files": ("export", "convert", "formats", "graders"),
 }
 #: sub-command -> (module, function, help line). The line stands here so that --help imports none of them.
@@ -33,14 +33,12 @@ COMMANDS = {
     "config": ("trecexam.cli.config", "config", "Every setting of trecexam.toml, and what a track sets."),
     "status": ("trecexam.cli.status", "status", "What the track holds and how far grading is."),
     "leaderboard": ("trecexam.cli.scores", "leaderboard", "Runs, best first."),
-    "evaluate": ("trecexam.cli.scores", "evaluate", "Run files on a qrels file, Cover too; needs no track."),
     "correlate": (
         "trecexam.cli.correlate",
         "correlate",
         "How far this leaderboard agrees with the official one.",
     ),
     "compare": ("trecexam.cli.compare", "compare", "Which runs differ significantly."),
-    "overall": ("trecexam.cli.scores", "overall", "What all runs reach together, and the official ranks."),
     "history": ("trecexam.cli.history", "history", "Which runs moved at each change, and why."),
     "agreement": (
         "trecexam.cli.agreement",

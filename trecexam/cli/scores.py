@@ -1,4 +1,4 @@
-"""`trecexam leaderboard`, `overall` and `evaluate`: scores of runs."""
+"""`trecexam leaderboard`, and what commands say of scores."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-import trecexam
 from trecexam.chosen import chosen_grader
 from trecexam.cli import show
 from trecexam.cli.options import measure_option, track_argument
@@ -58,51 +57,6 @@ def leaderboard(track: Path, measures: tuple[str, ...], official: bool) -> Resul
         if not board.rows:
             board = board.noted(f"no runs yet: drop some into {loaders.folder.runs}")
     return board
-
-
-@click.command(epilog="Example: trecexam overall mytrack -m 'Cover(rel=4)@20'")
-@track_argument
-@measure_option
-@reading
-def overall(track: Path, measures: tuple[str, ...]) -> Result:
-    """The leaderboard of TRACK beside what all runs reach together, and the official ranks.
-
-    _overall_ is what all pooled passages reach together, whatever the measure's cutoff; only Cover and nCover
-    have it. The last column is the official rank, where TRACK has an official leaderboard.
-    """
-    with trecexam.open_track(track) as opened, bad_measures():
-        return opened.overall(measures or None)
-
-
-@click.command(
-    epilog="Example: trecexam evaluate mytrack/out/rubric.subtopics.qrels my.run -m 'Cover(rel=1)@20'"
-)
-@click.argument("qrels", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="QRELS")
-@click.argument(
-    "runs",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    nargs=-1,
-    required=True,
-    metavar="RUN...",
-)
-@measure_option
-@click.option("--per-query", is_flag=True, help="One row a run, query and measure, instead of means.")
-@reading
-def evaluate(qrels: Path, runs: tuple[Path, ...], measures: tuple[str, ...], per_query: bool) -> Result:
-    """Run files on a qrels file, as the `ir_measures` command does it, with Cover; no track is needed.
-
-    Cover and nCover need qrels whose second column is the item, with every item of a query:
-    out/rubric.subtopics.qrels of a track, with rel=1, or `trecexam export subtopics --min-rating N`. Where a
-    passage stands several times for a query, measures that know no items take its best label. Means are over
-    all queries of QRELS, as trec_eval -c.
-
-    Nothing is graded here. `trecexam.evaluate` of Python is another thing: it grades runs by a test bank.
-    """
-    if not measures:
-        raise click.UsageError("which measures? Name at least one with -m, as -m nDCG@10")
-    from trecexam.features.leaderboard.files import evaluate_files
-
-    return evaluate_files(qrels, runs, measures, per_query=per_query)
 
 
 def say_what_is_missing(track: Track) -> None:

@@ -1,4 +1,4 @@
-"""The Rubric workbench: its pools read and written whole, and its way of reading answers.
+"""The Rubric workbench: its pools read and written whole, its way of reading answers, its row of all runs.
 
 The format `workbench` of `format.py` is an entry point of `converters.formats`.
 """
@@ -11,7 +11,11 @@ EXTENSION = Extension(
     "workbench",
     commands={
         "export pool": Command(f"{__name__}.cli:pool"),
+        "overall": Command(
+            f"{__name__}.cli:overall", "What all runs reach together, and the official ranks.", "look closer"
+        ),
         "verify readings": Command(f"{__name__}.cli:readings"),
     },
+    accessors={"overall": f"{__name__}.accessor:OverallAccessor"},
     calls={"export": f"{__name__}.accessor:PoolCalls", "verify": f"{__name__}.accessor:ReadingCalls"},
 )

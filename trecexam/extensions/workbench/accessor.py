@@ -1,10 +1,18 @@
-"""More of `track.export` and `track.verify`: a pool as the Rubric workbench has it, and its readings."""
+"""A track as the Rubric workbench has it: its pool, its readings of answers, and all runs together."""
 
 from __future__ import annotations
 
-from trecexam.calls import Accessor, named_as_called, on_loaded
+from trecexam.calls import Accessor, named_as_called, on_graded, on_loaded
+from trecexam.extensions.workbench.overall import overall_leaderboard
 from trecexam.extensions.workbench.pool import pooled_passages
 from trecexam.extensions.workbench.readings import difference
+
+
+@named_as_called
+class OverallAccessor(Accessor):
+    """The leaderboard beside what all runs reach together: `track.overall()`."""
+
+    __call__ = on_graded(overall_leaderboard)
 
 
 @named_as_called

@@ -1,4 +1,4 @@
-"""`trecexam export pool` and `trecexam verify readings`."""
+"""`trecexam export pool`, `verify readings` and `overall`."""
 
 from __future__ import annotations
 
@@ -52,3 +52,17 @@ def readings(track: Path, measures: tuple[str, ...]) -> Result:
     """
     with trecexam.open_track(track) as opened, bad_measures():
         return opened.verify.readings(measures=measures or None)
+
+
+@click.command(epilog="Example: trecexam overall mytrack -m 'Cover(rel=4)@20'")
+@track_argument
+@measure_option
+@reading
+def overall(track: Path, measures: tuple[str, ...]) -> Result:
+    """The leaderboard of TRACK beside what all runs reach together, and the official ranks.
+
+    _overall_ is what all pooled passages reach together, whatever the measure's cutoff; only Cover and nCover
+    have it. The last column is the official rank, where TRACK has an official leaderboard.
+    """
+    with trecexam.open_track(track) as opened, bad_measures():
+        return opened.overall(measures or None)

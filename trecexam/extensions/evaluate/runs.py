@@ -16,7 +16,7 @@ from converters.rag_responses import read_responses
 from converters.run import Run
 from converters.trec_run import write_run
 from trecexam.errors import TrecexamError
-from trecexam.features.adding.columns import DOC_ID, QUERY_ID, columns_of, ids, number_of
+from trecexam.extensions.evaluate.columns import DOC_ID, QUERY_ID, columns_of, ids, number_of
 from trecexam.files import atomic as files
 from trecexam.line.typed_text import refuse_controls
 from trecexam.track import IGNORED_SUFFIXES

@@ -14,7 +14,7 @@ from converters.bank import write_bank
 from converters.records import Item, Qrel
 from converters.trec_qrels import write_qrels
 from trecexam.errors import TrecexamError
-from trecexam.features.adding.columns import DOC_ID, QUERY_ID, columns_of, ids, rows_of, whole_number
+from trecexam.extensions.evaluate.columns import DOC_ID, QUERY_ID, columns_of, ids, rows_of, whole_number
 
 _QUERIES = {"query_id": QUERY_ID, "text": ("text", "query", "title")}
 _PASSAGES = {"docid": (*DOC_ID, "id"), "text": ("text", "contents", "segment")}

@@ -17,7 +17,7 @@ from support import HashGrader
 import converters
 import trecexam
 from trecexam import TrecexamError
-from trecexam.features.adding.runs import run_of
+from trecexam.extensions.evaluate.runs import run_of
 
 FRAME = pandas.DataFrame({"qid": ["q1", "q1"], "docno": ["q1-d01", "q1-d02"], "score": [1, 2]})
 

@@ -16,8 +16,14 @@ from converters.errors import ConversionError
 from trecexam.api import Track
 from trecexam.config import CONFIG_NAME, TrackConfig
 from trecexam.errors import TrecexamError
-from trecexam.features.adding.inputs import bank_files, grades_file, passages_file, qrels_file, queries_file
-from trecexam.features.adding.runs import add_runs
+from trecexam.extensions.evaluate.inputs import (
+    bank_files,
+    grades_file,
+    passages_file,
+    qrels_file,
+    queries_file,
+)
+from trecexam.extensions.evaluate.runs import add_runs
 from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.measure_names import names_of
 from trecexam.scaffold import Sources, make_track
@@ -94,7 +100,7 @@ def evaluate(
     Args:
         runs: name -> run: a file, a data frame, records or a dict of dicts; see `Track.add_run`.
         bank: the test bank: a file or several, a dict query_id -> questions, rows, or items; see
-            `trecexam.features.adding.inputs.bank_files`.
+            `trecexam.extensions.evaluate.inputs.bank_files`.
         passages: a file, a dict doc_id -> text, a data frame or records with `doc_id` and `text`.
         queries: a file, a dict query_id -> text, a data frame or records with `query_id` and `text`.
         official: judgments by people: a file, a dict query_id -> doc_id -> label, a data frame or records
