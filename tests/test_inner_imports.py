@@ -30,7 +30,7 @@ HEAVY = (
 PERMITTED = {
     "torch": {
         "trecexam.graders.causal",
-        "trecexam.graders.continuations",
+        "trecexam.extensions.exams.continuations",
         "trecexam.graders.fixed_shapes",
         "trecexam.graders.language.local",
         "trecexam.graders.seq2seq",

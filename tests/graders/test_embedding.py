@@ -17,15 +17,7 @@ from trecexam.config import GraderSection
 from trecexam.demo import DATA
 from trecexam.errors import GraderError
 from trecexam.graders import Cell, create
-from trecexam.graders.cut_points import (
-    CUT_POINTS,
-    SOFT_CUTS,
-    SoftCuts,
-    link,
-    probabilities,
-    rating,
-    soft_link,
-)
+from trecexam.graders.cut_points import CUT_POINTS, SoftCuts, probabilities, rating
 from trecexam.graders.embedding import EmbeddingGrader, create_embedding, load_model
 from trecexam.graders.weights import MINILM_SHA256, embedding_folder, offline_folder, weights_digest
 
@@ -203,18 +195,6 @@ def test_a_cosine_at_a_cut_point_reaches_it() -> None:
     assert rating(CUT_POINTS[0] - 1e-9) == 0
 
 
-def test_linking_gives_each_judgment_the_share_of_passages_it_has() -> None:
-    import numpy as np
-
-    cosines = np.linspace(0, 1, 1001)
-    judgments = np.searchsorted([0.4, 0.6, 0.9], cosines, side="right")
-    one, two, three, four, five = link(cosines.tolist(), judgments.tolist())
-    assert (two, four, five) == (0.4, 0.6, 0.9)
-    assert (one, three) == (0.3, 0.5)
-    with pytest.raises(ValueError, match="no passage is judged 3"):
-        link([0.1, 0.2, 0.3], [0, 1, 2])
-
-
 def test_probabilities_are_a_logistic_around_each_soft_cut_and_add_up_to_one() -> None:
     import numpy as np
 
@@ -225,20 +205,6 @@ def test_probabilities_are_a_logistic_around_each_soft_cut_and_add_up_to_one() -
     assert shares[0].sum() == pytest.approx(1)
     assert shares[1, 0] > 0.99
     assert np.isnan(shares[2]).all()
-
-
-def test_soft_cuts_are_found_again_from_judgments_that_were_drawn_with_them() -> None:
-    import numpy as np
-
-    rng = np.random.default_rng(5)
-    cosines = rng.uniform(0, 1, (4000, 3))
-    steps = 1 - (1 - np.stack([probabilities(cosines)[..., r:].sum(axis=2) for r in (2, 4, 5)])).prod(axis=2)
-    judgments = (rng.random(4000) < steps).sum(axis=0)  # the same number for all three steps
-    found = soft_link(list(cosines), judgments.tolist())
-    assert np.array(found.points)[[1, 3, 4]] == pytest.approx([0.9, 1.03, 1.31], abs=0.06)
-    assert found.width == pytest.approx(SOFT_CUTS.width, abs=0.04)
-    with pytest.raises(ValueError, match="no passage is judged 2"):
-        soft_link([np.array([0.1]), np.array([0.2])], [0, 1])
 
 
 def test_probabilities_are_read_from_stored_cosines_and_change_no_identity(tiny_model: Path) -> None:

@@ -27,6 +27,7 @@ from trecexam.cli.main import run
 from trecexam.config import GeneratorSection
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams import choosing, models
+from trecexam.extensions.exams.continuations import PromptContinuations, scored
 from trecexam.extensions.exams.exam_file import ExamQuestion, read_exam
 from trecexam.extensions.exams.matrices import write_examinees
 from trecexam.extensions.exams.questions.asking import examples_for, prompt
@@ -34,7 +35,6 @@ from trecexam.extensions.exams.questions.reading import read_choice
 from trecexam.extensions.exams.scoring import Answered, Examinee, ExamSetup, retrievers, taking, texts_of
 from trecexam.files.exclusive_lock import exclusive_lock
 from trecexam.graders.causal import CausalBackend
-from trecexam.graders.continuations import PromptContinuations, scored
 from trecexam.graders.server import exchange
 from trecexam.graders.writing.asking import Job
 

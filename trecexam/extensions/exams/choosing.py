@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from trecexam.errors import TrecexamError
+from trecexam.extensions.exams.continuations import PromptContinuations, scored, tokens_of
 from trecexam.graders.causal import CausalBackend
-from trecexam.graders.continuations import PromptContinuations, scored, tokens_of
 from trecexam.graders.language.truncation import NoRoomError, fitted
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
 from trecexam.graders.writing import Fitted, Unwritten, WrittenText

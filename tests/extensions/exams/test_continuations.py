@@ -10,9 +10,9 @@ pytest.importorskip("transformers")
 import torch
 from tiny_models import save_gpt2, save_llama
 
-from trecexam.graders import continuations
+from trecexam.extensions.exams import continuations
+from trecexam.extensions.exams.continuations import PromptContinuations, scored, tokens_of
 from trecexam.graders.causal import CausalBackend
-from trecexam.graders.continuations import PromptContinuations, scored, tokens_of
 
 PROMPTS = ["What is the number of the passage about q1?", "Is it", "Question 3 of 5: " * 12]
 TEXTS = [

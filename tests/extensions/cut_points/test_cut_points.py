@@ -1,0 +1,70 @@
+"""Cut points of the embedding grader, fitted on judgments."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.extensions.cut_points.fitting import link, soft_link
+from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, probabilities
+from trecexam.graders.weights import offline_folder
+
+
+def test_linking_gives_each_judgment_the_share_of_passages_it_has() -> None:
+    cosines = np.linspace(0, 1, 1001)
+    judgments = np.searchsorted([0.4, 0.6, 0.9], cosines, side="right")
+    one, two, three, four, five = link(cosines.tolist(), judgments.tolist())
+    assert (two, four, five) == (0.4, 0.6, 0.9)
+    assert (one, three) == (0.3, 0.5)
+    with pytest.raises(ValueError, match="no passage is judged 3"):
+        link([0.1, 0.2, 0.3], [0, 1, 2])
+
+
+def test_soft_cuts_are_found_again_from_judgments_that_were_drawn_with_them() -> None:
+    rng = np.random.default_rng(5)
+    cosines = rng.uniform(0, 1, (4000, 3))
+    steps = 1 - (1 - np.stack([probabilities(cosines)[..., r:].sum(axis=2) for r in (2, 4, 5)])).prod(axis=2)
+    judgments = (rng.random(4000) < steps).sum(axis=0)  # the same number for all three steps
+    found = soft_link(list(cosines), judgments.tolist())
+    assert np.array(found.points)[[1, 3, 4]] == pytest.approx([0.9, 1.03, 1.31], abs=0.06)
+    assert found.width == pytest.approx(SOFT_CUTS.width, abs=0.04)
+    with pytest.raises(ValueError, match="no passage is judged 2"):
+        soft_link([np.array([0.1]), np.array([0.2])], [0, 1])
+
+
+def test_what_is_printed_can_be_set_and_gives_passages_the_ratings_of_their_judgments(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("sentence_transformers", reason="the extra `embedding` is not installed")
+    if offline_folder() is None:
+        pytest.skip("needs the extra `offline`")
+    root = tmp_path / "demo"
+    trecexam.make_demo_track(root)
+    assert run(["cut-points", str(root), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    rows = said["cut_points"]
+    assert [row["cut_point.built_in"] for row in rows] == list(CUT_POINTS)
+    cuts = [row["cut_point"] for row in rows]
+    assert cuts == sorted(cuts)
+    (note,) = said["notes"]
+    section = tomllib.loads(re.sub(r", (?=soft)", "\n", note.split(": ", 1)[1]))
+    assert section == {
+        "cut_points": cuts,
+        "soft_cuts": [row["soft_cut"] for row in rows],
+        "soft_width": said["soft_width"],
+    }
+
+
+def test_without_judgments_it_says_what_is_missing(
+    small_track: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (small_track / "qrels.txt").unlink()
+    assert run(["cut-points", str(small_track)]) == 2
+    assert "cut points need passages and official judgments as files" in capsys.readouterr().err

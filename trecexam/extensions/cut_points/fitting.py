@@ -1,0 +1,137 @@
+"""Fits the embedding grader's cut points, and its soft ones, on a track's official judgments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import converters
+from trecexam.bank import Bank
+from trecexam.bank.facets import item_by_query
+from trecexam.errors import TrecexamError
+from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, SoftCuts, reached
+from trecexam.graders.embedding import create_embedding
+from trecexam.tables.result import Result
+from trecexam.tables.table import Table
+from trecexam.track import TrackFolder
+
+
+@dataclass(frozen=True)
+class CutPoints(Result):
+    """Cut points for the ratings 1..5, and soft ones: `cut_points`, `soft_cuts` and `soft_width` of [grader].
+
+    Attributes:
+        cuts: the cosine from which on a text has each rating.
+        soft: where a rating is as probable as not, and how wide that is.
+        notes: how to set them.
+    """
+
+    cuts: tuple[float, ...]
+    soft: SoftCuts
+    notes: tuple[str, ...] = ()
+
+    def declare(self) -> dict[str, Table]:
+        """A row a rating, beside those that are built in."""
+        columns = (range(1, 6), self.cuts, self.soft.points, CUT_POINTS, SOFT_CUTS.points)
+        names = ("rating", "cut_point", "soft_cut", "cut_point.built_in", "soft_cut.built_in")
+        return {"cut_points": Table(names, tuple(zip(*columns, strict=True)))}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The width of the soft ones."""
+        return {"soft_width": self.soft.width}
+
+
+def cut_points(folder: TrackFolder) -> CutPoints:
+    """Cut points of the embedding grader, fitted on the track's passages, bank and official judgments.
+
+    Raises:
+        TrecexamError: passages or judgments are no files, or a judgment of 1, 2 or 3 never occurs.
+        ConversionError: one of these cannot be read.
+    """
+    passages, qrels = folder.passages(), folder.qrels()
+    if passages is None or qrels is None:
+        raise TrecexamError("cut points need passages and official judgments as files", path=folder.root)
+    everything = [item for path in folder.bank() for item in converters.read(path, "bank")]
+    bank = Bank.from_items(map(item_by_query, everything) if folder.config.track.facets else everything)
+    judged: dict[str, dict[str, int]] = {}
+    for qrel in converters.read(qrels, "qrels"):
+        judged.setdefault(qrel.query_id, {})[qrel.doc_id] = qrel.relevance
+    judged_docs = {doc_id for labels in judged.values() for doc_id in labels}
+    texts = {p.doc_id: p.text for p in converters.read(passages, "passages") if p.doc_id in judged_docs}
+    embed = create_embedding(folder.config.grader, folder.root).embed
+    cosines: list[NDArray[np.float64]] = []
+    labels: list[int] = []
+    for query_id, items in bank.items.items():
+        docs = [doc_id for doc_id in judged.get(query_id, {}) if doc_id in texts]
+        if docs:
+            cosines += [*(embed([texts[d] for d in docs]) @ embed([item.text for item in items]).T)]
+            labels += [judged[query_id][d] for d in docs]
+    try:
+        cuts, soft = (
+            link([float(of_passage.max()) for of_passage in cosines], labels),
+            soft_link(cosines, labels),
+        )
+    except ValueError as error:
+        raise TrecexamError(str(error), path=qrels) from None
+    how = f"cut_points = {list(cuts)}, soft_cuts = {list(soft.points)}, soft_width = {soft.width}"
+    return CutPoints(cuts, soft, (f"in [grader] of {folder.config_path}: {how}",))
+
+
+def soft_link(cosines: Sequence[NDArray[np.float64]], judgments: Sequence[int]) -> SoftCuts:
+    """The points and the width of most likelihood, two digits each; deterministic.
+
+    Args:
+        cosines: of each judged passage with its query's items.
+        judgments: its human judgment on the 0..3 scale.
+
+    Raises:
+        ValueError: a judgment of 1, 2 or 3 never occurs.
+    """
+    from scipy.optimize import minimize
+
+    padded = np.full((len(cosines), max(map(len, cosines), default=0)), -np.inf)
+    for row, of_passage in enumerate(cosines):
+        padded[row, : len(of_passage)] = of_passage
+    labels = np.asarray(judgments)
+    start = link(padded.max(axis=1, initial=-1.0).tolist(), judgments)
+    rows = np.arange(len(labels))
+
+    def surprise(theta: NDArray[np.float64]) -> float:
+        points = np.cumsum([theta[0], *np.exp(theta[1:3])])
+        one_or_more = 1 - (1 - reached(padded, points, float(np.exp(theta[3])))).prod(axis=1)
+        at_least = np.column_stack([np.ones(len(rows)), one_or_more, np.zeros(len(rows))])
+        likely = at_least[rows, labels] - at_least[rows, labels + 1]
+        return float(-np.log(np.maximum(likely, 1e-300)).mean())
+
+    two, four, five = start[1], start[3], start[4]
+    first = np.array([two, *np.log([max(four - two, 0.01), max(five - four, 0.01)]), np.log(0.05)])
+    theta = minimize(surprise, first, method="Nelder-Mead", options={"maxiter": 4000, "fatol": 1e-9}).x
+    two, four, five = np.cumsum([theta[0], *np.exp(theta[1:3])]).tolist()
+    points = (two - (four - two) / 2, two, (two + four) / 2, four, five)
+    return SoftCuts(tuple(round(point, 2) for point in points), round(float(np.exp(theta[3])), 2))
+
+
+def link(best_cosines: Sequence[float], judgments: Sequence[int]) -> tuple[float, ...]:
+    """Cut points for the ratings 1..5 from judged passages, two digits each.
+
+    Args:
+        best_cosines: each judged passage's highest cosine over its query's items.
+        judgments: its human judgment on the 0..3 scale.
+
+    Raises:
+        ValueError: a judgment of 1, 2 or 3 never occurs.
+    """
+    labels = np.asarray(judgments)
+    shares = []
+    for judgment in (1, 2, 3):
+        if not (labels == judgment).any():
+            raise ValueError(f"no passage is judged {judgment}; the link needs judgments 0..3")
+        shares.append(float(np.quantile(best_cosines, 1 - (labels >= judgment).mean())))
+    two, four, five = shares
+    three = (two + four) / 2
+    return tuple(round(cut, 2) for cut in (two - (three - two), two, three, four, five))
