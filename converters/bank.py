@@ -4,9 +4,9 @@ A line a query: `query_id, query_text, questions|items: [{question_id|nugget_id,
 gold_answers?, facet_id?, importance?, weight?, retired?, origin?}]`; or a line an item, which is easily
 edited: `query_id, question|nugget, question_id?|nugget_id?, ...`, or as older banks have it `query_id, qid,
 question, facet_id, choices, correct, correctKey`; or `qid, nuggets: [{text, importance}]` (see
-`converters.nuggets`); or `qid, rubrics: [{criterion, weight}]` (see `converters.research_rubrics`); or
-`question_id, question, content`, RAGVAL's question with its block (see `converters.knowledge`); or gold
-outputs (see `converters.gold`). Where an id is missing it is `query_id/md5(text)`.
+`converters.nuggets`); or `qid, rubrics: [{criterion, weight}]` (see `converters.research_rubrics`); or gold
+outputs (see `converters.gold`); or what another format declares: RAGVAL's questions with their blocks. Where
+an id is missing it is `query_id/md5(text)`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,10 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO
 
-from converters.bank_lines import LINE_KEYS, BankLine, Path, scan_bank
+from converters.bank_lines import LINE_KEYS, BankLine, Path, declared_forms, scan_bank
 from converters.errors import ConversionError
 from converters.gold import KIND as GOLD
 from converters.gold import gold_line, is_gold
-from converters.knowledge import KINDS as JUDGED_FOR
-from converters.knowledge import has_question, question_row
 from converters.lines import Head, first_object
 from converters.nuggets import IMPORTANCES, QUERY_KEYS, has_nuggets, is_assigned
 from converters.records import Item, Query
@@ -69,12 +67,13 @@ def distinct_items(
                 reason = f"an item of query '{item.query_id}' is blank: left out"
                 blank.append(ConversionError(path, number, reason))
                 continue
-            if line.nuggets or line.judged:
-                key = _text_key(line, item)
+            noun = line.form.noun if line.form else ""
+            if noun:
+                key = (item.query_id, item.text, item.kind, item.item_id, *item.gold_answers)
                 if key in lines_of_texts:
-                    # Once for the two items of a question.
-                    if not line.judged or item is line.items[0]:
-                        twice.append(_text_twice(path, line, item, lines_of_texts[key]))
+                    # Once for all items that are judged together.
+                    if not line.whole or item is line.items[0]:
+                        twice.append(_text_twice(path, line, item, noun, lines_of_texts[key]))
                     continue
                 lines_of_texts[key] = number
             if item.item_id in lines_of_ids:
@@ -95,14 +94,8 @@ def distinct_items(
     _report_left_out((blank, twice, unread), on_error)
 
 
-def _text_key(line: BankLine, item: Item) -> tuple[str, ...]:
-    """What two items of a query do not share: of nuggets id and text, of judged ones gold answers too."""
-    return item.query_id, item.text, *((item.kind, *item.gold_answers) if line.judged else (item.item_id,))
-
-
-def _text_twice(path: Path, line: BankLine, item: Item, first: int) -> ConversionError:
-    kind = "question" if line.judged else "nugget"
-    reason = f"{kind} '{item.text[:80]}' of query '{item.query_id}' stands twice"
+def _text_twice(path: Path, line: BankLine, item: Item, noun: str, first: int) -> ConversionError:
+    reason = f"{noun} '{item.text[:80]}' of query '{item.query_id}' stands twice"
     return ConversionError(path, line.number or 0, f"{reason} (first on line {first}); the first one counts")
 
 
@@ -144,11 +137,10 @@ def read_bank_queries(path: Path) -> Iterator[Query]:
 def write_bank(items: Iterable[Item], file: BinaryIO) -> None:
     """Writes a line a query, in order of first appearance, and one more for its gold outputs.
 
-    Of a question with its block it writes nothing else.
+    Items of a kind that a format declares are in its lines, and nothing else is written of them.
 
     Raises:
-        ValueError: an item's importance is none; or items of the kinds truthfulness and relevance are not the
-            two of one question.
+        ValueError: an item's importance is none, or such items are not those of one line.
     """
     import orjson
 
@@ -158,10 +150,11 @@ def write_bank(items: Iterable[Item], file: BinaryIO) -> None:
             raise ValueError(f"the importance of item {item.item_id!r} is none: {item.importance!r}")
         by_query.setdefault(item.query_id, []).append(item)
     for query_id, group in by_query.items():
-        judged = [item for item in group if item.kind in JUDGED_FOR]
-        if judged:
-            file.write(orjson.dumps(question_row(judged)) + b"\n")
-        group = [item for item in group if item.kind not in JUDGED_FOR]
+        for form in declared_forms():
+            declared = [item for item in group if item.kind in form.kinds]
+            if declared and form.row is not None:
+                file.write(orjson.dumps(form.row(declared)) + b"\n")
+                group = [item for item in group if item.kind not in form.kinds]
         if not group:
             continue
         rows = [
@@ -194,7 +187,7 @@ def _sniff(start: Head) -> bool:
         return any(key in row for key in (*QUERY_KEYS, "query")) and not is_assigned(row)
     if has_rubrics(row):
         return any(key in row for key in QUERY_KEYS)
-    if has_question(row) or is_gold(row):
+    if is_gold(row) or any(form.claims(row) for form in declared_forms()):
         return True
     return "query_id" in row and any(key in row for key in LINE_KEYS)
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 from converters.errors import ConversionError
 from converters.fields import a_flag, a_text, a_weight, an_id, an_origin, made_id
 from converters.gold import gold_items, gold_query, is_gold
-from converters.knowledge import has_question, question_items, question_of
 from converters.lines import Head, first_object, head, iter_filled, parse_object
 from converters.nuggets import has_nuggets, importance_of, is_without_nuggets, nugget_items, query_of
 from converters.records import Item
+from converters.registry import LineForm, formats
 from converters.research_rubrics import has_rubrics, rubric_items
 
 #: By kind, which keys hold an item's id and text; the first one that has a value counts.
@@ -28,33 +28,20 @@ LINE_KEYS = ("questions", "items", "question", "question_text", "nugget", "nugge
 Path = str | os.PathLike[str]
 
 
-@dataclass(frozen=True)
-class LineForm:
-    """A form of bank lines beside questions and nuggets.
-
-    Attributes:
-        claims: whether a line has it.
-        query: (path, line number, line) -> the query's id, and its text or "".
-        items: the same -> the line's items.
-        forgiving: what is wrong with a line leaves out that line, and the others are read.
-    """
-
-    claims: Callable[[Mapping[str, Any]], bool]
-    query: Callable[[Path, int, Mapping[str, Any]], tuple[str, str]]
-    items: Callable[[Path, int, Mapping[str, Any]], Iterable[Item]]
-    forgiving: bool = False
-
-
-NUGGETS = LineForm(has_nuggets, query_of, nugget_items)
+NUGGETS = LineForm(has_nuggets, query_of, nugget_items, noun="nugget")
 RUBRICS = LineForm(has_rubrics, query_of, rubric_items)
-JUDGED = LineForm(has_question, question_of, question_items)
 GOLDEN = LineForm(is_gold, gold_query, gold_items, forgiving=True)
-#: In the order in which a line is tried.
-FORMS = (NUGGETS, RUBRICS, JUDGED, GOLDEN)
+
+
+@cache
+def declared_forms() -> tuple[LineForm, ...]:
+    """The forms that formats declare."""
+    return tuple(known.bank_lines for known in formats() if known.bank_lines is not None)
 
 
 def _form(row: Mapping[str, Any]) -> LineForm | None:
-    return next((form for form in FORMS if form.claims(row)), None)
+    forms = (NUGGETS, RUBRICS, *declared_forms(), GOLDEN)
+    return next((form for form in forms if form.claims(row)), None)
 
 
 def _of_gold(path: Path) -> bool:
@@ -74,8 +61,9 @@ class BankLine(NamedTuple):
     """A line of a bank as it stands there.
 
     `number` is None where the whole file is meant; `query_id` and `query_text` are "" where there is none.
-    `form` is None where it has none of FORMS. `items` are all that could be read before the `error`, if there
-    is one: blank ones and ids that stand twice too. `forgiving`: an error leaves out this line alone.
+    `form` is None of questions and nuggets as the workbench has them. `items` are all that could be read
+    before the `error`, if there is one: blank ones and ids that stand twice too. `forgiving`: an error leaves
+    out this line alone.
     """
 
     number: int | None
@@ -92,9 +80,9 @@ class BankLine(NamedTuple):
         return self.form is NUGGETS
 
     @property
-    def judged(self) -> bool:
-        """Whether it is a question with its block."""
-        return self.form is JUDGED
+    def whole(self) -> bool:
+        """Whether its items are judged together."""
+        return self.form is not None and self.form.whole
 
 
 def scan_bank(path: Path) -> Iterator[BankLine]:

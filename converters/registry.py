@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 
 from converters.errors import ConversionError
 from converters.lines import Head, head, open_write
+from converters.records import Item
 
 #: Formats that come with the package, in the order in which they are tried on a file.
 BUILT_IN = {
@@ -28,8 +29,32 @@ BUILT_IN = {
     "passages": "converters.passages",
     "queries": "converters.queries",
     "leaderboard": "converters.leaderboard",
-    "knowledge": "converters.knowledge",
 }
+
+
+@dataclass(frozen=True)
+class LineForm:
+    """A form of lines of test banks, beside questions and nuggets.
+
+    Attributes:
+        claims: whether a line has it.
+        query: (path, line number, line) -> the query's id, and its text or "".
+        items: the same -> the line's items.
+        forgiving: what is wrong with a line leaves out that line, and the others are read.
+        noun: what an item is, where the same one may not stand twice for a query; "" where that is no fault.
+        whole: the items of a line are judged together, and none is edited alone.
+        kinds: those of its items, where a bank that is written has such lines for them.
+        row: items of these kinds, of one query -> the line.
+    """
+
+    claims: Callable[[Mapping[str, Any]], bool]
+    query: Callable[[str | os.PathLike[str], int, Mapping[str, Any]], tuple[str, str]]
+    items: Callable[[str | os.PathLike[str], int, Mapping[str, Any]], Iterable[Item]]
+    forgiving: bool = False
+    noun: str = ""
+    whole: bool = False
+    kinds: tuple[str, ...] = ()
+    row: Callable[[Sequence[Item]], dict[str, Any]] | None = None
 
 
 @dataclass(frozen=True)
@@ -43,6 +68,7 @@ class Format:
         read: path -> records; raises ConversionError.
         write: (records, file) -> None, or None where it is only read.
         of: formats whose files it reads, too, as other records.
+        bank_lines: a form that lines of test banks may have, too.
         becomes: further formats that its files can be converted to: (path, which of its runs) -> records.
     """
 
@@ -54,6 +80,7 @@ class Format:
     read: Callable[[Path], Iterable[Any]]
     write: Callable[[Iterable[Any], BinaryIO], None] | None
     of: tuple[str, ...] = ()
+    bank_lines: LineForm | None = None
     becomes: Mapping[str, Callable[[Path, str | None], Iterable[Any]]] = field(default_factory=dict)
 
 

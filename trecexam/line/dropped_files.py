@@ -1,25 +1,28 @@
 """What was dropped: a TREC run, or generated responses, which amount to a run over passages of their own.
 
 Answers that nuggetizer judged are responses, too; each stays whole, since as a whole it was judged. So do
-answers to questions about knowledge blocks (RAGVAL), which as a whole will be.
+answers that as a whole will be, which an extension reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from typing import Any, Protocol
 
 import converters
 from converters.errors import ConversionError
 from converters.lines import first_object, head, iter_objects
 from converters.nuggets import assigned_answer, has_nuggets
 from converters.rag_responses import numbered_responses, second_response
-from converters.ragval import AnswerRow, read_answers
 from converters.records import Response
 from converters.run import Run
-from converters.segment import Pool, Unit, response_id, response_passages, response_ranking, safe_name
-from trecexam.files.stamps import sniffed
+from converters.segment import Pool, Unit, response_passages, response_ranking, safe_name
+from trecexam.bank import Bank
+from trecexam.extension import extensions, named
+from trecexam.files.stamps import Rejected, sniffed
 
 
 @dataclass(frozen=True)
@@ -39,10 +42,55 @@ class Dropped:
     run: Run
     texts: Mapping[str, str] = field(default_factory=dict)
     by_prompt: bool = False
-    answers: tuple[AnswerRow, ...] = ()
+    answers: tuple[Answered, ...] = ()
     refused: tuple[ConversionError, ...] = ()
     responses: tuple[Response, ...] = ()
     generated: bool = True
+
+
+class Answered(Protocol):
+    """An answer that is judged as a whole."""
+
+    @property
+    def question_id(self) -> str:
+        """The question's, which is a query of the bank."""
+        ...
+
+
+class AnswersReader(Protocol):
+    """Reads files of answers that are judged as a whole; an extension declares one as `answers`."""
+
+    #: Of the items that a grader asks about which judges whole answers.
+    kinds: frozenset[str]
+
+    def claims(self, row: Mapping[str, Any]) -> bool:
+        """Whether a file that begins with this object is one of answers, whoever grades the track."""
+        ...
+
+    def read(self, path: Path, query_texts: Mapping[str, str]) -> Dropped:
+        """Reads such a file.
+
+        Raises:
+            ConversionError: there is no answer in it, or it cannot be read.
+        """
+        ...
+
+    def not_judged(self, file: str, answers: Sequence[Any], bank: Bank) -> Iterator[Rejected]:
+        """The answers that are not judged, and why."""
+        ...
+
+
+@cache
+def answers_reader() -> AnswersReader | None:
+    """The one that is installed."""
+    at = next((extension.answers for extension in extensions() if extension.answers is not None), None)
+    return None if at is None else named(at)
+
+
+def judges_answers(kinds: Iterable[str]) -> bool:
+    """Whether a grader that asks about items of these kinds judges whole answers."""
+    reader = answers_reader()
+    return reader is not None and reader.kinds <= frozenset(kinds)
 
 
 def read_dropped(
@@ -71,8 +119,10 @@ def read_dropped(
         ConversionError: it is neither a run nor responses, or cannot be read.
     """
     kind = sniffed(path)
-    if kind not in {"run", "responses", "grades"} and _has_answers(path, whole=whole):
-        return _answers(path, query_texts)
+    if kind not in {"run", "responses", "grades"}:
+        reader = _answers_reader(path, whole=whole)
+        if reader is not None:
+            return reader.read(path, query_texts)
     if kind in {"queries", None} and _is_json(path):
         # Here, a text with a query's id is an answer to it; and JSON is never a run.
         kind = "responses"
@@ -109,53 +159,15 @@ def _judged_answers(path: Path) -> Dropped | None:
         if response.text:
             rows.append((response.query_id, doc_id, 1.0))
             texts[doc_id] = response.text
-    return Dropped(_run_of(path, list(runs), rows), texts)
+    return Dropped(run_of(path, list(runs), rows), texts)
 
 
-def _has_answers(path: Path, *, whole: bool) -> bool:
-    if not _is_json(path):
-        return False
-    row = first_object(head(path, nul=True)) or {}
-    return whole or ("question_id" in row and "answer" in row)
-
-
-def _answers(path: Path, query_texts: Mapping[str, str]) -> Dropped:
-    refused: list[ConversionError] = []
-    by_text: dict[str, list[str]] = {}
-    for query_id, text in query_texts.items():
-        by_text.setdefault(text.strip(), []).append(query_id)
-    first_answers: dict[str, AnswerRow] = {}
-    rows = list(read_answers([path], refused.append))
-    _one_run(path, list(dict.fromkeys(row.run_id for row in rows)))
-    for row in rows:
-        # Without an id it is known by its text; the n-th answer goes to the n-th question of that text.
-        if row.by_text:
-            ids = by_text.get(row.question.strip(), [])[row.occurrence - 1 :]
-            if not ids:
-                often = " that often" if row.occurrence > 1 else ""
-                reason = f"no question of this track has the text '{row.question[:60]}'{often}: left out"
-                refused.append(ConversionError(path, row.line, reason, "response"))
-                continue
-            row = replace(row, question_id=ids[0])
-        first = first_answers.setdefault(row.question_id, row)
-        if first is not row:
-            reason = (
-                f"question '{row.question_id[:80]}' was answered before, on line {first.line}, which counts"
-            )
-            refused.append(ConversionError(path, row.line, reason, "response"))
-    if not first_answers:
-        raise refused[0] if refused else ConversionError(path, None, "no answers in it")
-    names = list(dict.fromkeys(row.run_id for row in first_answers.values()))
-    given = [row for row in first_answers.values() if row.answer.strip()]
-    run = _run_of(path, names, [(row.question_id, _answer_id(row), 1.0) for row in given])
-    texts = {_answer_id(row): row.answer for row in given}
-    by_prompt = any(row.by_text for row in rows)
-    return Dropped(run, texts, by_prompt, tuple(first_answers.values()), tuple(refused))
-
-
-def _answer_id(row: AnswerRow) -> str:
-    """The document id of a whole answer."""
-    return response_id(row.run_id, row.question_id)
+def _answers_reader(path: Path, *, whole: bool) -> AnswersReader | None:
+    """Who reads this file, where it is one of whole answers."""
+    reader = answers_reader()
+    if reader is None or not _is_json(path):
+        return None
+    return reader if whole or reader.claims(first_object(head(path, nul=True)) or {}) else None
 
 
 def _is_json(path: Path) -> bool:
@@ -181,7 +193,7 @@ def _responses(
 
     responses = list(numbered_responses(path, refuse))
     names = list(dict.fromkeys(response.run for _, response in responses))
-    _one_run(path, names)
+    one_run(path, names)
     by_prompt = any(not response.query_id for _, response in responses)
     first_lines: dict[str, int] = {}
     rows: list[tuple[str, str, float]] = []
@@ -208,10 +220,15 @@ def _responses(
         raise refused[0] if refused else ConversionError(path, None, "no responses in it")
     if not rows:
         raise ConversionError(path, None, 'no citations in it, and `pool` in [track] is "citations"')
-    return Dropped(_run_of(path, names, rows), texts, by_prompt, (), tuple(refused), tuple(known))
+    return Dropped(run_of(path, names, rows), texts, by_prompt, (), tuple(refused), tuple(known))
 
 
-def _one_run(path: Path, names: Sequence[str]) -> None:
+def one_run(path: Path, names: Sequence[str]) -> None:
+    """Refuses a file with responses of several runs.
+
+    Raises:
+        ConversionError: it has.
+    """
     if len(names) > 1:
         raise ConversionError(
             path,
@@ -220,8 +237,13 @@ def _one_run(path: Path, names: Sequence[str]) -> None:
         )
 
 
-def _run_of(path: Path, names: Sequence[str], rows: Sequence[tuple[str, str, float]]) -> Run:
-    _one_run(path, names)
+def run_of(path: Path, names: Sequence[str], rows: Sequence[tuple[str, str, float]]) -> Run:
+    """The run that a file of responses amounts to; rows are query_id, doc_id, score.
+
+    Raises:
+        ConversionError: it has several runs, or ids that are none.
+    """
+    one_run(path, names)
     try:
         return Run.from_entries(safe_name(names[0]), rows)
     except ValueError as error:

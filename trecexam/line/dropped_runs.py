@@ -11,14 +11,12 @@ from typing import NamedTuple
 
 from converters.errors import ConversionError
 from converters.lines import iter_lines
-from converters.ragval import AnswerRow
 from converters.records import Response
 from converters.run import Run
 from trecexam.bank import Bank
 from trecexam.files.cache import FileCache
 from trecexam.files.stamps import Rejected, Stamp, dangling_link, located
-from trecexam.line.dropped_files import Dropped, read_dropped
-from trecexam.line.judged_answers import not_judged
+from trecexam.line.dropped_files import Answered, Dropped, answers_reader, read_dropped
 from trecexam.line.run_columns import RunColumns
 from trecexam.tables.text import plural, shorten_list
 from trecexam.track import TrackFolder
@@ -44,7 +42,7 @@ class TakenRuns(NamedTuple):
     files: Mapping[str, Path]
     contents: Mapping[str, RunContent]
     own_texts: Mapping[str, str]
-    answers: Mapping[str, tuple[AnswerRow, ...]]
+    answers: Mapping[str, tuple[Answered, ...]]
     generated: frozenset[str]
     responses: Mapping[str, tuple[Response, ...]]
     notes: tuple[str, ...]
@@ -98,7 +96,7 @@ class DroppedRuns:
         texts = hashlib.sha256(json.dumps(sorted(query_texts.items())).encode()).hexdigest()
         runs: dict[Path, Run] = {}
         contents: dict[Path, RunContent] = {}
-        answers: dict[Path, tuple[AnswerRow, ...]] = {}
+        answers: dict[Path, tuple[Answered, ...]] = {}
         responses: dict[Path, tuple[Response, ...]] = {}
         own: dict[str, str] = {}
         generated: set[Path] = set()
@@ -120,8 +118,9 @@ class DroppedRuns:
                 continue
             tags[path] = dropped.run.name
             rejected += (Rejected(shown, error.line, error.reason, error.lost) for error in dropped.refused)
-            if dropped.answers:
-                rejected += not_judged(shown, dropped.answers, bank)
+            reader = answers_reader() if dropped.answers else None
+            if reader is not None:
+                rejected += reader.not_judged(shown, dropped.answers, bank)
                 known = tuple(row for row in dropped.answers if row.question_id in bank.items)
                 if not known:
                     continue

@@ -19,6 +19,7 @@ from trecexam.bank.facets import item_by_query
 from trecexam.errors import LackingError, TrackError
 from trecexam.files.cache import Cache
 from trecexam.files.stamps import Rejected, Stamp, dangling_link, stamp
+from trecexam.line.dropped_files import judges_answers
 from trecexam.line.dropped_runs import DroppedRuns
 from trecexam.line.input_files import (
     read_bank_file,
@@ -28,7 +29,6 @@ from trecexam.line.input_files import (
     read_ranks_file,
     sha256_of,
 )
-from trecexam.line.judged_answers import JUDGED
 from trecexam.line.kind import Asked, ItemSources, Kind
 from trecexam.line.shared_inputs import SharedInputs
 from trecexam.line.sources import sources_beside
@@ -66,7 +66,7 @@ class InputReader:
         self._queries = None if kind is None else kind.queries
         self._shared = shared or SharedInputs(folder)
         self._files = self._shared.files
-        whole_answers = frozenset(kinds) >= JUDGED
+        whole_answers = judges_answers(kinds)
         self._dropped = DroppedRuns(folder, self._files, self._shared.columns, whole_answers=whole_answers)
         self._dataset_queries: dict[str, str] | None = None
         self._dataset_qrels: tuple[Qrel, ...] | None = None

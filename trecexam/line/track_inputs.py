@@ -8,12 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from converters.ragval import AnswerRow
 from converters.records import HumanRating, Qrel, Response
 from converters.run import Run
 from trecexam.bank import Bank
 from trecexam.files.cache import Cache
 from trecexam.files.stamps import Rejected
+from trecexam.line.dropped_files import Answered
 from trecexam.line.dropped_runs import RunContent
 from trecexam.line.kind import Asked
 
@@ -51,7 +51,7 @@ class TrackInputs:
     generated: frozenset[str]
     responses: Mapping[str, tuple[Response, ...]]
     own_texts: Mapping[str, str]
-    answers: Mapping[str, tuple[AnswerRow, ...]]
+    answers: Mapping[str, tuple[Answered, ...]]
     official: tuple[Qrel, ...] | None
     official_ranks: Mapping[str, float] | None
     own_queries: frozenset[str]

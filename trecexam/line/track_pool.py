@@ -10,7 +10,7 @@ import numpy as np
 from trecexam.files.stamps import Rejected
 from trecexam.graders.traits import GraderTraits
 from trecexam.line.diagnostics import without_text
-from trecexam.line.judged_answers import JUDGED
+from trecexam.line.dropped_files import judges_answers
 from trecexam.line.judged_pool import judged_outside, judged_without_text
 from trecexam.line.pool import PooledQuery, pool_with_ranks
 from trecexam.line.texts import Texts
@@ -134,7 +134,7 @@ def _texts(
         judged: others, for which alone the track need not have passages.
     """
     own = inputs.own_texts
-    whole_answers = frozenset(traits.item_kinds) >= JUDGED
+    whole_answers = judges_answers(traits.item_kinds)
     asked = set(doc_ids) - own.keys()
     if judged and texts_of.has_source and not whole_answers:
         asked |= set(judged) - own.keys()

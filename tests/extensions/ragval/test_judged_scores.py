@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from converters.ragval import JudgedAnswer
+from trecexam.extensions.ragval.formats.answers import JudgedAnswer
 from trecexam.extensions.ragval.judged_scores import BINS, SCORES, System, compare, places, systems_of
 from trecexam.extensions.ragval.tables import remarks
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from converters.ragval import JudgedAnswer
+from trecexam.extensions.ragval.formats.answers import JudgedAnswer
 from trecexam.extensions.ragval.judged_scores import System, systems_of
 from trecexam.extensions.ragval.plots import ragval_plots
 from trecexam.extensions.ragval.sweep import swept

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from support import ROOT
 
-from converters.ragval import read_judged
 from trecexam import TrecexamError
 from trecexam.cli.main import run
 from trecexam.extensions.ragval import ragval_report
+from trecexam.extensions.ragval.formats.answers import read_judged
 from trecexam.extensions.ragval.reporting import ReportOptions, files_of, report_of
 
 EXAMPLE = ROOT / "examples" / "ragval" / "judged.jsonl"

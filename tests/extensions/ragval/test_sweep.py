@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from converters.ragval import JudgedAnswer
+from trecexam.extensions.ragval.formats.answers import JudgedAnswer
 from trecexam.extensions.ragval.judged_scores import systems_of
 from trecexam.extensions.ragval.sweep import swept
 

@@ -230,7 +230,7 @@ def _places(lines: list[_Line], query_id: str) -> Iterator[_Place]:
         starts = [0] * len(line.parsed.items) if listing is None else elements(line.text, listing)
         for start, item in zip(starts, line.parsed.items, strict=True):
             keys: tuple[tuple[str, ...], tuple[str, ...]]
-            if line.parsed.judged:
+            if line.parsed.whole:
                 keys = ("question_id",), ("question",)
             elif line.parsed.nuggets:
                 keys = NUGGET_ID_KEYS, NUGGET_TEXT_KEYS
@@ -263,7 +263,7 @@ def _find(lines: list[_Line], path: Path, item_id: str) -> _Place:
     if item is not None:
         place = next(place for place in _places(lines, item.query_id) if place.item == item)
         line = lines[place.line].parsed
-        if line is not None and line.judged:
+        if line is not None and line.whole:
             raise ConversionError(
                 path,
                 place.line + 1,

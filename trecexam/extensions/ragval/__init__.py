@@ -20,6 +20,7 @@ EXTENSION = Extension(
     },
     accessors={"ragval": f"{__name__}.accessor:RagvalAccessor"},
     features=(f"{__name__}.extra_outputs:RAGVAL",),
+    answers=f"{__name__}.dropped:ANSWERS",
     graders={"ragval": f"{__name__}.grader:FACTORY"},
 )
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from converters.knowledge import TRUTHFULNESS, line_of
 from converters.records import Item
 from trecexam.errors import TrecexamError
+from trecexam.extensions.ragval.formats.knowledge import TRUTHFULNESS, line_of
 from trecexam.extensions.ragval.knowledge.prompts import BlockPrompt, named
 from trecexam.extensions.ragval.prompting import question_prompt
 from trecexam.files.atomic import replace_together, sha256

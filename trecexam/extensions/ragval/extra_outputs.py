@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from converters.ragval import write_judged
 from trecexam.errors import TrecexamError
+from trecexam.extensions.ragval.formats.answers import write_judged
 from trecexam.extensions.ragval.judged import FOLDER, JudgedAnswers, judged
 from trecexam.extensions.ragval.reporting import RagvalReport, files_of, report_of
 from trecexam.line.output_files import ExtraOutputs, Feature, FeaturePlot, PlotMeasures

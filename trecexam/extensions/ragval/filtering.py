@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from converters.errors import ConversionError
-from converters.knowledge import Block, line_of, read_blocks
 from trecexam.errors import TrecexamError
+from trecexam.extensions.ragval.formats.knowledge import Block, line_of, read_blocks
 from trecexam.extensions.ragval.knowledge.choosing import Conditions
 from trecexam.extensions.ragval.knowledge.prompts import MOST_CHARACTERS, named
 from trecexam.extensions.ragval.knowledge.reading import read_known

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from converters.ragval import AnswerRow, JudgedAnswer
+from trecexam.extensions.ragval.formats.answers import AnswerRow, JudgedAnswer
 from trecexam.extensions.ragval.grader.reading import Scores, read_scores
 from trecexam.graders.base import Cell
 from trecexam.tables.text import plural

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from converters.ragval import HIGHEST, LOWEST, JudgedAnswer
+from trecexam.extensions.ragval.formats.answers import HIGHEST, LOWEST, JudgedAnswer
 from trecexam.scores.leaderboard import interval, score
 from trecexam.scores.paired_tests import holm, paired_p
 from trecexam.scores.values import TIE_DECIMALS

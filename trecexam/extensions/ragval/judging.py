@@ -9,6 +9,7 @@ from typing import Any
 from trecexam.config import GraderSection, ScoresSection
 from trecexam.errors import GraderError
 from trecexam.extensions.ragval.extra_outputs import made_of
+from trecexam.extensions.ragval.formats.knowledge import KINDS
 from trecexam.extensions.ragval.judged import FOLDER, JudgedAnswers, judged
 from trecexam.extensions.ragval.reporting import RagvalReport, report_of
 from trecexam.files import atomic as files
@@ -20,7 +21,6 @@ from trecexam.line.assessment import Assessment
 from trecexam.line.dropped_runs import NO_QUERY
 from trecexam.line.grading import Progress
 from trecexam.line.grading_time import measure_time
-from trecexam.line.judged_answers import JUDGED
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.rejected import rejected_rows
@@ -140,7 +140,7 @@ def answers_to_judge(loader: TrackLoader, *, timed: bool = False) -> Estimate:
 
 def check_judge(grader: Grader) -> None:
     """Refuses a grader that judges no answers."""
-    if not traits_of(grader).item_kinds >= JUDGED:
+    if not traits_of(grader).item_kinds >= frozenset(KINDS):
         raise GraderError("this grader judges no answers for truthfulness and relevance")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from converters.knowledge import Block
+from trecexam.extensions.ragval.formats.knowledge import Block
 from trecexam.extensions.ragval.knowledge.prompts import BlockPrompt
 from trecexam.graders.server.grader import shortened
 from trecexam.graders.writing import Fitted, Writer

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 from converters.bank_lines import scan_bank
 from converters.errors import ConversionError
-from converters.knowledge import ID_KEYS, Block, block_id_of, has_question, line_of
 from converters.lines import iter_objects
 from trecexam.config import TrackConfig
 from trecexam.errors import TrecexamError
 from trecexam.extensions.ragval.filtering import some_blocks
+from trecexam.extensions.ragval.formats.knowledge import ID_KEYS, Block, block_id_of, has_question, line_of
 from trecexam.extensions.ragval.knowledge.prompts import MOST_CHARACTERS, BlockPrompt
 from trecexam.extensions.ragval.knowledge.reading import read_question
 from trecexam.extensions.ragval.prompting import block_prompt

@@ -10,9 +10,9 @@ from typing import Any
 
 from converters.errors import ConversionError
 from converters.label_table import LabelTable, read_labels
-from converters.ragval import JudgedAnswer, read_judged
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extensions.ragval import tables
+from trecexam.extensions.ragval.formats.answers import JudgedAnswer, read_judged
 from trecexam.extensions.ragval.judged_scores import (
     BINS,
     Comparison,

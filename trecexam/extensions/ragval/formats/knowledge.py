@@ -21,7 +21,7 @@ from converters.errors import ConversionError
 from converters.fields import a_flag, a_text, an_id, an_origin, made_id
 from converters.lines import Head, first_object, iter_filled, parse_object
 from converters.records import Item
-from converters.registry import Format
+from converters.registry import Format, LineForm
 
 EXAMPLE = '{"block_id": "b1", "title": "Heat pumps", "content": "Heat pumps move ...", "date": "2023-11-19"}'
 #: What an answer to a question is judged for: the kinds of its two items, in their order.
@@ -176,5 +176,20 @@ def _sniff(start: Head) -> bool:
 
 
 FORMAT = Format(
-    "knowledge", (".jsonl",), "knowledge blocks, JSONL", EXAMPLE, _sniff, read_blocks, write_blocks
+    "knowledge",
+    (".jsonl",),
+    "knowledge blocks, JSONL",
+    EXAMPLE,
+    _sniff,
+    read_blocks,
+    write_blocks,
+    bank_lines=LineForm(
+        has_question,
+        question_of,
+        question_items,
+        noun="question",
+        whole=True,
+        kinds=KINDS,
+        row=question_row,
+    ),
 )

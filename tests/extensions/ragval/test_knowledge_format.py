@@ -12,9 +12,9 @@ from outside import outside
 import converters
 from converters.bank import read_bank, read_bank_queries
 from converters.errors import ConversionError
-from converters.knowledge import read_blocks
 from converters.records import Item, Origin
 from trecexam.extensions.banks.bank_editing import with_retired, with_text
+from trecexam.extensions.ragval.formats.knowledge import read_blocks
 
 ORIGIN = {"prompt": "p", "model": "m", "seed": 3, "time": "t", "text": "Why?"}
 

@@ -12,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from converters import ConversionError
-from converters.ragval import AnswerRow, JudgedAnswer, file_names, read_answers, read_judged, write_judged
+from trecexam.extensions.ragval.formats.answers import (
+    AnswerRow,
+    JudgedAnswer,
+    file_names,
+    read_answers,
+    read_judged,
+    write_judged,
+)
 
 GOOD = {"question_id": "b1", "answer": "so it is", "truthfulness": 4.5, "relevance": 5}
 

@@ -1,0 +1,1 @@
+"""RAGVAL's files: knowledge blocks with questions, and answers with what a judge made of them."""
