@@ -4,7 +4,7 @@ A line a query: `query_id, query_text, questions|items: [{question_id|nugget_id,
 gold_answers?, facet_id?, importance?, weight?, retired?, origin?}]`; or a line an item, which is easily
 edited: `query_id, question|nugget, question_id?|nugget_id?, ...`, or as older banks have it `query_id, qid,
 question, facet_id, choices, correct, correctKey`; or `qid, nuggets: [{text, importance}]` (see
-`converters.nuggets`); or `qid, rubrics: [{criterion, weight}]` (see `converters.research_rubrics`); or gold
+`converters.nuggets`); or `qid, rubrics: [{criterion, weight}]` (see `converters.nuggets`); or gold
 outputs (see `converters.gold`); or what another format declares: RAGVAL's questions with their blocks. Where
 an id is missing it is `query_id/md5(text)`.
 """
@@ -20,10 +20,9 @@ from converters.errors import ConversionError
 from converters.gold import KIND as GOLD
 from converters.gold import gold_line, is_gold
 from converters.lines import Head, first_object
-from converters.nuggets import IMPORTANCES, QUERY_KEYS, has_nuggets, is_assigned
+from converters.nuggets import IMPORTANCES, QUERY_KEYS, has_nuggets, has_rubrics, is_assigned
 from converters.records import Item, Query
 from converters.registry import Format
-from converters.research_rubrics import has_rubrics
 
 EXAMPLE = '{"query_id": "q1", "questions": [{"question_id": "q1/1", "question_text": "What ...?"}]}'
 

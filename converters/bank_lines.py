@@ -12,10 +12,17 @@ from converters.errors import ConversionError
 from converters.fields import a_flag, a_text, a_weight, an_id, an_origin, made_id
 from converters.gold import gold_items, gold_query, is_gold
 from converters.lines import Head, first_object, head, iter_filled, parse_object
-from converters.nuggets import has_nuggets, importance_of, is_without_nuggets, nugget_items, query_of
+from converters.nuggets import (
+    has_nuggets,
+    has_rubrics,
+    importance_of,
+    is_without_nuggets,
+    nugget_items,
+    query_of,
+    rubric_items,
+)
 from converters.records import Item
 from converters.registry import LineForm, formats
-from converters.research_rubrics import has_rubrics, rubric_items
 
 #: By kind, which keys hold an item's id and text; the first one that has a value counts.
 ID_KEYS = {"question": ("question_id", "item_id", "id"), "nugget": ("nugget_id", "item_id", "id")}

@@ -2,6 +2,9 @@
 
 `{"qid", "nuggets": [{"text", "importance"}]}` is a bank. Where its nuggets have an "assignment" as well, the
 line says which of them one passage or answer holds: those are grades.
+
+Research rubrics are their kin: `{"qid", "rubrics": [{"criterion", "weight"}]}`, with `query` or without. A
+criterion is a nugget with a weight, negative where it counts against an answer.
 """
 
 from __future__ import annotations
@@ -210,3 +213,30 @@ def _doc_id(path: Path, number: int, row: Mapping[str, Any], query_id: str) -> s
             path, number, 'no "docid" or "segment_id", and no "run_id": whose answer is it?'
         )
     return response_id(an_id(path, number, row, ("run_id",)), query_id)
+
+
+CRITERION_KEYS = ("criterion", "text")
+
+
+def has_rubrics(row: Mapping[str, Any]) -> bool:
+    """Whether a line is one of these."""
+    return "rubrics" in row and not any(key in row for key in ("questions", "items", "nuggets"))
+
+
+def rubric_items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
+    """The criteria of a line, each with its weight.
+
+    Raises:
+        ConversionError: no query, no criteria, one without a text, or one whose weight is missing, no number
+            or 0.
+    """
+    query_id, _ = query_of(path, number, row)
+    for entry, item_id, text in listed_items(path, number, row, query_id, "rubric", CRITERION_KEYS):
+        what = f"a rubric of query '{query_id}'"
+        weight = a_weight(path, number, entry, what)
+        if weight is None:
+            raise ConversionError(
+                path, number, f'{what} has no weight: write "weight": a number that is not 0'
+            )
+        retired = a_flag(path, number, entry, "retired")
+        yield Item(query_id, item_id, text, "nugget", retired=retired, weight=weight)

@@ -11,8 +11,16 @@ from converters.fields import a_text, an_id
 from converters.lines import Head, decode, first_object, head, iter_lines, iter_objects
 from converters.records import Query
 from converters.registry import Format
-from converters.topics import dialect, sgml_topics, xml_topics
-from converters.topics_json import ID_KEYS, TEXT_KEYS, is_document, json_topics, looks_like_topics
+from converters.topics import (
+    ID_KEYS,
+    TEXT_KEYS,
+    dialect,
+    is_document,
+    json_topics,
+    looks_like_topics,
+    sgml_topics,
+    xml_topics,
+)
 
 EXAMPLE = "q1<TAB>how do heat pumps work"
 _HEADER_IDS = {"query_id", "qid", "id", "topic", "topic_id", "number"}

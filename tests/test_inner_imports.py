@@ -53,10 +53,9 @@ PERMITTED = {
     "pydantic": {
         "trecexam",
         "trecexam.extensions.check.cli",
-        "trecexam.cli.config",
+        "trecexam.cli.status",
         "trecexam.cli.demo",
         "trecexam.cli.export",
-        "trecexam.cli.graders",
         "trecexam.cli.init",
         "trecexam.cli.main",
         "trecexam.cli.scores",

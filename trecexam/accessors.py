@@ -18,7 +18,7 @@ from trecexam.calls import (
 from trecexam.features.correlation.comparison import compare
 from trecexam.features.correlation.joint import compare_all
 from trecexam.features.exporting import exports, frames
-from trecexam.features.exporting.facets import without_facet
+from trecexam.features.exporting.exports import without_facet
 from trecexam.features.fill import fill as filling
 from trecexam.features.history.history import history, history_entry
 from trecexam.features.override import overriding

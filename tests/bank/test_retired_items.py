@@ -4,7 +4,7 @@ import pytest
 
 from converters.records import Item
 from trecexam.bank import Bank
-from trecexam.bank.asked import asked
+from trecexam.bank.model import asked
 
 Q1, Q2 = Item("q1", "q1/1", "a?"), Item("q1", "q1/2", "b?")
 RETIRED = Item("q1", "q1/3", "c?", retired=True)

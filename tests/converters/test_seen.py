@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from converters import seen
-from converters.seen import Seen
+from converters import trec_qrels as seen
+from converters.trec_qrels import Seen
 
 ROWS = st.lists(st.tuples(st.sampled_from("abc"), st.text("xyz ", max_size=3)), max_size=60)
 

@@ -15,8 +15,8 @@ from support import HashGrader, make_small_track
 
 import trecexam
 import trecexam.extensions.learn.learned_pool as learning
-from trecexam.files.exclusive_lock import open_lock_file
 from trecexam.files.kept import HEAD, sealed
+from trecexam.files.track_lock import open_lock_file
 from trecexam.line import run_columns
 
 #: All that an update of the track below keeps, beside store and locks.

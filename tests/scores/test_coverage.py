@@ -7,8 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from trecexam.scores.cover_kernel import cover_values
-from trecexam.scores.coverage import covered_items
-from trecexam.scores.ratings import QueryRatings
+from trecexam.scores.ratings import QueryRatings, covered_items
 
 
 def ranks_of(q: QueryRatings, rankings: list[list[str]]) -> np.ndarray[Any, Any]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from converters.bank_lines import BankLine
 from converters.gold import KIND as GOLD
 from converters.records import Item
 
@@ -106,3 +107,89 @@ def _canonical(asked: object) -> bytes:
 def passage_digest(text: str) -> bytes:
     """sha256 of a passage's text, whatever its id."""
     return hashlib.sha256(text.encode()).digest()
+
+
+#: The kind of the one item that stands for a query where relevance is graded directly.
+QUERY = "query"
+
+
+def asked(
+    bank: Bank,
+    kinds: Collection[str],
+    query_texts: Mapping[str, str],
+    *,
+    with_query: bool = False,
+    known: Collection[str] | None = None,
+) -> Bank:
+    """The part of a bank that a grader of these kinds of items grades.
+
+    Args:
+        kinds: "question", "nugget"; or "query" alone: then each query of the bank (of all queries, where
+            the bank has none) has one item, its own text. A query without a text has none, nor has one
+            whose items are all retired.
+        known: the queries that a grader which knows them by their ids has grades of: only these have an item,
+            and one without a text its id for it.
+        with_query: the grader is told the query's text beside each item; a query without a text has no items.
+    """
+    if known is not None:
+        query_ids = bank.query_ids or (() if bank.retired else sorted(known))
+        return Bank(
+            {
+                # Queries of the same text have different grades: the id is a part of what is asked.
+                query_id: (
+                    Item(query_id, query_id, query_texts.get(query_id) or query_id, QUERY)._replace(
+                        query_text=query_id
+                    ),
+                )
+                for query_id in query_ids
+                if query_id in known
+            },
+            bank.retired,
+        )
+    if QUERY in kinds:
+        query_ids = bank.query_ids or (() if bank.retired else sorted(query_texts))
+        return Bank(
+            {
+                query_id: (Item(query_id, query_id, query_texts[query_id], QUERY),)
+                for query_id in query_ids
+                if query_texts.get(query_id, "").strip()
+            },
+            bank.retired,
+        )
+    kept, retired = (_of_kinds(items, kinds) for items in (bank.items, bank.retired))
+    if with_query:
+        kept = {
+            query_id: tuple(item._replace(query_text=query_texts[query_id]) for item in items)
+            for query_id, items in kept.items()
+            if query_texts.get(query_id, "").strip()
+        }
+    return Bank(kept, retired)
+
+
+def _of_kinds(
+    by_query: Mapping[str, tuple[Item, ...]], kinds: Collection[str]
+) -> dict[str, tuple[Item, ...]]:
+    kept = {
+        query_id: tuple(item for item in items if item.kind in kinds) for query_id, items in by_query.items()
+    }
+    return {query_id: items for query_id, items in kept.items() if items}
+
+
+def item_by_query(item: Item) -> Item:
+    """The item under its query, where the query id is `query/facet`; else as it is.
+
+    The query ends at the first slash: a facet may be a path of headings.
+    """
+    query_id, _, facet_id = item.query_id.partition("/")
+    return item._replace(query_id=query_id, facet_id=facet_id) if query_id and facet_id else item
+
+
+def lines_by_query(lines: Iterable[BankLine], *, facets: bool) -> Iterator[BankLine]:
+    """A bank's lines, with `facets` each under its query. The text of a facet is none of its query."""
+    for line in lines:
+        query_id, _, facet_id = line.query_id.partition("/")
+        if facets and query_id and facet_id:
+            items = tuple(map(item_by_query, line.items))
+            yield line._replace(query_id=query_id, query_text="", items=items)
+        else:
+            yield line

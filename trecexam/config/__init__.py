@@ -4,8 +4,7 @@ from trecexam.config.file import line_of_setting, load_config, render_config
 from trecexam.config.graders import GraderSection
 from trecexam.config.language_models import GeneratorSection, LanguageModelSection, Section
 from trecexam.config.named_grader import NamedGrader
-from trecexam.config.ray import RaySection
-from trecexam.config.sections import ScoresSection, TrackSection, UnparsedPolicy
+from trecexam.config.sections import RaySection, ScoresSection, TrackSection, UnparsedPolicy
 from trecexam.config.several import effective, purse_of
 from trecexam.config.track_config import CONFIG_NAME, TrackConfig
 

@@ -2,17 +2,55 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
-from pydantic import (
-    Field,
-    SerializerFunctionWrapHandler,
-    ValidationInfo,
-    field_validator,
-    model_serializer,
-)
+from pydantic import Field, SerializerFunctionWrapHandler, ValidationInfo, field_validator, model_serializer
 
 from trecexam.config.language_models import Section, without_usual
+
+Rule = Literal["latest", "majority", "adjudicated"]
+
+
+class JudgingSection(Section):
+    """What assessors judge, and which of several people's ratings counts."""
+
+    scale: list[str] | None = Field(
+        None,
+        min_length=2,
+        max_length=6,
+        examples=[["not relevant", "related", "highly relevant", "perfectly relevant"]],
+        description="What the judgments 0, 1, 2 .. of a passage as a whole mean. They are in judgments.tsv "
+        "and change no label of the grader. Unset: a passage as a whole is rated on the grader's scale.",
+    )
+    guidelines: str | None = Field(
+        None, examples=["guidelines.md"], description="Markdown that assessors have beside each passage."
+    )
+    rule: Rule = Field(
+        "latest",
+        description='Whose rating of a cell counts: the "latest" one; that of the "majority", by each '
+        'person\'s last rating, of equally many the lowest; or with "adjudicated" the one on which all '
+        "agree, else only what somebody decided who looked at all of them.",
+    )
+    whole_passage: bool | None = Field(
+        None,
+        examples=[True],
+        description="Assessors judge passages as a whole. Unset: where there is a scale, or no items.",
+    )
+    reason: bool = Field(False, description="Assessors give a reason for each judgment.")
+
+    @field_validator("scale")
+    @classmethod
+    def _distinct(cls, value: list[str] | None) -> list[str] | None:
+        if value is not None and (len(set(value)) < len(value) or not all(text.strip() for text in value)):
+            raise ValueError("each step has a name of its own")
+        return value
+
+    @property
+    def best(self) -> int | None:
+        """The highest judgment; None without a scale."""
+        return None if self.scale is None else len(self.scale) - 1
+
 
 UnparsedPolicy = Literal["zero", "skip", "seed"]
 
@@ -182,3 +220,60 @@ class ReportPageSection(Section):
     )
     title: str = Field("Evaluation report", description="What stands at the head of the report.")
     baseline: str | None = Field(None, description="The run that the report compares all others with.")
+
+
+class RaySection(Section):
+    """A Ray cluster whose workers do the grading; grades and their keys are the same with it and without."""
+
+    address: str | None = Field(
+        None,
+        examples=["auto"],
+        description='"auto": the Ray cluster that this machine belongs to; or HOST:PORT of its head. Unset: '
+        "models run in this process. openai and recorded run no model and do not need it.",
+    )
+    workers: int | None = Field(
+        None,
+        ge=1,
+        examples=[8],
+        description="Workers at most. Unset: one per GPU of the cluster; where it has none, as many as its "
+        "CPUs allow.",
+    )
+    gpus_per_worker: float | None = Field(
+        None,
+        ge=0,
+        examples=[1],
+        description="GPUs of a worker; 0.5 lets two share one. Unset: 1, or 0 where the cluster has none.",
+    )
+    cpus_per_worker: float = Field(
+        1, ge=0, description="CPUs of a worker, and its threads where it has no GPU."
+    )
+    wait: float = Field(
+        30.0,
+        ge=0,
+        description="Seconds without any worker after which grading ends for now; `watch` tries again each "
+        "minute.",
+    )
+    batch_seconds: float = Field(
+        10.0,
+        gt=0,
+        description="Seconds of work that go to a worker at a time, and that are done again when it dies.",
+    )
+
+    @field_validator("address")
+    @classmethod
+    def _address_of_a_cluster(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(
+            r"auto|[^\s/:@]+:\d{1,5}|\[[0-9A-Fa-f:.]+\]:\d{1,5}", value
+        ):
+            raise ValueError(
+                'give "auto", or HOST:PORT as `ray start` says it; this machine must belong to the cluster, '
+                "so that ray:// is not taken"
+            )
+        return value
+
+    @field_validator("gpus_per_worker")
+    @classmethod
+    def _whole_or_a_part(cls, value: float | None) -> float | None:
+        if value is not None and value > 1 and value != int(value):
+            raise ValueError("give a part of one GPU, or a whole number")
+        return value

@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 from pydantic import SerializerFunctionWrapHandler, create_model, model_serializer
 
 from trecexam.config.graders import GraderSection
-from trecexam.config.judging import JudgingSection
 from trecexam.config.language_models import GeneratorSection, Section
 from trecexam.config.named_grader import NamedGrader
-from trecexam.config.ray import RaySection
 from trecexam.config.sections import (
     CellsSection,
+    JudgingSection,
+    RaySection,
     ReportPageSection,
     ScoresSection,
     TrackSection,

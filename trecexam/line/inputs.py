@@ -14,8 +14,7 @@ from converters.gold import KIND as GOLD
 from converters.ir_dataset import dataset_qrels, dataset_queries
 from converters.records import HumanRating, Item, Qrel
 from trecexam.bank import Bank
-from trecexam.bank.asked import QUERY, asked
-from trecexam.bank.facets import item_by_query
+from trecexam.bank.model import QUERY, asked, item_by_query
 from trecexam.errors import LackingError, TrackError
 from trecexam.files.cache import Cache
 from trecexam.files.stamps import Rejected, Stamp, dangling_link, stamp
@@ -52,7 +51,7 @@ class InputReader:
         shared: SharedInputs | None = None,
         kind: Kind | None = None,
     ) -> None:
-        """Inputs of a track whose grader asks about items of these kinds; see `trecexam.bank.asked`.
+        """Inputs of a track whose grader asks about items of these kinds; see `trecexam.bank.model`.
 
         Args:
             kind: what is graded; it says what is asked about where that does not stand in the bank.

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from converters.gold import KIND as GOLD
-from trecexam.bank.asked import QUERY
+from trecexam.bank.model import QUERY
 from trecexam.files.stamps import Rejected
 from trecexam.line.inputs import InputReader
 from trecexam.line.pool import PooledQuery, pool_with_ranks

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import converters
 from converters.errors import ConversionError
 from converters.gold import KIND as GOLD
-from trecexam.bank.asked import QUERY
+from trecexam.bank.model import QUERY
 from trecexam.errors import TrecexamError
 from trecexam.graders.base import ITEM_KINDS
 from trecexam.graders.prompts import DEFAULT, named

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trecexam.bank.asked import QUERY
-from trecexam.bank.model import Bank
+from trecexam.bank.model import QUERY, Bank
 from trecexam.config import TrackConfig
 from trecexam.errors import ConfigError, TrecexamError
 from trecexam.line.encoder_cautions import encoder_cautions

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from converters.overrides import ADJUDICATED, UNDONE
 from converters.records import HumanRating, Item
 from trecexam.bank.model import Bank, item_digest, passage_digest
-from trecexam.config.judging import Rule
+from trecexam.config.sections import Rule
 from trecexam.files.stamps import Rejected
 
 COUNTS, REPLACED, WITHDRAWN, NOT_POOLED, REFUSED = "counts", "replaced", "withdrawn", "not pooled", "refused"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cache
 
 from trecexam.extension import extensions, named
-from trecexam.features.agreement.outputs import AGREEMENT
+from trecexam.features.agreement.agreement import AGREEMENT
 from trecexam.features.correlation.outputs import CORRELATION
 from trecexam.features.exporting.outputs import EXPORTING
-from trecexam.features.holes.outputs import HOLES
+from trecexam.features.holes.holes import HOLES
 from trecexam.features.leaderboard.outputs import LEADERBOARD
 from trecexam.features.override.outputs import OVERRIDE
 from trecexam.line.output_files import Feature

@@ -6,7 +6,7 @@ import pytest
 from campaign import campaign, to_rate
 
 from converters.records import Item
-from trecexam.config.judging import JudgingSection
+from trecexam.config.sections import JudgingSection
 from trecexam.errors import RatingConflictError, TrecexamError
 from trecexam.extensions.campaign.assessments import (
     CellKey,

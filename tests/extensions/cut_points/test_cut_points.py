@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import trecexam
-from trecexam.cli.main import run
 from trecexam.extensions.cut_points.fitting import link, soft_link
 from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, probabilities
 from trecexam.graders.weights import offline_folder
@@ -39,32 +38,35 @@ def test_soft_cuts_are_found_again_from_judgments_that_were_drawn_with_them() ->
         soft_link([np.array([0.1]), np.array([0.2])], [0, 1])
 
 
-def test_what_is_printed_can_be_set_and_gives_passages_the_ratings_of_their_judgments(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def said(root: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "trecexam.extensions.cut_points", root]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_what_is_printed_can_be_set(tmp_path: Path) -> None:
     pytest.importorskip("sentence_transformers", reason="the extra `embedding` is not installed")
     if offline_folder() is None:
         pytest.skip("needs the extra `offline`")
     root = tmp_path / "demo"
     trecexam.make_demo_track(root)
-    assert run(["cut-points", str(root), "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    rows = said["cut_points"]
+    with trecexam.open_track(root) as track:
+        fitted = track.grading.cut_points()
+    rows = fitted.table.records()
     assert [row["cut_point.built_in"] for row in rows] == list(CUT_POINTS)
     cuts = [row["cut_point"] for row in rows]
     assert cuts == sorted(cuts)
-    (note,) = said["notes"]
-    section = tomllib.loads(re.sub(r", (?=soft)", "\n", note.split(": ", 1)[1]))
-    assert section == {
+    first, settings = said(root).stdout.split("\n", 1)
+    assert first == f"set this in [grader] of {root / 'trecexam.toml'}:"
+    assert tomllib.loads(settings) == {
         "cut_points": cuts,
         "soft_cuts": [row["soft_cut"] for row in rows],
-        "soft_width": said["soft_width"],
+        "soft_width": fitted.soft_width,
     }
 
 
-def test_without_judgments_it_says_what_is_missing(
-    small_track: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_judgments_it_says_what_is_missing(small_track: Path) -> None:
     (small_track / "qrels.txt").unlink()
-    assert run(["cut-points", str(small_track)]) == 2
-    assert "cut points need passages and official judgments as files" in capsys.readouterr().err
+    done = said(small_track)
+    assert done.returncode == 1
+    why = "cut points need passages and official judgments as files"
+    assert done.stderr == f"cut_points: {small_track}: {why}\n"

@@ -16,7 +16,7 @@ from scipy import stats
 from support import RECORDED, HashGrader, make_small_track, write_run
 
 import trecexam
-from trecexam.cli.compare import CORRECTIONS, TESTS
+from trecexam.cli.closer import CORRECTIONS, TESTS
 from trecexam.cli.main import run
 from trecexam.features.leaderboard.differences import Test, compare
 from trecexam.scores.paired_tests import Correction

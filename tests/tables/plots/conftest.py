@@ -13,7 +13,7 @@ from trecexam.extensions.items.grades_plot import GRADES, grades_by_item_plot, g
 from trecexam.extensions.items.items_plot import ItemSummary, items_plot
 from trecexam.features.correlation.scatter_plot import scatter_plot
 from trecexam.features.correlation.thresholds_plot import thresholds_plot
-from trecexam.features.leaderboard.plot import leaderboard_plot
+from trecexam.features.leaderboard.outputs import leaderboard_plot
 from trecexam.scores.correlation import correlate
 from trecexam.scores.leaderboard import leaderboard
 from trecexam.scores.rank_correlation.outliers import find_outliers

@@ -157,7 +157,7 @@ def test_a_picture_is_of_the_code_that_draws_it_wherever_that_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = drawn_by("trecexam.features.correlation.scatter_plot")
-    assert now != drawn_by("trecexam.features.leaderboard.plot")
+    assert now != drawn_by("trecexam.features.leaderboard.outputs")
     changed = tmp_path / "scatter_plot.py"
     changed.write_text("# draws otherwise")
     monkeypatch.setattr("trecexam.features.correlation.scatter_plot.__file__", str(changed))

@@ -30,10 +30,10 @@ from converters.bank_lines import (
 from converters.errors import ConversionError
 from converters.fields import made_id
 from converters.gold import KIND as GOLD
+from converters.nuggets import CRITERION_KEYS
 from converters.nuggets import ITEM_KEYS as NUGGET_ID_KEYS
 from converters.nuggets import TEXT_KEYS as NUGGET_TEXT_KEYS
 from converters.records import Item
-from converters.research_rubrics import TEXT_KEYS as RUBRIC_TEXT_KEYS
 from trecexam.extensions.banks.json_splice import dumped, elements, member, with_element, with_member
 
 #: Where an item's changes are noted.
@@ -235,7 +235,7 @@ def _places(lines: list[_Line], query_id: str) -> Iterator[_Place]:
             elif line.parsed.nuggets:
                 keys = NUGGET_ID_KEYS, NUGGET_TEXT_KEYS
             elif line.parsed.form is RUBRICS:
-                keys = NUGGET_ID_KEYS, RUBRIC_TEXT_KEYS
+                keys = NUGGET_ID_KEYS, CRITERION_KEYS
             elif item.kind == GOLD:
                 keys = (), ()
             elif listing is None:

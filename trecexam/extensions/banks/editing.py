@@ -17,7 +17,7 @@ from converters.ir_dataset import dataset_queries
 from converters.lines import open_input
 from converters.nuggets import IMPORTANCES
 from converters.records import Item
-from trecexam.bank.facets import item_by_query, lines_by_query
+from trecexam.bank.model import item_by_query, lines_by_query
 from trecexam.errors import ItemConflictError, TrecexamError, did_you_mean
 from trecexam.extensions.banks.bank_editing import (
     edits_of,
@@ -29,8 +29,7 @@ from trecexam.extensions.banks.bank_editing import (
 )
 from trecexam.extensions.banks.checks import BankFinding, check_lines
 from trecexam.files import atomic as files
-from trecexam.files.exclusive_lock import exclusive_lock
-from trecexam.files.track_lock import TrackLock
+from trecexam.files.track_lock import TrackLock, exclusive_lock
 from trecexam.line.overrides import digest_of
 from trecexam.line.typed_text import MAX_ITEM, MAX_WHO, MAX_WHY, refuse_controls, typed
 from trecexam.track import TrackFolder

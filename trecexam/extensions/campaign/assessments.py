@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from converters.errors import ConversionError
 from converters.overrides import ADJUDICATED, CANNOT, read_overrides
 from converters.records import HumanRating, Item
-from trecexam.bank.asked import QUERY
-from trecexam.config.judging import JudgingSection
+from trecexam.bank.model import QUERY
+from trecexam.config.sections import JudgingSection
 from trecexam.errors import TrecexamError
 from trecexam.features.override.overriding import QueryToRate, seen_token, take
 from trecexam.line.overrides import REFUSED, takes_back

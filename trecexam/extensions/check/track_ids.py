@@ -10,7 +10,7 @@ from converters.bank import read_bank
 from converters.errors import ConversionError
 from converters.ir_dataset import dataset_qrels, dataset_queries
 from converters.records import Qrel
-from trecexam.bank.facets import item_by_query
+from trecexam.bank.model import item_by_query
 from trecexam.track import TrackFolder
 
 

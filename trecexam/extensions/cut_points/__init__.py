@@ -1,15 +1,7 @@
-"""Cut points of the embedding grader, fitted on a track's official judgments: `trecexam cut-points`."""
+"""Cut points of the embedding grader, fitted on official judgments: `track.grading.cut_points()`."""
 
 from __future__ import annotations
 
-from trecexam.extension import Command, Extension
+from trecexam.extension import Extension
 
-EXTENSION = Extension(
-    "cut_points",
-    commands={
-        "cut-points": Command(
-            f"{__name__}.cli:cut_points", "Fit the embedding grader's ratings to judgments.", "look closer"
-        )
-    },
-    calls={"grading": f"{__name__}.accessor:CutPointCalls"},
-)
+EXTENSION = Extension("cut_points", calls={"grading": f"{__name__}.accessor:CutPointCalls"})

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import converters
 from trecexam.bank import Bank
-from trecexam.bank.facets import item_by_query
+from trecexam.bank.model import item_by_query
 from trecexam.errors import TrecexamError
 from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, SoftCuts, reached
 from trecexam.graders.embedding import create_embedding
@@ -78,8 +78,9 @@ def cut_points(folder: TrackFolder) -> CutPoints:
         )
     except ValueError as error:
         raise TrecexamError(str(error), path=qrels) from None
-    how = f"cut_points = {list(cuts)}, soft_cuts = {list(soft.points)}, soft_width = {soft.width}"
-    return CutPoints(cuts, soft, (f"in [grader] of {folder.config_path}: {how}",))
+    settings = {"cut_points": list(cuts), "soft_cuts": list(soft.points), "soft_width": soft.width}
+    lines = (f"{name} = {value}" for name, value in settings.items())
+    return CutPoints(cuts, soft, (f"set this in [grader] of {folder.config_path}:", *lines))
 
 
 def soft_link(cosines: Sequence[NDArray[np.float64]], judgments: Sequence[int]) -> SoftCuts:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 import trecexam
-from trecexam.cli.correlate import official_measure_option
+from trecexam.cli.closer import official_measure_option
 from trecexam.cli.options import measure_option, track_argument
 from trecexam.cli.reading import reading
 from trecexam.cli.scores import bad_measures

@@ -12,7 +12,7 @@ import numpy as np
 
 import converters
 from trecexam.errors import TrecexamError
-from trecexam.features.leaderboard.tables import per_query_table
+from trecexam.features.leaderboard.outputs import per_query_table
 from trecexam.line.cautions import label_cautions
 from trecexam.line.dropped_runs import name_runs
 from trecexam.line.measure_names import names_of

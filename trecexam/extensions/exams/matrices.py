@@ -14,7 +14,7 @@ from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.exam_file import ExamQuestion
 from trecexam.extensions.exams.scoring import Examinee
 from trecexam.files.atomic import replace_together
-from trecexam.files.exclusive_lock import exclusive_lock
+from trecexam.files.track_lock import exclusive_lock
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, to_tsv
 

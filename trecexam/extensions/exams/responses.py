@@ -22,7 +22,7 @@ from trecexam.extensions.exams.response_matrix import (
     read_matrix,
 )
 from trecexam.line.diagnostics import nothing_graded, resolve_min_rating
-from trecexam.scores.coverage import covered_items
+from trecexam.scores.ratings import covered_items
 from trecexam.tables.text import plural, shorten_list
 
 if TYPE_CHECKING:

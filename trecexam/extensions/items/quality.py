@@ -14,8 +14,7 @@ from trecexam.extensions.items.grades_plot import GRADES
 from trecexam.extensions.items.items_plot import ItemSummary
 from trecexam.line.item_values import item_values
 from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
-from trecexam.scores.coverage import covered_items
-from trecexam.scores.ratings import MAX_RATING
+from trecexam.scores.ratings import MAX_RATING, covered_items
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment

@@ -23,9 +23,9 @@ from trecexam.extensions.campaign.assessments import (
     own_assessments,
 )
 from trecexam.extensions.campaign.plan import read_plan
-from trecexam.files.exclusive_lock import exclusive_lock
 from trecexam.files.kept import read_kept, write_kept
 from trecexam.files.stamps import Stamp, stamp
+from trecexam.files.track_lock import exclusive_lock
 
 if TYPE_CHECKING:
     from trecexam.extensions.page.view import QueryView, View

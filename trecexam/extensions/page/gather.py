@@ -29,7 +29,7 @@ from trecexam.extensions.page.view import (
     View,
     ViewSettings,
 )
-from trecexam.features.agreement.agreement import Agreements, agreements_if_any
+from trecexam.features.agreement.agreement import Agreements, own_agreement
 from trecexam.features.holes.arithmetic import holes
 from trecexam.features.leaderboard.differences import own_differences
 from trecexam.features.verification import verification
@@ -43,7 +43,7 @@ from trecexam.line.sheets import MISSING, NOT_ASKED
 from trecexam.outputs.page.model import PagePart
 from trecexam.outputs.page.render import Section, rendered
 from trecexam.scores.labels import labels
-from trecexam.tables.plots.drawings import Drawings
+from trecexam.tables.plots.canvas import Drawings
 from trecexam.tables.section import Picture
 
 if TYPE_CHECKING:
@@ -362,7 +362,7 @@ def _judged(gathered: Sequence[_GatheredQuery]) -> JudgedTable | None:
 def _agreement(track: Assessment) -> Agreements | None:
     """How far the grader's own labels agree with the judgments; None where there is nothing to compare."""
     try:
-        return agreements_if_any(track)
+        return own_agreement(track)
     except (TrecexamError, ValueError):
         return None
 

@@ -26,9 +26,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic
-from trecexam.files.exclusive_lock import exclusive_lock
 from trecexam.files.kept import read_regular
 from trecexam.files.stamps import stamp
+from trecexam.files.track_lock import exclusive_lock
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from trecexam.bank.asked import QUERY
+from trecexam.bank.model import QUERY
 from trecexam.extensions.workbench.records import (
     DirectGrade,
     Judgment,

@@ -1,33 +1,31 @@
-"""How far the grader's labels agree with the official judgments: gathers labels, calls the statistics."""
+"""How far the grader's labels agree with the official judgments: as tables, in out/ and in the report."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
 from trecexam.features.agreement.arithmetic import Agreement, agreement, pair
-from trecexam.features.agreement.tables import agreement_table, crosstabs, thresholds_table
-from trecexam.features.agreement.words import (
-    agreement_notes,
-    counts_note,
-    figures_note,
-    interval_note,
-    left_out_note,
-    unpooled_note,
-)
+from trecexam.line.assessment import Assessment, Part
 from trecexam.line.diagnostics import nothing_graded
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.official import Official, official_judgments
-from trecexam.line.relevance import relevance_thresholds
+from trecexam.line.output_files import Feature, OutputFiles
+from trecexam.line.relevance import Thresholds, relevance_thresholds
+from trecexam.scores.kappa import MIN_QUERIES
 from trecexam.scores.labels import labels
 from trecexam.tables.result import Result
-from trecexam.tables.table import Table
+from trecexam.tables.section import ReportPart
+from trecexam.tables.table import Layout, Table, Value
+from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
+    from trecexam.features.agreement.arithmetic import Crosstab, Pairs
+    from trecexam.scores.kappa import Kappa
     from trecexam.scores.ratings import QueryRatings
 
 
@@ -163,16 +161,6 @@ def agreements(
     )
 
 
-def agreements_if_any(track: Assessment) -> Agreements | None:
-    """Agreement at the track's thresholds; None where no passage has both labels."""
-    if track.official is None:
-        return None
-    try:
-        return agreements(track)
-    except NothingInCommonError:
-        return None
-
-
 def _n_unpooled(judged: Official, ratings: Sequence[QueryRatings]) -> int:
     return sum(len(judged.judged.get(q.query_id, {}).keys() - set(q.doc_ids)) for q in ratings)
 
@@ -187,3 +175,219 @@ def _why_none(track: Assessment, ratings: Sequence[QueryRatings]) -> str:
 
 def _name(identity: Mapping[str, Any]) -> str:
     return " ".join(str(identity[key]) for key in ("grader", "model") if identity.get(key))
+
+
+COLUMNS = (
+    "table",
+    *Thresholds._fields[:3],
+    "label",
+    "judgment",
+    "count",
+    "kappa",
+    "kappa.low",
+    "kappa.high",
+    "kappa.linear",
+    "kappa.quadratic",
+)
+#: Of the binary table.
+FIGURES = ("accuracy", "precision", "recall", "kappa", "kappa.low", "kappa.high")
+#: Stands for the sum over all labels or judgments.
+ALL = "all"
+
+
+def agreement_table(agreements: Iterable[Agreement]) -> Table:
+    """A row for each cell of each table and for each sum (`all`).
+
+    The row of a cell has the kappa of its label or another against its judgment or another, where these
+    are a pair; the row of `all` labels and judgments that of the whole table, also weighted.
+    """
+    rows: list[tuple[Value, ...]] = []
+    for agreed in agreements:
+        for table in agreed.tables:
+            key = (table.name, *agreed.thresholds[:3])
+            for number, label in enumerate(table.labels):
+                counts = table.counts[number].tolist()
+                for column, (judgment, count) in enumerate(zip(table.judgments, counts, strict=True)):
+                    of_pair = _numbers(table.kappas[number] if column == table.paired[number] else None)
+                    rows.append((*key, label, judgment, count, *of_pair, None, None))
+                rows.append((*key, label, ALL, sum(counts), None, None, None, None, None))
+            sums = table.counts.sum(axis=0).tolist()
+            rows += [
+                (*key, ALL, judgment, count, None, None, None, None, None)
+                for judgment, count in zip(table.judgments, sums, strict=True)
+            ]
+            whole = (*_numbers(table.kappa), table.linear, table.quadratic)
+            rows.append((*key, ALL, ALL, sum(sums), *whole))
+    return Table(COLUMNS, tuple(rows))
+
+
+def thresholds_table(agreements: Iterable[Agreement]) -> Table:
+    """A row for each choice of thresholds, with the figures of its binary table."""
+    rows: list[tuple[Value, ...]] = [
+        (
+            *(*agreed.thresholds[:4], agreed.thresholds.same_scale),
+            *(agreed.accuracy, agreed.precision, agreed.recall),
+            *_numbers(agreed.binary.kappa),
+        )
+        for agreed in agreements
+    ]
+    return Table((*Thresholds._fields[:4], "same_scale", *FIGURES), tuple(rows))
+
+
+def crosstabs(agreements: Sequence[Agreement]) -> dict[str, Table]:
+    """The tables for people by name: labels down, judgments across, each row with its kappa."""
+    found = {}
+    for number, agreed in enumerate(agreements, 1):
+        for table in agreed.tables:
+            name = table.name if len(agreements) == 1 else f"{table.name} {number}"
+            found[name] = replace(
+                crosstab(table), caption="" if len(agreements) == 1 else str(agreed.thresholds)
+            )
+    return found
+
+
+def crosstab(table: Crosstab) -> Table:
+    """Labels down, judgments across; `against` is the judgment that a row's kappa is with."""
+    judged = [f"judged {judgment}" for judgment in table.judgments]
+    header = (f"{table.name} label", *judged, ALL, "against", "kappa", "kappa.low", "kappa.high")
+    rows: list[tuple[Value, ...]] = []
+    for label, counts, column, value in zip(
+        table.labels, table.counts.tolist(), table.paired, table.kappas, strict=True
+    ):
+        against = None if column is None else judged[column]
+        rows.append((label, *counts, sum(counts), against, *_numbers(value)))
+    sums = table.counts.sum(axis=0).tolist()
+    rows.append((ALL, *sums, sum(sums), None, *_numbers(table.kappa)))
+    return Table(header, tuple(rows), layout=Layout(header[:1]))
+
+
+def _numbers(value: Kappa | None) -> tuple[float | None, float | None, float | None]:
+    return (None, None, None) if value is None else (value.value, value.low, value.high)
+
+
+def agreement_notes(agreed: Agreement, grader: str, source: str) -> tuple[str, ...]:
+    """Three lines: which axis is whose, both thresholds and why, how graded labels are paired and why.
+
+    Args:
+        grader, source: what gave the labels, and the file of the judgments.
+    """
+    at = agreed.thresholds
+    return (
+        f"rows are labels of {grader}, columns are people's judgments ({source})",
+        f"{at.in_words} ({at.reason})",
+        _pairing(agreed),
+    )
+
+
+def _pairing(agreed: Agreement) -> str:
+    if agreed.thresholds.same_scale:
+        return "graded table: a label is compared with the judgment of the same number"
+    table, groups = agreed.graded, agreed.merged
+    sides = ", ".join(
+        f"labels {label} with judgments {judgment}"
+        for label, judgment in zip(groups.labels, groups.judgments, strict=True)
+    )
+    return (
+        "graded table: the scales differ, so a label is compared with the lowest judgment of its group "
+        f"({sides}){_first_pair(table)}"
+    )
+
+
+def _first_pair(table: Crosstab) -> str:
+    """The pair of the highest label, as an example."""
+    column = table.paired[0]
+    return "" if column is None else f"; label {table.labels[0]} with judgment {table.judgments[column]}"
+
+
+def counts_note(pairs: Pairs, source: str) -> str:
+    """How many passages have both labels, and how many only one."""
+    return (
+        f"{len(pairs.query):,} passages of {pairs.n_queries:,} queries have a label and a judgment "
+        f"({source}); {pairs.n_label_only:,} have only a label, {pairs.n_judgment_only:,} only a judgment"
+    )
+
+
+def unpooled_note(n_unpooled: int) -> Iterator[str]:
+    """What tells published tables from these, where judged passages are not pooled."""
+    if n_unpooled:
+        yield (
+            f"without a label are {plural(n_unpooled, 'judged passage')} outside of the runs' first "
+            "ranks; published tables have them: `pool_judged = true` in [track] grades them too"
+        )
+
+
+def left_out_note(left_out: Mapping[str, Any]) -> Iterator[str]:
+    """Whose ratings do not count."""
+    if left_out["who"]:
+        yield (
+            f"left out: the ratings of {', '.join(left_out['who'])} in place of the grader's "
+            f"({left_out['cells']:,} cells, {left_out['passages']:,} passages)"
+        )
+
+
+def figures_note(agreed: Agreement) -> Iterator[str]:
+    """The figures of the binary table, and where they say nothing."""
+    at, binary = str(agreed.thresholds), agreed.binary
+    value, low, high = binary.kappa.value, binary.kappa.low, binary.kappa.high
+    interval = "" if math.isnan(low) else f" (95% interval {low:.2f} to {high:.2f}, queries kept together)"
+    yield (
+        f"binary table at {at}: accuracy {_share(agreed.accuracy)}, precision {_share(agreed.precision)}, "
+        f"recall {_share(agreed.recall)}, Cohen's kappa {_share(value)}{interval}"
+    )
+    for side, names, sums in (
+        ("label", binary.labels, binary.counts.sum(axis=1)),
+        ("judgment", binary.judgments, binary.counts.sum(axis=0)),
+    ):
+        given = [name for name, n in zip(names, sums.tolist(), strict=True) if n]
+        if len(given) == 1:
+            yield f"{at}: every {side} is {given[0]}, so the binary kappa says nothing"
+
+
+def interval_note(n_queries: int) -> Iterator[str]:
+    """Why no kappa has an interval, where there are too few queries."""
+    if n_queries < MIN_QUERIES:
+        yield f"no intervals: they need passages of at least {MIN_QUERIES} queries"
+
+
+def _share(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.2f}"
+
+
+_PARTS: tuple[Part, ...] = ("cells", "people", "official", "settings")
+
+
+def own_agreement(track: Assessment) -> Agreements | None:
+    """The agreement at the track's thresholds; None where no passage has both labels."""
+
+    def make() -> Agreements | None:
+        try:
+            return None if track.official is None else agreements(track)
+        except NothingInCommonError:
+            return None
+
+    return track.derived("agreement", _PARTS, make)
+
+
+def _agreement(track: Assessment) -> Mapping[str, bytes]:
+    agreed = own_agreement(track)
+    return {} if agreed is None else {"agreement.tsv": agreed.to_tsv().encode()}
+
+
+def agreement_report(track: Assessment) -> tuple[ReportPart, ...]:
+    """The end of the section "official"."""
+    agreements = own_agreement(track)
+    why = "No passage has both an automatic label and a judgment."
+    if track.official is None:
+        why = "No official judgments."
+    return (
+        ReportPart(
+            "official",
+            agreements,
+            heading="Agreement of labels with judgments",
+            why=why if agreements is None else "",
+            files=() if agreements is None else ("agreement.tsv",),
+        ),
+    )
+
+
+AGREEMENT = Feature((OutputFiles(("agreement.tsv",), _PARTS, _agreement),), agreement_report)

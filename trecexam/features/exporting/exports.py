@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from trecexam.features.exporting.facets import facet_ratings
+from trecexam.errors import TrecexamError
 from trecexam.line.assessment import Assessment
 from trecexam.line.evaluation import check_runs
 from trecexam.line.loaded_track import of_documents
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from converters.records import Qrel
     from converters.run import Run
     from trecexam.scores.labels import LabelRule, RubricQrel
+    from trecexam.scores.ratings import QueryRatings
 
 
 @of_documents
@@ -38,7 +40,7 @@ def qrels(
         probabilities: rows carry the probabilities of the ratings, too, from which ECover is computed; not by
             facet. Where the grader gives none, a rating is certain.
         by: "facet" for labels of each facet, whose query ids are `query/facet`, by its own items; see
-            `trecexam.features.exporting.facets`.
+            `trecexam.features.exporting.exports`.
 
     Raises:
         TrecexamError: by facet, and no item has one, or one has white space in it.
@@ -99,3 +101,51 @@ def grades(track: Assessment) -> Iterator[dict[str, Any]]:
     Where a person rated the cell, `human_rating`, `who` and `why` stand beside the grader's rating.
     """
     return track.grade_rows()
+
+
+def facet_ratings(track: Assessment) -> list[QueryRatings]:
+    """The ratings of each facet of the bank, in the bank's order; the query id is `query/facet`.
+
+    Every pooled passage of the query is there. A person's rating of a passage as a whole is of the query, and
+    so of no facet. Items without a facet are left out. After the Rubric workbench's `--qrel-query-facets`.
+
+    Raises:
+        TrecexamError: no item has a facet, or one has white space in it, which qrels cannot have.
+    """
+    facets = list(_facets(track))
+    if not facets:
+        raise TrecexamError(
+            "no item of the bank has a facet: give items a `facet_id`, or set facets = true in [track] where "
+            "its query ids are query/facet",
+            path=track.folder.root,
+        )
+    return facets
+
+
+def without_facet(track: Assessment) -> int:
+    """How many items have no facet, and are in no labels by facet."""
+    return sum(not item.facet_id for items in track.bank.items.values() for item in items)
+
+
+def _facets(track: Assessment) -> Iterator[QueryRatings]:
+    for q in track.ratings():
+        columns: dict[str, list[int]] = {}
+        for column, item in enumerate(track.sheets[q.query_id].items):
+            if item.facet_id:
+                columns.setdefault(item.facet_id, []).append(column)
+        for facet_id, chosen in columns.items():
+            if facet_id.split() != [facet_id]:
+                raise TrecexamError(
+                    f"the facet {facet_id!r} of query '{q.query_id}' has white space in it, which no query "
+                    "id of qrels can have; give it a `facet_id` without",
+                    path=track.folder.root,
+                )
+            yield replace(
+                q,
+                query_id=f"{q.query_id}/{facet_id}",
+                n_items=len(chosen),
+                ratings=q.ratings[:, chosen],
+                human={},
+                importances=q.importances and tuple(q.importances[column] for column in chosen),
+                weights=q.weights and tuple(q.weights[column] for column in chosen),
+            )

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from trecexam.errors import TrecexamError
 from trecexam.features.holes.arithmetic import Holes, PoolHoles, holes_of_runs, is_among, pool_holes, total
+from trecexam.line.assessment import Assessment, Part
+from trecexam.line.diagnostics import NO_RUNS
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.official import Official, official_judgments, read_official, shown_error
+from trecexam.line.output_files import Feature, OutputFiles
 from trecexam.line.pool import pool_with_ranks
 from trecexam.tables.result import Result
+from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Layout, Table
-
-if TYPE_CHECKING:
-    from trecexam.line.assessment import Assessment
 
 By = Literal["query", "run"]
 #: What stands in the query_id column of a run's sums: trec_eval's word.
@@ -186,3 +187,29 @@ def _pool_line(pool: PoolHoles, runs: Sequence[HolesRow]) -> str:
     )
     worst = [f"{run} ({count:,})" for count, run in counts if count][:_NAMED]
     return f"{line}; most unjudged: {', '.join(worst)}" if worst else line
+
+
+#: Rows that the page shows; the file has the rest.
+_ROWS = 15
+
+_PARTS: tuple[Part, ...] = ("cells", "runs", "official", "settings")
+
+
+def own_holes(track: Assessment) -> HolesReport:
+    """The holes in the track's depth."""
+    return track.derived("holes", _PARTS, lambda: holes_report(track))
+
+
+def _holes(track: Assessment) -> Mapping[str, bytes]:
+    return {"holes.tsv": own_holes(track).to_tsv().encode()}
+
+
+def holes_section(track: Assessment) -> tuple[ReportPart, ...]:
+    """The section "holes"."""
+    holes = own_holes(track)
+    if not holes.rows:
+        return (ReportPart("holes", title="Holes", why=NO_RUNS),)
+    return (ReportPart("holes", holes, "Holes", files=("holes.tsv",), rows=_ROWS),)
+
+
+HOLES = Feature((OutputFiles(("holes.tsv",), _PARTS, _holes),), holes_section)

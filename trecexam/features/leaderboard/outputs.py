@@ -2,21 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from trecexam.errors import TrecexamError
-from trecexam.features.leaderboard.differences import differences, own_differences
-from trecexam.features.leaderboard.plot import leaderboard_plot
-from trecexam.features.leaderboard.tables import per_query_table, reported_table
+from trecexam.features.leaderboard.differences import Differences, differences, own_differences
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import NO_RUNS
 from trecexam.line.evaluation import leaderboard, own_leaderboard, rubric_values
 from trecexam.line.output_files import Feature, FeaturePlot, OutputFiles, PlotMeasures
-from trecexam.tables.plots.model import Plot
+from trecexam.scores.leaderboard import Leaderboard, interval
+from trecexam.scores.values import MeasureValues
+from trecexam.tables.excerpt import shown
+from trecexam.tables.plots.limits import EDGE, draw_rows, squeezing
+from trecexam.tables.plots.model import Plot, Size
+from trecexam.tables.plots.style import NAMED, WIDTH
 from trecexam.tables.result import Tables
 from trecexam.tables.section import ReportPart
-from trecexam.tables.table import to_tsv
+from trecexam.tables.table import Layout, Table, Value, to_tsv
+from trecexam.tables.terminal import cut
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def per_query_table(
+    values: MeasureValues, measures: Sequence[str], runs: Sequence[str] | None = None
+) -> Table:
+    """`run query_id measure value`, sorted by run (None for all), then query, then the measures' order."""
+    runs, query_ids = sorted(values.runs if runs is None else runs), sorted(values.query_ids)
+    stacked = np.stack([values.matrix(name, runs, query_ids) for name in measures], axis=2)
+    keys = itertools.product(runs, query_ids, measures)
+    rows: list[tuple[Value, ...]] = [
+        (*key, value) for key, value in zip(keys, stacked.ravel().tolist(), strict=True)
+    ]
+    return Table(("run", "query_id", "measure", "value"), tuple(rows))
+
+
+def reported_table(board: Leaderboard, compared: Differences | None, baseline: Differences | None) -> Table:
+    """A row a run: its group, of each measure the mean and its 95% interval, and the queries it answered.
+
+    Args:
+        compared: all pairs of runs; None for no groups.
+        baseline: the runs against one; its differences are `MEASURE.against`, as texts.
+    """
+    against = [] if baseline is None else [_against(of.of_baseline()) for of in baseline.measures]
+
+    def values(place: int) -> Iterator[Value]:
+        row = board.rows[place]
+        yield from (row.run, *(() if compared is None else (compared.groups.get(row.run),)))
+        for at, score in enumerate(row.scores):
+            yield from (score.mean, *interval(score, row.n_queries))
+            yield from (texts.get(row.run) for texts in against[at : at + 1])
+        yield row.n_answered
+
+    ends = ("", ".low", ".high", *((".against",) if against else ()))
+    columns = [f"{name}{end}" for name in board.measures for end in ends]
+    header = ("run", *(() if compared is None else ("group",)), *columns, "answered")
+    rows = tuple(tuple(values(place)) for place in range(len(board.rows)))
+    return Table(header, rows, layout=Layout(("run",), ranks=tuple(range(1, len(rows) + 1))))
+
+
+def _against(baseline: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """Run -> its difference from the baseline, with p value and sign."""
+    signs = {run: "▲" if of["difference"] > 0 else "▼" for run, of in baseline.items() if of["reject"]}
+    p = {run: shown(of["p-value corrected"]) or "–" for run, of in baseline.items()}  # noqa: RUF001
+    return {
+        run: f"{of['difference']:+.3f}, p {p[run]} {signs.get(run, '')}".rstrip()
+        for run, of in baseline.items()
+    }
+
+
+#: Inches that a run takes, and all of them at most: a page in print.
+_ROW, _MOST = 0.155, 8.2
+
+
+def leaderboard_plot(board: Leaderboard) -> Plot:
+    """The runs by the first measure. There must be one."""
+    name = board.measures[0]
+    rows = []
+    for rank, row in enumerate(board.rows, 1):
+        score = row.scores[0]
+        rows.append((rank, row.run, row.n_queries, score.mean, score.stderr, *interval(score, row.n_queries)))
+    best = board.rows[0]
+    ranked = "" if len(rows) <= NAMED else "; the numbers at the side are ranks, names are in the table below"
+    edge = EDGE if squeezing([row[3] for row in rows]).any() else ""
+    return Plot(
+        "leaderboard",
+        f"Leaderboard by {name}",
+        f"Mean over queries and its 95% interval (Student's t over queries){ranked}. Intervals that overlap "
+        f"do not say that two runs are equally good: runs answer the same queries.{edge}",
+        f"{len(rows)} runs by {name}; the best is {cut(best.run, 60)} with {best.scores[0].mean:.3f}.",
+        Table(
+            ("rank", "run", "n_queries", name, f"{name}.stderr", f"{name}.low", f"{name}.high"), tuple(rows)
+        ),
+        _draw,
+        Size(WIDTH, min(_MOST, 0.7 + _ROW * max(len(rows), 3)), rows=True),
+    )
+
+
+def _draw(figure: Figure, plot: Plot) -> None:
+    rows = plot.table.rows
+    axes = figure.subplots()
+    mean, low, high = (np.array([row[column] for row in rows], float) for column in (3, 5, 6))
+    draw_rows(axes, [str(row[1]) for row in rows], mean, low, high)
+    axes.set_xlabel(plot.table.header[3])
+
 
 #: Runs that the page lists.
 _RUNS = 200

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trecexam.bank.asked import QUERY
+from trecexam.bank.model import QUERY
 from trecexam.line.kind import Kind, MeasureFacts
 from trecexam.line.kinds.default_measures import default_measures, nugget_scores
 

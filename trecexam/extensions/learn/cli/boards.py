@@ -9,7 +9,7 @@ import click
 
 import trecexam
 from trecexam.cli import show
-from trecexam.cli.correlate import official_measure_option
+from trecexam.cli.closer import official_measure_option
 from trecexam.cli.options import track_argument
 from trecexam.cli.reading import reading
 from trecexam.cli.scores import bad_measures
