@@ -17,7 +17,7 @@ from trecexam.calls import (
 )
 from trecexam.features.correlation.comparison import compare
 from trecexam.features.correlation.joint import compare_all
-from trecexam.features.exporting import exports, frames
+from trecexam.features.exporting import exports
 from trecexam.features.exporting.exports import without_facet
 from trecexam.features.fill import fill as filling
 from trecexam.features.history.history import history, history_entry
@@ -188,6 +188,4 @@ class Export(Accessor):
     runs = on_loaded(exports.runs)
     official_qrels = on_loaded(exports.official_qrels)
     subtopics = on_loaded(exports.subtopics)
-    qrels_frame = on_loaded(frames.qrels_frame)
-    grades_frame = on_loaded(frames.grades_frame)
     items_without_facet = on_loaded(without_facet)

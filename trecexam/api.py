@@ -17,7 +17,7 @@ from trecexam.chosen import chosen_grader, took
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extension import accessors, named
 from trecexam.features.agreement.agreement import agreements
-from trecexam.features.exporting import exports, frames
+from trecexam.features.exporting import exports
 from trecexam.features.holes.holes import holes_report
 from trecexam.features.leaderboard.differences import differences
 from trecexam.features.leaderboard.joint import joint_leaderboard
@@ -275,7 +275,7 @@ class Track:
 
     leaderboard = on_track(joint_leaderboard, leaderboard)
     compare = on_graded(differences)
-    per_query = on_loaded(frames.per_query)
+    per_query = on_loaded(exports.per_query)
     qrels = on_loaded(exports.qrels)
     grades = on_loaded(exports.grades)
 

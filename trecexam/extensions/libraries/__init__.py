@@ -1,7 +1,7 @@
-"""A track in the objects of other libraries: PyTerrier (as `trecexam.pyterrier`) and ranx."""
+"""A track in the objects of other libraries: data frames, PyTerrier (`trecexam.pyterrier`), ranx."""
 
 from __future__ import annotations
 
 from trecexam.extension import Extension
 
-EXTENSION = Extension("libraries", calls={"export": f"{__name__}.accessor:RanxCalls"})
+EXTENSION = Extension("libraries", calls={"export": f"{__name__}.accessor:LibraryCalls"})

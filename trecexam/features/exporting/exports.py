@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from trecexam.errors import TrecexamError
 from trecexam.line.assessment import Assessment
-from trecexam.line.evaluation import check_runs
+from trecexam.line.evaluation import check_runs, values_of_runs
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.official import official_judgments
 from trecexam.line.probable_ratings import probable_ratings
 from trecexam.scores.labels import label_qrels, subtopic_qrels
+from trecexam.tables.frames import Library, data_frame, texts
 
 if TYPE_CHECKING:
     from converters.records import Qrel
     from converters.run import Run
+    from trecexam.line.measure_names import MeasureLike
     from trecexam.scores.labels import LabelRule, RubricQrel
     from trecexam.scores.ratings import QueryRatings
 
@@ -149,3 +153,36 @@ def _facets(track: Assessment) -> Iterator[QueryRatings]:
                 importances=q.importances and tuple(q.importances[column] for column in chosen),
                 weights=q.weights and tuple(q.weights[column] for column in chosen),
             )
+
+
+def per_query(
+    track: Assessment,
+    measures: Sequence[MeasureLike] | None = None,
+    *,
+    official: bool = False,
+    runs: Collection[str] | None = None,
+    library: Library = "pandas",
+) -> Any:
+    """Every run's value on every query of every measure, as a data frame: what the leaderboard averages.
+
+    Args:
+        measures, official, runs: as in `leaderboard`.
+        library: whose data frame it is: "pandas", "polars", or "pyarrow", which is always there.
+
+    Returns:
+        Columns `run`, `query_id`, `measure` (text) and `value` (float64), a row for each; runs and queries
+        are sorted by name, measures in their order: the rows of `out/per_query.tsv`, in full precision.
+
+    Raises:
+        TrecexamError, ValueError: as `leaderboard`; or the library is not installed.
+    """
+    values = values_of_runs(track, measures, official=official, runs=runs)
+    names, query_ids = sorted(values.runs), sorted(values.query_ids)
+    stacked = [values.matrix(name, names, query_ids) for name in values.measures]
+    keys = np.indices((len(names), len(query_ids), len(stacked))).reshape(3, -1)
+    labels = {"run": names, "query_id": query_ids, "measure": values.measures}
+    columns: dict[str, Any] = {
+        name: texts(known).take(key) for (name, known), key in zip(labels.items(), keys, strict=True)
+    }
+    columns["value"] = np.stack(stacked, axis=2).ravel() if stacked else np.zeros(0)
+    return data_frame(columns, library)

@@ -37,6 +37,8 @@ def override_report(track: Assessment) -> tuple[ReportPart, ...]:
         ReportPart(
             "grades",
             None if table is None else Tables({"human": table}),
+            # Where no extension has begun the section.
+            "Grades",
             heading="People's ratings",
             lead=""
             if rule is None

@@ -1,22 +1,19 @@
-"""What a track gives to notebooks: labels, values and grades as data frames. Ids are texts in all of them."""
+"""What a track gives to notebooks: labels and grades as data frames. Ids are texts in all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from trecexam.features.exporting.exports import qrels
 from trecexam.line.assessment import Assessment
-from trecexam.line.evaluation import values_of_runs
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.probable_ratings import probable_ratings
 from trecexam.scores.expected import gains
 from trecexam.tables.frames import Library, data_frame, texts
 
 if TYPE_CHECKING:
-    from trecexam.line.measure_names import MeasureLike
     from trecexam.scores.labels import LabelRule
 
 
@@ -76,39 +73,6 @@ def qrels_frame(
     if track.bank.has_weights:
         weights = [item.counted_weight for of_query in items for item in of_query]
         columns["weight"] = np.array(weights, np.float64)
-    return data_frame(columns, library)
-
-
-def per_query(
-    track: Assessment,
-    measures: Sequence[MeasureLike] | None = None,
-    *,
-    official: bool = False,
-    runs: Collection[str] | None = None,
-    library: Library = "pandas",
-) -> Any:
-    """Every run's value on every query of every measure, as a data frame: what the leaderboard averages.
-
-    Args:
-        measures, official, runs: as in `leaderboard`.
-        library: whose data frame it is: "pandas", "polars", or "pyarrow", which is always there.
-
-    Returns:
-        Columns `run`, `query_id`, `measure` (text) and `value` (float64), a row for each; runs and queries
-        are sorted by name, measures in their order: the rows of `out/per_query.tsv`, in full precision.
-
-    Raises:
-        TrecexamError, ValueError: as `leaderboard`; or the library is not installed.
-    """
-    values = values_of_runs(track, measures, official=official, runs=runs)
-    names, query_ids = sorted(values.runs), sorted(values.query_ids)
-    stacked = [values.matrix(name, names, query_ids) for name in values.measures]
-    keys = np.indices((len(names), len(query_ids), len(stacked))).reshape(3, -1)
-    labels = {"run": names, "query_id": query_ids, "measure": values.measures}
-    columns: dict[str, Any] = {
-        name: texts(known).take(key) for (name, known), key in zip(labels.items(), keys, strict=True)
-    }
-    columns["value"] = np.stack(stacked, axis=2).ravel() if stacked else np.zeros(0)
     return data_frame(columns, library)
 
 
