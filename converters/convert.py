@@ -70,11 +70,11 @@ def converted(
         return read_bank_queries(path)
     if source == "responses":
         return _of_responses(path, records, target, pool)
-    for known in _readers(source):
-        if target == known.name:
-            return known.read(path)
-        if target in known.becomes:
-            return known.becomes[target](path, run)
+    for reader in _readers(source):
+        if target == reader.name:
+            return reader.read(path)
+        if target in reader.becomes:
+            return reader.becomes[target](path, run)
     return records
 
 

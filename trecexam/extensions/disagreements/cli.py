@@ -30,7 +30,8 @@ def swaps(track: Path, measures: tuple[str, ...], official_measures: tuple[str, 
     or passive (none). By the first measure of each side unless measures are given.
     """
     with trecexam.open_track(track) as opened, bad_measures():
-        return opened.correlate.swaps(measures or None, official_measures or None)
+        found: Result = opened.correlate.swaps(measures or None, official_measures or None)
+    return found
 
 
 @click.command(epilog="Example: trecexam outliers mytrack --most 5")
@@ -48,7 +49,8 @@ def outliers(track: Path, measures: tuple[str, ...], official_measures: tuple[st
     too high. By the first measure of each side unless measures are given.
     """
     with trecexam.open_track(track) as opened, bad_measures():
-        return opened.correlate.outliers(measures or None, official_measures or None, most=most)
+        found: Result = opened.correlate.outliers(measures or None, official_measures or None, most=most)
+    return found
 
 
 @click.command(epilog="Example: trecexam representative mytrack --most 5")
@@ -70,4 +72,7 @@ def representative(
     .other_half that of the same queries on the other half, .random_queries that of random ones.
     """
     with trecexam.open_track(track) as opened, bad_measures():
-        return opened.correlate.representative(measures or None, official_measures or None, most=most)
+        found: Result = opened.correlate.representative(
+            measures or None, official_measures or None, most=most
+        )
+    return found

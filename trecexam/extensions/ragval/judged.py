@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from trecexam.extensions.ragval.formats.answers import AnswerRow, JudgedAnswer
 from trecexam.extensions.ragval.grader.reading import Scores, read_scores
@@ -69,15 +69,17 @@ def judged(track: Assessment) -> JudgedAnswers:
 
     A person's rating of an item stands in place of that score; a 0, which is none, counts as 1.
     """
-    question_ids = {row.question_id for rows in track.answers.values() for row in rows}
+    # As `dropped.py` reads them.
+    of_runs = cast("Mapping[str, tuple[AnswerRow, ...]]", track.answers)
+    question_ids = {row.question_id for rows in of_runs.values() for row in rows}
     grades: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for grade in track.grade_rows(question_ids):
         grades.setdefault((grade["query_id"], grade["doc_id"]), []).append(grade)
     judged_answers: list[JudgedAnswer] = []
     counted: Counter[str] = Counter()
     prompt = track.traits.prompt
-    given = Counter(rows[0].run_id for rows in track.answers.values())
-    for name, answers in track.answers.items():
+    given = Counter(rows[0].run_id for rows in of_runs.values())
+    for name, answers in of_runs.items():
         run = track.runs[name]
         # As the system calls itself; a run's name has no white space.
         run_id = answers[0].run_id if given[answers[0].run_id] == 1 else name

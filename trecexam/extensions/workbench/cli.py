@@ -51,7 +51,8 @@ def readings(track: Path, measures: tuple[str, ...]) -> Result:
     track's own.
     """
     with trecexam.open_track(track) as opened, bad_measures():
-        return opened.verify.readings(measures=measures or None)
+        found: Result = opened.verify.readings(measures=measures or None)
+    return found
 
 
 @click.command(epilog="Example: trecexam overall mytrack -m 'Cover(rel=4)@20'")
@@ -65,4 +66,5 @@ def overall(track: Path, measures: tuple[str, ...]) -> Result:
     have it. The last column is the official rank, where TRACK has an official leaderboard.
     """
     with trecexam.open_track(track) as opened, bad_measures():
-        return opened.overall(measures or None)
+        found: Result = opened.overall(measures or None)
+    return found

@@ -8,8 +8,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from trecexam.errors import TrecexamError, cannot_go_on
-from trecexam.features.correlation.comparison import Key, LeaderboardComparison, compare
-from trecexam.features.correlation.paired_scores import NothingToCompareError, nothing_to_compare
+from trecexam.features.correlation.comparison import LeaderboardComparison, compare
+from trecexam.features.correlation.paired_scores import Key, NothingToCompareError, nothing_to_compare
 from trecexam.line.diagnostics import is_graded
 from trecexam.line.evaluation import rubric_values
 from trecexam.line.loaded_track import LoadedTrack
