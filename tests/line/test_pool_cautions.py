@@ -16,7 +16,8 @@ from support import ROOT, HashGrader, make_small_track
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.scores.measures import COVER, DIVERSITY, DIVIDES_BY, depends_on_pool, measure
+from trecexam.scores.measures import COVER, DIVERSITY, measure
+from trecexam.scores.pool_measures import DIVIDES_BY, depends_on_pool
 
 FREE, OF_POOL = ["P(rel=4)@8", "Cover(rel=4)@8"], ["nDCG@8", "AP(rel=4)", "nCover(rel=4)@8", "alpha_nDCG@8"]
 CAUTION = (

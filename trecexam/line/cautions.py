@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from converters.records import Qrel
 from trecexam.config import TrackConfig
 from trecexam.line.relevance import official_measures, relevance_thresholds
-from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, depends_on_pool, measure
+from trecexam.scores.measures import COVER, DIVERSITY, at_min_rating, measure
+from trecexam.scores.pool_measures import depends_on_pool
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from trecexam.line.rejected import all_rejected, joint_rejected
 from trecexam.line.track_graders import usable_folders
 from trecexam.outputs.outputs import MANIFEST, PAGE, REJECTED, Outputs
 from trecexam.scores.leaderboard import Leaderboard
-from trecexam.tables.plots.canvas import FOLDER as PLOTS
+from trecexam.tables.plots.drawings import FOLDER as PLOTS
 from trecexam.tables.section import ReportHead, ReportPart
 from trecexam.tables.table import Table, to_json, to_tsv
 from trecexam.track import OF_ALL, TrackFolder

@@ -17,8 +17,8 @@ from trecexam.line.versions import package_version, versions
 from trecexam.outputs.features import features
 from trecexam.outputs.report.contents import UpdateFacts
 from trecexam.outputs.report.gather import report_files
-from trecexam.tables.plots.canvas import FOLDER as PLOTS
-from trecexam.tables.plots.canvas import KINDS
+from trecexam.tables.plots.drawings import FOLDER as PLOTS
+from trecexam.tables.plots.drawings import KINDS
 from trecexam.tables.section import ExtraFiles, ReportHead
 from trecexam.tables.table import Table, to_json, to_tsv
 from trecexam.track import OF_ALL, TrackFolder

@@ -20,7 +20,8 @@ from trecexam.extensions.exams.response_matrix import ResponseMatrix
 from trecexam.extensions.exams.responses import ExamResponses, LabelFiles, from_file, usable_responses
 from trecexam.extensions.exams.results import ExamFit, ImprovedExam, told
 from trecexam.files import atomic as files
-from trecexam.tables.plots.canvas import draw, plot_files
+from trecexam.tables.plots.canvas import draw
+from trecexam.tables.plots.drawings import plot_files
 from trecexam.tables.table import to_json, to_tsv
 from trecexam.tables.text import plural
 

@@ -43,7 +43,7 @@ from trecexam.line.sheets import MISSING, NOT_ASKED
 from trecexam.outputs.page.model import PagePart
 from trecexam.outputs.page.render import Section, rendered
 from trecexam.scores.labels import labels
-from trecexam.tables.plots.canvas import Drawings
+from trecexam.tables.plots.drawings import Drawings
 from trecexam.tables.section import Picture
 
 if TYPE_CHECKING:

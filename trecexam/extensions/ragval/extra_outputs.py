@@ -12,7 +12,7 @@ from trecexam.extensions.ragval.formats.answers import write_judged
 from trecexam.extensions.ragval.judged import FOLDER, JudgedAnswers, judged
 from trecexam.extensions.ragval.reporting import RagvalReport, files_of, report_of
 from trecexam.line.output_files import ExtraOutputs, Feature, FeaturePlot, PlotMeasures
-from trecexam.tables.plots.canvas import Drawings
+from trecexam.tables.plots.drawings import Drawings
 from trecexam.tables.plots.model import Plot
 from trecexam.tables.section import ExtraFiles, Picture, ReportHead, ReportPart
 from trecexam.tables.table import to_json

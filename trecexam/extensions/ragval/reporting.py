@@ -25,7 +25,8 @@ from trecexam.extensions.ragval.judged_scores import (
 from trecexam.extensions.ragval.plots import ragval_plots
 from trecexam.extensions.ragval.sweep import Sweep, swept
 from trecexam.files import atomic as files
-from trecexam.tables.plots.canvas import FOLDER, KINDS, draw, plot_files
+from trecexam.tables.plots.canvas import draw
+from trecexam.tables.plots.drawings import FOLDER, KINDS, plot_files
 from trecexam.tables.plots.model import Drawing, Plot
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, to_json, to_tsv

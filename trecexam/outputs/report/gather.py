@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from trecexam.outputs.page.model import PagePart
 from trecexam.outputs.page.render import render
 from trecexam.outputs.report.contents import UpdateFacts, page_of
-from trecexam.tables.plots.canvas import Drawings, plot_files
+from trecexam.tables.plots.drawings import Drawings, plot_files
 from trecexam.tables.section import Picture
 
 if TYPE_CHECKING:

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import re
 import sys
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-from trecexam.errors import TrecexamError
-from trecexam.files.atomic import sha256
-from trecexam.files.kept import read_regular, recall, remember
 from trecexam.tables.plots.model import Drawing, Plot
 from trecexam.tables.plots.style import own_settings
-from trecexam.tables.table import to_tsv
 from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
 
 #: Dots an inch of the PNG: sharp in print at the width of a column.
 _DPI = 160
@@ -102,60 +95,3 @@ def named(svg: str, plot: Plot) -> str:
         f'<desc id="{name}-desc">{escape(printable(plot.summary))}</desc>'
     )
     return f"{start}>\n {words}{rest}"
-
-
-#: In out/, and the kinds of file that each plot has there.
-FOLDER = "plots"
-#: In .trecexam/.
-MEMORY = "plots.json"
-KINDS = ("svg", "png", "pdf", "tsv")
-
-
-class Drawings:
-    """What was drawn by earlier updates, as far as it is untouched in the folder of plots."""
-
-    def __init__(self, out: Path, state: Path, *, pdf: bool = False) -> None:
-        """Args: out: has the folder of plots. state: where it is kept which plot gave which picture.
-        pdf: as PDF too.
-        """
-        self._pdf = pdf
-        self._folder = out / FOLDER
-        self._memory = state / MEMORY
-        known = recall(self._memory).get(out.name, {})
-        self._known = {key: tuple(digests) for key, digests in known.items()}
-        self._now: dict[str, Any] = {}
-
-    def of(self, plot: Plot) -> Drawing:
-        """The plot's picture."""
-        key = f"{plot.digest()} {drawn_by(plot.draw.__module__)}"
-        drawing = self._earlier(plot.name, self._known.get(key, ())) or draw(plot, pdf=self._pdf)
-        if drawing.svg:
-            self._now[key] = [sha256(content) for content in self._contents(drawing)]
-        return drawing
-
-    def remember(self) -> None:
-        """Notes what was asked for since this was made, for the next update."""
-        # Where it cannot be noted, all is drawn again.
-        with contextlib.suppress(TrecexamError):
-            remember(self._memory, {**recall(self._memory), self._folder.parent.name: self._now})
-
-    def _earlier(self, name: str, digests: tuple[str, ...]) -> Drawing | None:
-        try:
-            files = [read_regular(self._folder / f"{name}.{kind}") for kind in KINDS[: 2 + self._pdf]]
-        except OSError:
-            return None
-        if tuple(map(sha256, files)) != digests:
-            return None
-        svg, png, *pdf = files
-        return Drawing(svg, png, pdf[0] if pdf else b"")
-
-    def _contents(self, drawing: Drawing) -> Sequence[bytes]:
-        return (drawing.svg, drawing.png, drawing.pdf)[: 2 + self._pdf]
-
-
-def plot_files(plot: Plot, drawing: Drawing) -> Iterator[tuple[str, bytes]]:
-    """The files of a plot, by their names in out/."""
-    contents = (drawing.svg, drawing.png, drawing.pdf, to_tsv(plot.table).encode())
-    for kind, content in zip(KINDS, contents, strict=True):
-        if content:
-            yield f"{FOLDER}/{plot.name}.{kind}", content

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from trecexam.tables.plots.style import BLUE, MUTED, NAMED, grid, label_rows, letters
+from trecexam.tables.plots.style import MUTED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
 
 #: Of fewer values than this none is far from the others, and of many no more than these.
 _FEW, _MOST = 8, 3
@@ -81,45 +79,3 @@ def mark_at_edge(axes: Axes, x: float, y: float, *, beyond: tuple[int, int], col
         transform=axes.transData + inwards,
         zorder=4,
     )
-
-
-#: What a caption says of plots where a row is beyond the edge.
-EDGE = " A triangle at the edge stands for a value beyond it, which is beside it."
-
-
-def draw_rows(
-    axes: Axes,
-    names: Sequence[str],
-    values: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-) -> None:
-    """A dot and its interval a row, first on top; one that would squeeze the others is marked at the edge.
-
-    Args:
-        values: finite, a row each.
-        low, high: the ends of their intervals; NaN for none.
-    """
-    places, few = np.arange(len(names)), len(names) <= NAMED
-    outside = squeezing(values)
-    inside = ~outside
-    axes.hlines(places[inside], low[inside], high[inside], color=MUTED, linewidth=1.0 if few else 0.6)
-    axes.plot(values[inside], places[inside], "o", color=BLUE, markersize=4 if few else 2.5)
-    if outside.any():
-        left, right = keep_within(axes, "x", [*values[inside], *low[inside], *high[inside]])
-        for place in np.flatnonzero(outside).tolist():
-            above = bool(values[place] > right)
-            edge = right if above else left
-            mark_at_edge(axes, edge, place, beyond=(1 if above else -1, 0))
-            axes.annotate(
-                f"{values[place]:.2f}",
-                (edge, place),
-                xytext=(-12 if above else 12, 0),
-                textcoords="offset points",
-                ha="right" if above else "left",
-                va="center",
-                fontsize=letters(8),
-            )
-    label_rows(axes, names, NAMED)
-    axes.spines["left"].set_visible(False)
-    grid(axes, "x")
