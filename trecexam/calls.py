@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from trecexam.chosen import took
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extension import added_calls, named
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.base import Estimate
@@ -63,15 +64,33 @@ class Accessor:
     def _is_joint(self) -> bool:
         return bool(self.track._is_joint)
 
-    def __getattr__(self, name: str) -> Any:
-        """A call that an extension adds to this group."""
-        for kind in added(type(self)) if not name.startswith("_") else ():
-            if hasattr(kind, name):
-                return getattr(kind(self.track), name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *(name for kind in added(type(self)) for name in vars(kind))})
+        return sorted({*super().__dir__(), *_members(type(self))})
+
+    @property
+    def _name(self) -> str:
+        """By which a track has it: "judge_next" of JudgeNextAccessor."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__.removesuffix("Accessor")).lower()
+
+    def __repr__(self) -> str:
+        what = (type(self).__doc__ or "").strip().partition("\n")[0]
+        of = self.folder.root.resolve().name
+        return f"<track.{self._name} of {of!r}: {what} It has {', '.join(_members(type(self)).values())}>"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """A call that an extension adds to this group.
+
+            Raises:
+                AttributeError: there is none of this name; it names the nearest.
+            """
+            for kind in added(type(self)) if not name.startswith("_") else ():
+                if hasattr(kind, name):
+                    return getattr(kind(self.track), name)
+            members = _members(type(self))
+            hint = did_you_mean(name, members, f"it has {', '.join(members.values())}")
+            raise AttributeError(f"track.{self._name} has no '{name}'; {hint}")
 
     def _folder_of(self, function: Callable[..., object]) -> TrackFolder:
         """The track as the grader sees it that a call of this function would be about."""
@@ -83,8 +102,23 @@ def added(group: type[Accessor]) -> list[type[Accessor]]:
     return [named(at) for at in added_calls(group.__name__.lower())]
 
 
-def on_loaded(function: Callable[Concatenate[Assessment, P], R]) -> Callable[Concatenate[OpenTrack, P], R]:
+def _members(kind: type) -> dict[str, str]:
+    """What a group of calls has, by name -> as it is written behind the group's own name: ".fit()", "()"."""
+    kinds = (*reversed(kind.__mro__), *(added(kind) if issubclass(kind, Accessor) else ()))
+    own = {name: member for base in kinds for name, member in vars(base).items()}
+    names = sorted(name for name in own if not name.startswith("_") and name not in ("track", "folder"))
+    called = {"__call__": "()"} if "__call__" in own else {}
+    return called | {name: f".{name}{'' if isinstance(own[name], property) else '()'}" for name in names}
+
+
+def on_loaded(
+    function: Callable[Concatenate[Assessment, P], R],
+    joint: Callable[Concatenate[LoadedTrack, P], R | None] | None = None,
+) -> Callable[Concatenate[OpenTrack, P], R]:
     """A method that loads the track as it is now and calls `function` of it.
+
+    Args:
+        joint: answers for all of several graders where none is meant; where it gives None, one is asked.
 
     Returns:
         A method with the arguments and the docstring of `function`, but for its first argument.
@@ -93,6 +127,10 @@ def on_loaded(function: Callable[Concatenate[Assessment, P], R]) -> Callable[Con
     @wraps(function)
     def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> R:
         _check_arguments(method, self, *args, **kwargs)
+        if joint is not None and self._is_joint:
+            answer = joint(self._loaders.load(), *args, **kwargs)
+            if answer is not None:
+                return answer
         return function(_loader_for(self, function, *args, **kwargs).load(), *args, **kwargs)
 
     return _with_self(method, function)

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from trecexam.chosen import chosen_grader
-from trecexam.cli import show
 from trecexam.cli.options import measure_option, track_argument
 from trecexam.cli.reading import reading
 from trecexam.errors import TrecexamError
 
 if TYPE_CHECKING:
-    from trecexam.api import Track
     from trecexam.scores.leaderboard import Leaderboard
     from trecexam.tables.result import Result
 
@@ -57,12 +55,6 @@ def leaderboard(track: Path, measures: tuple[str, ...], official: bool) -> Resul
         if not board.rows:
             board = board.noted(f"no runs yet: drop some into {loaders.folder.runs}")
     return board
-
-
-def say_what_is_missing(track: Track) -> None:
-    """Says what people rated, which cells have no grade and which passages no text."""
-    show.human(track)
-    show.missing(track.grading.counts(), track.folder.root)
 
 
 class bad_measures:  # noqa: N801 - reads as a block, not as a class

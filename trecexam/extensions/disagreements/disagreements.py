@@ -17,6 +17,7 @@ from trecexam.features.correlation.paired_scores import (
 )
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.measure_names import names_of
+from trecexam.line.measures import first_measure_note
 from trecexam.scores.rank_correlation.outliers import Outlier, find_outliers
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table
@@ -98,6 +99,7 @@ def swaps(
         for scores in comparisons
     ]
     lines = (
+        *(first_measure_note(track) if measures is None else ()),
         *comparison_notes(track, comparisons, measures, official_measures),
         *(_summary(key, swaps) for key, swaps in pairs),
     )
@@ -131,7 +133,10 @@ def outliers(
             (key_of(scores, min_ratings), find_outliers(scores.runs, scores.rubric, scores.official)[:most])
             for scores in comparisons
         ),
-        comparison_notes(track, comparisons, measures, official_measures),
+        (
+            *(first_measure_note(track) if measures is None else ()),
+            *comparison_notes(track, comparisons, measures, official_measures),
+        ),
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.differences import Differences, differences, own_differences
+from trecexam.features.leaderboard.joint_plot import joint_plot
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import NO_RUNS
 from trecexam.line.evaluation import leaderboard, own_leaderboard, rubric_values
@@ -19,8 +20,8 @@ from trecexam.scores.leaderboard import Leaderboard, interval
 from trecexam.scores.values import MeasureValues
 from trecexam.tables.excerpt import shown
 from trecexam.tables.plots.limits import squeezing
-from trecexam.tables.plots.rows import EDGE, draw_rows
 from trecexam.tables.plots.model import Plot, Size
+from trecexam.tables.plots.rows import EDGE, draw_rows
 from trecexam.tables.plots.style import NAMED, WIDTH
 from trecexam.tables.result import Tables
 from trecexam.tables.section import ReportPart
@@ -189,6 +190,13 @@ LEADERBOARD = Feature(
         OutputFiles(("differences.tsv", "groups.tsv"), ("cells", "people", "runs", "settings"), _differences),
     ),
     leaderboard_report,
-    {"leaderboard": FeaturePlot("the runs' means with 95% intervals, best on top", _plot, ("measure",))},
+    {
+        "leaderboard": FeaturePlot(
+            "the runs' means with 95% intervals, best on top",
+            _plot,
+            ("measure",),
+            lambda track, asked: joint_plot(track, asked.measure),
+        )
+    },
     of_any_kind=True,
 )
