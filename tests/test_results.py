@@ -100,8 +100,8 @@ def test_a_call_gives_tables_by_name_notes_and_facts(demo: Path, call: str) -> N
         (("judge-next", "TRACK", "--grader", "support"), 0),
         (("bank", "check", "TRACK"), 1),
         (("bank", "diff", "BANK", "BANK", "TRACK", "--by", "items"), 0),
-        (("judge", "progress", "TRACK", "--topics"), 0),
-        (("judge", "agreement", "TRACK", "--disagreements"), 0),
+        (("judge", "progress", "TRACK"), 0),
+        (("judge", "agreement", "TRACK"), 0),
     ],
 )
 def test_a_reading_command_has_every_form_and_a_file_for_it(

@@ -36,6 +36,11 @@ MODES: Mapping[tuple[str, str], tuple[tuple[str, ...], tuple[str, ...]]] = {
     ("correlate", "--learned"): (("learned-correlate",), ()),
     ("judge-next", "--budget"): (("judge-next",), ("--top",)),
 }
+#: Options that are gone, as JSON has what they chose: first words of a command -> option -> how many words of its own.
+GONE: Mapping[tuple[str, ...], Mapping[str, int]] = {
+    ("judge", "progress"): {"--topics": 0},
+    ("judge", "agreement"): {"--disagreements": 0},
+}
 #: An output file's name as it was frozen -> as it is now.
 OUTPUTS: Mapping[str, str] = {}
 #: A column of a result as it is now -> as it was frozen, for all commands.
@@ -82,6 +87,11 @@ _OUTSIDE = found.parent if (found := find_outside("*")) else Path("/nowhere")
 
 def command(words: Sequence[str]) -> list[str]:
     """A recipe's command line in today's words."""
+    for first, options in GONE.items():
+        for option, more in options.items():
+            if tuple(words[: len(first)]) == first and option in words:
+                place = words.index(option)
+                words = [*words[:place], *words[place + 1 + more :]]
     for place, word in enumerate(words):
         if mode := MODES.get((str(words[0]), str(word))):
             first, instead = mode
