@@ -36,10 +36,11 @@ MODES: Mapping[tuple[str, str], tuple[tuple[str, ...], tuple[str, ...]]] = {
     ("correlate", "--learned"): (("learned-correlate",), ()),
     ("judge-next", "--budget"): (("judge-next",), ("--top",)),
 }
-#: Options that are gone, as JSON has what they chose: first words of a command -> option -> how many words of its own.
+#: Options that are gone, as JSON has what they chose: command -> option -> how many words follow it.
 GONE: Mapping[tuple[str, ...], Mapping[str, int]] = {
     ("judge", "progress"): {"--topics": 0},
     ("judge", "agreement"): {"--disagreements": 0},
+    ("compare-graders",): {"--between": 1},
 }
 #: An output file's name as it was frozen -> as it is now.
 OUTPUTS: Mapping[str, str] = {}
