@@ -41,6 +41,7 @@ GONE: Mapping[tuple[str, ...], Mapping[str, int]] = {
     ("judge", "progress"): {"--topics": 0},
     ("judge", "agreement"): {"--disagreements": 0},
     ("compare-graders",): {"--between": 1},
+    ("simulate", "runs"): {"--summary": 0},
 }
 #: An output file's name as it was frozen -> as it is now.
 OUTPUTS: Mapping[str, str] = {}
