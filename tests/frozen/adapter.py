@@ -43,6 +43,8 @@ GONE: Mapping[tuple[str, ...], Mapping[str, int]] = {
     ("compare-graders",): {"--between": 1},
     ("simulate", "runs"): {"--summary": 0},
 }
+#: Of commands that are given the track in place of its file and an option.
+OF_TRACK: Mapping[tuple[str, ...], str] = {("exam", "filter"): "--track"}
 #: An output file's name as it was frozen -> as it is now.
 OUTPUTS: Mapping[str, str] = {}
 #: A column of a result as it is now -> as it was frozen, for all commands.
@@ -94,6 +96,11 @@ def command(words: Sequence[str]) -> list[str]:
             if tuple(words[: len(first)]) == first and option in words:
                 place = words.index(option)
                 words = [*words[:place], *words[place + 1 + more :]]
+    for first, option in OF_TRACK.items():
+        if tuple(words[: len(first)]) == first and option in words:
+            place = words.index(option)
+            rest = [*words[len(first) + 1 : place], *words[place + 2 :]]
+            words = [*first, words[place + 1], *rest]
     for place, word in enumerate(words):
         if mode := MODES.get((str(words[0]), str(word))):
             first, instead = mode

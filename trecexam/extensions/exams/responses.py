@@ -73,11 +73,7 @@ def from_file(path: Path, labels: LabelFiles | None = None) -> ExamResponses:
 
 
 def from_track(
-    track: Assessment,
-    labels: LabelFiles | None = None,
-    *,
-    min_rating: int | None = None,
-    depth: int | None = None,
+    track: Assessment, labels: LabelFiles | None = None, *, min_rating: int | None = None
 ) -> ExamResponses:
     """A loaded track's runs as examinees, and its items as questions.
 
@@ -86,18 +82,13 @@ def from_track(
     item, there is no response. Retired items are not asked. People's ratings count.
 
     Args:
-        min_rating, depth: in place of the track's; a depth beyond the pool's is refused.
+        min_rating: in place of the track's.
 
     Raises:
         TrecexamError: nothing is graded, or nothing is left to be fitted.
     """
     root = track.folder.root
     threshold = resolve_min_rating(track, min_rating)
-    pooled = track.config.track.depth
-    if depth is not None and not 1 <= depth <= pooled:
-        raise TrecexamError(
-            f"depth {depth}: 1..{pooled} needed, as the track pools {pooled} ranks", path=root
-        )
     runs = list(track.runs)
     if not runs:
         raise TrecexamError("no runs to take the exam yet: drop some in here", path=track.folder.runs)
@@ -108,7 +99,7 @@ def from_track(
     called = item_names(track.bank)
     for q in ratings:
         gradable = np.array([text is not None for text in track.sheets[q.query_id].texts] + [False])
-        ranks = track.pool[q.query_id].ranks[:, : depth or pooled]
+        ranks = track.pool[q.query_id].ranks[:, : track.config.track.depth]
         blocks.append(response_matrix(q, np.where(gradable[ranks], ranks, -1), threshold))
         for item in track.bank.items[q.query_id]:
             name = called[q.query_id, item.item_id]
