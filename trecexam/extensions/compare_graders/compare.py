@@ -217,7 +217,7 @@ class _Pair:
         if best[0] == best[1]:
             return [None, *sorted(thresholds)]
         own = (grader.track.config.scores.min_rating for grader in (self.first, self.second))
-        return sorted({*thresholds, (next(own), next(own))})
+        return [*sorted({*thresholds, (next(own), next(own))})]
 
     def _row(
         self,
