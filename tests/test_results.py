@@ -99,7 +99,7 @@ def test_a_call_gives_tables_by_name_notes_and_facts(demo: Path, call: str) -> N
         (("judge-next", "TRACK", "--top", "3"), 0),
         (("judge-next", "TRACK", "--grader", "support"), 0),
         (("bank", "check", "TRACK"), 1),
-        (("bank", "diff", "BANK", "BANK", "TRACK", "--by", "items"), 0),
+        (("bank", "diff", "BANK", "BANK", "TRACK"), 0),
         (("judge", "progress", "TRACK"), 0),
         (("judge", "agreement", "TRACK"), 0),
     ],

@@ -42,6 +42,7 @@ GONE: Mapping[tuple[str, ...], Mapping[str, int]] = {
     ("judge", "agreement"): {"--disagreements": 0},
     ("compare-graders",): {"--between": 1},
     ("simulate", "runs"): {"--summary": 0},
+    ("bank", "diff"): {"--all": 0},
 }
 #: Of commands that are given the track in place of its file and an option.
 OF_TRACK: Mapping[tuple[str, ...], str] = {("exam", "filter"): "--track"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -94,7 +94,7 @@ class MeasureDiff:
 
 @dataclass(frozen=True)
 class BankDiff(Result):
-    """What differs between two banks, and on the track's leaderboards by them.
+    """What differs between two banks, and on the track's leaderboards by them; people see what differs alone.
 
     Attributes:
         items: the items that differ.
@@ -105,8 +105,6 @@ class BankDiff(Result):
         in_both: the same over the queries of both banks; () where these are the same queries.
         unused: bank files of the track that neither side has.
         notes: which items differ, what that does to labels and ranks, what has no grade yet.
-        by: the table that comes first.
-        every: also runs that keep their rank, and passages that reach other items under the same label.
     """
 
     old: BankSide
@@ -118,19 +116,21 @@ class BankDiff(Result):
     in_both: tuple[MeasureDiff, ...] = ()
     unused: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    by: Literal["runs", "labels", "items"] = "runs"
-    every: bool = False
 
     def declare(self) -> dict[str, Table]:
-        """`runs`, `labels`, `items` that differ; `measures`; `in_both`, runs over common queries alone."""
-        tables = {
-            "runs": _run_table(self.measures, every=self.every),
+        """`runs`; `labels` and `items` that differ; `measures`; `in_both`, runs over common queries alone."""
+        return {
+            "runs": _run_table(self.measures),
             "labels": _labels_table(self),
             "items": _items_table(self),
             "measures": _measures_table(self),
-            "in_both": _run_table(self.in_both, every=self.every),
+            "in_both": _run_table(self.in_both),
         }
-        return {self.by: tables[self.by], **tables}
+
+    def for_people(self) -> tuple[Table, ...]:
+        """The runs whose rank differs, the items that do, and the passages whose label does."""
+        runs, labels = self.tables["runs"], self.tables["labels"]
+        return _differing(runs, "rank"), self.tables["items"], _differing(labels, "label")
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -144,30 +144,29 @@ class BankDiff(Result):
         return self.measures[0].board.labels if self.measures else ()
 
 
-def _run_table(measures: Iterable[MeasureDiff], *, every: bool) -> Table:
-    """A row a measure and run: its ranks (from 1, ties share the better one), how far it rises, its means.
-
-    Args:
-        every: runs that keep their rank too.
-    """
-    rows = tuple(_run_rows(measures, every=every))
-    return Table(RUN_COLUMNS, rows, layout=Layout(("run", "measure")))
+def _run_table(measures: Iterable[MeasureDiff]) -> Table:
+    """A row a measure and run: its ranks (from 1, ties share the better one), how far it rises, its means."""
+    return Table(RUN_COLUMNS, tuple(_run_rows(measures)), layout=Layout(("run", "measure")))
 
 
-def _run_rows(measures: Iterable[MeasureDiff], *, every: bool) -> Iterator[tuple[Value, ...]]:
+def _run_rows(measures: Iterable[MeasureDiff]) -> Iterator[tuple[Value, ...]]:
     for by in measures:
         for row in by.board.runs:
             ranks = row.rank_before, row.rank_after
-            if every or ranks[0] != ranks[1]:
-                move = None if ranks[0] is None or ranks[1] is None else ranks[0] - ranks[1]
-                means = row.means[by.measure]
-                yield (row.run, by.measure, *ranks, move, *means, row.labels, row.because(by.board.depth))
+            move = None if ranks[0] is None or ranks[1] is None else ranks[0] - ranks[1]
+            means = row.means[by.measure]
+            yield (row.run, by.measure, *ranks, move, *means, row.labels, row.because(by.board.depth))
 
 
 def _labels_table(diff: BankDiff) -> Table:
-    """A row a passage whose label differs: its labels, and the items that it reaches under one bank alone."""
-    rows = (row for row in diff.labels if diff.every or row.before != row.after)
-    return Table(LABEL_COLUMNS, label_table(rows).rows)
+    """A row a passage with another label, or other items: its labels, and the items of one bank alone."""
+    return Table(LABEL_COLUMNS, label_table(diff.labels).rows)
+
+
+def _differing(table: Table, what: str) -> Table:
+    """The rows with another rank, or label, on the other side."""
+    old, new = (table.header.index(f"{what}.{side}") for side in ("old", "new"))
+    return replace(table, rows=tuple(row for row in table.rows if row[old] != row[new]))
 
 
 def _items_table(diff: BankDiff) -> Table:
