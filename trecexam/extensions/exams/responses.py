@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from converters.label_table import LabelTable
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.irt.components import Components
 from trecexam.extensions.exams.irt.exam import Exam
@@ -67,9 +66,7 @@ def from_file(path: Path, labels: LabelFiles | None = None) -> ExamResponses:
         ConversionError: a file cannot be read; with its line.
         TrecexamError: the tables do not fit the matrix, or nothing is left to be fitted.
     """
-    matrix = read_matrix(path)
-    components = _own_components(path, matrix) if matrix.components else None
-    return usable_responses(str(path), matrix, labels or LabelFiles(), components=components)
+    return usable_responses(str(path), read_matrix(path), labels or LabelFiles())
 
 
 def from_track(
@@ -136,14 +133,9 @@ def usable_responses(
     source: str,
     matrix: ResponseMatrix,
     labels: LabelFiles,
-    *,
-    components: LabelTable | None = None,
     queries: Mapping[str, str] | None = None,
 ) -> ExamResponses:
     """What of a matrix can be fitted, with its tables.
-
-    Args:
-        components: the matrix's own; a file takes its place.
 
     Raises:
         TrecexamError, ConversionError: as `from_file`.
@@ -167,7 +159,7 @@ def usable_responses(
     if missing:
         notes.append(f"{missing:,} of {values.size:,} responses are missing; they count for nothing")
     notes += _remarks(values, examinees, items)
-    made_of = _components(labels.components, components, examinees, notes, source)
+    made_of = _components(labels.components, examinees, notes, source)
     groups = _groups(labels.groups, items, notes)
     exam = Exam(examinees, items, values, made_of, matrix.texts, groups, queries or {})
     return ExamResponses(source, exam, tuple(notes))
@@ -203,26 +195,12 @@ def _remarks(values: NDArray[np.float64], examinees: Sequence[str], items: Seque
     return remarks
 
 
-def _own_components(path: Path, matrix: ResponseMatrix) -> LabelTable:
-    names = tuple(dict.fromkeys(name for own in matrix.components.values() for name in own))
-    rows = {}
-    for examinee in matrix.examinees:
-        own = matrix.components.get(examinee, {})
-        lacking = [name for name in names if name not in own]
-        if lacking:
-            raise TrecexamError(
-                f"examinee '{examinee}' has no component {shorten_list(lacking)}, and others have", path=path
-            )
-        rows[examinee] = tuple(own[name] for name in names)
-    return LabelTable(names, rows)
-
-
 def _components(
-    path: Path | None, own: LabelTable | None, examinees: Sequence[str], notes: list[str], source: str
+    path: Path | None, examinees: Sequence[str], notes: list[str], source: str
 ) -> Components | None:
-    table = own if path is None else read_components(path)
-    if table is None:
+    if path is None:
         return None
+    table = read_components(path)
     lacking = [name for name in examinees if name not in table.rows]
     if lacking:
         raise TrecexamError(
@@ -236,7 +214,7 @@ def _components(
     if len(split.constant) == len(split.names):
         raise TrecexamError(
             "every component is the same for all examinees: there is nothing to tell apart",
-            path=path or source,
+            path=path,
         )
     return split
 
