@@ -248,11 +248,9 @@ def test_a_query_in_one_bank_alone_is_said_and_its_effect_is_shown(
     assert run(["bank", "diff", *files, "-m", "P(rel=4)@5", "--json"]) == 0
     out, err = capsys.readouterr()
     assert "OLD alone has query q2: each mean is over all queries of its own bank" in err
-    (alone,) = [line for line in err.splitlines() if line.startswith("over the queries in both banks alone")]
-    # Nothing but the query differs, so that over the others nothing moves.
-    assert "no run changes rank or mean" in alone
     value = json.loads(out)
     assert value["old"]["queries"] == ["q1", "q2", "q3"]
+    # Nothing but the query differs, so that over the others nothing moves.
     assert [row["moved"] for row in value["measures"] if row["queries"] == "both"] == [0]
     assert value["measures"][0]["moved"] > 0
 
@@ -321,7 +319,6 @@ def test_a_track_without_runs_still_says_which_items_differ(
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 1
     assert "items: 2 retired" in err
-    assert "no runs" in err
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ class BankDiff(Result):
         measures: each measure by itself; means are over all queries of the respective bank.
         in_both: the same over the queries of both banks; () where these are the same queries.
         unused: bank files of the track that neither side has.
-        notes: which items differ, what that does to labels and ranks, what has no grade yet.
+        notes: which items differ, how many labels do, what has no grade yet.
     """
 
     old: BankSide
@@ -128,9 +128,10 @@ class BankDiff(Result):
         }
 
     def for_people(self) -> tuple[Table, ...]:
-        """The runs whose rank differs, the items that do, and the passages whose label does."""
-        runs, labels = self.tables["runs"], self.tables["labels"]
-        return _differing(runs, "rank"), self.tables["items"], _differing(labels, "label")
+        """Each measure, the runs whose rank differs, the items that do, and the passages whose label does."""
+        tables = self.tables
+        runs, labels = _differing(tables["runs"], "rank"), _differing(tables["labels"], "label")
+        return tables["measures"], runs, tables["items"], labels
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -191,7 +192,7 @@ def _item_row(diff: BankDiff, change: BankChange) -> tuple[Value, ...]:
 
 
 def summary(diff: BankDiff) -> Iterator[str]:
-    """Lines for people: which items differ, what that does to labels and ranks, what has no grade yet."""
+    """Lines for people: which items differ, how many labels do, what has no grade yet."""
     yield _items(diff)
     if diff.not_asked:
         yield f"{plural(len(diff.not_asked), 'item')} of these this track's grader does not ask about"
@@ -206,10 +207,6 @@ def summary(diff: BankDiff) -> Iterator[str]:
     yield f"{plural(len(changed), 'label')} differ" + (
         f"; {plural(only, 'passage')} with other items under the same label" if only else ""
     )
-    for by in diff.measures:
-        yield _moves(by)
-    for by in diff.in_both:
-        yield f"over the queries in both banks alone: {_moves(by)}"
     for name, side in (("OLD", diff.old), ("NEW", diff.new)):
         if side.refused:
             more = f", and {len(side.refused) - 1:,} more" if len(side.refused) > 1 else ""
@@ -244,26 +241,6 @@ def _queries(diff: BankDiff) -> Iterator[str]:
                 f"{name} alone has {counted(sorted(query_ids), 'query')}: "
                 "each mean is over all queries of its own bank"
             )
-
-
-def _moves(by: MeasureDiff) -> str:
-    runs = len(by.board.runs)
-    only = by.moved - by.reranked
-    removed, added = (sum(row.change == kind for row in by.board.runs) for kind in ("gone", "new"))
-    if not runs:
-        parts = ["no runs"]
-    elif not by.moved + removed + added:
-        parts = ["no run changes rank or mean"]
-    elif by.reranked:
-        verb = "changes" if by.reranked == 1 else "change"
-        parts = [f"{by.reranked:,} of {plural(runs, 'run')} {verb} rank"]
-        parts[0] += f", {only:,} more their mean alone" if only else ""
-    else:
-        parts = [f"no run changes rank, {only:,} of {runs:,} their mean"]
-    parts += (f"{plural(n, 'run')} in {side} alone" for n, side in ((removed, "OLD"), (added, "NEW")) if n)
-    if not math.isnan(by.kendall_tau):
-        parts.append(f"Kendall's tau {by.kendall_tau:.4f}")
-    return f"{by.measure}: {'; '.join(parts)}"
 
 
 def _ungraded(name: str, side: BankSide) -> Iterator[str]:
