@@ -46,10 +46,7 @@ PERMITTED = {
         "trecexam.extensions.evaluate.cli",
     },
     "pyarrow": {"trecexam.cli.init", "trecexam.cli.show"},
-    "numpy": {
-        "trecexam.extensions.exams.cli.fit",
-        "trecexam.extensions.exams.cli.improve",
-    },
+    "numpy": {"trecexam.extensions.exams.cli.fitting"},
     "pydantic": {
         "trecexam",
         "trecexam.extensions.check.cli",
@@ -63,10 +60,9 @@ PERMITTED = {
         "trecexam.cli.working",
         "trecexam.extensions.erag.cli",
         "trecexam.extensions.exams.cli.filtering",
-        "trecexam.extensions.exams.cli.options",
+        "trecexam.extensions.exams.cli.fitting",
         "trecexam.extensions.exams.cli.scoring",
         "trecexam.extensions.page.cli.serve_user",
-        "trecexam.extensions.ragval.cli.asking",
         "trecexam.extensions.ragval.cli.filtering",
     },
     "converters": {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.calls import (
     Accessor,
+    Group,
     named_as_called,
     on_folder,
     on_graded,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 
 @named_as_called
-class Grading(Accessor):
+class Grading(Group):
     """How far grading is, and what it takes."""
 
     def grade(
@@ -137,7 +138,7 @@ class Files(Accessor):
 
 
 @named_as_called
-class Correlate(Accessor):
+class Correlate(Group):
     """How far the grades agree with the official side: `track.correlate()`."""
 
     __call__ = on_track(compare_all, compare)
@@ -152,7 +153,7 @@ class Fill(Accessor):
 
 
 @named_as_called
-class Verify(Accessor):
+class Verify(Group):
     """What the scores are made of: what the grader did, and where the bank lacks items."""
 
     grading = on_graded(verification.grading)
@@ -182,7 +183,7 @@ class History(Accessor):
 
 
 @named_as_called
-class Export(Accessor):
+class Export(Group):
     """What other tools take."""
 
     runs = on_loaded(exports.runs)

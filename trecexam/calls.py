@@ -97,6 +97,14 @@ class Accessor:
         return _loader_for(self, function).folder
 
 
+class Group(Accessor):
+    """Calls of a track's own that extensions may add to (`track.verify`)."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+
 def added(group: type[Accessor]) -> list[type[Accessor]]:
     """What extensions add to a group of calls, to `Verify` for `track.verify`."""
     return [named(at) for at in added_calls(group.__name__.lower())]

@@ -2,13 +2,17 @@ from trecexam.extensions.banks.accessor import BankAccessor
 from trecexam.extensions.campaign.accessor import JudgeNextAccessor, JudgingAccessor
 from trecexam.extensions.compare_graders.accessor import CompareGradersAccessor
 from trecexam.extensions.erag.accessor import EragAccessor
+from trecexam.extensions.evaluate.accessor import AddRunAccessor
 from trecexam.extensions.exams.accessor import ExamAccessor
 from trecexam.extensions.learn.accessor import LearnAccessor
 from trecexam.extensions.ragval.accessor import RagvalAccessor
 from trecexam.extensions.simulation.accessor import SimulateAccessor
 from trecexam.extensions.support.accessor import SupportAccessor
+from trecexam.extensions.workbench.accessor import OverallAccessor
 
 class OfExtensions:
+    @property
+    def add_run(self) -> AddRunAccessor: ...
     @property
     def bank(self) -> BankAccessor: ...
     @property
@@ -23,6 +27,8 @@ class OfExtensions:
     def judging(self) -> JudgingAccessor: ...
     @property
     def learn(self) -> LearnAccessor: ...
+    @property
+    def overall(self) -> OverallAccessor: ...
     @property
     def ragval(self) -> RagvalAccessor: ...
     @property

@@ -20,11 +20,13 @@ import numpy as np
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
-from trecexam.extensions.exams.irt import Components, Settings, fit, probability
+from trecexam.extensions.exams.irt.components import Components
 from trecexam.extensions.exams.irt.estimation.likelihood import Responses, log_likelihood
 from trecexam.extensions.exams.irt.estimation.objective import Objective, ParameterPoint
 from trecexam.extensions.exams.irt.estimation.uncertainty import StandardErrors, standard_errors
-from trecexam.extensions.exams.irt.fitting import Fit
+from trecexam.extensions.exams.irt.fitting import Fit, fit
+from trecexam.extensions.exams.irt.model import probability
+from trecexam.extensions.exams.irt.settings import Settings
 
 RESULTS = Path(__file__).parent / "results" / "irt.md"
 SIZES = ((20, 100), (60, 200), (120, 400), (200, 200))

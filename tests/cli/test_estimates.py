@@ -69,7 +69,6 @@ def root(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
          "answering", 12),
         ("erag TRACK --gold TRACK/gold.jsonl --run one", "answering", 3),
         ("ragval answers TRACK", "asking", 6),
-        ("ragval judge TRACK", "judging", 2),
     ],
 )  # fmt: skip
 def test_each_command_says_how_long_a_model_here_would_take_and_keeps_nothing(
@@ -182,7 +181,7 @@ def test_all_that_ask_a_model_to_write_have_the_same_json(
     commands = {
         f"bank generate {root} -o {root}/bank.new.jsonl": 6,
         f"exam generate {root} --domain heat -o {root}/new.jsonl": 7,
-        f"ragval questions {root} --blocks {root}/blocks.jsonl -o {root}/bank.new.jsonl": 1,
+        f"ragval questions {root} --blocks {root}/blocks.jsonl": 1,
         f"ragval answers {root}": 6,
         f"ragval filter {root}/blocks.jsonl -o {root}/filtered --known {root}": 1,
     }

@@ -10,7 +10,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from ragval import answer as said
 from ragval import questions, write_lines
 from scripted_server import Exchange, Scripted, serving
 from support import make_small_track
@@ -158,22 +157,6 @@ def test_erag_spends_from_the_purse_of_the_generator_whose_model_it_asks(
     (root / "trecexam.toml").write_text(settings(server, f"budget_tokens = {spent_by_erag}\n", model))
     with trecexam.open_track(root) as track:
         assert track.update().graded > 0
-
-
-def test_ragvals_judge_spends_from_the_purse_of_the_grader_whose_model_it_is(
-    server: Scripted, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = make_small_track(tmp_path / "track", config=settings(server), queries=2)
-    write_lines(root / "bank.blocks.jsonl", questions())
-    write_lines(root / "runs" / "answers.jsonl", [said("k1", 5, 4), said("k2", 3, 3)])
-    with trecexam.open_track(root) as track:
-        assert track.ragval.judge().graded == 2
-    tokens = counted(server)
-    tell_budget(root, server, tokens + 10)
-    asked = len(server.bodies)
-    assert run(["exam", "generate", str(root), "--domain", "things"]) == 1
-    assert f"`budget_tokens` = {tokens + 10:,} in [grader] is reached" in capsys.readouterr().err
-    assert len(server.bodies) == asked
 
 
 def test_a_store_that_notes_no_purses_is_read_and_notes_them_from_then_on(

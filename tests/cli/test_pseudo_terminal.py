@@ -123,7 +123,6 @@ def test_a_leaderboard_keeps_to_the_terminal(
         ("holes",),
         ("holes", "--by", "query"),
         ("simulate", "runs"),
-        ("simulate", "runs", "--summary"),
         ("simulate", "removal", "--repeats", "2"),
     ],
     ids=" ".join,

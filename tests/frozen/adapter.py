@@ -19,7 +19,7 @@ from typing import Any
 from outside import find_outside
 
 #: First words of a command line as the recipes write it -> as it is now; the longest that fits is taken.
-COMMANDS: Mapping[tuple[str, ...], tuple[str, ...]] = {}
+COMMANDS: Mapping[tuple[str, ...], tuple[str, ...]] = {("ragval", "judge"): ("watch", "--once")}
 #: What was an option that made another command of one -> that command, and what the option is now.
 MODES: Mapping[tuple[str, str], tuple[tuple[str, ...], tuple[str, ...]]] = {
     ("leaderboard", "--groups"): (("compare",), ()),
@@ -36,6 +36,16 @@ MODES: Mapping[tuple[str, str], tuple[tuple[str, ...], tuple[str, ...]]] = {
     ("correlate", "--learned"): (("learned-correlate",), ()),
     ("judge-next", "--budget"): (("judge-next",), ("--top",)),
 }
+#: Options that are gone, as JSON has what they chose: command -> option -> how many words follow it.
+GONE: Mapping[tuple[str, ...], Mapping[str, int]] = {
+    ("judge", "progress"): {"--topics": 0},
+    ("judge", "agreement"): {"--disagreements": 0},
+    ("compare-graders",): {"--between": 1},
+    ("simulate", "runs"): {"--summary": 0},
+    ("bank", "diff"): {"--all": 0},
+}
+#: Of commands that are given the track in place of its file and an option.
+OF_TRACK: Mapping[tuple[str, ...], str] = {("exam", "filter"): "--track"}
 #: An output file's name as it was frozen -> as it is now.
 OUTPUTS: Mapping[str, str] = {}
 #: A column of a result as it is now -> as it was frozen, for all commands.
@@ -82,6 +92,16 @@ _OUTSIDE = found.parent if (found := find_outside("*")) else Path("/nowhere")
 
 def command(words: Sequence[str]) -> list[str]:
     """A recipe's command line in today's words."""
+    for first, options in GONE.items():
+        for option, more in options.items():
+            if tuple(words[: len(first)]) == first and option in words:
+                place = words.index(option)
+                words = [*words[:place], *words[place + 1 + more :]]
+    for first, option in OF_TRACK.items():
+        if tuple(words[: len(first)]) == first and option in words:
+            place = words.index(option)
+            rest = [*words[len(first) + 1 : place], *words[place + 2 :]]
+            words = [*first, words[place + 1], *rest]
     for place, word in enumerate(words):
         if mode := MODES.get((str(words[0]), str(word))):
             first, instead = mode

@@ -264,16 +264,6 @@ def not_taken(errors: Sequence[ConversionError]) -> None:
         click.echo(f"not taken: {len(errors) - _NAMED:,} more lines", err=True)
 
 
-def used_now(usage: Mapping[str, Any]) -> None:
-    """Says what grading took now, of what `Grading.usage` gives."""
-    # Behind it is pydantic.
-    from trecexam.graders.base import Usage
-
-    now = dict(usage["this_update"])
-    cost = now.pop("cost")
-    used(Usage(**now), cost)
-
-
 def used(usage: Usage, cost: float | None) -> None:
     """Says what asking took, where that is counted."""
     if usage.requests:

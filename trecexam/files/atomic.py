@@ -7,7 +7,7 @@ import errno
 import hashlib
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from trecexam.errors import TrecexamError
@@ -130,6 +130,29 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
     except OSError as error:
         raise TrecexamError(f"cannot be removed: {error.strerror}; move it away", path=path) from None
+
+
+def replace_all(folder: Path, contents: Mapping[str, bytes], ours: Iterable[str]) -> None:
+    """Writes files into a folder, all or none; what of earlier ones is not among them is removed.
+
+    Args:
+        contents: by their names below the folder.
+        ours: patterns of names that may be there from an earlier time; other files are left alone.
+
+    Raises:
+        TrecexamError: they cannot be written, or an old one cannot be removed.
+    """
+    make_folder(folder)
+    replace_together({folder / name: content for name, content in contents.items()})
+    kept = {folder / name for name in contents}
+    gone = [path for pattern in ours for path in folder.glob(pattern) if path not in kept]
+    for path in gone:
+        remove(path)
+    # The deepest first; what has other files in it stays.
+    for place in sorted({each for path in gone for each in path.parents}, reverse=True):
+        if place.is_relative_to(folder) and place != folder:
+            with contextlib.suppress(OSError):
+                place.rmdir()
 
 
 def sweep(folder: Path) -> None:

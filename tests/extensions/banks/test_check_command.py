@@ -46,13 +46,6 @@ def test_several_files_are_one_bank(tmp_path: Path, capsys: Capture) -> None:
     assert f"first on {one}:1" in capsys.readouterr().out
 
 
-def test_max_words_is_heard(tmp_path: Path, capsys: Capture) -> None:
-    bank = write(tmp_path / "b.jsonl", "one two three?")
-    assert run(["bank", "check", str(bank), "--max-words", "3"]) == 0
-    assert run(["bank", "check", str(bank), "--max-words", "2"]) == 1
-    assert "3 words, and 2 are the most a question should have" in capsys.readouterr().out
-
-
 def test_edited_items_are_a_table_of_their_own_and_no_problem(tmp_path: Path, capsys: Capture) -> None:
     bank = tmp_path / "b.jsonl"
     bank.write_text('{"query_id": "q1", "question": "is?", "origin": {"text": "was?"}}\n')
@@ -82,7 +75,6 @@ def test_of_a_track_queries_without_items_or_text_are_found_too(tmp_path: Path, 
     ]
     with trecexam.open_track(root) as track:
         assert len(track.bank.check().problems) == 3
-        assert len(track.bank.check(max_words=2).problems) > 3
 
 
 @pytest.mark.parametrize(

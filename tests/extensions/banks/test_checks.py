@@ -102,7 +102,7 @@ def test_an_empty_item_has_this_one_problem(tmp_path: Path, text: str) -> None:
     assert [row.line for row in found.problems] == [1, 2]
 
 
-def test_each_kind_has_its_own_most_words_which_may_be_set(tmp_path: Path) -> None:
+def test_each_kind_has_its_own_most_words(tmp_path: Path) -> None:
     rows = [
         question(" ".join(["word"] * 30)),
         question(" ".join(["w"] * 31), 2),
@@ -113,8 +113,6 @@ def test_each_kind_has_its_own_most_words_which_may_be_set(tmp_path: Path) -> No
         (2, "31 words, and 30 are the most a question should have"),
         (4, "21 words, and 20 are the most a nugget should have"),
     ]
-    assert [row.line for row in checked(tmp_path, *rows, max_words=30).problems] == [2]
-    assert len(checked(tmp_path, *rows, max_words=4).problems) == 4
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.extensions.campaign.dividing import Topic, divided, reassigned
+from trecexam.extensions.campaign.dividing import Topic, divided
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask
 
 NAMES = ("ada", "bob", "eve")
@@ -139,28 +139,6 @@ def test_a_plan_of_which_nothing_is_done_is_made_anew() -> None:
     assert divided(topics(4, 4, 4), NAMES, budget=3, earlier=plan) == divided(
         topics(4, 4, 4), NAMES, budget=3
     )
-
-
-def test_another_one_takes_over_what_is_not_done() -> None:
-    plan = divided(topics(4, 4, 4), NAMES, overlap=0.5)
-    done = {row for row in plan.rows if row.doc_id.endswith("d0")}
-    new = reassigned(plan, {"eve": "zoe"}, done.__contains__)
-    assert done <= set(new.rows)
-    assert {row for row in new.rows if row.assessor == "eve"} == {
-        row for row in done if row.assessor == "eve"
-    }
-    assert {row[1:] for row in new.rows} == {row[1:] for row in plan.rows}
-    assert [row for row in new.rows if row.assessor == "ada"] == list(plan.by_assessor["ada"])
-
-
-def test_who_takes_over_judges_nothing_twice() -> None:
-    plan = divided(topics(4, 4, 4), NAMES, overlap=1.0)
-    new = reassigned(plan, {"eve": "ada"}, lambda row: False)
-    assert new.assessors == ("ada", "bob")
-    assert len({row[:3] for row in new.rows}) == len(new.rows)
-    assert {row[1:3] for row in new.rows if row.overlap} == {row[1:3] for row in plan.rows if row.overlap}
-    alone = reassigned(new, {"bob": "ada"}, lambda row: False)
-    assert not any(row.overlap for row in alone.rows)
 
 
 def test_an_overlap_stands_between_the_topics_and_not_at_the_end() -> None:

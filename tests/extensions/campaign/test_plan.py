@@ -73,7 +73,7 @@ def test_a_track_is_planned_in_the_order_of_judge_next_and_what_is_judged_is_lef
     with campaign(graded) as track:
         record_assessment(track.folder, to_rate(track, "q1"), "q1-d03", "", 2, who="zoe")
         listed = track.judge_next(level="passage").rows
-        planned = track.judging.plan(["ada", "bob"], seed=1)
+        planned = track.judging.plan(["ada", "bob"])
         tasks = planned.plan.tasks("ada") + planned.plan.tasks("bob")
         pool = {(row.query_id, row.doc_id) for row in track.export.pool()}
         assert planned.by == "change"
@@ -84,7 +84,7 @@ def test_a_track_is_planned_in_the_order_of_judge_next_and_what_is_judged_is_lef
             assert first
             assert order[: len(first)] == first
         assert read_plan(track.folder) == planned.plan
-        assert track.judging.plan(["ada", "bob"], seed=1).plan == planned.plan
+        assert track.judging.plan(["ada", "bob"]).plan == planned.plan
 
 
 def test_official_judgments_are_not_made_again_but_items_of_judged_passages_are(graded: Path) -> None:
@@ -140,10 +140,13 @@ def test_who_leaves_is_replaced_and_what_is_done_stays(graded: Path) -> None:
         plan = track.judging.plan(["ada", "eve"], overlap=0.2).plan
         done = plan.by_assessor["eve"][0]
         record_assessment(track.folder, to_rate(track, done.query_id), done.doc_id, "", 1, who="eve")
-        new = track.judging.plan(reassign={"eve": "zoe"}).plan
+        new = track.judging.plan(["ada", "zoe"], overlap=0.2).plan
         assert new.tasks("eve") == ((done.query_id, done.doc_id),)
-        assert set(new.tasks("zoe")) == set(plan.tasks("eve")) - {(done.query_id, done.doc_id)}
-        assert new.tasks("ada") == plan.tasks("ada")
+        own = {row[1:3] for row in plan.rows if row.assessor == "eve" and not row.overlap}
+        assert set(new.tasks("zoe")) >= own - {(done.query_id, done.doc_id)}
+        assert {row for row in new.rows if row.assessor == "ada" and not row.overlap} == {
+            row for row in plan.rows if row.assessor == "ada" and not row.overlap
+        }
 
 
 @pytest.mark.parametrize(
@@ -157,9 +160,7 @@ def test_who_leaves_is_replaced_and_what_is_done_stays(graded: Path) -> None:
         (["ada"], {"budget": 0}, "budget = 0"),
         (["ada"], {"topics_each": 0}, "topics_each = 0"),
         (["ada"], {"by": "luck"}, "by = 'luck'"),
-        (["ada"], {"query_ids": ["q9"]}, "no query 'q9' in the bank"),
         (["ada\x1b"], {}, "control character"),
-        ([], {"reassign": {"eve": "ada"}}, "no plan to reassign in"),
     ],
 )
 def test_what_cannot_be_planned_is_said(
@@ -167,12 +168,3 @@ def test_what_cannot_be_planned_is_said(
 ) -> None:
     with campaign(graded) as track, pytest.raises(TrecexamError, match=reason):
         track.judging.plan(names, **arguments)  # type: ignore[arg-type]
-
-
-def test_who_is_not_in_the_plan_cannot_be_replaced(graded: Path) -> None:
-    with campaign(graded) as track:
-        track.judging.plan(["ada", "eve"])
-        with pytest.raises(TrecexamError, match="'eva' is not in the plan; did you mean 'eve'"):
-            track.judging.plan(reassign={"eva": "ada"})
-        with pytest.raises(TrecexamError, match="'ada' leaves, too"):
-            track.judging.plan(reassign={"eve": "ada", "ada": "bob"})

@@ -40,6 +40,16 @@ def table(capsys: pytest.CaptureFixture[str], *arguments: object) -> Rows:
     return rows(talk(capsys, "compare-graders", *arguments)[0])
 
 
+def between(capsys: pytest.CaptureFixture[str], name: str, *arguments: object) -> Rows:
+    """`pairs` or `items`, as a TSV has them."""
+    found = json.loads(talk(capsys, "compare-graders", *arguments, "--json")[0])[name]
+    return [{key: "" if value is None else text(value) for key, value in row.items()} for row in found]
+
+
+def text(value: object) -> str:
+    return f"{value:z.6f}" if isinstance(value, float) else str(value)
+
+
 def random_ratings(seed: int, *, near: Ratings | None = None) -> Ratings:
     """A rating of every cell; or one that is near another grader's."""
     rng = random.Random(seed)
@@ -177,7 +187,7 @@ def test_two_graders_agree_with_each_other_as_kappa_counted_by_hand_says(
         "labels": [(label(first, q, d), label(second, q, d)) for q, d in pool],
         "ratings": [(first[q, d, f"{q}/{i}"], second[q, d, f"{q}/{i}"]) for q, d in pool for i in ITEMS],
     }
-    found = table(capsys, track, "--recorded", path, "--between", "graders")
+    found = between(capsys, "pairs", track, "--recorded", path)
     assert [(row["over"], row["min_rating"]) for row in found] == [
         (each, t) for each in over for t in ("", "1", "2", "3", "4", "5")
     ]
@@ -199,7 +209,7 @@ def test_items_have_a_kappa_each(
 ) -> None:
     path, by_prompt = two
     first, second = by_prompt.values()
-    found = table(capsys, track, "--recorded", path, "--between", "items")
+    found = between(capsys, "items", track, "--recorded", path)
     found = [row for row in found if row["min_rating"] in ("", "3")]
     assert [(row["query_id"], row["item_id"]) for row in found] == [
         (q, f"{q}/{i}") for q in QUERIES for i in ITEMS for _ in range(2)
@@ -221,17 +231,15 @@ def test_what_one_grader_alone_rated_does_not_count_and_is_said(
     few = write_recording(tmp_path / "few.jsonl", {"second": part})
     whole = write_recording(tmp_path / "whole.jsonl", {"first": two[1]["first"]})
     arguments = "compare-graders", track, "--recorded", whole, "--recorded", few
-    out, err = talk(capsys, *arguments, "--between", "graders")
-    labels = rows(out)[0]
+    labels = between(capsys, "pairs", *arguments[1:])[0]
     n = {q: sum(query == q for query, _ in pooled(track)) for q in QUERIES}
     assert (labels["n"], labels["grader_only"], labels["other_only"]) == (
         str(n["q1"] + n["q2"]), str(n["q3"]), "0"
     )  # fmt: skip
     line = f"few: {4 * n['q3']} of {4 * sum(n.values())} cells have no rating ({4 * n['q3']} not graded yet)"
-    assert line in err
-    assert "whole:" not in err
     out, err = talk(capsys, *arguments)
     assert line in err
+    assert "whole:" not in err
     assert {(row["grader"], row["unrated_cells"]) for row in rows(out)} == {
         ("whole", "0"), ("few", str(4 * n["q3"]))
     }  # fmt: skip
@@ -247,7 +255,6 @@ def test_stored_grades_are_read_and_nothing_is_graded_or_stored(
     with trecexam.open_track(track) as opened:
         compared = opened.compare_graders([HashGrader(), stranger], recorded=[two[0]], measures=["P@5"])
         alone = opened.compare_graders([HashGrader()], measures=["P@5"])
-        pairs = opened.compare_graders.pairs([HashGrader()], recorded=[two[0]])
     assert files(track) == before
     assert stranger.asked == []
     names = {row["grader"] for row in compared.table.records()}
@@ -264,7 +271,7 @@ def test_stored_grades_are_read_and_nothing_is_graded_or_stored(
     ]
     (row,) = [
         row
-        for row in pairs.table.records()
+        for row in compared.tables["pairs"].records()
         if (row["other_grader"], row["over"], row["min_rating"]) == ("first", "ratings", None)
         and row["grader"] == "hash"
     ]
@@ -333,8 +340,8 @@ def test_one_grader_has_nobody_to_agree_with_and_no_grades_are_said(
     track: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one = write_recording(tmp_path / "one.jsonl", {"only": random_ratings(1)})
-    _, err = talk(capsys, "compare-graders", track, "--recorded", one, "--between", "graders", status=2)
-    assert "only one grader, one: name another one" in err
+    found = json.loads(talk(capsys, "compare-graders", track, "--recorded", one, "--json")[0])
+    assert found.keys() == {"graders", "notes"}
     with trecexam.open_track(track) as opened, pytest.raises(TrecexamError, match="no grades of hash here"):
         opened.compare_graders([HashGrader()])
 
@@ -343,9 +350,13 @@ def test_without_an_official_side_graders_are_compared_with_each_other_alone(
     track: Path, two: tuple[Path, dict[str, Ratings]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     (track / "qrels.txt").unlink()
-    _, err = talk(capsys, "compare-graders", track, "--recorded", two[0], status=2)
+    one = write_recording(track.parent / "one.jsonl", {"only": random_ratings(1)})
+    _, err = talk(capsys, "compare-graders", track, "--recorded", one, status=2)
     assert "nothing to compare: it needs runs, and official judgments" in err
-    assert len(table(capsys, track, "--recorded", two[0], "--between", "graders")) == 12
+    out, err = talk(capsys, "compare-graders", track, "--recorded", two[0])
+    assert "nothing to compare: it needs runs, and official judgments" in err
+    assert {row["over"] for row in rows(out)} == {"labels", "ratings"}
+    assert len(rows(out)) == 12
 
 
 def files(root: Path) -> Iterable[tuple[str, bytes]]:

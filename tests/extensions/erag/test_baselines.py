@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import trecexam
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
-from trecexam.extensions.erag.baselines import contains_answer
+from trecexam.extensions.erag.labels import contains_answer
 
 Capture = pytest.CaptureFixture[str]
 PAIRS = sorted({(q, d) for ranking in RUNS.values() for q, docs in ranking.items() for d in docs})
@@ -78,7 +78,7 @@ def test_provenance_is_that_of_the_tracks_qrels_and_counts_what_no_run_found(
     )
 
 
-def test_provenance_is_that_of_a_file_or_of_kilts_gold_outputs(track: Path, capsys: Capture) -> None:
+def test_without_qrels_provenance_is_that_of_kilts_gold_outputs(track: Path, capsys: Capture) -> None:
     kilt = jsonl(
         track / "kilt.jsonl",
         *(
@@ -97,37 +97,16 @@ def test_provenance_is_that_of_a_file_or_of_kilts_gold_outputs(track: Path, caps
     assert run([*words, "--gold", str(kilt)]) == 1
     ones = {("q1", "d1"), ("q2", "d6"), ("q3", "5")}
     assert {pair for pair, label in labels(track).items() if label == "1"} == ones
-    own = track / "own.qrels"
-    own.write_text("q1 0 d2 1\n")
-    for file, expected in ((own, {("q1", "d2")}), (kilt, ones)):
-        assert erag(track, "--labels", "provenance", "--provenance", str(file)) == 0
-        assert {pair for pair, label in labels(track).items() if label == "1"} == expected
     capsys.readouterr()
     assert erag(track, "--labels", "provenance") == 2
-    assert (
-        "no provenance: put qrels.txt into the track, or name qrels or a KILT file" in capsys.readouterr().err
-    )
+    assert "no provenance: put qrels.txt into the track, or give a KILT file" in capsys.readouterr().err
 
 
-def test_options_that_change_nothing_are_said(track: Path, capsys: Capture) -> None:
-    gold = str(track / "gold.jsonl")
-    assert erag(track, "--labels", "contains-answer", "--metric", "f1", "--provenance", gold) == 0
-    err = capsys.readouterr().err
-    assert "note: --metric changes nothing: labels of contains-answer are of no output" in err
-    assert "note: --provenance changes nothing: labels are of contains-answer" in err
+def test_labels_that_need_no_model_ask_none(track: Path, capsys: Capture) -> None:
     assert erag(track, "--labels", "contains-answer", "--estimate") == 0
     assert capsys.readouterr().out.splitlines()[1].startswith("0")
     assert erag(track, "--labels", "contains") == 2
     assert "is not one of" in capsys.readouterr().err
-
-
-def test_provenance_names_its_labels(track: Path, capsys: Capture) -> None:
-    (track / "truth.qrels").write_text("q1 0 d1 1\n")
-    named, implied = (
-        [erag(track, *words, "--provenance", str(track / "truth.qrels"), "--json"), capsys.readouterr().out]
-        for words in (["--labels", "provenance"], [])
-    )
-    assert named == implied
 
 
 def test_from_python_labels_are_named_too(track: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.extensions.erag.end_to_end import query_correlation
+from trecexam.extensions.erag.evaluation import query_correlation
 from trecexam.extensions.erag.retrieval import retrieval_evaluator, retrieval_measure
 
 DOCS = [f"d{n}" for n in range(7)]

@@ -38,8 +38,8 @@ def lines(path: Path) -> list[dict[str, object]]:
 
 def test_what_stays_what_goes_and_why_is_written(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = exam.parent / "out"
-    without = settings(exam, 'without = ["extra-candidate-jaccard"]')
-    assert run(["exam", "filter", str(exam), "-o", str(out), *without]) == 0
+    track = of_track(exam, 'without = ["extra-candidate-jaccard"]')
+    assert run(["exam", "filter", track, "-o", str(out)]) == 0
     kept, dropped = lines(out / "kept.jsonl"), lines(out / "dropped.jsonl")
     assert [row["question_id"] for row in kept] == ["x0", "x4"]
     assert kept[0]["raw"] == "as it \u00fc was"
@@ -59,48 +59,31 @@ def test_what_stays_what_goes_and_why_is_written(exam: Path, capsys: pytest.Capt
     assert queries[0] == f"x0\t{STEM}"
     assert len(queries) == 2
     said = capsys.readouterr()
-    assert said.out.splitlines()[1].split("\t") == ["self-contained", "1", "1", "", ""]
+    assert said.out.splitlines()[1].split("\t") == ["self-contained", "1", "1", ""]
     assert "5 questions: 3 dropped, 2 kept" in said.err
     # What is kept is an exam again, and none of it goes a second time.
-    assert run(["exam", "filter", str(out / "kept.jsonl"), "-o", str(out / "again"), *without]) == 0
+    exam.write_bytes((out / "kept.jsonl").read_bytes())
+    assert run(["exam", "filter", track, "-o", str(out / "again")]) == 0
     assert lines(out / "again" / "kept.jsonl") == kept
     assert [each.rest["bloom"] for each in read_exam(out / "kept.jsonl")] == [[], ["Applying"]]
 
 
-def settings(exam: Path, text: str) -> list[str]:
-    """The option that takes these settings of [exam]."""
-    track = exam.parent / "settings"
-    track.mkdir(exist_ok=True)
-    (track / "trecexam.toml").write_text(f"[exam]\n{text}\n")
-    return ["--track", str(track)]
+def of_track(exam: Path, text: str) -> str:
+    """The track that has the exam, with these settings of [exam]."""
+    (exam.parent / "trecexam.toml").write_text(f"[exam]\n{text}\n")
+    return str(exam.parent)
 
 
 def test_thresholds_come_from_the_track(exam: Path) -> None:
-    track = exam.parent / "track"
-    track.mkdir()
-    (track / "own.txt").write_text("frozen\n")
-    (track / "trecexam.toml").write_text(
-        '[exam]\nwithout = ["duplicates", "extra-candidate-jaccard"]\nmin_question = 3\n'
-        'patterns = "own.txt"\n'
-        "shares = { intra-candidate-jaccard = 0.0 }\n"
+    text = (
+        'without = ["duplicates", "extra-candidate-jaccard"]\nmin_question = 3\nintra_candidate_jaccard = 1'
     )
     out = exam.parent / "out"
-    assert run(["exam", "filter", str(exam), "-o", str(out), "--track", str(track)]) == 0
-    assert [row["question_id"] for row in lines(out / "dropped.jsonl")] == ["x4"]
+    assert run(["exam", "filter", of_track(exam, text), "-o", str(out)]) == 0
+    assert [row["question_id"] for row in lines(out / "dropped.jsonl")] == ["x2"]
     stats = json.loads((out / "stats.json").read_bytes())
     assert stats["settings"]["without"] == ["duplicates", "extra-candidate-jaccard"]
-    assert stats["settings"]["shares"] == {"intra-candidate-jaccard": 0.0}
-
-
-def test_a_share_of_duplicates_is_taken_out(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = exam.parent / "out"
-    share = settings(exam, "shares = {duplicates = 0.2}")
-    assert run(["exam", "filter", str(exam), "-o", str(out), *share]) == 0
-    found = [row for row in lines(out / "dropped.jsonl") if "duplicates" in row["filters"]]  # type: ignore[operator]
-    assert [row["question_id"] for row in found] == ["x1"]
-    stats = json.loads((out / "stats.json").read_bytes())
-    assert stats["filters"]["duplicates"]["share"] == 0.2
-    assert stats["filters"]["duplicates"]["threshold"] > 0.9
+    assert stats["filters"]["intra-candidate-jaccard"]["threshold"] == 1
 
 
 def test_a_topic_is_one_group(tmp_path: Path) -> None:
@@ -142,11 +125,11 @@ def test_candidates_are_compared_by_a_real_sentence_embedder(exam: Path) -> None
 
 
 def test_no_model_is_loaded_where_no_filter_needs_it(exam: Path) -> None:
-    model, words = 'embedding = "nowhere/at-all-x/y"\n', ["exam", "filter", str(exam)]
+    model = 'embedding = "nowhere/at-all-x/y"\n'
     off = ["extra-candidate-embedding", "intra-candidate-embedding"]
     for without, status in ((off, 0), (off[:1], 2)):
-        more = settings(exam, f"{model}without = {without}")
-        assert run([*words, "-o", str(exam.parent / "out"), *more]) == status
+        track = of_track(exam, f"{model}without = {without}")
+        assert run(["exam", "filter", track, "-o", str(exam.parent / "out")]) == status
 
 
 def test_generation_is_told_where_it_was_noted(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,8 +142,8 @@ def test_generation_is_told_where_it_was_noted(exam: Path, capsys: pytest.Captur
 
 
 def test_an_exam_of_which_nothing_is_left_is_status_1(exam: Path) -> None:
-    more = settings(exam, "min_question = 900")
-    assert run(["exam", "filter", str(exam), "-o", str(exam.parent / "out"), *more]) == 1
+    track = of_track(exam, "min_question = 900")
+    assert run(["exam", "filter", track, "-o", str(exam.parent / "out")]) == 1
     assert (exam.parent / "out" / "kept.jsonl").read_bytes() == b""
 
 
@@ -194,9 +177,9 @@ def test_a_line_that_is_no_question_is_named(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_track_that_is_not_there_is_one_line(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["exam", "filter", str(exam), "-o", str(exam.parent / "out"), "--track", "nowhere"]) == 2
-    assert "no such track folder" in capsys.readouterr().err
+def test_a_folder_that_is_no_track_is_one_line(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["exam", "filter", str(exam.parent), "-o", str(exam.parent / "out")]) == 2
+    assert "no trecexam.toml" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -205,10 +188,6 @@ def test_a_track_that_is_not_there_is_one_line(exam: Path, capsys: pytest.Captur
         ("min_question = 9\nmax_question = 8", "min_question is 9 and max_question 8: nothing"),
         ("min_choice = 9\nmax_choice = 8", "min_choice is 9 and max_choice 8"),
         ("duplicates = 2.0", "duplicates"),
-        ('patterns = "nowhere.txt"', "cannot be read"),
-        ("shares = {length = 0.1}", "'length' has no share"),
-        ("shares = {intra-candidate-jaccard = 1}", "from 0 to below 1 needed"),
-        ("shares = {intra-candidate-embedding = 0.1}", "needs a model"),
         ('embedding = "nowhere/at-all-x/y"', "name a folder with a sentence-transformers model"),
         ('without = ["lenght"]', "without"),
     ],
@@ -216,7 +195,7 @@ def test_a_track_that_is_not_there_is_one_line(exam: Path, capsys: pytest.Captur
 def test_settings_that_cannot_be_used_are_one_line(
     exam: Path, capsys: pytest.CaptureFixture[str], text: str, reason: str
 ) -> None:
-    assert run(["exam", "filter", str(exam), "-o", str(exam.parent / "out"), *settings(exam, text)]) == 2
+    assert run(["exam", "filter", of_track(exam, text), "-o", str(exam.parent / "out")]) == 2
     error = capsys.readouterr().err
     assert reason in error
     assert error.count("\n") == 1

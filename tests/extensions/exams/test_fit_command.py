@@ -5,6 +5,7 @@ import json
 import math
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -16,7 +17,8 @@ import trecexam
 from trecexam.api import Track
 from trecexam.cli.main import run
 from trecexam.extensions.exams import fit_exam, fitting, improve_exam
-from trecexam.extensions.exams.irt import Settings, probability
+from trecexam.extensions.exams.irt.model import probability
+from trecexam.extensions.exams.irt.settings import Settings
 
 
 def table(path: Path) -> list[dict[str, str]]:
@@ -282,7 +284,7 @@ def test_a_fit_that_is_cut_short_exits_with_1(
 ) -> None:
     whole = Settings.of
     monkeypatch.setattr(
-        Settings, "of", classmethod(lambda _, name, **more: whole(name, max_iterations=1, **more))
+        Settings, "of", classmethod(lambda _, name, **more: replace(whole(name, **more), max_iterations=1))
     )
     call = ["exam", "fit", str(matrix), "-o", str(tmp_path / "o")]
     assert run(call) == 1
@@ -336,8 +338,12 @@ def track(template: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(("min_rating", "depth"), [(4, 8), (5, 2)])
 def test_a_track_is_an_exam_of_its_runs(track: Path, min_rating: int, depth: int) -> None:
+    config = track / "trecexam.toml"
+    config.write_text(
+        config.read_text().replace("depth = 8", f"depth = {depth}") + f"[scores]\nmin_rating = {min_rating}\n"
+    )
     with trecexam.open_track(track) as opened:
-        found = opened.exam.fit(min_rating=min_rating, depth=depth)
+        found = opened.exam.fit()
         expected = naive_responses(opened, min_rating, depth)
     exam = found.exam
     seen = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from scripted_server import KEY, Exchange, serving
 
 import trecexam
 from trecexam.cli.main import run
-from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.exam_file import read_exam
 from trecexam.graders.server import exchange
 
@@ -108,9 +106,11 @@ def test_each_passage_gets_a_question_that_keeps_where_it_is_from(
 def test_a_second_time_nothing_is_asked_and_no_byte_changes(track: Callable[..., Path]) -> None:
     with serving(asked) as server:
         root = track(server.url)
-        with trecexam.open_track(root) as opened:
-            assert opened.exam.generate("manuals of heat pumps", limit=1).complete
+        whole = (root / "passages.jsonl").read_bytes()
+        (root / "passages.jsonl").write_bytes(whole.splitlines(keepends=True)[0])
+        assert generate(root) == 0
         assert len(server.bodies) == 1
+        (root / "passages.jsonl").write_bytes(whole)
         assert generate(root) == 0
         assert len(server.bodies) == 3
         before = (root / "exam.jsonl").read_bytes()
@@ -164,35 +164,6 @@ def test_what_is_stopped_goes_on_where_it_was(track: Callable[..., Path]) -> Non
     assert [question.doc_id for question in made.questions] == ["d1", "d2"]
 
 
-def test_a_prompt_of_ones_own_is_asked_and_noted(track: Callable[..., Path], tmp_path: Path) -> None:
-    prompt = tmp_path / "mine.toml"
-    prompt.write_text(
-        'template = "On {topic} in {task_domain}: {documentation} Write Question: {question}"\n'
-    )
-    with serving(asked) as server:
-        root = track(server.url)
-        with trecexam.open_track(root) as opened:
-            opened.exam.generate("manuals of heat pumps", prompt=prompt, limit=1)
-        assert server.bodies[0]["messages"][-1]["content"] == (
-            "On heat in manuals of heat pumps: Pumps\nHeat pumps move heat. Write Question: {question}"
-        )
-    assert next(read_exam(root / "exam.jsonl")).rest["origin"]["prompt"].startswith("mine sha256:")
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ('template = "no slot"', "no place for the passage: write {documentation}"),
-        ('template = "{documentation} {domain}"', "unknown slot 'domain'"),
-    ],
-)
-def test_a_prompt_that_cannot_be_used_is_named(track: Callable[..., Path], text: str, reason: str) -> None:
-    root = track("http://127.0.0.1:9/v1")
-    (root / "mine.toml").write_text(text + "\n")
-    with trecexam.open_track(root) as opened, pytest.raises(TrecexamError, match=re.escape(reason)):
-        opened.exam.generate("pumps", prompt=root / "mine.toml")
-
-
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -225,8 +196,8 @@ def test_a_stems_least_length_is_that_of_the_track_and_cut_answers_are_told(
         with (root / "trecexam.toml").open("a") as file:
             file.write("[exam]\nmin_question = 11\n")
         with trecexam.open_track(root) as opened:
-            assert opened.exam.generate("pumps", limit=2).questions
-    assert [each.question for each in read_exam(root / "exam.jsonl")] == ["What is it?"]
+            assert opened.exam.generate("pumps").questions
+    assert [each.question for each in read_exam(root / "exam.jsonl")] == ["What is it?"] * 2
     noted = json.loads((root / "exam.generation.json").read_bytes())
     assert noted["badly_parsed"] == {"no answer letter (cut: raise `max_new_tokens`)": 1}
 

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from trecexam.extensions.exams.irt import Settings, fit, probability
 from trecexam.extensions.exams.irt.exam import Exam, FittedExam
+from trecexam.extensions.exams.irt.fitting import fit
 from trecexam.extensions.exams.irt.improvement import improve
+from trecexam.extensions.exams.irt.model import probability
+from trecexam.extensions.exams.irt.settings import Settings
 from trecexam.extensions.exams.plots import exam_plots, groups_plot, radar_plot, steps_plot
 from trecexam.tables.plots.model import Plot
 

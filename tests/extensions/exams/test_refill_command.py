@@ -78,7 +78,7 @@ def generate(root: Path, *more: str) -> int:
 
 def kept(root: Path) -> int:
     out = root / "filtered"
-    assert run(["exam", "filter", str(root / "exam.jsonl"), "-o", str(out), "--track", str(root)]) == 0
+    assert run(["exam", "filter", str(root), "-o", str(out)]) == 0
     return len((out / "kept.jsonl").read_text().splitlines())
 
 

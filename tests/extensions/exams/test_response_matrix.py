@@ -51,24 +51,18 @@ def test_a_table_that_cannot_be_read_is_refused_with_its_line(
     assert error.value.line == line
 
 
-def test_json_lines_may_be_a_response_or_an_examinee_each(tmp_path: Path) -> None:
-    long = [
-        {"examinee": "s1", "question_id": "q1", "acc": 1, "components": {"llm": "a"}},
+def test_json_lines_have_a_response_each(tmp_path: Path) -> None:
+    rows = [
+        {"examinee": "s1", "question_id": "q1", "acc": 1},
         {"examinee": "s1", "question_id": "q2", "acc": False},
         {"examinee": "s2", "question_id": "q2", "correct": 1.0},
         {"examinee": "s2", "question_id": "q1", "acc": None},
     ]
-    wide = [
-        {"examinee": "s1", "responses": {"q1": 1, "q2": 0}, "components": {"llm": "a"}},
-        {"examinee": "s2", "responses": {"q2": True, "q1": None}},
-    ]
-    for rows in (long, wide):
-        found = read_matrix(written(tmp_path / "m.jsonl", "".join(json.dumps(row) + "\n" for row in rows)))
-        assert (found.examinees, found.items) == (("s1", "s2"), ("q1", "q2"))
-        assert found.values[0].tolist() == [1, 0]
-        assert np.isnan(found.values[1, 0])
-        assert found.values[1, 1] == 1
-        assert found.components == {"s1": {"llm": "a"}}
+    found = read_matrix(written(tmp_path / "m.jsonl", "".join(json.dumps(row) + "\n" for row in rows)))
+    assert (found.examinees, found.items) == (("s1", "s2"), ("q1", "q2"))
+    assert found.values[0].tolist() == [1, 0]
+    assert np.isnan(found.values[1, 0])
+    assert found.values[1, 1] == 1
 
 
 def test_a_folder_has_a_file_an_examinee_as_the_released_code_writes_them(tmp_path: Path) -> None:
@@ -94,15 +88,6 @@ def test_a_folder_has_a_file_an_examinee_as_the_released_code_writes_them(tmp_pa
         ([{"examinee": "s", "question_id": "q1", "acc": 2}], "'2' is neither 0, 1 nor null"),
         ([{"examinee": "s", "question_id": "q1", "acc": "1"}], "'1' is neither"),
         ([{"examinee": "s", "question_id": "q1", "acc": 1}] * 2, "responded to question 'q1' before"),
-        ([{"examinee": "s", "responses": {"q1": 1}, "components": 3}], '"components" is no object'),
-        ([{"examinee": "s", "responses": {"": 1}}], "a question without an id"),
-        (
-            [
-                {"examinee": "s", "responses": {"q1": 1}, "components": {"a": 1}},
-                {"examinee": "s", "responses": {"q2": 1}, "components": {"a": 2}},
-            ],
-            "other components than before",
-        ),
         (
             [
                 {"examinee": "s", "doc": {"question": "one?"}, "question_id": "q1", "acc": 1},

@@ -63,6 +63,10 @@ def rows(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+def table(path: Path) -> list[list[str]]:
+    return [line.split("\t") for line in path.read_text().splitlines()]
+
+
 def test_each_retriever_and_number_of_examples_is_an_examinee(
     exam: Path, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -129,13 +133,13 @@ def test_other_examinees_stay_and_the_same_one_is_replaced(exam: Path, model: Pa
     out = exam.parent / "out"
     start = ["exam", "score", str(exam), "-o", str(out), "--model", str(model)]
     assert run(start) == 0
-    before = rows(out / "responses.jsonl")
+    before = table(out / "matrix.tsv")
     other = shutil.copytree(model, exam.parent / "other")
     assert run([*start[:-1], str(other)]) == 0
     assert run(start) == 0
-    found = {row["examinee"]: row for row in rows(out / "responses.jsonl")}
-    assert list(found) == ["other+closed-book+0", "tiny+closed-book+0"]
-    assert found["tiny+closed-book+0"] == before[0]
+    found = {row[0]: row for row in table(out / "matrix.tsv")}
+    assert list(found) == ["examinee", "other+closed-book+0", "tiny+closed-book+0"]
+    assert found["tiny+closed-book+0"] == before[1]
     assert len(rows(out / "answers.jsonl")) == 6
 
 
@@ -376,14 +380,9 @@ def examinee(questions: Sequence[ExamQuestion], chosen: int, **components: str) 
 @pytest.mark.parametrize(
     ("name", "line"),
     [
-        ("responses.jsonl", "null"),
-        ("responses.jsonl", "{}"),
-        ("responses.jsonl", '{"examinee": "m", "components": {"llm": "m"}, "responses": {"x0": 1}}'),
-        (
-            "responses.jsonl",
-            '{"examinee": "n", "components": {"model": "n", "retriever": "r", "examples": "0"}, '
-            '"responses": {"x0": "yes"}}',
-        ),
+        ("matrix.tsv", "null"),
+        ("matrix.tsv", "examinee\tx0"),
+        ("matrix.tsv", "examinee\tx0\nm\t1"),
         ("answers.jsonl", "[1]"),
         ("answers.jsonl", "{"),
     ],
@@ -395,7 +394,7 @@ def test_files_that_others_wrote_into_the_folder_are_left_as_they_are(
     with pytest.raises(TrecexamError, match="give -o another folder"):
         write_examinees([examinee([question()], 0)], [question()], tmp_path)
     assert (tmp_path / name).read_text() == f"{line}\n"
-    assert not (tmp_path / "matrix.tsv").exists()
+    assert not (tmp_path / "components.tsv").exists()
 
 
 def test_examinees_of_one_name_and_other_parts_are_not_mixed_up(tmp_path: Path) -> None:

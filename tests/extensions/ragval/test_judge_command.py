@@ -1,4 +1,4 @@
-"""`trecexam ragval judge`, and tracks whose grader is `ragval`: what a user drops, types and finds."""
+"""Tracks whose grader is `ragval`: what a user drops, types and finds."""
 
 from __future__ import annotations
 
@@ -16,15 +16,11 @@ pytest.importorskip("tenacity")
 
 from ragval import KEY, answer, judging, make_track, questions, write_lines
 from scripted_server import serving
-from support import make_small_track
 
 import trecexam
 from trecexam.cli.main import run
 from trecexam.daemon import Daemon
-from trecexam.errors import StoreError
-from trecexam.files.kept import recall, remember
 from trecexam.graders.server import exchange
-from trecexam.line import paces
 
 HEADER = "run_id\tn\tunparsed\ttruthfulness\trelevance\tsum\tn_input_tokens\tn_output_tokens"
 NOWHERE = "http://127.0.0.1:9/v1"
@@ -41,6 +37,12 @@ def table(root: Path) -> list[list[str]]:
     lines = (root / "out" / "ragval" / "report.tsv").read_text().splitlines()
     assert lines[0] == HEADER
     return [line.split("\t") for line in lines[1:]]
+
+
+def notes(root: Path) -> tuple[str, ...]:
+    with trecexam.open_track(root) as track:
+        noted: tuple[str, ...] = track.ragval.report().notes
+    return noted
 
 
 def rejected(root: Path) -> list[list[str]]:
@@ -64,25 +66,20 @@ def test_dropped_answers_are_judged_once_and_reported(
             root / "runs" / "other.jsonl",
             [answer("k1", 1, 2, run_id="fair"), answer("k2", 3, 2, run_id="fair")],
         )
-        assert run(["ragval", "judge", str(root), "--estimate"]) == 0
+        assert run(["watch", str(root), "--estimate"]) == 0
         header, row = capsys.readouterr().out.splitlines()
-        assert header.startswith("prompts\ttokens_in")
-        assert row.startswith("5\t")
+        assert header.startswith("cells\ttokens_in")
+        assert row.startswith("10\t")
+        assert row.split("\t")[-2] == "5"
         assert not server.bodies
-        assert run(["ragval", "judge", str(root)]) == 0
+        assert run(["watch", str(root), "--once"]) == 0
         assert len(server.bodies) == 5
-        said = capsys.readouterr()
-        assert said.out.splitlines()[0] == HEADER
-        assert "5 answers judged now" in said.err
-        assert "5 requests" in said.err
         assert table(root) == [
             ["good", "3", "0", "4.8333", "4.6667", "9.5000", "10", "2"],
             ["fair", "2", "0", "2.0000", "2.0000", "4.0000", "", ""],
         ]
-        # A second look asks nobody and changes no byte; so does watch.
+        # A second look asks nobody and changes no byte.
         before = {path: path.read_bytes() for path in (root / "out").rglob("*") if path.is_file()}
-        assert run(["ragval", "judge", str(root), "--latex"]) == 0
-        assert "\\begin{tabular}" in capsys.readouterr().out
         assert run(["watch", str(root), "--once"]) == 0
         assert {path: path.read_bytes() for path in (root / "out").rglob("*") if path.is_file()} == before
         assert len(server.bodies) == 5
@@ -137,10 +134,9 @@ def test_lines_that_cannot_be_judged_are_named_and_the_rest_is_taken(
             ],
         )
         write_lines(root / "runs" / "lost.jsonl", [answer("k8", 5, 5), answer("k9", 5, 5)])
-        assert run(["ragval", "judge", str(root)]) == 1
+        assert run(["watch", str(root), "--once"]) == 1
         assert len(server.bodies) == 2
-    said = capsys.readouterr().err
-    assert "1 empty answer: not judged, and counted as unparsed" in said
+    assert notes(root)[0] == "1 empty answer: not judged, and counted as unparsed"
     assert table(root) == [["sys", "3", "2", "5.0000", "5.0000", "10.0000", "", ""]]
     found = [(file, line, reason[:40]) for file, line, reason, _ in rejected(root)]
     assert [(file, line) for file, line, _ in found] == [
@@ -211,25 +207,6 @@ def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
         time.sleep(0.02)
 
 
-def test_any_track_can_be_judged_and_its_other_outputs_stay(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = make_small_track(tmp_path / "track", queries=1, docs=6, items=2)
-    write_lines(root / "bank.ragval.jsonl", questions())
-    write_lines(root / "runs" / "answers.jsonl", [answer("k1", 4, 3)])
-    assert run(["ragval", "judge", str(root)]) == 2
-    assert "[grader] is `embedding`, which cannot judge: name a language model" in capsys.readouterr().err
-    with serving(judging) as server:
-        model = {"model": "tiny", "base_url": server.url, "key_env": "TEST_KEY"}
-        for _ in range(2):
-            with trecexam.open_track(root) as track:
-                assert track.ragval.judge(model=model).complete
-        assert len(server.bodies) == 1
-    assert table(root) == [["answers", "1", "0", "4.0000", "3.0000", "7.0000", "", ""]]
-    assert not (root / "out" / "leaderboard.tsv").exists()
-    assert sorted(path.name for path in (root / "out").iterdir()) == ["ragval"]
-
-
 def test_judging_stops_at_a_budget_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(judging) as server:
         root = make_track(
@@ -238,14 +215,13 @@ def test_judging_stops_at_a_budget_and_goes_on(tmp_path: Path, capsys: pytest.Ca
         write_lines(root / "runs" / "a.jsonl", [answer(key, 4, 4) for key in ("k1", "k2", "k3")])
         settings = (root / "trecexam.toml").read_text()
         (root / "trecexam.toml").write_text(settings.replace("1200", "450"))
-        assert run(["ragval", "judge", str(root)]) == 1
+        assert run(["watch", str(root), "--once"]) == 1
         asked = len(server.bodies)
         assert asked < 3
-        said = capsys.readouterr().err
-        assert "`budget_tokens` = 450" in said
-        assert "answers not judged yet, and not in the report" in said
+        assert "`budget_tokens` = 450" in capsys.readouterr().err
+        assert json.loads((root / "out/ragval/judging.json").read_bytes())["not_judged_yet"] == 3 - asked
         (root / "trecexam.toml").write_text(settings.replace("1200", "90000"))
-        assert run(["ragval", "judge", str(root)]) == 0
+        assert run(["watch", str(root), "--once"]) == 0
         assert len(server.bodies) == 3
     assert table(root)[0][:3] == ["a", "3", "0"]
 
@@ -324,21 +300,22 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_without_answers_there_is_nothing_to_judge(
+def test_without_answers_or_their_questions_it_is_said_what_is_to_be_done(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_track(tmp_path / "track", NOWHERE)
-    assert run(["ragval", "judge", str(root)]) == 1
-    assert "no answers to judge: drop files of them into" in capsys.readouterr().err
+    with (
+        trecexam.open_track(root) as track,
+        pytest.raises(trecexam.TrecexamError, match="no answer is judged"),
+    ):
+        track.ragval.report()
     usual = {"query_id": "q", "questions": [{"question_id": "q/1", "question_text": "Why?"}]}
     write_lines(root / "bank.questions.jsonl", [usual])
-    for command in ("judge", "answers"):
-        assert run(["ragval", command, str(root)]) == 2
-        assert "the bank has no questions with their knowledge blocks" in capsys.readouterr().err
+    assert run(["ragval", "answers", str(root)]) == 2
+    assert "the bank has no questions with their knowledge blocks" in capsys.readouterr().err
     (root / "bank.questions.jsonl").unlink()
-    for command in ("judge", "answers"):
-        assert run(["ragval", command, str(root)]) == 2
-        assert f"write some: trecexam ragval questions {root}" in capsys.readouterr().err
+    assert run(["ragval", "answers", str(root)]) == 2
+    assert f"write some: trecexam ragval questions {root}" in capsys.readouterr().err
 
 
 def test_files_of_several_systems_and_of_other_things_are_refused(tmp_path: Path) -> None:
@@ -364,9 +341,8 @@ def test_blocks_that_are_cut_are_counted_and_said_also_later(
         root = make_track(tmp_path / "track", server.url, max_characters=18)
         write_lines(root / "runs" / "a.jsonl", [answer(key, 4, 4) for key in ("k1", "k2", "k3")])
         for _ in range(2):
-            assert run(["ragval", "judge", str(root)]) == 0
-            said = capsys.readouterr().err
-            assert "2 answers judged by a knowledge block that was cut at its end" in said
+            assert run(["watch", str(root), "--once"]) == 0
+            assert notes(root)[0] == "2 answers judged by a knowledge block that was cut at its end"
         assert any(
             "Knowledge block: Heat pumps move\n" in body["messages"][-1]["content"] for body in server.bodies
         )
@@ -388,14 +364,13 @@ def test_a_parameter_of_dropped_answers_can_be_swept(
         for size, score in ((512, 4), (128, 2)):
             row = answer("k1", score, score, chunk_size=size, n_input_tokens="many")
             write_lines(root / "runs" / f"s{size}.jsonl", [row])
-        assert run(["ragval", "judge", str(root)]) == 1
-    said = capsys.readouterr()
-    assert '"n_input_tokens" is "many": a whole number needed' in said.err
-    assert [line.split("\t")[1] for line in said.out.splitlines()[1:]] == ["1", "1"]
+        assert run(["watch", str(root), "--once"]) == 1
+    assert '"n_input_tokens" is "many": a whole number needed' in capsys.readouterr().err
+    assert [row[1] for row in table(root)] == ["1", "1"]
     found = root / "out" / "ragval" / "judged.jsonl"
     assert run(["ragval", "report", str(found), "--sweep", "chunk_size", "-o", str(tmp_path / "r")]) == 0
     rows = [line.split("\t") for line in (tmp_path / "r" / "sweep.tsv").read_text().splitlines()[1:]]
-    assert [(row[1], row[3], row[6]) for row in rows] == [
+    assert [(row[1], row[2], row[5]) for row in rows] == [
         ("128", "s128", "2.000000"),
         ("512", "s512", "4.000000"),
     ]
@@ -427,32 +402,6 @@ def test_judgments_that_were_paid_for_are_not_asked_for_again_where_the_store_is
         for path in (root / ".trecexam").glob("grades.sqlite*"):
             path.unlink()
         capsys.readouterr()
-        assert run(["ragval", "judge", str(root)]) == 2
+        assert run(["watch", str(root), "--once"]) == 2
         assert "cells that were graded once would be graded again" in capsys.readouterr().err
-        model = {"model": "tiny", "base_url": server.url, "key_env": "TEST_KEY"}
-        with trecexam.open_track(root) as track, pytest.raises(StoreError, match="would be graded again"):
-            track.ragval.judge(model=model)
         assert len(server.bodies) == asked
-
-
-def test_the_estimate_has_the_time_of_all_answers_at_the_pace_of_the_last_judging(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(paces, "FEWEST_REQUESTS", 2)
-    monkeypatch.setattr(paces, "SHORTEST", 0.0)
-    with serving(judging) as server:
-        root = make_track(tmp_path / "track", server.url, grader="openai")
-        write_lines(root / "runs" / "good.jsonl", [answer("k1", 5, 4), answer("k2", 4, 5)])
-        assert run(["ragval", "judge", str(root)]) == 0
-        path = root / ".trecexam" / "paces.json"
-        ((digest, pace),) = recall(path).items()
-        assert (pace["requests"], pace["cells"]) == (2, 4)
-        remember(path, {digest: {**pace, "seconds": 240}})
-        write_lines(root / "runs" / "poor.jsonl", [answer(f"k{n}", 1, n) for n in (1, 2, 3)])
-        capsys.readouterr()
-        assert run(["ragval", "judge", str(root), "--estimate", "--json"]) == 0
-    printed = capsys.readouterr()
-    (value,) = json.loads(printed.out)
-    # Two cells, of one request, are an answer: 120 s.
-    assert (value["prompts"], value["minutes"]) == (3, 6.0)
-    assert "judging would take about 6 minutes at the pace of the last judging" in printed.err

@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 import random
 import statistics
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from trecexam.extensions.ragval.formats.answers import JudgedAnswer
-from trecexam.extensions.ragval.judged_scores import BINS, SCORES, System, compare, places, systems_of
+from trecexam.extensions.ragval.judged_scores import BINS, SCORES, System, compare, places, swept, systems_of
 from trecexam.extensions.ragval.tables import remarks
 
 
@@ -208,3 +209,28 @@ def test_questions_that_only_others_answered_are_counted_and_said() -> None:
     assert "a: no answer to 2 questions that others answered; its means are over its own answers" in list(
         remarks(systems)
     )
+
+
+def along(**values: str | None) -> Any:
+    return swept(
+        "size",
+        systems_of(
+            JudgedAnswer("q", "", run, parameter=value, truthfulness=3, relevance=1, status="ok")
+            for run, value in values.items()
+        ),
+    )
+
+
+def test_numbers_of_a_sweep_stand_in_their_order_and_keep_how_they_are_written() -> None:
+    found = along(a="1000", b="200", c="3e1", none=None)
+    assert found.numeric
+    assert [(point.system.run_id, point.value, point.x) for point in found.points] == [
+        ("c", "3e1", 30.0), ("b", "200", 200.0), ("a", "1000", 1000.0)
+    ]  # fmt: skip
+    assert found.left_out == ("none",)
+
+
+def test_where_one_value_of_a_sweep_is_no_number_all_are_texts_in_their_order() -> None:
+    found = along(a="9", b="10", c="nan")
+    assert not found.numeric
+    assert [(point.value, point.x) for point in found.points] == [("10", 0.0), ("9", 1.0), ("nan", 2.0)]

@@ -8,19 +8,20 @@ import pytest
 from matplotlib.image import imread
 
 from trecexam.extensions.ragval.formats.answers import JudgedAnswer
-from trecexam.extensions.ragval.judged_scores import System, systems_of
+from trecexam.extensions.ragval.judged_scores import System, swept, systems_of
 from trecexam.extensions.ragval.plots import ragval_plots
-from trecexam.extensions.ragval.sweep import swept
 from trecexam.tables.plots.canvas import draw
 
 pytestmark = pytest.mark.plots
 HOSTILE = ("<script>alert(1)</script>", r"$\frac{1}{2}$", "a$b", "nul\x00 \x1b[31m \ud800", "x" * 500, "]]>")
 
 
-def systems(names: tuple[str, ...]) -> tuple[System, ...]:
+def systems(names: tuple[str, ...], values: dict[str, str] | None = None) -> tuple[System, ...]:
     chance = np.random.default_rng(1)
     return systems_of(
-        JudgedAnswer(f"q{q}", "", name, truthfulness=t, relevance=r, status="ok")
+        JudgedAnswer(
+            f"q{q}", "", name, parameter=(values or {}).get(name), truthfulness=t, relevance=r, status="ok"
+        )
         for name in names
         for q, (t, r) in enumerate(chance.integers(1, 6, (5, 2)).astype(float).tolist())
     )
@@ -28,9 +29,8 @@ def systems(names: tuple[str, ...]) -> tuple[System, ...]:
 
 @pytest.mark.parametrize("values", ["1 2 4 8 16 64", "a b c d e f", "5 5 5 5 5 5"])
 def test_every_plot_is_drawn_whatever_systems_and_values_are_called(values: str) -> None:
-    found = systems(HOSTILE)
-    of = dict(zip(HOSTILE, values.split(), strict=True))
-    sweep = swept(HOSTILE[0], found, of, {HOSTILE[1]: HOSTILE[3]})
+    found = systems(HOSTILE, dict(zip(HOSTILE, values.split(), strict=True)))
+    sweep = swept(HOSTILE[0], found)
     plots = ragval_plots(found, found[0], found[1], sweep)
     assert [plot.name for plot in plots] == ["means", "histogram", "sweep"]
     # The first two are the same for all values.

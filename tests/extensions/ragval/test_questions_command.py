@@ -89,8 +89,9 @@ def test_each_block_gets_a_question_that_keeps_the_block_and_where_it_is_from(
 
 def first_block(root: Path, per_block: int = 1) -> None:
     """Has questions about the first block written."""
+    first = write_lines(root / "first.jsonl", BLOCKS[:1])
     with trecexam.open_track(root) as opened:
-        assert opened.ragval.write_questions(per_block=per_block, limit=1).complete
+        assert opened.ragval.write_questions(first, per_block=per_block).complete
 
 
 def test_more_questions_a_block_come_with_other_seeds_and_nothing_is_asked_twice(tmp_path: Path) -> None:
@@ -151,19 +152,11 @@ def test_a_long_block_is_cut_after_15000_characters_and_counted(
     assert lines(root / "bank.questions.jsonl")[0]["content"] == content
 
 
-def test_temperature_prompt_and_file_are_as_one_says(tmp_path: Path) -> None:
-    prompt = tmp_path / "mine.toml"
-    prompt.write_text('template = "On {title}. text: {text}"\n')
+def test_the_temperature_is_that_of_the_generator(tmp_path: Path) -> None:
     with serving(asked) as server:
         root = track(tmp_path / "track", server.url, temperature=0.3)
-        with trecexam.open_track(root) as opened:
-            mine = root / "bank.mine.jsonl"
-            opened.ragval.write_questions(prompt=prompt, seed=4, limit=1, output=mine)
+        first_block(root)
         assert server.bodies[0]["temperature"] == 0.3
-        assert server.bodies[0]["messages"][-1]["content"] == "On Heat. text: Heat rises."
-    (row,) = lines(root / "bank.mine.jsonl")
-    assert row["origin"]["seed"] == 4
-    assert row["origin"]["prompt"].startswith("mine sha256:")
 
 
 def test_lines_of_judged_answers_serve_as_blocks(tmp_path: Path) -> None:
@@ -196,22 +189,6 @@ def test_a_budget_counts_all_seeds_together(tmp_path: Path, capsys: pytest.Captu
         assert run(["ragval", "questions", str(root), "--per-block", "20"]) == 1
         assert len(server.bodies) < 40
     assert "`budget_tokens` = 230" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("words", "reason"),
-    [
-        (["--blocks", "TRACK/none.jsonl"], "none.jsonl"),
-        (["-o", "elsewhere.jsonl"], "would not be a file of this track's bank"),
-        (["-o", "TRACK/bank.questions.jsonl.gz"], "is compressed"),
-    ],
-)
-def test_what_cannot_be_used_is_named(
-    tmp_path: Path, words: list[str], reason: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = track(tmp_path / "track", NOWHERE)
-    assert run(["ragval", "questions", str(root), *(word.replace("TRACK", str(root)) for word in words)]) == 2
-    assert reason in capsys.readouterr().err
 
 
 def test_without_blocks_one_is_told_where_to_put_them(

@@ -83,7 +83,8 @@ def test_full_means_are_those_of_the_official_leaderboard(
 
 
 def test_the_summary_is_its_own_table(apart: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows, _ = shown(capsys, "runs", apart, "--summary")
+    assert run(["simulate", "runs", str(apart), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["shifts"]
     assert [(row["official_measure"], row["judgments"]) for row in rows] == [
         (measure, how) for measure in ("nDCG@10", "AP", "P@8") for how in ("holes", "fill")
     ]

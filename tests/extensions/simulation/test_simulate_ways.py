@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -36,6 +37,13 @@ def simulated(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> lis
     capsys.readouterr()
     assert run(["simulate", *map(str, arguments), "--official-measure", "nDCG@10"]) == 0
     return list(csv.DictReader(io.StringIO(capsys.readouterr().out), delimiter="\t"))
+
+
+def shifts(capsys: pytest.CaptureFixture[str], root: Path, *options: str) -> list[dict[str, object]]:
+    capsys.readouterr()
+    assert run(["simulate", "runs", str(root), *options, "--official-measure", "nDCG@10", "--json"]) == 0
+    found: list[dict[str, object]] = json.loads(capsys.readouterr().out)["shifts"]
+    return found
 
 
 def rankings(root: Path) -> dict[str, dict[str, list[str]]]:
@@ -108,12 +116,13 @@ def test_what_a_run_alone_brought_in_is_learned_from_what_remains(
 def test_without_other_ways_the_tables_are_what_they_were(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for which in (("runs",), ("removal", "--repeats", "2"), ("runs", "--summary")):
+    for which in (("runs",), ("removal", "--repeats", "2")):
         command, *options = which
         plain = simulated(capsys, command, root, *options)
         more = simulated(capsys, command, root, *options, "--by", "label:1")
-        kept = [{name: row[name] for name in plain[0]} for row in more]
-        assert [row for row in kept if row.get("judgments") != "label:1"] == plain
+        assert [{name: row[name] for name in plain[0]} for row in more] == plain
+    moved = shifts(capsys, root, "--by", "label:1")
+    assert [row for row in moved if row["judgments"] != "label:1"] == shifts(capsys, root)
 
 
 def test_removal_and_summaries_have_each_way(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,7 +130,7 @@ def test_removal_and_summaries_have_each_way(root: Path, capsys: pytest.CaptureF
     for way in ("learned", "label:1", "label:2", "condensed"):
         assert {f"tau.{way}", f"tau_ap.{way}", f"difference.{way}"} <= rows[0].keys()
     assert float(rows[-1]["difference.learned"]) < float(rows[-1]["difference.holes"])
-    ways = [row["judgments"] for row in simulated(capsys, "runs", root, "--summary", *WAYS)]
+    ways = [row["judgments"] for row in shifts(capsys, root, *WAYS)]
     assert ways == ["holes", "fill", "learned", "label:1", "label:2", "condensed"]
 
 

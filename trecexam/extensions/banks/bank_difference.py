@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -94,7 +94,7 @@ class MeasureDiff:
 
 @dataclass(frozen=True)
 class BankDiff(Result):
-    """What differs between two banks, and on the track's leaderboards by them.
+    """What differs between two banks, and on the track's leaderboards by them; people see what differs alone.
 
     Attributes:
         items: the items that differ.
@@ -104,9 +104,7 @@ class BankDiff(Result):
         measures: each measure by itself; means are over all queries of the respective bank.
         in_both: the same over the queries of both banks; () where these are the same queries.
         unused: bank files of the track that neither side has.
-        notes: which items differ, what that does to labels and ranks, what has no grade yet.
-        by: the table that comes first.
-        every: also runs that keep their rank, and passages that reach other items under the same label.
+        notes: which items differ, how many labels do, what has no grade yet.
     """
 
     old: BankSide
@@ -118,19 +116,22 @@ class BankDiff(Result):
     in_both: tuple[MeasureDiff, ...] = ()
     unused: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    by: Literal["runs", "labels", "items"] = "runs"
-    every: bool = False
 
     def declare(self) -> dict[str, Table]:
-        """`runs`, `labels`, `items` that differ; `measures`; `in_both`, runs over common queries alone."""
-        tables = {
-            "runs": _run_table(self.measures, every=self.every),
+        """`runs`; `labels` and `items` that differ; `measures`; `in_both`, runs over common queries alone."""
+        return {
+            "runs": _run_table(self.measures),
             "labels": _labels_table(self),
             "items": _items_table(self),
             "measures": _measures_table(self),
-            "in_both": _run_table(self.in_both, every=self.every),
+            "in_both": _run_table(self.in_both),
         }
-        return {self.by: tables[self.by], **tables}
+
+    def for_people(self) -> tuple[Table, ...]:
+        """Each measure, the runs whose rank differs, the items that do, and the passages whose label does."""
+        tables = self.tables
+        runs, labels = _differing(tables["runs"], "rank"), _differing(tables["labels"], "label")
+        return tables["measures"], runs, tables["items"], labels
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -144,30 +145,29 @@ class BankDiff(Result):
         return self.measures[0].board.labels if self.measures else ()
 
 
-def _run_table(measures: Iterable[MeasureDiff], *, every: bool) -> Table:
-    """A row a measure and run: its ranks (from 1, ties share the better one), how far it rises, its means.
-
-    Args:
-        every: runs that keep their rank too.
-    """
-    rows = tuple(_run_rows(measures, every=every))
-    return Table(RUN_COLUMNS, rows, layout=Layout(("run", "measure")))
+def _run_table(measures: Iterable[MeasureDiff]) -> Table:
+    """A row a measure and run: its ranks (from 1, ties share the better one), how far it rises, its means."""
+    return Table(RUN_COLUMNS, tuple(_run_rows(measures)), layout=Layout(("run", "measure")))
 
 
-def _run_rows(measures: Iterable[MeasureDiff], *, every: bool) -> Iterator[tuple[Value, ...]]:
+def _run_rows(measures: Iterable[MeasureDiff]) -> Iterator[tuple[Value, ...]]:
     for by in measures:
         for row in by.board.runs:
             ranks = row.rank_before, row.rank_after
-            if every or ranks[0] != ranks[1]:
-                move = None if ranks[0] is None or ranks[1] is None else ranks[0] - ranks[1]
-                means = row.means[by.measure]
-                yield (row.run, by.measure, *ranks, move, *means, row.labels, row.because(by.board.depth))
+            move = None if ranks[0] is None or ranks[1] is None else ranks[0] - ranks[1]
+            means = row.means[by.measure]
+            yield (row.run, by.measure, *ranks, move, *means, row.labels, row.because(by.board.depth))
 
 
 def _labels_table(diff: BankDiff) -> Table:
-    """A row a passage whose label differs: its labels, and the items that it reaches under one bank alone."""
-    rows = (row for row in diff.labels if diff.every or row.before != row.after)
-    return Table(LABEL_COLUMNS, label_table(rows).rows)
+    """A row a passage with another label, or other items: its labels, and the items of one bank alone."""
+    return Table(LABEL_COLUMNS, label_table(diff.labels).rows)
+
+
+def _differing(table: Table, what: str) -> Table:
+    """The rows with another rank, or label, on the other side."""
+    old, new = (table.header.index(f"{what}.{side}") for side in ("old", "new"))
+    return replace(table, rows=tuple(row for row in table.rows if row[old] != row[new]))
 
 
 def _items_table(diff: BankDiff) -> Table:
@@ -192,7 +192,7 @@ def _item_row(diff: BankDiff, change: BankChange) -> tuple[Value, ...]:
 
 
 def summary(diff: BankDiff) -> Iterator[str]:
-    """Lines for people: which items differ, what that does to labels and ranks, what has no grade yet."""
+    """Lines for people: which items differ, how many labels do, what has no grade yet."""
     yield _items(diff)
     if diff.not_asked:
         yield f"{plural(len(diff.not_asked), 'item')} of these this track's grader does not ask about"
@@ -207,10 +207,6 @@ def summary(diff: BankDiff) -> Iterator[str]:
     yield f"{plural(len(changed), 'label')} differ" + (
         f"; {plural(only, 'passage')} with other items under the same label" if only else ""
     )
-    for by in diff.measures:
-        yield _moves(by)
-    for by in diff.in_both:
-        yield f"over the queries in both banks alone: {_moves(by)}"
     for name, side in (("OLD", diff.old), ("NEW", diff.new)):
         if side.refused:
             more = f", and {len(side.refused) - 1:,} more" if len(side.refused) > 1 else ""
@@ -245,26 +241,6 @@ def _queries(diff: BankDiff) -> Iterator[str]:
                 f"{name} alone has {counted(sorted(query_ids), 'query')}: "
                 "each mean is over all queries of its own bank"
             )
-
-
-def _moves(by: MeasureDiff) -> str:
-    runs = len(by.board.runs)
-    only = by.moved - by.reranked
-    removed, added = (sum(row.change == kind for row in by.board.runs) for kind in ("gone", "new"))
-    if not runs:
-        parts = ["no runs"]
-    elif not by.moved + removed + added:
-        parts = ["no run changes rank or mean"]
-    elif by.reranked:
-        verb = "changes" if by.reranked == 1 else "change"
-        parts = [f"{by.reranked:,} of {plural(runs, 'run')} {verb} rank"]
-        parts[0] += f", {only:,} more their mean alone" if only else ""
-    else:
-        parts = [f"no run changes rank, {only:,} of {runs:,} their mean"]
-    parts += (f"{plural(n, 'run')} in {side} alone" for n, side in ((removed, "OLD"), (added, "NEW")) if n)
-    if not math.isnan(by.kendall_tau):
-        parts.append(f"Kendall's tau {by.kendall_tau:.4f}")
-    return f"{by.measure}: {'; '.join(parts)}"
 
 
 def _ungraded(name: str, side: BankSide) -> Iterator[str]:

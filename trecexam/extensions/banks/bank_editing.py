@@ -1,4 +1,4 @@
-"""Changes one item of a bank file and leaves every other byte of it as it is.
+"""Changes one item of a bank file: its line is written anew, and all others stay byte for byte.
 
 All functions take a file's bytes, gzip or not, and give its new ones. What is read back is compared with what
 was meant, so that a form in which an item cannot be changed by itself is refused, not damaged.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping
@@ -34,7 +35,6 @@ from converters.nuggets import CRITERION_KEYS
 from converters.nuggets import ITEM_KEYS as NUGGET_ID_KEYS
 from converters.nuggets import TEXT_KEYS as NUGGET_TEXT_KEYS
 from converters.records import Item
-from trecexam.extensions.banks.json_splice import dumped, elements, member, with_element, with_member
 
 #: Where an item's changes are noted.
 EDITS = "edits"
@@ -53,13 +53,14 @@ class _Line(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where an item stands: the line's index, and where in its text the item's object begins.
+    """Where an item stands: the line's index, what the line says, and the item's object in that.
 
     `ids` and `texts` are the keys that may hold its id and text there; gold outputs have none.
     """
 
     line: int
-    start: int
+    row: dict[str, Any]
+    entry: dict[str, Any]
     item: Item
     ids: tuple[str, ...]
     texts: tuple[str, ...]
@@ -91,17 +92,12 @@ def with_text(content: bytes, path: Path, item_id: str, text: str, note: Mapping
         raise ConversionError(
             path, place.line + 1, f"item '{item_id}' is a list of gold outputs: edit the file by hand"
         )
-    line, key = lines[place.line].text, place.texts[0]
-    for text_key in place.texts:
-        value = member(line, place.start, text_key)
-        if value is not None and line[value.start : value.end] != "null":
-            key = text_key
-            break
-    line = with_member(line, place.start, key, text)
-    if not _has_id(line, place):
-        line = with_member(line, place.start, f"{place.item.kind}_id", item_id)
-    line = _noted(line, place.start, {**note, "before": place.item.text})
-    return _checked(content, path, lines, place, line, place.item._replace(text=text))
+    entry = place.entry
+    entry[next((key for key in place.texts if entry.get(key) is not None), place.texts[0])] = text
+    if all(entry.get(key) is None for key in place.ids):
+        entry[f"{place.item.kind}_id"] = item_id
+    _note(entry, {**note, "before": place.item.text})
+    return _checked(content, path, lines, place, place.item._replace(text=text))
 
 
 def with_retired(
@@ -114,9 +110,9 @@ def with_retired(
     """
     lines = _lines(content, path)
     place = _find(lines, path, item_id)
-    line = with_member(lines[place.line].text, place.start, "retired", retired)
-    line = _noted(line, place.start, {**note, "retired": retired})
-    return _checked(content, path, lines, place, line, place.item._replace(retired=retired))
+    place.entry["retired"] = retired
+    _note(place.entry, {**note, "retired": retired})
+    return _checked(content, path, lines, place, place.item._replace(retired=retired))
 
 
 def with_item(content: bytes, path: Path, item: Item, note: Mapping[str, Any]) -> bytes:
@@ -137,19 +133,16 @@ def with_item(content: bytes, path: Path, item: Item, note: Mapping[str, Any]) -
     like = fitting[-1] if fitting else None
     noted = {**({"importance": item.importance} if item.importance else {}), EDITS: [{**note, "added": True}]}
     after = places[-1].line if places else _last(lines)
-    listing = None if like is None else _listing(lines[like.line].text)
+    listing = None if like is None else _listing(like.row)
     if like is not None and listing is not None:
-        line = lines[like.line].text
-        sibling = {key for key in (*like.ids, *like.texts, "kind") if member(line, like.start, key)}
-        id_key = next((key for key in like.ids if key in sibling), f"{item.kind}_id")
-        text_key = next(key for key in like.texts if key in sibling)
-        kind = {"kind": item.kind} if "kind" in sibling else {}
-        entry = {id_key: item.item_id, **kind, text_key: item.text, **noted}
-        lines[like.line] = _with(lines[like.line], path, like.line, with_element(line, listing, entry))
+        id_key = next((key for key in like.ids if key in like.entry), f"{item.kind}_id")
+        text_key = next(key for key in like.texts if key in like.entry)
+        kind = {"kind": item.kind} if "kind" in like.entry else {}
+        listing.append({id_key: item.item_id, **kind, text_key: item.text, **noted})
+        lines[like.line] = _with(lines[like.line], path, like.line, like.row)
     else:
-        alike = lines[after].text if after >= 0 else "{}"
         entry = {"query_id": item.query_id, f"{item.kind}_id": item.item_id, item.kind: item.text, **noted}
-        _insert(lines, after, path, dumped(alike, entry))
+        _insert(lines, after, path, entry)
     new = _items(lines, path)
     kept = [other for other in new if other.item_id != item.item_id]
     added = [other[:4] for other in new if other.item_id == item.item_id]
@@ -185,14 +178,9 @@ def edits_of(content: bytes, path: Path, query_id: str) -> dict[str, list[dict[s
     Raises:
         ConversionError: the bank cannot be read.
     """
-    import orjson
-
-    lines = _lines(content, path)
     edits: dict[str, list[dict[str, Any]]] = {}
-    for place in _places(lines, query_id):
-        line = lines[place.line].text
-        noted = member(line, place.start, EDITS)
-        listed = None if noted is None else orjson.loads(line[noted.start : noted.end])
+    for place in _places(_lines(content, path), query_id):
+        listed = place.entry.get(EDITS)
         if isinstance(listed, list):
             edits[place.item.item_id] = [edit for edit in listed if isinstance(edit, dict)]
     return edits
@@ -226,9 +214,10 @@ def _places(lines: list[_Line], query_id: str) -> Iterator[_Place]:
     for index, line in enumerate(lines):
         if line.parsed is None or line.parsed.query_id != query_id:
             continue
-        listing = _listing(line.text)
-        starts = [0] * len(line.parsed.items) if listing is None else elements(line.text, listing)
-        for start, item in zip(starts, line.parsed.items, strict=True):
+        row = json.loads(line.text)
+        listing = _listing(row)
+        entries = [row] * len(line.parsed.items) if listing is None else listing
+        for entry, item in zip(entries, line.parsed.items, strict=True):
             keys: tuple[tuple[str, ...], tuple[str, ...]]
             if line.parsed.whole:
                 keys = ("question_id",), ("question",)
@@ -242,16 +231,13 @@ def _places(lines: list[_Line], query_id: str) -> Iterator[_Place]:
                 keys = SINGLE_ID_KEYS[item.kind], SINGLE_TEXT_KEYS[item.kind]
             else:
                 keys = ID_KEYS[item.kind], TEXT_KEYS[item.kind]
-            yield _Place(index, start, item, *keys)
+            yield _Place(index, row, entry, item, *keys)
 
 
-def _listing(line: str) -> int | None:
-    """Where the list of a line's items begins; None where the line is one item."""
-    for key in ("questions", "items", "nuggets", "rubrics"):
-        value = member(line, 0, key)
-        if value is not None and line[value.start] == "[":
-            return value.start
-    return None
+def _listing(row: Mapping[str, Any]) -> list[Any] | None:
+    """The list of a line's items; None where the line is one item."""
+    lists = (row.get(key) for key in ("questions", "items", "nuggets", "rubrics"))
+    return next((listing for listing in lists if isinstance(listing, list)), None)
 
 
 def _of_rubrics(line: _Line) -> bool:
@@ -274,28 +260,21 @@ def _find(lines: list[_Line], path: Path, item_id: str) -> _Place:
     raise ConversionError(path, None, f"no item '{item_id}' in it")
 
 
-def _has_id(line: str, place: _Place) -> bool:
-    values = (member(line, place.start, key) for key in place.ids)
-    return any(value is not None and line[value.start : value.end] != "null" for value in values)
-
-
-def _noted(line: str, start: int, note: Mapping[str, Any]) -> str:
-    note = {key: value for key, value in note.items() if value != ""}
-    noted = member(line, start, EDITS)
-    if noted is not None and line[noted.start] == "[":
-        return with_element(line, noted.start, note)
+def _note(entry: dict[str, Any], note: Mapping[str, Any]) -> None:
+    noted = entry.setdefault(EDITS, [])
     # Somebody else's field of that name is left alone.
-    return line if noted is not None else with_member(line, start, EDITS, [note])
+    if isinstance(noted, list):
+        noted.append({key: value for key, value in note.items() if value != ""})
 
 
-def _checked(content: bytes, path: Path, lines: list[_Line], place: _Place, text: str, meant: Item) -> bytes:
-    """The new content, after reading it back.
+def _checked(content: bytes, path: Path, lines: list[_Line], place: _Place, meant: Item) -> bytes:
+    """The new content, with the place's line as it is by now, after reading it back.
 
     Raises:
         ConversionError: it does not say what was meant, and nothing else.
     """
     expected = [meant if item.item_id == meant.item_id else item for item in _items(lines, path)]
-    lines[place.line] = _with(lines[place.line], path, place.line, text)
+    lines[place.line] = _with(lines[place.line], path, place.line, place.row)
     with contextlib.suppress(ConversionError):
         if _items(lines, path) == expected:
             return _packed(content, lines)
@@ -307,16 +286,20 @@ def _checked(content: bytes, path: Path, lines: list[_Line], place: _Place, text
     )
 
 
-def _with(line: _Line, path: Path, index: int, text: str) -> _Line:
+def _with(line: _Line, path: Path, index: int, row: Mapping[str, Any], like: str = "") -> _Line:
+    """The line with another object, in blanks and escapes as it was, or as the line `like` is."""
+    like = like or line.text
+    separators = (",", ":") if '":' in like and '": ' not in like else (", ", ": ")
+    text = json.dumps(row, ensure_ascii="\\u" in like, separators=separators)
     parsed = scan_line(path, index + 1, text.encode())
     if parsed.error is not None:
         raise parsed.error
     return line._replace(text=text, parsed=parsed)
 
 
-def _insert(lines: list[_Line], after: int, path: Path, text: str) -> None:
+def _insert(lines: list[_Line], after: int, path: Path, row: Mapping[str, Any]) -> None:
     """Puts a line after that of index `after`, -1 where there is none; with line ends as there."""
-    new = _with(_Line("", b"", None), path, after + 1, text)
+    new = _with(_Line("", b"", None), path, after + 1, row, lines[after].text if after >= 0 else "")
     if after < 0:
         lines.insert(0, new._replace(end=b"\n"))
         return

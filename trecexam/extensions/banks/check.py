@@ -19,11 +19,8 @@ from trecexam.line.track_graders import declared_kind
 from trecexam.track import TrackFolder
 
 
-def check_files(paths: Sequence[Path], max_words: int | None = None) -> Checked:
+def check_files(paths: Sequence[Path]) -> Checked:
     """What is wrong with these files, which are one bank.
-
-    Args:
-        max_words: of an item; None for `trecexam.extensions.banks.checks.MAX_WORDS`.
 
     Raises:
         TrecexamError, ConversionError: one cannot be read, or is no bank at all.
@@ -32,7 +29,7 @@ def check_files(paths: Sequence[Path], max_words: int | None = None) -> Checked:
         form = sniffed(path)
         if form not in (None, "bank"):
             raise TrecexamError(f"this is no bank, but {form}; see `trecexam formats`", path=path)
-    return check_lines(_lines([(str(path), path) for path in paths]), max_words=max_words)
+    return check_lines(_lines([(str(path), path) for path in paths]))
 
 
 def _asks_a_bank(folder: TrackFolder) -> bool:
@@ -43,14 +40,11 @@ def _asks_a_bank(folder: TrackFolder) -> bool:
 
 
 @of_one_grader(_asks_a_bank)
-def check_track(folder: TrackFolder, *, max_words: int | None = None) -> Checked:
+def check_track(folder: TrackFolder) -> Checked:
     """Items that are empty, too long, there twice, copies of the query ...; what `bank check` lists.
 
     Also queries without items, and items of queries without a text. Queries that lack items are named where
     the track has a file of queries: a dataset has more than it asks.
-
-    Args:
-        max_words: of an item; None for 30 of a question and 20 of a nugget.
 
     Raises:
         TrecexamError, ConversionError: there is no bank, or a file cannot be read at all.
@@ -64,7 +58,7 @@ def check_track(folder: TrackFolder, *, max_words: int | None = None) -> Checked
     if queries is None and folder.config.track.dataset is not None:
         texts = {query.query_id: query.text for query in dataset_queries(folder.config.track.dataset)}
     lines = _lines(files, facets=folder.config.track.facets)
-    return check_lines(lines, texts, expected, max_words)
+    return check_lines(lines, texts, expected)
 
 
 def _lines(files: Sequence[tuple[str, Path]], *, facets: bool = False) -> Iterator[tuple[str, BankLine]]:

@@ -89,7 +89,6 @@ def check_lines(
     lines: Iterable[tuple[str, BankLine]],
     query_texts: Mapping[str, str] | None = None,
     expected: Mapping[str, str] | None = None,
-    max_words: int | None = None,
 ) -> Checked:
     """What is wrong with a bank. Of retired items only what cannot be read, and ids that stand twice.
 
@@ -98,7 +97,6 @@ def check_lines(
         query_texts: query_id -> text, beside those that the bank has itself. None where nothing is known of
             the track: then it is no problem that the bank lacks some.
         expected: query_id -> file, of the queries that should have items.
-        max_words: in place of `MAX_WORDS`, for all kinds.
     """
     rows = list(lines)
     # Of a query that is named several times the first text, and the first line, count.
@@ -112,8 +110,7 @@ def check_lines(
         if line.error is not None
     ]
     for placed_item in live:
-        item = placed_item.item
-        doubts = _doubts(item, texts.get(item.query_id), max_words)
+        doubts = _doubts(placed_item.item, texts.get(placed_item.item.query_id))
         problems += (placed_item.finding(what) for what in doubts)
     problems += _twice(placed)
     places = {(file, line.number): place for place, (file, line) in enumerate(rows)}
@@ -150,7 +147,7 @@ def _generated_as(item: Item) -> str:
     return "" if item.origin.importance in ("", item.importance) else item.origin.importance
 
 
-def _doubts(item: Item, query_text: str | None, max_words: int | None) -> Iterator[str]:
+def _doubts(item: Item, query_text: str | None) -> Iterator[str]:
     """What is wrong with an item by itself."""
     if not item.text.strip():
         yield "empty text"
@@ -163,7 +160,7 @@ def _doubts(item: Item, query_text: str | None, max_words: int | None) -> Iterat
         yield junk
     if item.kind in OF_QUERY:
         return
-    words, most = len(item.text.split()), MAX_WORDS[item.kind] if max_words is None else max_words
+    words, most = len(item.text.split()), MAX_WORDS[item.kind]
     if words > most:
         yield f"{words} words, and {most} are the most a {item.kind} should have"
     if query_text and copies(item.text, query_text):

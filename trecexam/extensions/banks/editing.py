@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import converters
 from converters.bank_lines import scan_bank
 from converters.errors import ConversionError
-from converters.ir_dataset import dataset_queries
 from converters.lines import open_input
 from converters.nuggets import IMPORTANCES
 from converters.records import Item
@@ -30,6 +28,7 @@ from trecexam.extensions.banks.bank_editing import (
 from trecexam.extensions.banks.checks import BankFinding, check_lines
 from trecexam.files import atomic as files
 from trecexam.files.track_lock import TrackLock, exclusive_lock
+from trecexam.line.inputs import InputReader
 from trecexam.line.overrides import digest_of
 from trecexam.line.typed_text import MAX_ITEM, MAX_WHO, MAX_WHY, refuse_controls, typed
 from trecexam.track import TrackFolder
@@ -307,19 +306,10 @@ def _check_query(folder: TrackFolder, query_id: str, items: list[Item]) -> None:
     Raises:
         TrecexamError: there is no such query.
     """
-    known = {item.query_id for item in items} | set(_query_texts(folder))
+    known = {item.query_id for item in items} | set(InputReader(folder).query_texts())
     if query_id not in known:
         hint = did_you_mean(query_id, known, before="; ")
         raise TrecexamError(f"no query '{query_id}' in the track{hint}", path=folder.root)
-
-
-def _query_texts(folder: TrackFolder) -> Mapping[str, str]:
-    path, dataset = folder.queries(), folder.config.track.dataset
-    if path is not None:
-        return {query.query_id: query.text for query in converters.read(path, "queries")}
-    if dataset is not None:
-        return {query.query_id: query.text for query in dataset_queries(dataset)}
-    return {}
 
 
 def _file_for(bank: _Bank, query_id: str, kind: str) -> Path:
@@ -356,10 +346,9 @@ def _findings(folder: TrackFolder, query_id: str) -> list[BankFinding]:
         for line in lines_by_query(scan_bank(path), facets=folder.config.track.facets)
         if line.query_id == query_id
     ]
-    try:
-        texts = _query_texts(folder)
-    except ConversionError:
-        texts = {}
+    texts: Mapping[str, str] = {}
+    with suppress(ConversionError):
+        texts = InputReader(folder).query_texts()
     return [finding for finding in check_lines(lines, texts or None).problems if finding.query_id == query_id]
 
 

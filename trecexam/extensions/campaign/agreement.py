@@ -80,14 +80,12 @@ class AssessorAgreement(Result):
         rows: for each level all together first, then each two.
         disagreements: the widest apart first.
         notes: how much people differ on, and what the intervals are.
-        by: the table that comes first.
     """
 
     rule: str
     rows: tuple[AgreementRow, ...]
     disagreements: tuple[Disagreement, ...]
     notes: tuple[str, ...] = ()
-    by: Literal["agreement", "disagreements"] = "agreement"
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -96,8 +94,12 @@ class AssessorAgreement(Result):
 
     def declare(self) -> dict[str, Table]:
         """`agreement`, a row for all, and each two; `disagreements`, a row for each cell they differ on."""
-        tables = {"agreement": self._agreement(), "disagreements": self._disagreements()}
-        return tables if self.by == "agreement" else dict(reversed(tables.items()))
+        return {"agreement": self._agreement(), "disagreements": self._disagreements()}
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Both, where people differ."""
+        return ("agreement", "disagreements") if self.disagreements else ()
 
     def _agreement(self) -> Table:
         header = (
@@ -129,14 +131,11 @@ class AssessorAgreement(Result):
         return Table(header, tuple(rows))
 
 
-def assessor_agreement(track: Assessment, *, seed: int = 0) -> AssessorAgreement:
+def assessor_agreement(track: Assessment) -> AssessorAgreement:
     """How far people agree on the cells that at least two of them rated, whether that was planned or not.
 
     Each person's last rating counts, whatever counts for the track; "cannot judge" is no rating, and what
     somebody decided between people is none of these.
-
-    Args:
-        seed: of the bootstrap of alpha.
     """
     levels: dict[Level, dict[CellKey, dict[str, int]]] = {"passage": {}, "item": {}, "citation": {}}
     for name, own in opinions_of(track).items():
@@ -156,9 +155,9 @@ def assessor_agreement(track: Assessment, *, seed: int = 0) -> AssessorAgreement
             best = max(best, track.config.judging.best)
         names = tuple(sorted({name for ratings in shared.values() for name in ratings}))
         if len(names) > 2:
-            rows.append(_row(level, names, shared, best + 1, seed))
+            rows.append(_row(level, names, shared, best + 1))
         rows += [
-            _row(level, pair, both, best + 1, seed)
+            _row(level, pair, both, best + 1)
             for pair in combinations(names, 2)
             if (
                 both := {
@@ -191,7 +190,6 @@ def _row(
     names: tuple[str, ...],
     cells: Mapping[CellKey, Mapping[str, int]],
     n_values: int,
-    seed: int,
 ) -> AgreementRow:
     topics = dict.fromkeys(key.query_id for key in cells)
     of_two, weighted = Kappa(), float("nan")
@@ -210,5 +208,5 @@ def _row(
         sum(len(set(ratings)) == 1 for ratings in values.values()),
         of_two,
         weighted,
-        alpha(cells_by_topic(values), n_values, seed),
+        alpha(cells_by_topic(values), n_values),
     )

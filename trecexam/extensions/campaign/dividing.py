@@ -71,38 +71,6 @@ def divided(
     return _ordered(own, others, twice, assessors)
 
 
-def reassigned(
-    plan: JudgingPlan, names: Mapping[str, str], is_done: Callable[[PlannedTask], bool]
-) -> JudgingPlan:
-    """The plan in which others do what these did not do yet.
-
-    Args:
-        names: who leaves -> who takes over. What was to be judged twice, and would be by the same person,
-            goes to who else has least to do; where there is nobody else it is left out.
-    """
-    moved = [
-        row if is_done(row) else row._replace(assessor=names.get(row.assessor, row.assessor))
-        for row in plan.rows
-    ]
-    own = [row for row in moved if not row.overlap]
-    there = {row[:3] for row in own} | {row[:3] for row in plan.rows if is_done(row)}
-    work = Counter(row.assessor for row in moved)
-    people = [name for name in dict.fromkeys((*plan.assessors, *names.values())) if name not in names]
-    twice: list[PlannedTask] = []
-    for row in moved:
-        if not row.overlap:
-            continue
-        if row[:3] in there and not is_done(row):
-            free = [name for name in people if (name, *row[1:3]) not in there]
-            if not free:
-                continue
-            row = row._replace(assessor=min(free, key=lambda name: work[name]))
-            work[row.assessor] += 1
-        there.add(row[:3])
-        twice.append(row)
-    return _ordered(own, [], twice, people)
-
-
 def _draw(seed: int, *ids: str) -> bytes:
     """A random number, the same for the same ids whatever else there is."""
     return hashlib.sha256("\t".join((str(seed), *ids)).encode("utf-8", "surrogatepass")).digest()

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from trecexam.errors import TrecexamError, did_you_mean
+from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import CellKey, asked_items, is_done, opinions_of
-from trecexam.extensions.campaign.dividing import Topic, divided, reassigned
+from trecexam.extensions.campaign.dividing import Topic, divided
 from trecexam.extensions.campaign.judge_next.next_judgments import next_judgments
-from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, plan_path, read_plan, write_plan
-from trecexam.extensions.learn.judging_plan.planning import plan_judgments
+from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, read_plan, write_plan
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.typed_text import MAX_WHO, typed
 from trecexam.scores.retrieved import retrieved_weights
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
 
 #: What passages of a topic may be ordered by.
-Order = Literal["change", "swaps", "learned", "retrieved"]
+Order = Literal["change", "retrieved"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class PlannedCampaign(Result):
     Attributes:
         n_done: how many of its tasks are done already.
         n_left_out: passages without a judgment that are in no task.
-        by: what passages of a topic are ordered by; "" where nothing new was planned.
+        by: what passages of a topic are ordered by.
         notes: what a reader must know, how many tasks there are, and where.
     """
 
@@ -42,7 +41,7 @@ class PlannedCampaign(Result):
     path: Path
     n_done: int
     n_left_out: int
-    by: Order | Literal[""]
+    by: Order
     notes: tuple[str, ...]
 
     @property
@@ -73,15 +72,12 @@ class PlannedCampaign(Result):
 @of_documents
 def plan_judging(
     track: Assessment,
-    assessors: Sequence[str] = (),
+    assessors: Sequence[str],
     *,
     topics_each: int | None = None,
     overlap: float = 0.0,
     budget: int | None = None,
     by: Order | None = None,
-    query_ids: Collection[str] = (),
-    reassign: Mapping[str, str] | None = None,
-    seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> PlannedCampaign:
     """Divides the passages of the pool among assessors, and writes the plan into judging.tsv.
@@ -91,27 +87,25 @@ def plan_judging(
     judged already is in no new task: by people here, or, where passages are judged as a whole, officially.
     Of passages with one text one is judged.
 
-    A plan of which something is done is kept as far as it goes, see `divided`; else it is made anew.
+    A plan of which something is done is kept as far as it goes, see `divided`; else it is made anew. The same
+    arguments give the same plan.
 
     Args:
-        assessors: their names; none with `reassign` alone, which leaves all else as it is.
+        assessors: their names, at least one.
         topics_each: topics of each assessor at the most.
         overlap: the share of tasks, 0..1, drawn at random, that a second assessor gets, too.
         budget: tasks in all, the overlap counted twice; evenly over topics.
-        by: the order within a topic: "change", "swaps" and "learned" as of `judge_next`, what that does not
-            list after it; "retrieved": by how many runs and how high. None: by change where there are grades
-            and a second run, else by retrieved.
-        query_ids: only these; none for all.
-        reassign: who leaves -> who takes over what is not done.
-        seed: of what is drawn; the same arguments give the same plan.
+        by: the order within a topic: "change" as of `judge_next`, what that does not list after it;
+            "retrieved": by how many runs and how high. None: by change where there are grades and a second
+            run, else by retrieved.
         progress: of `judge_next`.
 
     Raises:
-        TrecexamError: arguments that do not go together, an unknown query, an order that cannot be computed,
-            no plan to reassign in, a plan that cannot be read or written.
+        TrecexamError: arguments that do not go together, an order that cannot be computed, a plan that cannot
+            be read or written.
     """
     names = tuple(typed("an assessor's name", name, MAX_WHO) for name in assessors)
-    _check(names, topics_each, overlap, budget, seed)
+    _check(names, topics_each, overlap, budget)
     opinions = opinions_of(track)
     asked = {q: asked_items(track.config.judging, items) for q, items in track.bank.items.items()}
 
@@ -119,26 +113,15 @@ def plan_judging(
         of_person = opinions.get(task.assessor, {})
         return is_done(of_person, task.query_id, task.doc_id, asked.get(task.query_id, ("",)))
 
-    plan = read_plan(track.folder)
-    if reassign:
-        if plan is None:
-            raise TrecexamError("there is no plan to reassign in", path=plan_path(track.folder))
-        plan = reassigned(plan, _names_to_take_over(plan, reassign), done)
-    elif not names:
-        raise TrecexamError("name the assessors who judge, or who takes over from whom")
-    topics: list[Topic] = []
-    order: Order | Literal[""] = ""
-    notes: tuple[str, ...] = ()
-    if names:
-        order, places, notes = _places(track, by, query_ids, progress)
-        topics = _topics(track, asked, places)
-        plan = divided(
-            topics, names,
-            topics_each=topics_each, overlap=overlap, budget=budget, seed=seed, earlier=plan, is_done=done,
-        )  # fmt: skip
-        if not plan.rows:
-            notes = (*notes, "no passage is left to judge: official judgments are judgments, too")
-    assert plan is not None
+    earlier = read_plan(track.folder)
+    order, places, notes = _places(track, by, progress)
+    topics = _topics(track, asked, places)
+    plan = divided(
+        topics, names,
+        topics_each=topics_each, overlap=overlap, budget=budget, earlier=earlier, is_done=done,
+    )  # fmt: skip
+    if not plan.rows:
+        notes = (*notes, "no passage is left to judge: official judgments are judgments, too")
     there = {row[1:3] for row in plan.rows}
     left_out = sum((topic.query_id, doc_id) not in there for topic in topics for doc_id in topic.doc_ids)
     path = write_plan(track.folder, plan)
@@ -146,9 +129,9 @@ def plan_judging(
     return replace(planned, notes=(*notes, f"{planned.summary}: {path}"))
 
 
-def _check(
-    names: Sequence[str], topics_each: int | None, overlap: float, budget: int | None, seed: int
-) -> None:
+def _check(names: Sequence[str], topics_each: int | None, overlap: float, budget: int | None) -> None:
+    if not names:
+        raise TrecexamError("name the assessors who judge")
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice or not all(names):
         raise TrecexamError(
@@ -161,52 +144,23 @@ def _check(
         raise TrecexamError(f"overlap = {overlap:g}: from 0 to 1")
     if overlap and len(names) == 1:
         raise TrecexamError("an overlap needs a second assessor")
-    if seed < 0:
-        raise TrecexamError(f"seed = {seed}: at least 0")
-
-
-def _names_to_take_over(plan: JudgingPlan, names: Mapping[str, str]) -> dict[str, str]:
-    for leaver, heir in names.items():
-        if leaver not in plan.assessors:
-            hint = did_you_mean(leaver, plan.assessors, before="; ")
-            raise TrecexamError(f"assessor '{leaver}' is not in the plan{hint}")
-        if heir in names:
-            raise TrecexamError(f"'{heir}' leaves, too, and cannot take over from '{leaver}'")
-    return {leaver: typed("an assessor's name", heir, MAX_WHO) for leaver, heir in names.items()}
 
 
 def _places(
-    track: Assessment,
-    by: Order | None,
-    query_ids: Collection[str],
-    progress: Callable[[int, int], None] | None,
+    track: Assessment, by: Order | None, progress: Callable[[int, int], None] | None
 ) -> tuple[Order, dict[str, dict[str, int]], tuple[str, ...]]:
     """What is ordered by, query_id -> doc_id -> its place, of what judge_next lists; and notes."""
-    for query_id in query_ids:
-        if query_id not in track.bank.items:
-            hint = did_you_mean(query_id, track.bank.items, before="; ")
-            raise TrecexamError(f"no query '{query_id}' in the bank{hint}", path=track.folder.root)
     if by is not None and by not in get_args(Order):
         raise TrecexamError(f"by = '{by}': {', '.join(get_args(Order))}")
     notes: tuple[str, ...] = ()
     order: Order = by or ("change" if len(track.runs) > 1 and track.counts.ok else "retrieved")
     if by is None and order == "retrieved":
         notes = ("the order is by the runs alone: there are no grades yet, or fewer than two runs",)
-    pairs: list[tuple[str, str]] = []
-    if order == "learned":
-        most = max((len(pooled.doc_ids) for pooled in track.pool.values()), default=1)
-        learned = plan_judgments(track, query_ids=query_ids, per_query=max(1, most), progress=progress)
-        pairs = [(row.query_id, row.doc_id) for row in learned.rows]
-        notes = learned.about
-    elif order != "retrieved":
+    places: dict[str, dict[str, int]] = {query_id: {} for query_id in track.bank.query_ids}
+    if order == "change":
         level: Literal["passage"] | None = None if track.config.judging.scale is None else "passage"
-        listed = next_judgments(track, level=level, by=order, query_ids=query_ids, progress=progress)
-        pairs = [(row.query_id, row.doc_id) for row in listed.rows]
-    places: dict[str, dict[str, int]] = {
-        query_id: {} for query_id in track.bank.query_ids if not query_ids or query_id in query_ids
-    }
-    for query_id, doc_id in pairs:
-        places[query_id].setdefault(doc_id, len(places[query_id]))
+        for row in next_judgments(track, level=level, by=order, progress=progress).rows:
+            places[row.query_id].setdefault(row.doc_id, len(places[row.query_id]))
     return order, places, notes
 
 

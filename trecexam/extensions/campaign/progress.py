@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from converters.records import HumanRating
 from trecexam.errors import TrecexamError
@@ -48,21 +48,23 @@ class Progress(Result):
     Attributes:
         topics: a row for each assessor and topic, in the order of the plan.
         assessors: a row for each assessor.
-        by: the table that comes first.
     """
 
     topics: tuple[ProgressRow, ...]
     assessors: tuple[ProgressRow, ...]
     notes: tuple[str, ...] = ()
-    by: Literal["assessor", "topic"] = "assessor"
 
     def declare(self) -> dict[str, Table]:
         """`assessors`, a row for each; `topics`, a row for each assessor and topic."""
         header = tuple(name for name in ProgressRow._fields if name != "query_id")
         assessors = Table(header, tuple((row.assessor, *row[2:]) for row in self.assessors))
         topics = Table(ProgressRow._fields, self.topics, layout=Layout(("assessor", "query_id")))
-        tables = {"assessors": assessors, "topics": topics}
-        return tables if self.by == "assessor" else dict(reversed(tables.items()))
+        return {"assessors": assessors, "topics": topics}
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Both."""
+        return ("assessors", "topics")
 
 
 def progress(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
@@ -36,28 +36,18 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Grades that exist already; of each model and prompt in it comes a grader. May be repeated.",
 )
-@click.option(
-    "--between",
-    type=click.Choice(["graders", "items"]),
-    help="Agreement of every two graders with each other instead, over all, or item by item.",
-)
 @reading
-def compare_graders(
-    track: Path,
-    graders: tuple[str, ...],
-    recorded: tuple[Path, ...],
-    between: Literal["graders", "items"] | None,
-) -> Result:
-    """Several graders or prompts on TRACK by thresholds, against the official leaderboard and judgments.
+def compare_graders(track: Path, graders: tuple[str, ...], recorded: tuple[Path, ...]) -> Result:
+    """Several graders or prompts on TRACK by thresholds, against the official side and with each other.
 
     Kendall's tau-b and Spearman's rho of each grader's leaderboard with the official one, for each measure
     of [scores] and min_rating, with 95% intervals over queries; and Cohen's kappa of its labels with the
     official judgments at that min_rating. Without --grader and --recorded it is the track's own graders by
     their thresholds: of several those that ask the same of the same texts as the first does.
 
-    --between graders: kappa of every two graders with each other, over labels and over the ratings of all
-    items that both have; without min_rating as they are, with it whether they reach it. --between items: the
-    ratings item by item.
+    Then kappa of every two graders with each other, over labels and over the ratings of all items that both
+    have; without min_rating as they are, with it whether they reach it. --json has it item by item, too. A
+    pipe is given the first table; without an official side that is the second.
 
     Two models or two prompts are two sections [graders.NAME] of trecexam.toml. Grades are read from TRACK's
     store or from recordings. None is made, and none is stored: `trecexam watch` grades. How many are missing
@@ -65,10 +55,5 @@ def compare_graders(
     People's ratings are left out.
     """
     with trecexam.open_track(track) as opened, bad_measures():
-        if between is not None:
-            pairs: Result = opened.compare_graders.pairs(
-                graders, recorded=recorded, by_item=between == "items"
-            )
-            return pairs
         found: Result = opened.compare_graders(graders, recorded=recorded)
         return found

@@ -7,23 +7,21 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from trecexam.errors import TrecexamError
 from trecexam.extensions.compare_graders.compared import ComparedGrader, GraderLike, compared_graders
-from trecexam.extensions.compare_graders.tables import GraderRow, PairRow, grader_table, pair_table
 from trecexam.features.agreement.agreement import NothingInCommonError, agreements
 from trecexam.features.correlation.comparison import compare
+from trecexam.features.correlation.paired_scores import NothingToCompareError
 from trecexam.scores.labels import binary_labels, labels
 from trecexam.scores.raters import (
     Labels,
     RatedTwice,
-    RaterAgreement,
     labels_of_both,
     rater_agreement,
     ratings_of_both,
     together,
 )
 from trecexam.tables.result import Result
-from trecexam.tables.table import Table
+from trecexam.tables.table import Layout, Table, Value
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,39 +30,55 @@ if TYPE_CHECKING:
     from trecexam.line.measure_names import MeasureLike
     from trecexam.scores.kappa import Kappa
 
+Row = tuple[Value, ...]
+GRADER_COLUMNS = (
+    *("grader", "model", "prompt", "measure", "official_measure", "min_rating", "n_runs"),
+    *("kendall_tau", "kendall_tau.low", "kendall_tau.high"),
+    *("spearman_rho", "spearman_rho.low", "spearman_rho.high", "tau_ap"),
+    *("kappa", "kappa.low", "kappa.high", "n_judged", "cells", "unrated_cells", "min_relevant"),
+)
+#: What of them a terminal shows.
+_LAYOUT = Layout(
+    ("grader", "measure", "official_measure", "min_rating"),
+    ("kendall_tau", "kappa", "spearman_rho", "n_runs", "n_judged", "min_relevant"),
+    without=("model", "prompt"),
+)
+PAIR_COLUMNS = (
+    *("grader", "other_grader", "over", "query_id", "item_id", "min_rating", "other_min_rating"),
+    *("n", "grader_only", "other_only", "agreement", "kappa", "kappa.low", "kappa.high"),
+    *("kappa.linear", "kappa.quadratic"),
+)
+
 
 @dataclass(frozen=True)
 class GraderComparison(Result):
-    """Every grader against the official side, a row a grader, measure, official measure and min_rating.
+    """Every grader against the official side, and any two with each other.
 
     Attributes:
-        rows: by grader, measure, official measure and min_rating.
+        graders: rows of `GRADER_COLUMNS` by grader, measure, official measure and min_rating; none without
+            an official side. `min_rating` is None where it has no bearing on the measure. `kappa` is of
+            labels that reach min_rating against judgments that reach min_relevant, over the `n_judged`
+            passages that have both; None without a min_rating or without judgments.
+        pairs: rows of `PAIR_COLUMNS` by pair, over labels, then over ratings of all items.
+        items: the same over the ratings of each item.
         notes: what has no grade, and what was compared.
     """
 
-    rows: tuple[GraderRow, ...]
+    graders: tuple[Row, ...]
+    pairs: tuple[Row, ...]
+    items: tuple[Row, ...]
     notes: tuple[str, ...]
 
     def declare(self) -> dict[str, Table]:
-        """One row a grader, measure, official measure and min_rating."""
-        return {"graders": grader_table(self.rows)}
+        """`graders`, where there is an official side; of several also `pairs`, and `items`, a row an item."""
+        of_official = {"graders": Table(GRADER_COLUMNS, self.graders, layout=_LAYOUT)}
+        of_two = {"pairs": Table(PAIR_COLUMNS, self.pairs), "items": Table(PAIR_COLUMNS, self.items)}
+        return {**(of_official if self.graders or not self.pairs else {}), **(of_two if self.pairs else {})}
 
-
-@dataclass(frozen=True)
-class GraderPairs(Result):
-    """How far any two graders agree with each other, a row a pair, what is compared, and min_rating.
-
-    Attributes:
-        rows: by pair; over labels, over ratings of all items, then item by item where that was asked for.
-        notes: what has no grade, and what cannot be compared.
-    """
-
-    rows: tuple[PairRow, ...]
-    notes: tuple[str, ...]
-
-    def declare(self) -> dict[str, Table]:
-        """One row a pair of graders, what is compared, and min_rating."""
-        return {"pairs": pair_table(self.rows)}
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """All but `items`."""
+        return tuple(name for name in self.tables if name != "items")
 
 
 def compare_graders(
@@ -74,110 +88,83 @@ def compare_graders(
     recorded: Sequence[str | Path] = (),
     measures: Sequence[MeasureLike] | None = None,
     official_measures: Sequence[MeasureLike] | None = None,
-    min_ratings: Sequence[int] = (),
-    min_relevant: int | None = None,
 ) -> GraderComparison:
-    """Rank correlations and kappa of several graders' leaderboards and labels with the official side.
+    """Rank correlations and kappa of several graders with the official side, and kappa of any two.
 
     Grades are read from the store or from recordings; nothing is graded and nothing is stored. People's
     ratings in place of a grader's are left out.
+
+    Two graders agree, as annotators do, over the labels of the passages, and over the ratings of all items
+    and of each item, that both have. Graded, where both scales are equally long; and binary at each
+    min_rating, or, where the scales differ, also at each one's own. Of one item there is no interval, as its
+    passages are all of one query.
 
     Args:
         graders: names of graders of the track, or graders. Empty: those of the track that ask the same of
             the same texts.
         recorded: recordings; of each (model, prompt) in one comes a grader.
         measures, official_measures: as in `Track.correlate`.
-        min_ratings: those of them that are on a grader's scale; none for its whole scale.
-        min_relevant: from this official label on a passage is relevant, for kappa; None for each min_rating
-            where a grader is on the scale of the judgments, else for the track's.
 
     Raises:
         TrecexamError, ConversionError: a file or a grader cannot be used, nobody graded anything, or there
-            is nothing official to compare with.
+            is nothing to compare with: nothing official, and no second grader.
         ValueError: a measure cannot be computed.
     """
     with compared_graders(loader, graders, recorded) as compared:
-        _refuse_off_every_scale(compared, min_ratings)
-        rows: list[GraderRow] = []
+        rows: list[Row] = []
         remarks: dict[str, None] = {}
         for grader in compared:
             remarks.update(dict.fromkeys(grader.remarks()))
-            at = _on_scale(grader, min_ratings)
-            if not grader.track.counts.ok or not at:
+            if not grader.track.counts.ok:
                 continue
-            comparison = compare(grader.track, measures, official_measures, min_ratings=at)
-            kappas, n_judged = _kappas(grader, at, min_relevant)
+            scale = range(1, grader.max_rating + 1)
+            try:
+                comparison = compare(grader.track, measures, official_measures, min_ratings=scale)
+            except NothingToCompareError as error:
+                if len(compared) == 1:
+                    raise
+                remarks[str(error)] = None
+                continue
+            kappas, n_judged = _kappas(grader)
             remarks.update(dict.fromkeys(comparison.notes))
-            for (name, official, min_rating), correlation in comparison.pairs:
+            counts = grader.track.counts
+            for (name, official, min_rating), c in comparison.pairs:
                 assert min_rating is None or isinstance(min_rating, int)
                 of_labels = None if min_rating is None else kappas.get(min_rating)
+                kappa, relevant = of_labels or (None, None)
                 rows.append(
-                    GraderRow(
-                        grader,
-                        name,
-                        official,
-                        min_rating,
-                        correlation,
-                        None if of_labels is None else of_labels[0],
+                    (
+                        *(grader.name, grader.model, grader.prompt, name, official, min_rating, c.n_runs),
+                        *(c.kendall_tau, c.tau_low, c.tau_high, c.spearman_rho, c.rho_low, c.rho_high),
+                        c.tau_ap,
+                        *((None, None, None) if kappa is None else (kappa.value, kappa.low, kappa.high)),
                         None if of_labels is None else n_judged,
-                        None if of_labels is None else of_labels[1],
+                        *(counts.cells, counts.cells - counts.ok, relevant),
                     )
                 )
-        return GraderComparison(tuple(rows), (*remarks, *_left_out(loader, compared)))
-
-
-def compare_grader_pairs(
-    loader: TrackLoader,
-    graders: Sequence[GraderLike] = (),
-    *,
-    recorded: Sequence[str | Path] = (),
-    min_ratings: Sequence[int] = (),
-    by_item: bool = False,
-) -> GraderPairs:
-    """Agreement of every two graders with each other, as between annotators: Cohen's kappa.
-
-    Over the labels of the passages, and over the ratings of all items, that both have. Graded, where both
-    scales are equally long; and binary at each min_rating, or, where the scales differ, also at each one's
-    own.
-
-    Args:
-        graders, recorded, min_ratings: as in `Track.compare_graders`.
-        by_item: a row an item instead, without an interval, as its passages are all of one query.
-
-    Raises:
-        TrecexamError, ConversionError: as `Track.compare_graders`, or there are less than two graders.
-    """
-    with compared_graders(loader, graders, recorded) as compared:
-        if len(compared) < 2:
-            raise TrecexamError(f"only one grader, {compared[0].name}: name another one to compare it with")
-        _refuse_off_every_scale(compared, min_ratings)
-        rows: list[PairRow] = []
-        remarks = [remark for grader in compared for remark in grader.remarks()]
+        pairs: list[Row] = []
+        items: list[Row] = []
         for first, second in combinations(compared, 2):
-            rated = list(_ratings_of_both(first, second))
-            if not rated:
-                remarks.append(
-                    f"{first.name} and {second.name} ask about different items: no ratings in common"
-                )
-            if by_item:
-                for query_id, item_id, of_item in rated:
-                    rows += _rows(first, second, "item", of_item, min_ratings, query_id, item_id)
+            pair = _Pair(first, second)
+            rated = list(pair.ratings())
+            pairs += pair.over_labels()
+            if rated:
+                pairs += pair.over_ratings("ratings", together([of_item for _, _, of_item in rated]))
             else:
-                rows += _label_rows(first, second, min_ratings)
-                if rated:
-                    ratings = together([of_item for _, _, of_item in rated])
-                    rows += _rows(first, second, "ratings", ratings, min_ratings)
-        return GraderPairs(tuple(rows), (*remarks, *_left_out(loader, compared)))
+                line = f"{first.name} and {second.name} ask about different items: no ratings in common"
+                remarks[line] = None
+            for query_id, item_id, of_item in rated:
+                items += pair.over_ratings("item", of_item, query_id, item_id)
+        notes = (*remarks, *_left_out(loader, compared))
+        return GraderComparison(tuple(rows), tuple(pairs), tuple(items), notes)
 
 
-def _kappas(
-    grader: ComparedGrader, min_ratings: Sequence[int], min_relevant: int | None
-) -> tuple[Mapping[int, tuple[Kappa, int]], int]:
+def _kappas(grader: ComparedGrader) -> tuple[Mapping[int, tuple[Kappa, int]], int]:
     """By min_rating kappa of labels with judgments, and their min_relevant; how many passages have both."""
     if grader.track.official is None:
         return {}, 0
     try:
-        agreed = agreements(grader.track, min_ratings, (), min_relevant)
+        agreed = agreements(grader.track, range(1, grader.max_rating + 1), ())
     except NothingInCommonError:
         return {}, 0
     kappas = {
@@ -186,52 +173,70 @@ def _kappas(
     return kappas, agreed.n_both
 
 
-def _on_scale(grader: ComparedGrader, min_ratings: Sequence[int]) -> list[int]:
-    """The min_ratings that are meant of a grader."""
-    scale = range(1, grader.max_rating + 1)
-    return [rating for rating in scale if rating in min_ratings or not min_ratings]
+@dataclass(frozen=True)
+class _Pair:
+    """Two graders, and what both said."""
 
+    first: ComparedGrader
+    second: ComparedGrader
 
-def _refuse_off_every_scale(compared: Sequence[ComparedGrader], min_ratings: Sequence[int]) -> None:
-    best = max(grader.max_rating for grader in compared)
-    for min_rating in min_ratings:
-        if not 1 <= min_rating <= best:
-            raise TrecexamError(f"min_rating {min_rating}: the graders rate 0..{best}")
+    def ratings(self) -> Iterator[tuple[str, str, RatedTwice]]:
+        """(query_id, item_id, ratings) of each item that both graders ask about."""
+        of_first, of_second = (
+            {q.query_id: q for q in grader.track.ratings()} for grader in (self.first, self.second)
+        )
+        items_of = self.first.track.bank.items
+        places: dict[str, list[tuple[int, int]]] = {}
+        for query_id, items in self.second.track.bank.items.items():
+            place_of = {item.item_id: place for place, item in enumerate(items_of.get(query_id, ()))}
+            common = [(place_of[i.item_id], place) for place, i in enumerate(items) if i.item_id in place_of]
+            if common:
+                places[query_id] = sorted(common)
+        for query_id, place, rated in ratings_of_both(of_first, of_second, places):
+            yield query_id, items_of[query_id][place].item_id, rated
 
+    def over_labels(self) -> Iterator[Row]:
+        """The rows over labels by the track's rule, and at each min_rating."""
+        for thresholds in self._thresholds():
+            at = thresholds or (None, None)
+            rated = labels_of_both(_labels(self.first, at[0]), _labels(self.second, at[1]))
+            yield self._row("labels", rated, thresholds)
 
-def _ratings_of_both(first: ComparedGrader, second: ComparedGrader) -> Iterator[tuple[str, str, RatedTwice]]:
-    """(query_id, item_id, ratings) of each item that both graders ask about."""
-    of_first, of_second = ({q.query_id: q for q in grader.track.ratings()} for grader in (first, second))
-    items_of = first.track.bank.items
-    places: dict[str, list[tuple[int, int]]] = {}
-    for query_id, items in second.track.bank.items.items():
-        place_of = {item.item_id: place for place, item in enumerate(items_of.get(query_id, ()))}
-        common = [(place_of[i.item_id], place) for place, i in enumerate(items) if i.item_id in place_of]
-        if common:
-            places[query_id] = sorted(common)
-    for query_id, place, rated in ratings_of_both(of_first, of_second, places):
-        yield query_id, items_of[query_id][place].item_id, rated
+    def over_ratings(
+        self, over: str, rated: RatedTwice, query_id: str | None = None, item_id: str | None = None
+    ) -> Iterator[Row]:
+        """The rows over ratings, as they are and at each min_rating."""
+        for thresholds in self._thresholds():
+            reached = rated if thresholds is None else rated.reached(*thresholds)
+            yield self._row(over, reached, thresholds, query_id, item_id)
 
+    def _thresholds(self) -> list[tuple[int, int] | None]:
+        """The min_ratings of both that are compared; first None, where the scales are equally long."""
+        best = self.first.max_rating, self.second.max_rating
+        thresholds = {(rating, rating) for rating in range(1, min(best) + 1)}
+        if best[0] == best[1]:
+            return [None, *sorted(thresholds)]
+        own = (grader.track.config.scores.min_rating for grader in (self.first, self.second))
+        return [*sorted({*thresholds, (next(own), next(own))})]
 
-def _label_rows(
-    first: ComparedGrader, second: ComparedGrader, min_ratings: Sequence[int]
-) -> Iterator[PairRow]:
-    """The rows over labels, graded and at each min_rating."""
-    if first.max_rating == second.max_rating:
-        yield _row(first, second, "labels", _rated_labels(first, second, None), None)
-    for thresholds in _thresholds(first, second, min_ratings):
-        yield _row(first, second, "labels", _rated_labels(first, second, thresholds), thresholds)
-
-
-def _rated_labels(
-    first: ComparedGrader, second: ComparedGrader, min_ratings: tuple[int, int] | None
-) -> RatedTwice:
-    """The labels of both by the track's rule; or, at a min_rating of each, 1 and 0."""
-    at_first, at_second = min_ratings or (None, None)
-    return labels_of_both(_labels(first, at_first), _labels(second, at_second))
+    def _row(
+        self,
+        over: str,
+        rated: RatedTwice,
+        thresholds: tuple[int, int] | None,
+        query_id: str | None = None,
+        item_id: str | None = None,
+    ) -> Row:
+        found = rater_agreement(rated, graded=thresholds is None)
+        return (
+            *(self.first.name, self.second.name, over, query_id, item_id, *(thresholds or (None, None))),
+            *(found.n, found.first_only, found.second_only, found.agreement),
+            *(found.kappa.value, found.kappa.low, found.kappa.high, found.linear, found.quadratic),
+        )
 
 
 def _labels(grader: ComparedGrader, min_rating: int | None) -> Labels:
+    """The labels by the track's rule; or, at a min_rating, 1 and 0."""
     scores = grader.track.config.scores
     return {
         q.query_id: labels(q, scores.label, scores.min_rating, scores.min_answers)
@@ -239,46 +244,6 @@ def _labels(grader: ComparedGrader, min_rating: int | None) -> Labels:
         else binary_labels(q, min_rating, scores.min_answers)
         for q in grader.track.ratings()
     }
-
-
-def _rows(
-    first: ComparedGrader,
-    second: ComparedGrader,
-    over: str,
-    rated: RatedTwice,
-    min_ratings: Sequence[int],
-    query_id: str | None = None,
-    item_id: str | None = None,
-) -> Iterator[PairRow]:
-    """The rows over ratings, graded and at each min_rating."""
-    if first.max_rating == second.max_rating:
-        yield _row(first, second, over, rated, None, query_id, item_id)
-    for thresholds in _thresholds(first, second, min_ratings):
-        yield _row(first, second, over, rated.reached(*thresholds), thresholds, query_id, item_id)
-
-
-def _row(
-    first: ComparedGrader,
-    second: ComparedGrader,
-    over: str,
-    rated: RatedTwice,
-    thresholds: tuple[int, int] | None,
-    query_id: str | None = None,
-    item_id: str | None = None,
-) -> PairRow:
-    agreement: RaterAgreement = rater_agreement(rated, graded=thresholds is None)
-    return PairRow(first.name, second.name, over, query_id, item_id, thresholds, agreement)
-
-
-def _thresholds(
-    first: ComparedGrader, second: ComparedGrader, min_ratings: Sequence[int]
-) -> list[tuple[int, int]]:
-    """The min_ratings of both that are compared."""
-    both = set(_on_scale(first, min_ratings)) & set(_on_scale(second, min_ratings))
-    thresholds = {(rating, rating) for rating in both}
-    if first.max_rating != second.max_rating and not min_ratings:
-        thresholds.add((first.track.config.scores.min_rating, second.track.config.scores.min_rating))
-    return sorted(thresholds)
 
 
 def _left_out(loader: TrackLoader, compared: Sequence[ComparedGrader]) -> Iterator[str]:

@@ -2,8 +2,131 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from trecexam.calls import Accessor, named_as_called, on_folder
-from trecexam.extensions.erag.calls import erag, estimate_erag
+from trecexam.errors import TrecexamError
+from trecexam.extensions.erag.erag import EragRequest, erag_grader, from_model, load, without_model
+from trecexam.extensions.erag.evaluation import Evaluation
+from trecexam.extensions.erag.labels import OUTPUTS
+from trecexam.extensions.erag.metrics import Metric
+from trecexam.files.track_lock import TrackLock
+from trecexam.graders.base import Estimate
+from trecexam.graders.writing.create import writing_purse
+from trecexam.line.grading import Progress
+from trecexam.line.grading_time import measure_time
+from trecexam.line.loader import TrackLoader
+from trecexam.line.lost_grades import refuse_lost_grades
+from trecexam.line.measure_names import names_of
+from trecexam.track import TrackFolder
+
+if TYPE_CHECKING:
+    from trecexam.line.measure_names import MeasureLike
+
+
+def erag(
+    folder: TrackFolder,
+    gold: Path | str | None = None,
+    metric: str | Metric | None = None,
+    *,
+    runs: Sequence[str] = (),
+    measures: Sequence[MeasureLike] | None = None,
+    outputs: Path | str | None = None,
+    end_to_end: Path | str | None = None,
+    labels: str = OUTPUTS,
+    output: Path | str | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Evaluation:
+    """eRAG: a document's label is the score of what the model writes with it alone: what `erag` does.
+
+    Outputs are kept in the track's store, so that none is asked for twice, whatever the metric.
+
+    Args:
+        gold: the gold outputs; None for the track's bank.
+        metric: em, f1, rouge-l, accuracy, module:function, or a function of output and gold outputs; None
+            for the track's, else em.
+        runs: names of runs of the track; none for all.
+        measures: names; None for P, nDCG, Success, R, AP and RR at 10, as far as the labels allow.
+        outputs: `query_id, doc_id, output` lines, in place of a model.
+        end_to_end: `run query_id score` lines, to correlate with.
+        labels: "outputs"; or a baseline's, for which no model runs: "contains-answer", 1 where the document
+            contains a gold answer, or "provenance", 1 where the track's official judgments name it, or KILT's
+            gold outputs.
+        output: a folder for the files; None writes none. Nothing is written where it was stopped.
+        progress: called after each batch of outputs.
+        stop: asked again and again; True ends it early.
+
+    Raises:
+        LockedError: another process grades this track, and there is something to ask.
+        StoreError: the store is gone or an older one, and what it had would be paid for again.
+        TrecexamError, ConversionError: what stands in the way.
+    """
+    names = names_of(measures)
+    request = EragRequest(
+        _path(gold),
+        metric,
+        tuple(runs),
+        tuple(names) if names else None,
+        _path(outputs),
+        _path(end_to_end),
+        labels,
+    )
+    own = {folder.out: "has the track's own outputs", folder.runs: "is where runs are dropped"}
+    for place, why in own.items():
+        if output is not None and Path(output).resolve() == place.resolve():
+            raise TrecexamError(f"{why}: give another folder", path=output)
+    evaluation = (
+        _by_model(folder, request, progress, stop) if request.asks_model else without_model(folder, request)
+    )
+    if output is not None and evaluation.complete:
+        evaluation.write(Path(output))
+    return evaluation
+
+
+def _by_model(
+    folder: TrackFolder,
+    request: EragRequest,
+    progress: Callable[[Progress], None] | None,
+    stop: Callable[[], bool] | None,
+) -> Evaluation:
+    # The section whose budget pays.
+    purse = None if folder.config.grader.name == "erag" else writing_purse(folder)
+    with TrackLoader(folder, erag_grader(folder, request), purse=purse) as loader:
+        loaded, graded = load(loader, request), None
+        if loaded.missing:
+            with TrackLock(folder.lock_path):
+                refuse_lost_grades(loader)
+                loader.open_to_write()
+                loaded = load(loader, request)
+                track, graded = loader.grade(loaded.track, progress, stop, only=loaded.only)
+                loaded = replace(loaded, track=track)
+        return from_model(loaded, graded, loader.grading.usage())
+
+
+def estimate_erag(
+    folder: TrackFolder, gold: Path | str | None = None, *, runs: Sequence[str] = (), timed: bool = False
+) -> Estimate:
+    """What `erag` would have to ask the model, in documents ("cells"), tokens and money; asks nobody.
+
+    Args:
+        timed: also how long, where the model is in this process: it answers from a few documents, and what it
+            says is not kept.
+    """
+    request = EragRequest(gold=_path(gold), runs=tuple(runs))
+    with TrackLoader(folder, erag_grader(folder, request)) as loader:
+        track = load(loader, request).track
+        estimate = loader.grading.estimate(track)
+        if not timed or estimate.time is not None:
+            return estimate
+        return estimate._replace(time=measure_time(loader, track))
+
+
+def _path(path: Path | str | None) -> Path | None:
+    return None if path is None else Path(path)
 
 
 @named_as_called

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -45,7 +45,7 @@ _SPELT = 20
     "runs",
     multiple=True,
     metavar="RUN",
-    help="A run of the track, or a file. May be repeated [default: all runs of the track].",
+    help="A run of the track. May be repeated [default: all].",
 )
 @click.option(
     "-o",
@@ -76,38 +76,16 @@ _SPELT = 20
     help="TSV `run query_id score`, of the systems' whole answers: correlate with these.",
 )
 @click.option(
-    "--depth",
-    type=click.IntRange(min=1),
-    metavar="K",
-    help="Documents of each list that count [default: the track's depth; with --outputs all].",
-)
-@click.option(
     "--labels",
     type=click.Choice(["outputs", "contains-answer", "provenance"]),
-    help="What labels are made of: outputs; or, without a model, the document contains a gold answer, or "
-    "--provenance names it [default: outputs; provenance with --provenance].",
-)
-@click.option(
-    "--provenance",
-    type=_FILE,
-    metavar="FILE",
-    help="Qrels, or a KILT file, for --labels provenance [default: the track's qrels, else --gold's own].",
+    default="outputs",
+    show_default=True,
+    help="What labels are made of: outputs; or, without a model, the document contains a gold answer, or the "
+    "track's qrels (else KILT's gold outputs) name it.",
 )
 @writing_or_estimating
 def erag(
-    track: Path,
-    gold: Path | None,
-    metric: str | None,
-    runs: tuple[str, ...],
-    output: Path | None,
-    measures: tuple[str, ...],
-    outputs: Path | None,
-    end_to_end: Path | None,
-    depth: int | None,
-    labels: str | None,
-    provenance: Path | None,
-    estimate: bool,
-    as_json: bool,
+    track: Path, output: Path | None, *, estimate: bool, as_json: bool, **given: Any
 ) -> tuple[Result | None, int]:
     """eRAG: score runs by what the RAG system's model makes of each document alone.
 
@@ -124,36 +102,15 @@ def erag(
     # Behind it is pydantic.
     from trecexam.graders.base import Estimate
 
-    labels = labels or ("outputs" if provenance is None else "provenance")
-    for option, value in (("metric", metric), ("outputs", outputs)):
-        if labels != "outputs" and value is not None:
-            click.echo(f"note: --{option} changes nothing: labels of {labels} are of no output", err=True)
-    if labels != "provenance" and provenance is not None:
-        click.echo(f"note: --provenance changes nothing: labels are of {labels}", err=True)
-    if labels != "outputs":
-        metric = outputs = None
     with trecexam.open_track(track) as opened:
-        if estimate and (labels != "outputs" or outputs is not None):
+        if estimate and (given["labels"] != "outputs" or given["outputs"] is not None):
             # No model is asked.
             return None, show_estimate(lambda timed=False: Estimate(0), as_json=as_json)
         if estimate:
-            estimate_of = partial(opened.erag.estimate, gold, runs=runs, depth=depth)
+            estimate_of = partial(opened.erag.estimate, given["gold"], runs=given["runs"])
             return None, show_estimate(estimate_of, as_json=as_json, doing="answering", grades=True)
         with working("answering", "answered", "documents") as work:
-            done = opened.erag.score(
-                gold,
-                metric,
-                runs=runs,
-                measures=measures or None,
-                outputs=outputs,
-                end_to_end=end_to_end,
-                depth=depth,
-                labels=labels,
-                provenance=provenance if labels == "provenance" else None,
-                output=output,
-                progress=work.progress,
-                stop=work.stop,
-            )
+            done = opened.erag.score(**given, output=output, progress=work.progress, stop=work.stop)
     for row in done.rejected[:_SPELT]:
         click.echo(printable(f"not taken: {row}"), err=True)
     if len(done.rejected) > _SPELT:

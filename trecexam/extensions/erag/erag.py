@@ -8,23 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import converters
 from converters.errors import ConversionError
 from converters.gold import KIND, kilt_provenance
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extensions.erag import labels
-from trecexam.extensions.erag.baselines import (
-    CONTAINS_ANSWER,
-    OUTPUTS,
-    PROVENANCE,
-    SOURCES,
-    from_provenance,
-    from_texts,
-    ranked_documents,
-)
 from trecexam.extensions.erag.downstream import read_outputs
 from trecexam.extensions.erag.evaluation import Evaluation, correlated, evaluated, measures_of
 from trecexam.extensions.erag.grader import DEFAULT_METRIC, EragGrader, erag_prompt, label_of
+from trecexam.extensions.erag.labels import CONTAINS_ANSWER, OUTPUTS, PROVENANCE, SOURCES
 from trecexam.extensions.erag.metrics import Metric, metric_of
 from trecexam.extensions.erag.runs import ChosenRuns, counted_queries, lists, refused_lines, tied_runs
 from trecexam.files.stamps import Rejected
@@ -53,15 +44,11 @@ class EragRequest:
     Attributes:
         gold: the file of gold outputs; None for the track's own bank.
         metric: a metric's name, or a function; None for that of [grader], else em.
-        runs: names or files; none for all runs of the track.
+        runs: names; none for all runs of the track.
         measures: None for those at 10.
         outputs: a file of outputs by document, in place of a model; None has the model answer.
         end_to_end: a file of `run query_id score`; None for no correlation.
-        depth: documents of each list that count; None for the track's depth, with `outputs` for all.
-        prompt: a file of the user's own; None for that of [grader] where it is `erag`, else ours.
-        labels: what they are made of, one of `baselines.SOURCES`.
-        provenance: qrels, or a KILT file, for the labels `provenance`; None for the track's official
-            judgments, else what the gold outputs name.
+        labels: what they are made of, one of `labels.SOURCES`.
 
     Raises:
         TrecexamError: there are no such labels, or what is named is not for them.
@@ -73,21 +60,14 @@ class EragRequest:
     measures: tuple[str, ...] | None = None
     outputs: Path | None = None
     end_to_end: Path | None = None
-    depth: int | None = None
-    prompt: Path | None = None
     labels: str = OUTPUTS
-    provenance: Path | None = None
 
     def __post_init__(self) -> None:
         if self.labels not in SOURCES:
             hint = did_you_mean(self.labels, SOURCES, f"known are {', '.join(SOURCES)}")
             raise TrecexamError(f"no labels '{self.labels}'; {hint}")
-        if self.labels != OUTPUTS and (self.metric or self.outputs or self.prompt):
-            raise TrecexamError(
-                f"labels '{self.labels}' need no outputs: leave out metric, outputs and prompt"
-            )
-        if self.provenance is not None and self.labels != PROVENANCE:
-            raise TrecexamError(f"a file of provenance is for the labels '{PROVENANCE}'")
+        if self.labels != OUTPUTS and (self.metric or self.outputs):
+            raise TrecexamError(f"labels '{self.labels}' need no outputs: leave out metric and outputs")
 
     @property
     def asks_model(self) -> bool:
@@ -121,22 +101,15 @@ def erag_grader(folder: TrackFolder, request: EragRequest) -> Grader:
     """The downstream model: that of [grader] where its name is `erag`, else the one that writes test banks.
 
     Raises:
-        GraderError: there is none, or it cannot run here; or there is no such metric or prompt.
+        GraderError: there is none, or it cannot run here; or there is no such metric.
     """
     config = folder.config
     if config.grader.name == "erag":
         # Of a function the grader need not know: labels are read by it afterwards.
-        changed: dict[str, Any] = {
-            "metric": None if callable(request.metric) else request.metric_name(folder)
-        }
-        if request.prompt is not None:
-            changed["prompt"] = str(request.prompt.absolute())
-        return create(
-            config.grader.model_copy(update=changed), folder.root, config.ray, trust_code=folder.trust_code
-        )
-    prompt = erag_prompt(request.prompt)
-    metric = request.metric_of(folder)
-    return EragGrader(create_writer(config, folder.root), metric, prompt)
+        metric = None if callable(request.metric) else request.metric_name(folder)
+        settings = config.grader.model_copy(update={"metric": metric})
+        return create(settings, folder.root, config.ray, trust_code=folder.trust_code)
+    return EragGrader(create_writer(config, folder.root), request.metric_of(folder), erag_prompt())
 
 
 @dataclass(frozen=True)
@@ -170,9 +143,7 @@ def load(loader: TrackLoader, request: EragRequest) -> LoadedRequest:
         measures_of(request.measures)
     folder = loader.folder
     chosen = ChosenRuns(folder, request.runs)
-    track = loader.load(
-        depth=request.depth, bank_files=_gold_files(folder, request), select_runs=chosen.select_runs
-    )
+    track = loader.load(bank_files=_gold_files(folder, request), select_runs=chosen.select_runs)
     query_ids, unknown = _counted(folder, track, chosen)
     return LoadedRequest(track, chosen, request, tuple(query_ids), unknown)
 
@@ -187,8 +158,7 @@ def from_model(loaded: LoadedRequest, graded: Graded | None, used: Mapping[str, 
     track, request = loaded.track, loaded.request
     label = partial(label_of, request.metric) if callable(request.metric) else track.traits.label
     assert label is not None, "the grader is `erag`"
-    depth = request.depth or track.config.track.depth
-    ranked = lists(track, loaded.query_ids, depth)
+    ranked = lists(track, loaded.query_ids, track.config.track.depth)
     labelled = labels.from_grades(track, label, ranked, loaded.query_ids)
     files = {*track.bank_files, *track.run_files.values(), track.folder.passages()}
     shown = {track.folder.shown(path) for path in files if path is not None}
@@ -222,15 +192,15 @@ def without_model(folder: TrackFolder, request: EragRequest) -> Evaluation:
     chosen = ChosenRuns(folder, request.runs)
     track = chosen.select_runs(inputs.read(bank_files=_gold_files(folder, request)))
     query_ids, unknown = _counted(folder, track, chosen)
-    ranked = lists(track, query_ids, request.depth)
+    ranked = lists(track, query_ids)
     golds = {query_id: track.bank.items[query_id][0] for query_id in query_ids}
     refused: tuple[Rejected, ...] = ()
     if request.labels == CONTAINS_ANSWER:
-        needed = ranked_documents(ranked, query_ids) - track.own_texts.keys()
+        needed = {doc_id for _, doc_id in labels.documents(ranked, query_ids)} - track.own_texts.keys()
         texts, refused = Texts(folder).of(needed) if needed else ({}, ())
-        labelled = from_texts({**texts, **track.own_texts}, golds, ranked)
+        labelled = labels.from_texts({**texts, **track.own_texts}, golds, ranked)
     elif request.labels == PROVENANCE:
-        labelled = from_provenance(_provenance(folder, request, track), golds.keys(), ranked)
+        labelled = labels.from_provenance(_provenance(track, folder), golds.keys(), ranked)
     else:
         labelled, refused = _by_outputs(folder, request, golds, ranked, (track, chosen))
     files = {folder.shown(path) for path in (*track.bank_files, *track.run_files.values())}
@@ -268,22 +238,19 @@ def _by_outputs(
     return labelled, refused_lines(folder.shown(request.outputs), errors)
 
 
-def _provenance(folder: TrackFolder, request: EragRequest, track: TrackInputs) -> Sequence[Qrel]:
-    """The rows of the file that is named, of the official judgments, or of KILT's gold outputs.
+def _provenance(track: TrackInputs, folder: TrackFolder) -> Sequence[Qrel]:
+    """The official judgments, or those of KILT's gold outputs.
 
     Raises:
         TrecexamError, ConversionError: there are none, or they cannot be read.
     """
-    path = request.provenance
-    if path is not None and converters.sniff(path) != "bank":
-        return tuple(converters.read(path, "qrels"))
-    if path is None and track.official is not None:
+    if track.official is not None:
         return track.official
-    rows = [row for file in ((path,) if path else track.bank_files) for row in kilt_provenance(file)]
+    rows = [row for file in track.bank_files for row in kilt_provenance(file)]
     if not rows:
         raise TrecexamError(
-            "no provenance: put qrels.txt into the track, or name qrels or a KILT file with --provenance",
-            path=path or folder.root,
+            "no provenance: put qrels.txt into the track, or give a KILT file as gold outputs",
+            path=folder.root,
         )
     return rows
 

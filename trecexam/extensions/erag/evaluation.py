@@ -8,14 +8,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from converters.errors import ConversionError
 from converters.records import Qrel
 from converters.trec_qrels import write_qrels
 from trecexam.errors import TrecexamError
 from trecexam.extensions.erag.downstream import read_end_to_end
-from trecexam.extensions.erag.end_to_end import QueryCorrelation, query_correlation
 from trecexam.extensions.erag.grader import five
 from trecexam.extensions.erag.labels import Labelled, Ranked, Unlabelled
 from trecexam.extensions.erag.retrieval import (
@@ -26,7 +25,7 @@ from trecexam.extensions.erag.retrieval import (
     retrieval_measure,
 )
 from trecexam.extensions.erag.runs import refused_lines
-from trecexam.files.atomic import remove, replace_together
+from trecexam.files.atomic import replace_all
 from trecexam.files.stamps import Rejected
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table, to_tsv
@@ -37,14 +36,18 @@ CUTOFF = 10
 ALL = "all"
 #: What `Evaluation.write` may write; what does not apply is removed.
 FILES = (
-    "labels.tsv",
-    "labels.qrels",
-    "labels.graded.qrels",
-    "unlabelled.tsv",
-    "scores.tsv",
-    "correlation.tsv",
-    "rejected.tsv",
+    *(f"{name}.tsv" for name in ("labels", "unlabelled", "scores", "correlation", "rejected")),
+    *("labels.qrels", "labels.graded.qrels"),
 )
+
+
+class QueryCorrelation(NamedTuple):
+    """Rank correlation over queries; None where it is undefined, and then `reason` says why."""
+
+    n_queries: int
+    kendall_tau: float | None
+    spearman_rho: float | None
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -148,7 +151,7 @@ class Evaluation(Result):
         return Table(
             ("run", "measure", "n_queries", "kendall_tau", "spearman_rho"),
             tuple(
-                (run, name, each.n_queries, each.kendall_tau, each.spearman_rho)
+                (run, name, *each[:3])
                 for run, by_measure in self.correlations.items()
                 for name, each in by_measure.items()
             ),
@@ -207,11 +210,7 @@ class Evaluation(Result):
         Raises:
             TrecexamError: they cannot be written.
         """
-        contents = self.contents()
-        replace_together({folder / name: content for name, content in contents.items()})
-        for name in FILES:
-            if name not in contents:
-                remove(folder / name)
+        replace_all(folder, self.contents(), FILES)
 
     def told(self) -> Iterator[str]:
         """How many labels there are, what has none, what was not computed and why, a line each."""
@@ -310,3 +309,25 @@ def correlated(evaluation: Evaluation, path: Path, shown: str, others: frozenset
     }
     rejected = (*evaluation.rejected, *refused_lines(shown, errors))
     return replace(evaluation, correlations=correlations, rejected=rejected)
+
+
+def query_correlation(retrieval: Mapping[str, float], end_to_end: Mapping[str, float]) -> QueryCorrelation:
+    """Kendall's tau-b and Spearman's rho over the queries that both have.
+
+    This is the table of Salemi and Zamani (SIGIR 2024), section 4: a retriever's eRAG score against the
+    score of the system's answer from the whole list.
+
+    Args:
+        retrieval, end_to_end: query_id -> score, finite.
+    """
+    from scipy.stats import kendalltau, spearmanr
+
+    common = sorted(retrieval.keys() & end_to_end.keys())
+    ours, theirs = ([side[query_id] for query_id in common] for side in (retrieval, end_to_end))
+    if len(common) < 2:
+        return QueryCorrelation(len(common), None, None, "fewer than two queries have both scores")
+    for side, what in ((ours, "this measure"), (theirs, "the end-to-end score")):
+        if len(set(side)) == 1:
+            return QueryCorrelation(len(common), None, None, f"{what} is {side[0]:g} for every query")
+    tau, rho = float(kendalltau(ours, theirs).statistic), float(spearmanr(ours, theirs).statistic)
+    return QueryCorrelation(len(common), tau, rho)

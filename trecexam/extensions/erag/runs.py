@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,8 +12,6 @@ from converters.errors import ConversionError
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extensions.erag.labels import Ranked
 from trecexam.files.stamps import Rejected
-from trecexam.line.dropped_files import Dropped, read_dropped
-from trecexam.line.dropped_runs import RunContent
 from trecexam.tables.text import plural, shorten_list
 from trecexam.track import TrackFolder
 
@@ -26,11 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass
 class ChosenRuns:
-    """The runs that are meant, out of those of a track and of files elsewhere.
+    """The runs of a track that are meant.
 
     Attributes:
-        named: names of runs of the track, or paths; none for all of the track.
-        others: the runs of the track that are not meant, by name; known once `select_runs` was called.
+        named: names of runs of the track; none for all.
+        others: the runs that are not meant, by name; known once `select_runs` was called.
     """
 
     folder: TrackFolder
@@ -41,89 +37,33 @@ class ChosenRuns:
         """The inputs with these runs alone.
 
         Raises:
-            TrecexamError: there is no such run, or two have one name.
-            ConversionError: a file is no run.
+            TrecexamError: there is no such run, or none at all.
         """
         if not track.bank.query_ids:
             why = next((f": {row}" for row in track.rejected), "")
             raise TrecexamError(f"no gold outputs can be read{why}", path=track.bank_files[0])
-        if not track.runs and not self.named:
-            dropped = {self.folder.shown(path) for path in self.folder.run_files()}
-            why = next((f": {row}" for row in track.rejected if row.file in dropped), "")
+        read = set(track.run_files.values())
+        lost = {self.folder.shown(path) for path in self.folder.run_files() if path not in read}
+        why = next((f" (not taken: {row})" for row in track.rejected if row.file in lost), "")
+        if not track.runs:
             raise TrecexamError(
-                f"no run to evaluate{why}; put runs into the drop folder, or name files with --run",
-                path=self.folder.root,
+                f"no run to evaluate in {self.folder.shown(self.folder.runs)}{why}", path=self.folder.root
             )
+        for name in self.named:
+            if name not in track.runs:
+                hint = did_you_mean(name, track.runs, f"it has {', '.join(track.runs)}")
+                raise TrecexamError(f"no run '{name}' in the track; {hint}{why}")
         if not self.named:
             return track
-        runs: dict[str, Run] = {}
-        files: dict[str, Path] = {}
-        contents: dict[str, RunContent] = {}
-        texts = dict(track.own_texts)
-        for name in dict.fromkeys(self.named):
-            own = self._own(name, track)
-            if own is not None:
-                runs[own], files[own] = track.runs[own], track.run_files[own]
-                contents[own] = track.run_contents[own]
-                continue
-            path = Path(name)
-            read = self._read(path, track)
-            called = read.run.name
-            if called in runs:
-                called = path.name.removesuffix(".gz").removesuffix(".run")
-            if called in runs:
-                raise TrecexamError(f"another run is called '{called}': rename the file", path=path)
-            runs[called], files[called] = read.run.renamed(called), path
-            contents[called] = RunContent(path, None)
-            texts.update(read.texts)
-        self.others = {name: run for name, run in track.runs.items() if name not in runs}
-        other_files = {self.folder.shown(path) for path in self.folder.run_files()} - {
-            self.folder.shown(path) for path in files.values()
-        }
-        unknown = [
-            left_out(self.folder.shown(files[name]), run.query_ids, track.bank.items, "without gold outputs")
-            for name, run in runs.items()
-            if files[name] != track.run_files.get(name)
-        ]
-        rejected = [row for row in track.rejected if row.file not in other_files]
+        names = sorted({*self.named})
+        self.others = {name: run for name, run in track.runs.items() if name not in names}
+        other_files = {self.folder.shown(track.run_files[name]) for name in self.others} | lost
         return replace(
             track,
-            runs=dict(sorted(runs.items())),
-            run_files=files,
-            run_contents=contents,
-            own_texts=texts,
-            rejected=(*rejected, *(row for row in unknown if row is not None)),
-        )
-
-    def _own(self, name: str, track: TrackInputs) -> str | None:
-        """The name of a run of the track, given as that, by its file, or by the file's name in the track."""
-        if name in track.runs:
-            return name
-        for run, path in track.run_files.items():
-            with suppress(OSError):
-                if path.samefile(name):
-                    return run
-        if Path(name).exists():
-            return None
-        called = [run for run, path in track.run_files.items() if name in self._names(path)]
-        return called[0] if len(called) == 1 else None
-
-    def _names(self, path: Path) -> frozenset[str]:
-        """What a file of the drop folder may be called: with folder and endings, or without."""
-        inside = path.relative_to(self.folder.runs).as_posix()
-        plain = inside.removesuffix(".gz")
-        return frozenset((self.folder.shown(path), inside, plain, plain.removesuffix(Path(plain).suffix)))
-
-    def _read(self, path: Path, track: TrackInputs) -> Dropped:
-        if not path.is_file():
-            hint = did_you_mean(str(path), track.runs, f"it has {', '.join(track.runs) or 'none'}")
-            read = set(track.run_files.values())
-            lost = {self.folder.shown(file) for file in self.folder.run_files() if file not in read}
-            hint += next((f" (not taken: {row})" for row in track.rejected if row.file in lost), "")
-            raise TrecexamError(f"no run '{path}' in the track, and no such file; {hint}")
-        settings = self.folder.config.track
-        return read_dropped(
-            path, settings.pool, track.query_texts, unit=settings.unit, strict=settings.strict
+            runs={name: track.runs[name] for name in names},
+            run_files={name: track.run_files[name] for name in names},
+            run_contents={name: track.run_contents[name] for name in names},
+            rejected=tuple(row for row in track.rejected if row.file not in other_files),
         )
 
 
@@ -188,7 +128,7 @@ def tied_runs(runs: Mapping[str, Run], query_ids: Iterable[str]) -> Iterator[str
             )
 
 
-def lists(track: TrackInputs, query_ids: Iterable[str], depth: int | None) -> Ranked:
+def lists(track: TrackInputs, query_ids: Iterable[str], depth: int | None = None) -> Ranked:
     """The runs' lists to this depth, None for all of them."""
     ids = list(query_ids)
     return {

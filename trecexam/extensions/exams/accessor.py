@@ -5,21 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 
 from trecexam.calls import Accessor, asking, estimating, named_as_called, on_graded
-from trecexam.extensions.exams import calls
+from trecexam.extensions.exams.generating import exam_job
+from trecexam.extensions.exams.refilling import refilling_job
+from trecexam.extensions.exams.rubric import fit_track, improve_track
 
 
 @named_as_called
 class ExamAccessor(Accessor):
     """Exams on the track's passages, and its bank as one that the runs take."""
 
-    fit = on_graded(calls.fit_exam)
-    improve = on_graded(calls.improve_exam)
-    generate = asking(calls.exam_job)
-    estimate = estimating(calls.exam_job)
-    refill = asking(calls.refilling_job)
-    estimate_refilling = estimating(calls.refilling_job)
+    fit = on_graded(fit_track)
+    improve = on_graded(improve_track)
+    generate = asking(exam_job)
+    estimate = estimating(exam_job)
+    refill = asking(refilling_job)
+    estimate_refilling = estimating(refilling_job)
 
     @property
     def out(self) -> Path:
         """The output files of the grader that `fit` is about."""
-        return self._folder_of(calls.fit_exam).out
+        return self._folder_of(fit_track).out

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.exam_file import exam_line, read_exam
-from trecexam.extensions.exams.questions.filters import Filtered, apply, read_patterns
+from trecexam.extensions.exams.questions.filters import Filtered, apply
 from trecexam.extensions.exams.questions.statistics import QuestionKind, description, filter_counts
 from trecexam.extensions.exams.settings import ExamSection
 from trecexam.files.atomic import replace_together
@@ -81,12 +81,11 @@ class FilteredExam(Result):
         return {name: value for name, value in self.stats.items() if name != "filters"}
 
     def _filters(self) -> Table:
-        header = ("filter", "dropped", "alone", "threshold", "share")
         rows = (
-            (name, counts["dropped"], counts["alone"], counts.get("threshold"), counts.get("share"))
+            (name, counts["dropped"], counts["alone"], counts.get("threshold"))
             for name, counts in self.stats["filters"].items()
         )
-        return Table(header, tuple(rows))
+        return Table(("filter", "dropped", "alone", "threshold"), tuple(rows))
 
     def groups(self) -> Table:
         """The kept questions by level, type and topic, as `exam fit --groups` reads it."""
@@ -115,20 +114,16 @@ def filter_exam(
 
     Raises:
         ConversionError: a line of the exam is no question.
-        TrecexamError: a package, the patterns or the embedding model are missing.
+        TrecexamError: a package or the embedding model is missing.
     """
     missing = missing_packages(("rapidfuzz", "simplemma"), install("exam"))
     if missing:
         raise TrecexamError(f"an exam cannot be filtered: {missing}")
     path, settings, root = Path(path), settings or ExamSection.model_validate({}), root or Path()
-    for name in _EMBEDDING:
-        if name in settings.shares and settings.embedding is None:
-            raise TrecexamError(f"a share of {name} needs a model: set `embedding` in [exam]")
-    patterns = read_patterns(root / settings.patterns) if settings.patterns else None
     questions = tuple(read_exam(path))
     compares = not set(_EMBEDDING) <= set(settings.without)
     embed = _embedder(settings.embedding, root) if settings.embedding is not None and compares else None
-    filtered = apply(questions, settings, embed, patterns)
+    filtered = apply(questions, settings, embed)
     kinds = tuple(QuestionKind.of(question) for question in questions)
     generation = read_object(companion_file(path, GENERATION))
     exam = FilteredExam(path, filtered, kinds, settings, generation, embed)

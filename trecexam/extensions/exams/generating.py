@@ -11,16 +11,20 @@ from converters.fields import made_id
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.exam_file import ExamQuestion, Source, exam_line, read_exam, read_sources
 from trecexam.extensions.exams.filtering import GENERATION, companion_file
-from trecexam.extensions.exams.questions.prompts import QuestionPrompt
+from trecexam.extensions.exams.questions import prompts as published
 from trecexam.extensions.exams.questions.reading import read_question, shuffled
+from trecexam.extensions.exams.settings import ExamSection
 from trecexam.files.atomic import replace_together, sha256
 from trecexam.files.kept import read_object
-from trecexam.graders.writing import Writer
-from trecexam.graders.writing.asking import AskingResult, PromptSet, Rounds
+from trecexam.graders.writing import Writer, keeping_writers
+from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, Rounds
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.graders.writing.reading import Unread
 from trecexam.tables.table import to_json
+from trecexam.track import TrackFolder
 
+#: Of the order of the candidates.
+_SEED = 0
 #: Of a question: whose wrong candidates were refilled, and what they were; beside the exam how many have it.
 REFILLED = "refilled"
 
@@ -31,16 +35,13 @@ class ExamPlan:
 
     Attributes:
         output: the exam's file; what cannot be read goes beside it.
-        shuffle_seed: of the order of the candidates.
         min_question: characters that a stem has at least.
         refilled: question_id -> the question of the exam that is there, where wrong candidates were refilled.
     """
 
     sources: tuple[Source, ...]
-    prompt: QuestionPrompt
     task_domain: str
     output: Path
-    shuffle_seed: int
     min_question: int
     refilled: Mapping[str, ExamQuestion] = field(default_factory=dict)
 
@@ -60,30 +61,37 @@ class GeneratedExam(AskingResult[str]):
     badly_parsed: Mapping[str, int]
 
 
-def plan_exam(
-    passages: Path,
-    prompt: QuestionPrompt,
-    task_domain: str,
-    output: Path,
-    *,
-    shuffle_seed: int = 0,
-    min_question: int = 50,
-    limit: int | None = None,
-) -> ExamPlan:
-    """What is to be asked about a corpus, or about its first passages.
+def exam_job(
+    folder: TrackFolder, task_domain: str, *, output: Path | str | None = None
+) -> Job[GeneratedExam]:
+    """Has a language model write a question about each passage: what `exam generate` does.
+
+    Args:
+        task_domain: what the passages are of, as "the manuals of heat pumps".
+        output: the exam; None for exam.jsonl in the track's folder.
 
     Raises:
         ConversionError: the passages cannot be read.
-        TrecexamError: somebody edited the exam that is there already, or its name ends in .gz.
+        TrecexamError: there are none, no model can be asked, or somebody edited the exam that is there.
     """
-    if output.suffix == ".gz":
-        raise TrecexamError("is compressed, and could not be edited: give -o another name", path=output)
-    sources = tuple(read_sources(passages))[:limit]
+    passages, exam = folder.passages(), exam_path(folder, output)
+    if passages is None:
+        raise TrecexamError("no passages: put passages.jsonl here", path=folder.root)
+    if exam.suffix == ".gz":
+        raise TrecexamError("is compressed, and could not be edited: give -o another name", path=exam)
+    sources = tuple(read_sources(passages))
     refilled: dict[str, ExamQuestion] = {}
-    if output.exists():
-        check_ours(output)
-        refilled = {each.question_id: each for each in read_exam(output) if REFILLED in each.rest}
-    return ExamPlan(sources, prompt, task_domain, output, shuffle_seed, min_question, refilled)
+    if exam.exists():
+        check_ours(exam)
+        refilled = {each.question_id: each for each in read_exam(exam) if REFILLED in each.rest}
+    least = folder.config.section(ExamSection).min_question
+    plan = ExamPlan(sources, task_domain, exam, least, refilled)
+    return Job(generate(plan, *keeping_writers(folder)))
+
+
+def exam_path(folder: TrackFolder, output: Path | str | None = None) -> Path:
+    """The exam's file."""
+    return folder.root / "exam.jsonl" if output is None else Path(output)
 
 
 def check_ours(exam: Path) -> None:
@@ -106,7 +114,7 @@ def generate(plan: ExamPlan, source: KeepingWriter) -> Rounds[GeneratedExam]:
         TrecexamError: the files cannot be written.
     """
     plain = source.writer.plain
-    asked = {each.doc_id: plan.prompt.text(each, plan.task_domain, plain) for each in plan.sources}
+    asked = {each.doc_id: published.prompt(each, plan.task_domain, plain) for each in plan.sources}
     prompts = PromptSet(source, asked)
     try:
         result = yield [prompts]
@@ -139,10 +147,10 @@ def _write(plan: ExamPlan, prompts: PromptSet[str]) -> tuple[tuple[ExamQuestion,
         "badly_parsed": badly_parsed,
         "passages": len(plan.sources),
         "task_domain": plan.task_domain,
-        "prompt": plan.prompt.name,
+        "prompt": published.NAME,
         "model": writer.model,
         "seed": writer.seed,
-        "shuffle_seed": plan.shuffle_seed,
+        "shuffle_seed": _SEED,
         **noted_refilling(questions),
         "exam_sha256": sha256(exam),
     }
@@ -178,7 +186,7 @@ def _question(plan: ExamPlan, writer: Writer, source: Source, kept: Kept) -> Exa
     read = read_question(kept.text, min_question=plan.min_question)
     if isinstance(read, Unread):
         return read
-    question, order = shuffled(read, plan.shuffle_seed, source.doc_id)
+    question, order = shuffled(read, _SEED, source.doc_id)
     return ExamQuestion(
         made_id(source.doc_id, question.question),
         question.question,
@@ -190,9 +198,9 @@ def _question(plan: ExamPlan, writer: Writer, source: Source, kept: Kept) -> Exa
         {
             **({"title": source.title} if source.title else {}),
             "raw": kept.text,
-            "shuffle": {"seed": plan.shuffle_seed, "order": list(order)},
+            "shuffle": {"seed": _SEED, "order": list(order)},
             "origin": {
-                "prompt": plan.prompt.name,
+                "prompt": published.NAME,
                 "model": writer.model,
                 "seed": writer.seed,
                 "time": kept.time,

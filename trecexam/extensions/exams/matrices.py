@@ -8,15 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import orjson
-
+from converters.errors import ConversionError
+from converters.lines import iter_objects
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.exam_file import ExamQuestion
+from trecexam.extensions.exams.response_matrix import read_components, read_matrix
 from trecexam.extensions.exams.scoring import Examinee
 from trecexam.files.atomic import replace_together
 from trecexam.files.track_lock import exclusive_lock
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table, to_tsv
+
+#: What an examinee is made of.
+PARTS = ("model", "retriever", "examples")
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class Examinees(Result):
 def write_examinees(
     examinees: Sequence[Examinee], questions: Sequence[ExamQuestion], folder: Path
 ) -> Examinees:
-    """Writes matrix.tsv, responses.jsonl, components.tsv and answers.jsonl, beside those that are there.
+    """Writes matrix.tsv, components.tsv and answers.jsonl, beside those that are there.
 
     Several processes may do so at once.
 
@@ -53,25 +57,18 @@ def write_examinees(
 def _write(examinees: Sequence[Examinee], questions: Sequence[ExamQuestion], folder: Path) -> Examinees:
     new = {examinee.name: examinee for examinee in examinees}
     ids = [question.question_id for question in questions]
-    old = _old(folder, ids)
+    rows = _old(folder, ids)
     changed = []
-    for row in old:
-        examinee = new.get(row["examinee"])
-        if examinee is None:
-            continue
-        if row["components"] != examinee.components:
+    for each in examinees:
+        made_of, now = tuple(each.components.values()), list(each.responses(questions).values())
+        was, before = rows.pop(each.name, (made_of, now))
+        if was != made_of:
             raise TrecexamError(
-                f"has another examinee called '{examinee.name}': write to another folder with -o",
-                path=folder,
+                f"has another examinee called '{each.name}': write to another folder with -o", path=folder
             )
-        before, now = row["responses"], examinee.responses(questions)
-        if any(before[name] != now[name] and None not in (before[name], now[name]) for name in ids):
-            changed.append(examinee.name)
-    rows = [row for row in old if row["examinee"] not in new]
-    rows += [
-        {"examinee": each.name, "components": each.components, "responses": each.responses(questions)}
-        for each in examinees
-    ]
+        if any(one != other and None not in (one, other) for one, other in zip(before, now, strict=True)):
+            changed.append(each.name)
+        rows[each.name] = made_of, now
     details = [row for row in _rows(folder / "answers.jsonl") if row.get("examinee") not in new]
     correct = {question.question_id: question.correct for question in questions}
     details += [
@@ -85,61 +82,55 @@ def _write(examinees: Sequence[Examinee], questions: Sequence[ExamQuestion], fol
         for each in examinees
         for question_id, answer in each.answers.items()
     ]
-    matrix = Table(
-        ("examinee", *ids),
-        tuple((row["examinee"], *(row["responses"][name] for name in ids)) for row in rows),
-    )
-    header = tuple(rows[0]["components"])
-    components = Table(
-        ("examinee", *header), tuple((row["examinee"], *row["components"].values()) for row in rows)
-    )
+    matrix = Table(("examinee", *ids), tuple((name, *given) for name, (_, given) in rows.items()))
+    components = Table(("examinee", *PARTS), tuple((name, *made_of) for name, (made_of, _) in rows.items()))
     replace_together(
         {
             folder / "matrix.tsv": to_tsv(matrix).encode(),
             folder / "components.tsv": to_tsv(components).encode(),
             folder / "answers.jsonl": _lines(details),
-            folder / "responses.jsonl": _lines(rows),
         }
     )
-    table = Table(("examinee", *header, "answered", "accuracy"), tuple(map(_line, rows)))
+    table = Table(
+        ("examinee", *PARTS, "answered", "accuracy"),
+        tuple((name, *made_of, *_accuracy(given)) for name, (made_of, given) in rows.items()),
+    )
     notes = (f"{name}: answers otherwise than before, and takes that one's place" for name in changed)
     return Examinees(table, tuple(notes))
 
 
-def _line(row: Mapping[str, Any]) -> tuple[str | int | float | None, ...]:
-    given = [value for value in row["responses"].values() if value is not None]
-    accuracy = sum(given) / len(given) if given else None
-    return row["examinee"], *row["components"].values(), len(given), accuracy
+def _accuracy(responses: Sequence[int | None]) -> tuple[int, float | None]:
+    """How many there are, and the share of right ones."""
+    given = [value for value in responses if value is not None]
+    return len(given), sum(given) / len(given) if given else None
 
 
-def _old(folder: Path, ids: Sequence[str]) -> list[dict[str, Any]]:
-    """The examinees that are in a folder."""
-    path = folder / "responses.jsonl"
-    rows = _rows(path)
-    for number, row in enumerate(rows, 1):
-        components, responses = row.get("components"), row.get("responses")
-        if (
-            not isinstance(row.get("examinee"), str)
-            or not isinstance(components, dict)
-            or list(components) != ["model", "retriever", "examples"]
-            or not isinstance(responses, dict)
-            or not all(value in (0, 1, None) for value in responses.values())
-        ):
-            raise TrecexamError("not written by `exam score`; give -o another folder", path=path, line=number)
-        if set(responses) != set(ids):
-            raise TrecexamError("holds responses to another exam: give -o another folder", path=folder)
-    return rows
+def _old(folder: Path, ids: Sequence[str]) -> dict[str, tuple[tuple[str, ...], list[int | None]]]:
+    """What the examinees that are in a folder are made of, and their responses."""
+    path = folder / "matrix.tsv"
+    if not path.exists():
+        return {}
+    try:
+        matrix, components = read_matrix(path), read_components(folder / "components.tsv")
+    except ConversionError as error:
+        raise TrecexamError(f"{error}; give -o another folder") from None
+    if components.names != PARTS or components.rows.keys() != {*matrix.examinees}:
+        raise TrecexamError("not written by `exam score`; give -o another folder", path=path)
+    if {*matrix.items} != {*ids}:
+        raise TrecexamError("holds responses to another exam: give -o another folder", path=folder)
+    places = [matrix.items.index(name) for name in ids]
+    rows = [[row[place] for place in places] for row in matrix.values.tolist()]
+    return {
+        name: (components.rows[name], [None if value != value else int(value) for value in row])
+        for name, row in zip(matrix.examinees, rows, strict=True)
+    }
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
     try:
-        rows = [orjson.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
-    except (OSError, ValueError) as error:
-        raise TrecexamError(f"cannot be read: {error}; give -o another folder", path=path) from None
-    for number, row in enumerate(rows, 1):
-        if not isinstance(row, dict):
-            raise TrecexamError("no JSON object; give -o another folder", path=path, line=number)
-    return rows
+        return [row for _, row in iter_objects(path)] if path.exists() and path.stat().st_size else []
+    except ConversionError as error:
+        raise TrecexamError(f"{error}; give -o another folder") from None
 
 
 def _lines(rows: Sequence[Mapping[str, Any]]) -> bytes:

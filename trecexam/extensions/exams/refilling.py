@@ -9,7 +9,7 @@ from pathlib import Path
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.exam_file import ExamQuestion, exam_line
 from trecexam.extensions.exams.filtering import GENERATION, companion_file, filter_exam
-from trecexam.extensions.exams.generating import REFILLED, check_ours, noted_refilling
+from trecexam.extensions.exams.generating import REFILLED, check_ours, exam_path, noted_refilling
 from trecexam.extensions.exams.questions.distractors import (
     CandidateLimits,
     can_be_mended,
@@ -20,10 +20,11 @@ from trecexam.extensions.exams.questions.distractors import (
 from trecexam.extensions.exams.settings import ExamSection
 from trecexam.files.atomic import replace_together, sha256
 from trecexam.files.kept import read_object
-from trecexam.graders.writing import Writer
-from trecexam.graders.writing.asking import AskingResult, PromptSet, Rounds
+from trecexam.graders.writing import Writer, keeping_writers
+from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, Rounds
 from trecexam.graders.writing.kept_answers import KeepingWriter
 from trecexam.tables.table import to_json
+from trecexam.track import TrackFolder
 
 #: So often a question is asked about: each time the model is told what of its answers would not do.
 _ROUNDS = 3
@@ -61,20 +62,26 @@ class RefilledExam(AskingResult[str]):
     hopeless: int
 
 
-def plan_refilling(exam: Path, settings: ExamSection, root: Path, task_domain: str) -> RefillPlan:
-    """Which questions are to get other wrong candidates: those that fail by these alone.
+def refilling_job(
+    folder: TrackFolder, task_domain: str, *, output: Path | str | None = None
+) -> Job[RefilledExam]:
+    """Has wrong candidates that fail the filters written again: what `exam generate --again` does.
+
+    An estimate is of the first round.
 
     Args:
-        settings, root: as in `filter_exam`.
+        task_domain: what the passages are of.
+        output: the exam; None for exam.jsonl in the track's folder.
 
     Raises:
-        TrecexamError: there is no exam, somebody edited it, or it cannot be filtered.
-        ConversionError: a line of it is no question.
+        TrecexamError, ConversionError: there is no exam, somebody edited it, it cannot be filtered, or no
+            model can be asked.
     """
+    exam, settings = exam_path(folder, output), folder.config.section(ExamSection)
     if not exam.exists():
         raise TrecexamError("there is no exam here yet: call `exam generate` without --again", path=exam)
     check_ours(exam)
-    filtered = filter_exam(exam, settings, root)
+    filtered = filter_exam(exam, settings, folder.root)
     limits = CandidateLimits.of(filtered.filtered, settings, filtered.embed)
     questions = filtered.filtered.questions
     failing = {
@@ -83,7 +90,8 @@ def plan_refilling(exam: Path, settings: ExamSection, root: Path, task_domain: s
         if can_be_mended(question, filtered.filtered.reasons(place), limits)
     }
     hopeless = len(questions) - sum(filtered.stays) - len(failing)
-    return RefillPlan(exam, questions, failing, hopeless, limits, task_domain)
+    plan = RefillPlan(exam, questions, failing, hopeless, limits, task_domain)
+    return Job(refill(plan, *keeping_writers(folder)))
 
 
 def _prompts(

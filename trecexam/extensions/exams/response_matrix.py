@@ -4,11 +4,8 @@ Read from
 
 - TSV: a header line `examinee`, then a question id a column; an examinee a line; 1, 0, or empty for none;
 - JSON Lines with a response a line, `{"examinee", "question_id", "acc"}`;
-- JSON Lines with an examinee a line, `{"examinee", "responses": {"question_id": 1, ...}}`;
 - a folder of JSON Lines files, each one examinee of that name, with `{"doc": {...}, "acc"}` lines: what the
   code released with the exam paper (and the evaluation harness beneath it) writes.
-
-In JSON Lines an examinee's `components`, an object, says what it is made of.
 """
 
 from __future__ import annotations
@@ -45,14 +42,12 @@ class ResponseMatrix:
         examinees, items: their ids, each once.
         values: 1 right, 0 wrong, NaN where there is no response; shape (n_examinees, n_items).
         texts: item -> its text, where the file has it.
-        components: examinee -> component -> level, where the file says so.
     """
 
     examinees: tuple[str, ...]
     items: tuple[str, ...]
     values: NDArray[np.float64]
     texts: Mapping[str, str] = field(default_factory=dict)
-    components: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def read_matrix(path: str | os.PathLike[str]) -> ResponseMatrix:
@@ -147,7 +142,6 @@ class _Response:
     item: str
     value: float
     text: str
-    components: Mapping[str, str]
 
 
 def _folder(path: Path) -> ResponseMatrix:
@@ -164,13 +158,6 @@ def _folder(path: Path) -> ResponseMatrix:
 def _json_responses(path: Path, examinee: str | None) -> Iterator[_Response]:
     for place, (number, row) in enumerate(iter_objects(path), 1):
         name = an_id(path, number, row, (EXAMINEE,)) if examinee is None or EXAMINEE in row else examinee
-        components = _components(path, number, row)
-        if isinstance(row.get("responses"), dict):
-            for item, value in row["responses"].items():
-                if not item:
-                    raise ConversionError(path, number, "a response to a question without an id")
-                yield _Response(path, number, name, item, _value(path, number, item, value), "", components)
-            continue
         doc = row["doc"] if isinstance(row.get("doc"), dict) else {}
         # In a row, as the evaluation harness has it, doc_id is the question's number; in a question it is
         # the passage's.
@@ -183,7 +170,7 @@ def _json_responses(path: Path, examinee: str | None) -> Iterator[_Response]:
             raise ConversionError(path, number, 'no "acc" in it: 1 where the response is right, else 0')
         text = doc.get("question", row.get("question", ""))
         text = text if isinstance(text, str) else ""
-        yield _Response(path, number, name, item, _value(path, number, item, values[0]), text, components)
+        yield _Response(path, number, name, item, _value(path, number, item, values[0]), text)
 
 
 def _gathered(path: Path, responses: Iterable[_Response]) -> ResponseMatrix:
@@ -191,7 +178,6 @@ def _gathered(path: Path, responses: Iterable[_Response]) -> ResponseMatrix:
 
     values: dict[str, dict[str, float]] = {}
     items: dict[str, str] = {}
-    components: dict[str, Mapping[str, str]] = {}
     for row in responses:
         known = values.setdefault(row.examinee, {})
         if row.item in known:
@@ -206,10 +192,6 @@ def _gathered(path: Path, responses: Iterable[_Response]) -> ResponseMatrix:
                 f"question '{row.item}' has another text than before: do the files have the same questions?",
             )
         items[row.item] = items[row.item] or row.text
-        if row.components and components.setdefault(row.examinee, row.components) != row.components:
-            raise ConversionError(
-                row.path, row.line, f"examinee '{row.examinee}' has other components than before"
-            )
     nothing = float("nan")
     matrix = [[known.get(item, nothing) for item in items] for known in values.values()]
     return ResponseMatrix(
@@ -217,7 +199,6 @@ def _gathered(path: Path, responses: Iterable[_Response]) -> ResponseMatrix:
         tuple(items),
         np.array(matrix, np.float64).reshape(len(values), len(items)),
         {item: text for item, text in items.items() if text},
-        components,
     )
 
 
@@ -229,12 +210,3 @@ def _value(path: Path, number: int, item: str, value: Any) -> float:
     raise ConversionError(
         path, number, f"question '{item}': {str(value)[:40]!r} is neither 0, 1 nor null (no response)"
     )
-
-
-def _components(path: Path, number: int, row: Mapping[str, Any]) -> Mapping[str, str]:
-    components = row.get("components")
-    if components is None:
-        return {}
-    if not isinstance(components, dict):
-        raise ConversionError(path, number, '"components" is no object of names and levels')
-    return {str(name): str(level) for name, level in components.items()}

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from converters.label_table import LabelTable
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.irt.components import Components
 from trecexam.extensions.exams.irt.exam import Exam
@@ -67,17 +66,11 @@ def from_file(path: Path, labels: LabelFiles | None = None) -> ExamResponses:
         ConversionError: a file cannot be read; with its line.
         TrecexamError: the tables do not fit the matrix, or nothing is left to be fitted.
     """
-    matrix = read_matrix(path)
-    components = _own_components(path, matrix) if matrix.components else None
-    return usable_responses(str(path), matrix, labels or LabelFiles(), components=components)
+    return usable_responses(str(path), read_matrix(path), labels or LabelFiles())
 
 
 def from_track(
-    track: Assessment,
-    labels: LabelFiles | None = None,
-    *,
-    min_rating: int | None = None,
-    depth: int | None = None,
+    track: Assessment, labels: LabelFiles | None = None, *, min_rating: int | None = None
 ) -> ExamResponses:
     """A loaded track's runs as examinees, and its items as questions.
 
@@ -86,18 +79,13 @@ def from_track(
     item, there is no response. Retired items are not asked. People's ratings count.
 
     Args:
-        min_rating, depth: in place of the track's; a depth beyond the pool's is refused.
+        min_rating: in place of the track's.
 
     Raises:
         TrecexamError: nothing is graded, or nothing is left to be fitted.
     """
     root = track.folder.root
     threshold = resolve_min_rating(track, min_rating)
-    pooled = track.config.track.depth
-    if depth is not None and not 1 <= depth <= pooled:
-        raise TrecexamError(
-            f"depth {depth}: 1..{pooled} needed, as the track pools {pooled} ranks", path=root
-        )
     runs = list(track.runs)
     if not runs:
         raise TrecexamError("no runs to take the exam yet: drop some in here", path=track.folder.runs)
@@ -108,7 +96,7 @@ def from_track(
     called = item_names(track.bank)
     for q in ratings:
         gradable = np.array([text is not None for text in track.sheets[q.query_id].texts] + [False])
-        ranks = track.pool[q.query_id].ranks[:, : depth or pooled]
+        ranks = track.pool[q.query_id].ranks[:, : track.config.track.depth]
         blocks.append(response_matrix(q, np.where(gradable[ranks], ranks, -1), threshold))
         for item in track.bank.items[q.query_id]:
             name = called[q.query_id, item.item_id]
@@ -145,14 +133,9 @@ def usable_responses(
     source: str,
     matrix: ResponseMatrix,
     labels: LabelFiles,
-    *,
-    components: LabelTable | None = None,
     queries: Mapping[str, str] | None = None,
 ) -> ExamResponses:
     """What of a matrix can be fitted, with its tables.
-
-    Args:
-        components: the matrix's own; a file takes its place.
 
     Raises:
         TrecexamError, ConversionError: as `from_file`.
@@ -176,7 +159,7 @@ def usable_responses(
     if missing:
         notes.append(f"{missing:,} of {values.size:,} responses are missing; they count for nothing")
     notes += _remarks(values, examinees, items)
-    made_of = _components(labels.components, components, examinees, notes, source)
+    made_of = _components(labels.components, examinees, notes, source)
     groups = _groups(labels.groups, items, notes)
     exam = Exam(examinees, items, values, made_of, matrix.texts, groups, queries or {})
     return ExamResponses(source, exam, tuple(notes))
@@ -212,26 +195,12 @@ def _remarks(values: NDArray[np.float64], examinees: Sequence[str], items: Seque
     return remarks
 
 
-def _own_components(path: Path, matrix: ResponseMatrix) -> LabelTable:
-    names = tuple(dict.fromkeys(name for own in matrix.components.values() for name in own))
-    rows = {}
-    for examinee in matrix.examinees:
-        own = matrix.components.get(examinee, {})
-        lacking = [name for name in names if name not in own]
-        if lacking:
-            raise TrecexamError(
-                f"examinee '{examinee}' has no component {shorten_list(lacking)}, and others have", path=path
-            )
-        rows[examinee] = tuple(own[name] for name in names)
-    return LabelTable(names, rows)
-
-
 def _components(
-    path: Path | None, own: LabelTable | None, examinees: Sequence[str], notes: list[str], source: str
+    path: Path | None, examinees: Sequence[str], notes: list[str], source: str
 ) -> Components | None:
-    table = own if path is None else read_components(path)
-    if table is None:
+    if path is None:
         return None
+    table = read_components(path)
     lacking = [name for name in examinees if name not in table.rows]
     if lacking:
         raise TrecexamError(
@@ -245,7 +214,7 @@ def _components(
     if len(split.constant) == len(split.names):
         raise TrecexamError(
             "every component is the same for all examinees: there is nothing to tell apart",
-            path=path or source,
+            path=path,
         )
     return split
 

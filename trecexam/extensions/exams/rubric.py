@@ -9,20 +9,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trecexam.errors import TrecexamError
-from trecexam.extensions.exams.fitting import fitted
+from trecexam.extensions.exams.fitting import fitted, improved
 from trecexam.extensions.exams.irt import fitting
 from trecexam.extensions.exams.irt.settings import Settings
 from trecexam.extensions.exams.responses import LabelFiles, from_track, item_names
-from trecexam.extensions.exams.results import ExamFit, told
+from trecexam.extensions.exams.results import ExamFit, ImprovedExam, told
 from trecexam.line.evaluation import official_values
+from trecexam.line.loaded_track import asked_of
 from trecexam.line.official import LEADERBOARD
 from trecexam.line.relevance import official_measures
 from trecexam.scores.correlation import correlate
 from trecexam.scores.evaluate import measure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
+    from trecexam.extensions.exams.irt.improvement import ImprovementStep
     from trecexam.line.assessment import Assessment
     from trecexam.scores.correlation import Correlation
 
@@ -30,33 +33,61 @@ if TYPE_CHECKING:
 LEAST_RUNS = 5
 
 
+#: A question about runs as examinees is of a grader that has several.
+has_examinees = asked_of(lambda track, *args, **kwargs: len(track.runs) > 1)
+
+
 def default_settings() -> Settings:
     """Of a rubric bank: 2PL, as nothing is guessed, with priors, as runs are few and bounds would decide."""
     return Settings.of("2pl", priors=True)
 
 
+@has_examinees
 def fit_track(
     track: Assessment,
     settings: Settings | None = None,
-    labels: LabelFiles | None = None,
     *,
-    min_rating: int | None = None,
-    depth: int | None = None,
+    components: Path | None = None,
+    groups: Path | None = None,
 ) -> ExamFit:
-    """Fits a model to a loaded track's runs and items.
+    """Fits an item response model: how able each run is, how hard and discriminating each item.
+
+    A run has an item right where one of its first passages is rated min_rating or better on it.
 
     Args:
-        settings: None for `default_settings`.
-        min_rating, depth: as in `trecexam.extensions.exams.responses.from_track`.
+        settings: None for the 2PL with priors.
+        components, groups: tables of what runs are made of, and which groups items are in.
 
     Raises:
         TrecexamError, ConversionError: nothing is graded, or no model can be fitted.
     """
-    fitted_exam = fitted(
-        from_track(track, labels, min_rating=min_rating, depth=depth), settings or default_settings()
-    )
-    found = replace(fitted_exam, official=tuple(_against_official(track, fitted_exam)))
+    responses = from_track(track, LabelFiles(components, groups))
+    found = fitted(responses, settings or default_settings())
+    found = replace(found, official=tuple(_against_official(track, found)))
     return replace(found, notes=tuple(told(found)))
+
+
+@has_examinees
+def improve_track(
+    track: Assessment,
+    settings: Settings | None = None,
+    *,
+    components: Path | None = None,
+    steps: int = 5,
+    drop: float = 0.1,
+    progress: Callable[[ImprovementStep], None] | None = None,
+) -> ImprovedExam:
+    """Drops the items that tell runs apart least and fits again, step by step.
+
+    Args:
+        settings, components: as in `fit`.
+        steps, drop, progress: as in `trecexam.extensions.exams.irt.improvement.improve`.
+
+    Raises:
+        TrecexamError, ConversionError: as `fit`.
+    """
+    responses = from_track(track, LabelFiles(components))
+    return improved(responses, settings or default_settings(), steps=steps, drop=drop, progress=progress)
 
 
 def discriminations(track: Assessment, min_rating: int | None = None) -> Mapping[tuple[str, str], float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, Self, get_args
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from trecexam.config import Section
 
@@ -19,20 +19,12 @@ FilterName = Literal[
     "duplicates",
 ]
 FILTERS: tuple[FilterName, ...] = get_args(FilterName)
-#: Those whose threshold can be chosen by a share.
-SCORED: tuple[FilterName, ...] = FILTERS[2:]
 
 
 class ExamSection(Section):
     """Which questions `trecexam exam filter` leaves out. No thresholds are published: these are ours."""
 
     without: list[FilterName] = Field([], description=f"Filters not to use: {', '.join(FILTERS)}.")
-    patterns: str | None = Field(
-        None,
-        examples=["self-contained.txt"],
-        description="self-contained: a file with a regular expression a line, for what a stem must not have. "
-        "Unset: the published ones, and ours.",
-    )
     min_question: int = Field(50, ge=1, description="length: characters that a stem has at least.")
     max_question: int = Field(1000, ge=1, description="length: characters that a stem has at most.")
     min_choice: int = Field(1, ge=1, description="length: characters that each candidate has at least.")
@@ -59,12 +51,6 @@ class ExamSection(Section):
         le=1,
         description="From this similarity of the letters of two stems on, the later one is a duplicate.",
     )
-    shares: dict[str, float] = Field(
-        {},
-        examples=[{"extra-candidate-jaccard": 0.05}],
-        description="Filters whose threshold is chosen so that they take out this share of all questions (at "
-        f"most: ties stay), in its place: {', '.join(SCORED)}.",
-    )
     embedding: str | None = Field(
         None,
         examples=["offline"],
@@ -80,13 +66,3 @@ class ExamSection(Section):
             if least > most:
                 raise ValueError(f"min_{what} is {least:,} and max_{what} {most:,}: nothing would be allowed")
         return self
-
-    @field_validator("shares")
-    @classmethod
-    def _of_scored_filters(cls, value: dict[str, float]) -> dict[str, float]:
-        for name, share in value.items():
-            if name not in SCORED:
-                raise ValueError(f"'{name}' has no share; these have: {', '.join(SCORED)}")
-            if not 0 <= share < 1:
-                raise ValueError(f"the share of '{name}' is {share:g}: from 0 to below 1 needed")
-        return value

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trecexam.extensions.exams.irt.information import GRID, item_information
-from trecexam.extensions.exams.irt.information import exam_information as of_all
+from trecexam.extensions.exams.irt.model import GRID, item_information
+from trecexam.extensions.exams.irt.model import exam_information as of_all
 from trecexam.tables.table import Layout, Table, Value
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -11,11 +10,10 @@ from converters.records import Item
 from trecexam.errors import TrecexamError
 from trecexam.extensions.ragval.formats.knowledge import TRUTHFULNESS, line_of
 from trecexam.extensions.ragval.knowledge.prompts import BlockPrompt, named
-from trecexam.extensions.ragval.prompting import question_prompt
 from trecexam.files.atomic import replace_together, sha256
 from trecexam.files.kept import recall, remember
-from trecexam.graders.writing import Writer
-from trecexam.graders.writing.asking import AskingResult, PromptSet, Rounds
+from trecexam.graders.writing import Writer, keeping_writers
+from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, Rounds
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.graders.writing.reading import without_thoughts
 from trecexam.line.inputs import InputReader
@@ -35,7 +33,6 @@ class AnswerPlan:
     """
 
     folder: TrackFolder
-    bounds: tuple[Bound, ...]
     questions: tuple[Item, ...]
 
 
@@ -65,13 +62,18 @@ class Answers(AskingResult[tuple[Bound, str]]):
     bounds: tuple[BoundAnswers, ...]
 
 
-def plan_answers(folder: TrackFolder, bounds: Sequence[Bound]) -> AnswerPlan:
-    """What is to be answered: all questions of the bank, but for retired ones.
+def answers_job(folder: TrackFolder) -> Job[Answers]:
+    """Has a language model answer the bank's questions, as bounds: what `ragval answers` does.
 
     Raises:
         ConversionError: the bank cannot be read.
         TrecexamError: it has no questions with their blocks, or a file is there that is not ours.
     """
+    return Job(_answer(_plan(folder), *keeping_writers(folder)))
+
+
+def _plan(folder: TrackFolder) -> AnswerPlan:
+    """What is to be answered: all questions of the bank, but for retired ones."""
     bank = InputReader(folder).whole_bank(folder.bank())
     questions = tuple(item for items in bank.items.values() for item in items if item.kind == TRUTHFULNESS)
     if not questions:
@@ -80,14 +82,14 @@ def plan_answers(folder: TrackFolder, bounds: Sequence[Bound]) -> AnswerPlan:
             path=folder.root,
         )
     digests = recall(_memory(folder))
-    for bound in bounds:
+    for bound in BOUNDS:
         path = _path(folder, bound)
         if path.exists() and digests.get(bound) != sha256(path.read_bytes()):
             raise TrecexamError(
                 "was edited, or not written by `ragval answers`, and is left as it is: move it away",
                 path=path,
             )
-    return AnswerPlan(folder, tuple(bounds), questions)
+    return AnswerPlan(folder, questions)
 
 
 def _prompts(plan: AnswerPlan, source: KeepingWriter) -> PromptSet[tuple[Bound, str]]:
@@ -96,19 +98,15 @@ def _prompts(plan: AnswerPlan, source: KeepingWriter) -> PromptSet[tuple[Bound, 
     # A server does not say how much its model takes; the judge's block is cut there, too.
     most = plan.folder.config.grader.max_characters if writer.meter is not None else None
     fitted = {
-        (bound, item.query_id): question_prompt(named(bound), item.text, item.gold_answers[0], writer, most)
-        for bound in plan.bounds
+        (bound, item.query_id): named(bound).asking(item.text, item.gold_answers[0], writer, most)
+        for bound in BOUNDS
         for item in plan.questions
     }
     return PromptSet.of_fitted(source, fitted)
 
 
-def answer(plan: AnswerPlan, source: KeepingWriter) -> Rounds[Answers]:
-    """Asks the questions, and writes runs/closed-book.jsonl and runs/oracle.jsonl.
-
-    Raises:
-        TrecexamError: a file cannot be written.
-    """
+def _answer(plan: AnswerPlan, source: KeepingWriter) -> Rounds[Answers]:
+    """Asks the questions, and writes runs/closed-book.jsonl and runs/oracle.jsonl."""
     prompts = _prompts(plan, source)
     before = {*prompts.unanswered()}
     try:
@@ -118,9 +116,7 @@ def answer(plan: AnswerPlan, source: KeepingWriter) -> Rounds[Answers]:
         raise
     lines = _write_all(plan, prompts)
     new = before - {*prompts.unanswered()}
-    asked = {
-        bound: {prompts.prompts[bound, item.query_id] for item in plan.questions} for bound in plan.bounds
-    }
+    asked = {bound: {prompts.prompts[bound, item.query_id] for item in plan.questions} for bound in BOUNDS}
     bounds = tuple(
         BoundAnswers(
             _path(plan.folder, bound),
@@ -132,7 +128,7 @@ def answer(plan: AnswerPlan, source: KeepingWriter) -> Rounds[Answers]:
                 (question_id, why) for (each, question_id), why in result.unwritten if each == bound
             ),
         )
-        for bound in plan.bounds
+        for bound in BOUNDS
     )
     return Answers(**vars(result), bounds=bounds)
 
@@ -143,7 +139,7 @@ def _path(folder: TrackFolder, bound: Bound) -> Path:
 
 def _write_all(plan: AnswerPlan, prompts: PromptSet[tuple[Bound, str]]) -> dict[Bound, int]:
     """How many answers each file has now."""
-    return {bound: _write(plan, bound, prompts) for bound in plan.bounds}
+    return {bound: _write(plan, bound, prompts) for bound in BOUNDS}
 
 
 def _write(plan: AnswerPlan, bound: Bound, prompts: PromptSet[tuple[Bound, str]]) -> int:

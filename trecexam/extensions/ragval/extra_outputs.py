@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
 from trecexam.extensions.ragval.formats.answers import write_judged
 from trecexam.extensions.ragval.judged import FOLDER, JudgedAnswers, judged
-from trecexam.extensions.ragval.reporting import RagvalReport, files_of, report_of
+from trecexam.extensions.ragval.reporting import RagvalReport, report_of, tables_of
 from trecexam.line.output_files import ExtraOutputs, Feature, FeaturePlot, PlotMeasures
-from trecexam.tables.plots.drawings import Drawings
+from trecexam.tables.plots.drawings import Drawings, plot_files
 from trecexam.tables.plots.model import Plot
 from trecexam.tables.section import ExtraFiles, Picture, ReportHead, ReportPart
 from trecexam.tables.table import to_json
@@ -24,11 +23,8 @@ if TYPE_CHECKING:
 def made(track: Assessment) -> ExtraFiles:
     """judged.jsonl, judging.json and the report's files; nothing without answers."""
     answers = judged(track)
-    return made_of(answers, track) if answers.rows or answers.waiting else ExtraFiles({})
-
-
-def made_of(answers: JudgedAnswers, track: Assessment) -> ExtraFiles:
-    """The files of what was judged."""
+    if not answers.rows and not answers.waiting:
+        return ExtraFiles({})
     buffer = io.BytesIO()
     write_judged(answers.rows, buffer)
     judging = {**answers.as_json(), "judge": dict(track.grader.identity)}
@@ -37,20 +33,20 @@ def made_of(answers: JudgedAnswers, track: Assessment) -> ExtraFiles:
         return ExtraFiles(contents)
     report = report_of(answers.rows)
     if not track.config.report.write:
-        return ExtraFiles(contents | dict(files_of(report)))
+        return ExtraFiles(contents | tables_of(report))
     folder = track.folder
     drawings = Drawings(folder.out / FOLDER, folder.state, pdf=track.config.report.pdf)
     pictures = {plot.name: Picture(plot, drawings.of(plot)) for plot in report.plots}
     drawings.remember()
-    contents |= files_of(report, lambda plot: pictures[plot.name].drawing)
+    contents |= tables_of(report)
+    for picture in pictures.values():
+        contents |= plot_files(picture.plot, picture.drawing)
     return ExtraFiles(contents, _head(answers, report, pictures))
 
 
 def _head(answers: JudgedAnswers, report: RagvalReport, pictures: dict[str, Picture]) -> ReportHead:
-    notes = (*report.notes, *answers.remarks())
-    part = ReportPart(
-        "beside", replace(report, notes=notes), "Judged answers", files=(f"{FOLDER}/report.tsv",)
-    )
+    report = report.noted(*answers.remarks())
+    part = ReportPart("beside", report, "Judged answers", files=(f"{FOLDER}/report.tsv",))
     return ReportHead(
         "Systems are scored by their answers to questions about knowledge blocks: a judge, who is shown "
         "question, answer and block, scores each for truthfulness and relevance, from 1 to 5.",

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
 from trecexam.extensions.ragval.formats.knowledge import Block, line_of, read_blocks
-from trecexam.extensions.ragval.knowledge.choosing import Conditions
-from trecexam.extensions.ragval.knowledge.prompts import MOST_CHARACTERS, named
+from trecexam.extensions.ragval.knowledge.prompts import named
 from trecexam.extensions.ragval.knowledge.reading import read_known
-from trecexam.extensions.ragval.prompting import block_prompt
 from trecexam.files.atomic import replace_together
 from trecexam.graders.writing import Instruction, create_writer, keeping_writers
 from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, Rounds
@@ -23,7 +22,8 @@ from trecexam.tables.result import Result
 from trecexam.tables.table import Table, to_json
 from trecexam.track import TrackFolder
 
-DUPLICATES, KNOWN = "duplicates", "known"
+DUPLICATES, MISSING, UNREADABLE = "duplicates", "missing-date", "unreadable-date"
+AFTER, KNOWN = "after", "known"
 #: What a server's model is held to.
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -53,13 +53,14 @@ class FilteredBlocks(Result):
 
     Attributes:
         fails: of each block, the filters that it does not pass, and why of each.
+        after: the date that it had to lie after, if any.
         rejected: lines that are no blocks.
     """
 
     path: Path
     blocks: tuple[Block, ...]
     fails: tuple[Mapping[str, str], ...]
-    conditions: Conditions
+    after: str | None = None
     knowing: Knowing | None = None
     rejected: tuple[ConversionError, ...] = ()
     notes: tuple[str, ...] = ()
@@ -73,7 +74,8 @@ class FilteredBlocks(Result):
         """Counts, in all and by filter."""
         dropped = Counter(name for reasons in self.fails for name in reasons)
         alone = Counter(next(iter(reasons)) for reasons in self.fails if len(reasons) == 1)
-        names = [DUPLICATES, *self.conditions.names(), *([KNOWN] if self.knowing else [])]
+        dated = [] if self.after is None else [MISSING, UNREADABLE, AFTER]
+        names = [DUPLICATES, *dated, *([KNOWN] if self.knowing else [])]
         return {
             "blocks": len(self.blocks),
             "dropped": len(self.blocks) - self.n_kept,
@@ -94,20 +96,50 @@ class FilteredBlocks(Result):
         return {name: value for name, value in self.stats().items() if name != "filters"}
 
 
-def filter_blocks(path: Path, conditions: Conditions) -> FilteredBlocks:
-    """Which blocks fulfil the conditions; asks no model, writes nothing. Of a block that stands twice, one.
+def filter_blocks(path: Path, after: str | None = None) -> FilteredBlocks:
+    """Which blocks are dated late enough; asks no model, writes nothing. Of a block that stands twice, one.
+
+    Args:
+        after: blocks whose date lies at its beginning or later.
 
     Raises:
         ConversionError: no line is a block.
+        ValueError: `after` is no date.
     """
+    start = None if after is None else beginning(after)
     blocks, rejected = some_blocks(path)
     first: dict[str, int] = {}
     fails = []
     for block in blocks:
         line = first.setdefault(block.block_id, block.number)
         twice = {} if line == block.number else {DUPLICATES: f"the same as line {line}"}
-        fails.append({**twice, **conditions.fails(block.row)})
-    return FilteredBlocks(path, blocks, tuple(fails), conditions, rejected=rejected)
+        fails.append({**twice, **({} if start is None else _early(block.row.get("date"), start))})
+    return FilteredBlocks(path, blocks, tuple(fails), after, rejected=rejected)
+
+
+def beginning(date: object) -> datetime:
+    """When an ISO 8601 date begins, in UTC: of `2023-06` the month.
+
+    Raises:
+        ValueError: it is none.
+    """
+    from dateutil.parser import isoparser
+
+    try:
+        moment: datetime = isoparser("T").isoparse(str(date).strip().replace(" ", "T"))
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError(f"{str(date)[:80]!r} is no ISO date, as 2023-06-30 is") from None
+
+
+def _early(date: object, start: datetime) -> dict[str, str]:
+    """Which filter a block's date does not pass, and why."""
+    if date is None or date == "":
+        return {MISSING: "no date"}
+    try:
+        return {AFTER: f"date is {str(date)[:80]}"} if beginning(date) < start else {}
+    except ValueError as error:
+        return {UNREADABLE: f"date {error}"}
 
 
 def some_blocks(path: Path) -> tuple[tuple[Block, ...], tuple[ConversionError, ...]]:
@@ -142,7 +174,7 @@ def _without_known(filtered: FilteredBlocks, source: KeepingWriter) -> Rounds[Fi
     """Drops the blocks that the model says it knows. One whose answer cannot be read, or has none, stays."""
     prompt, writer = named("known"), source.writer
     fitted = {
-        block.block_id: block_prompt(prompt, block, writer, MOST_CHARACTERS)
+        block.block_id: prompt.about(block, writer)
         for block, fail in zip(filtered.blocks, filtered.fails, strict=True)
         if not fail
     }
@@ -157,7 +189,7 @@ def _without_known(filtered: FilteredBlocks, source: KeepingWriter) -> Rounds[Fi
     return replace(filtered, fails=fails, knowing=knowing)
 
 
-def write_filtered(filtered: FilteredBlocks, folder: Path, settings: Mapping[str, Any]) -> None:
+def write_filtered(filtered: FilteredBlocks, folder: Path) -> None:
     """Writes kept.jsonl, dropped.jsonl and stats.json, all of them or none.
 
     Raises:
@@ -170,12 +202,12 @@ def write_filtered(filtered: FilteredBlocks, folder: Path, settings: Mapping[str
             dropped += line_of({**block.row, "filters": list(fail), "reason": why})
         else:
             kept += line_of(block.row)
+    settings = {"after": filtered.after, "known": filtered.knowing is not None}
+    stats = {"file": filtered.path.name, **filtered.stats(), "settings": settings}
     contents = {
         folder / "kept.jsonl": bytes(kept),
         folder / "dropped.jsonl": bytes(dropped),
-        folder / "stats.json": to_json(
-            {"file": filtered.path.name, **filtered.stats(), "settings": settings}
-        ).encode(),
+        folder / "stats.json": to_json(stats).encode(),
     }
     if filtered.path.resolve() in {path.resolve() for path in contents}:
         raise TrecexamError("would be overwritten: give -o another folder", path=filtered.path)

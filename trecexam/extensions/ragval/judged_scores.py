@@ -114,7 +114,7 @@ class System:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two systems on the questions that both have scores for.
+    """Two systems on the questions that both have scores for: a row of the table of them.
 
     Attributes:
         score: one of `SCORES`.
@@ -125,9 +125,9 @@ class Comparison:
         p_holm: adjusted over all pairs of systems.
     """
 
+    score: str
     run_a: str
     run_b: str
-    score: str
     n: int
     difference: float
     low: float
@@ -138,7 +138,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a system is between a baseline and an oracle, over the questions that all have scores for.
+    """Where a system is between a baseline and an oracle, over the questions that all have scores for: a row.
 
     Attributes:
         baseline, oracle: their means there; NaN where there is no such system.
@@ -155,6 +155,36 @@ class Place:
     place: float
 
 
+@dataclass(frozen=True)
+class Point:
+    """A system at its value of a parameter.
+
+    Attributes:
+        value: as the file has it.
+        x: the same as a number; where one value of the sweep is none, its place among all values.
+    """
+
+    system: System
+    value: str
+    x: float
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Systems along a parameter that was swept: chunk size, passages shown, temperature.
+
+    Attributes:
+        numeric: all values are numbers.
+        points: by rising value; texts stand in their order.
+        left_out: systems without a value.
+    """
+
+    parameter: str
+    numeric: bool
+    points: tuple[Point, ...]
+    left_out: tuple[str, ...]
+
+
 def systems_of(rows: Iterable[JudgedAnswer]) -> tuple[System, ...]:
     """The systems in these answers, the best mean sum first, those without scores last, ties by name."""
     gathered: dict[str, _Gathered] = {}
@@ -165,6 +195,30 @@ def systems_of(rows: Iterable[JudgedAnswer]) -> tuple[System, ...]:
     asked = {question for each in gathered.values() for question in each.answered if question}
     systems = [each.system(run_id, asked) for run_id, each in gathered.items()]
     return tuple(sorted(systems, key=_order))
+
+
+def swept(parameter: str, systems: Sequence[System]) -> Sweep:
+    """The systems along a parameter, of which each has one value or none."""
+    numbers = {system.parameters[0]: _number(system.parameters[0]) for system in systems if system.parameters}
+    numeric = not any(map(math.isnan, numbers.values()))
+    if not numeric:
+        numbers = {value: float(place) for place, value in enumerate(sorted(numbers))}
+    points = [
+        Point(system, system.parameters[0], numbers[system.parameters[0]])
+        for system in systems
+        if system.parameters
+    ]
+    points.sort(key=lambda point: (point.x, point.system.run_id))
+    left_out = tuple(system.run_id for system in systems if not system.parameters)
+    return Sweep(parameter, numeric, tuple(points), left_out)
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        return math.nan
+    return value if math.isfinite(value) else math.nan
 
 
 def compare(systems: Sequence[System]) -> tuple[Comparison, ...]:
@@ -179,7 +233,7 @@ def compare(systems: Sequence[System]) -> tuple[Comparison, ...]:
             gain = _mean((row[0] - row[1]).tolist())
             run_a, run_b = systems[a].run_id, systems[b].run_id
             comparisons.append(
-                Comparison(run_a, run_b, name, gain.n, gain.mean, gain.low, gain.high, raw, adjusted)
+                Comparison(name, run_a, run_b, gain.n, gain.mean, gain.low, gain.high, raw, adjusted)
             )
     return tuple(comparisons)
 

@@ -11,19 +11,8 @@ import numpy as np
 from trecexam.extensions.ragval.judged_scores import BINS, SCORES
 from trecexam.extensions.ragval.tables import histogram_table, intervals_table, sweep_table
 from trecexam.tables.plots.model import Plot, Size
-from trecexam.tables.plots.style import (
-    BLUE,
-    GREEN,
-    MUTED,
-    NAMED,
-    ORANGE,
-    PURPLE,
-    WIDTH,
-    grid,
-    label_rows,
-    letters,
-    short,
-)
+from trecexam.tables.plots.rows import draw_rows
+from trecexam.tables.plots.style import BLUE, GREEN, ORANGE, WIDTH, grid, letters, short
 from trecexam.tables.table import Table, Value
 from trecexam.tables.terminal import cut
 
@@ -31,24 +20,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from trecexam.extensions.ragval.judged_scores import System
-    from trecexam.extensions.ragval.sweep import Sweep
+    from trecexam.extensions.ragval.judged_scores import Sweep, System
 
 #: More histograms than this are no picture; the table has all.
 _HISTOGRAMS = 12
 #: From the smallest to the largest value of a parameter; above it the axis is logarithmic.
 _WIDE = 16
 _MEANS = "Means over the answers that could be judged, with 95% intervals (Student's t over questions)."
-#: Inches between two series, closer where there are more than so many.
-_APART, _SPREAD = 0.05, 6
 #: The share of the axis that a number below it needs.
 _ROOM = 0.07
 #: More letters than this do not fit below the axis in a row, nor more values upright.
 _LETTERS, _VALUES = 50, 25
 _ROW, _MOST = 0.2, 8.2
 _TICKS = {"truthfulness": range(1, 6), "relevance": range(1, 6), "sum": range(2, 11, 2)}
-_COLOURS = (BLUE, PURPLE, MUTED, "#56b4e9", "#e69f00", "#999933")
-_MARKERS = "osD^vP"
 
 
 def ragval_plots(
@@ -88,19 +72,13 @@ def means_plot(systems: Sequence[System], baseline: System | None, oracle: Syste
 def _draw_means(figure: Figure, plot: Plot) -> None:
     rows = plot.table.rows
     names = list(dict.fromkeys(str(row[0]) for row in rows))
-    places = np.arange(len(names))
-    few = len(names) <= NAMED
     for axes, name in zip(figure.subplots(1, len(SCORES), sharey=True), SCORES, strict=True):
         mean, low, high = (_numbers([row[n] for row in rows if row[1] == name]) for n in (3, 5, 6))
         _bound_lines(axes, plot, name, upright=True)
-        axes.hlines(places, low, high, color=MUTED, linewidth=1.0 if few else 0.6)
-        axes.plot(mean, places, "o", color=BLUE, markersize=4 if few else 2.5)
+        draw_rows(axes, names, mean, low, high, whole=True)
         axes.set_xlim(*_limits(name))
         axes.set_xticks(_TICKS[name])
         axes.set_xlabel(name)
-        axes.spines["left"].set_visible(False)
-        label_rows(axes, names, NAMED)
-        grid(axes, "x")
         if axes is not figure.axes[0]:
             axes.tick_params(axis="y", labelleft=False)
             axes.set_ylabel("")
@@ -165,39 +143,21 @@ def sweep_plot(sweep: Sweep, baseline: System | None, oracle: System | None) -> 
 
 
 def _draw_sweep(figure: Figure, plot: Plot) -> None:
-    from matplotlib.transforms import ScaledTranslation
-
     header, rows = plot.table.header, plot.table.rows
-    series = list(dict.fromkeys(str(row[3]) for row in rows))
     values = {float(row[0] or 0): str(row[2]) for row in rows}
-    ends = min(values), max(values)
-    logarithmic = bool(plot.settings["numeric"]) and ends[0] > 0 and ends[1] / ends[0] >= _WIDE
+    numeric, ends = bool(plot.settings["numeric"]), (min(values), max(values))
+    logarithmic = numeric and ends[0] > 0 and ends[1] / ends[0] >= _WIDE
+    x = _numbers([row[0] for row in rows])
+    # Texts have no order, and where a value comes twice there is no one line through the points.
+    line = "o-" if numeric and len(values) == len(rows) else "o"
     drawn = figure.subplots(len(SCORES), 1, sharex=True)
     for axes, name in zip(drawn, SCORES, strict=True):
-        columns = [header.index(name + end) for end in ("", ".low", ".high")]
+        mean, low, high = (
+            _numbers([row[header.index(name + end)] for row in rows]) for end in ("", ".low", ".high")
+        )
         _bound_lines(axes, plot, name, upright=False)
-        for number, name_of_series in enumerate(series):
-            own = [row for row in rows if str(row[3]) == name_of_series]
-            x = _numbers([row[0] for row in own])
-            mean, low, high = (_numbers([row[n] for row in own]) for n in columns)
-            colour = _COLOURS[number % len(_COLOURS)]
-            # Texts have no order, and where a value comes twice there is no one line through the points.
-            line = "-" if plot.settings["numeric"] and len(set(x.tolist())) == len(x) else ""
-            # Side by side, so that no interval hides another.
-            shift = _APART * min(1, _SPREAD / len(series)) * (number - (len(series) - 1) / 2)
-            shifted = ScaledTranslation(shift, 0, figure.dpi_scale_trans)
-            place = axes.transData + shifted
-            axes.vlines(x, low, high, color=colour, linewidth=1.2, alpha=0.6, transform=place)
-            axes.plot(
-                x,
-                mean,
-                line + _MARKERS[number % len(_MARKERS)],
-                color=colour,
-                markersize=4,
-                linewidth=1.2,
-                label=short(name_of_series) or "_",
-                transform=place,
-            )
+        axes.vlines(x, low, high, color=BLUE, linewidth=1.2, alpha=0.6)
+        axes.plot(x, mean, line, color=BLUE, markersize=4, linewidth=1.2)
         axes.set_ylim(*_limits(name))
         axes.set_yticks(_TICKS[name])
         axes.set_ylabel(name)
@@ -210,9 +170,9 @@ def _draw_sweep(figure: Figure, plot: Plot) -> None:
     else:
         margin = _ROOM * (ends[1] - ends[0]) or 0.5
         across.set_xlim(ends[0] - margin, ends[1] + margin)
-    if len(values) > _VALUES and not plot.settings["numeric"]:
+    if len(values) > _VALUES and not numeric:
         across.set_xticks([])
-    elif not plot.settings["numeric"] or _have_room(list(values), logarithmic=logarithmic):
+    elif not numeric or _have_room(list(values), logarithmic=logarithmic):
         shown = [cut(value, _LETTERS // 4, middle=True) for value in values.values()]
         across.set_xticks(list(values), shown)
         across.minorticks_off()

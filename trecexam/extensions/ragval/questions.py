@@ -15,12 +15,11 @@ from trecexam.config import TrackConfig
 from trecexam.errors import TrecexamError
 from trecexam.extensions.ragval.filtering import some_blocks
 from trecexam.extensions.ragval.formats.knowledge import ID_KEYS, Block, block_id_of, has_question, line_of
-from trecexam.extensions.ragval.knowledge.prompts import MOST_CHARACTERS, BlockPrompt
+from trecexam.extensions.ragval.knowledge.prompts import named
 from trecexam.extensions.ragval.knowledge.reading import read_question
-from trecexam.extensions.ragval.prompting import block_prompt
 from trecexam.files.atomic import replace_together
-from trecexam.graders.writing import Fitted, Writer, create_writer
-from trecexam.graders.writing.asking import AskingResult, PromptSet, Rounds
+from trecexam.graders.writing import Fitted, Writer, create_writer, keeping_writers
+from trecexam.graders.writing.asking import AskingResult, Job, PromptSet, Rounds
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
 from trecexam.graders.writing.reading import Unread
 from trecexam.line.bank_target import check_unchanged, lines_of, read_target
@@ -49,7 +48,7 @@ class QuestionPlan:
 
     Attributes:
         requests: in the order of the blocks; those that the file has already are not among them.
-        output: a file of the track's bank; `content` is what it holds now.
+        output: bank.questions.jsonl of the track; `content` is what it holds now.
         known_ids: of questions that the bank has.
         texts: (block_id, text) of the questions that the file has.
         there: how many more questions were asked for, which the file had.
@@ -58,7 +57,6 @@ class QuestionPlan:
     """
 
     requests: tuple[QuestionRequest, ...]
-    prompt: BlockPrompt
     output: Path
     content: bytes
     known_ids: frozenset[str]
@@ -66,6 +64,11 @@ class QuestionPlan:
     there: int
     twice: int
     rejected: tuple[ConversionError, ...]
+
+    @property
+    def unread_file(self) -> Path:
+        """Where answers go that are no questions: beside the bank, and no file of it."""
+        return self.output.with_name("questions.unread.jsonl")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,17 +88,27 @@ class Questions(AskingResult[str]):
     unread: dict[str, int]
 
 
-def question_writers(config: TrackConfig, root: Path, number: int, seed: int | None) -> list[Writer]:
-    """A writer for each question of a block: the model of [generator], hot, with seeds that count up.
+def questions_job(
+    folder: TrackFolder, blocks: Path | str | None = None, *, per_block: int = 1
+) -> Job[Questions]:
+    """Has a language model write questions about knowledge blocks: what `ragval questions` does.
 
     Args:
-        seed: of the first; None for that of [generator], or 0.
+        blocks: JSON Lines; None for blocks.jsonl of the track.
+        per_block: questions about each block, with seeds that count up from that of [generator], or 0.
 
     Raises:
-        GraderError: none is named, or it cannot run here.
+        TrecexamError, ConversionError: what stands in the way.
     """
+    writers = _writers(folder.config, folder.root, per_block)
+    plan = _plan(folder, None if blocks is None else Path(blocks), [writer.seed for writer in writers])
+    return Job(_write_questions(plan, keeping_writers(folder, *writers)))
+
+
+def _writers(config: TrackConfig, root: Path, number: int) -> list[Writer]:
+    """A writer for each question of a block: the model of [generator], hot, with seeds that count up."""
     own = config.generator
-    first = seed if seed is not None else own.seed if own.seed is not None else SEED
+    first = SEED if own.seed is None else own.seed
     heat = {} if "temperature" in own.model_fields_set else {"temperature": TEMPERATURE}
     return [
         create_writer(
@@ -106,26 +119,8 @@ def question_writers(config: TrackConfig, root: Path, number: int, seed: int | N
     ]
 
 
-def plan_questions(
-    folder: TrackFolder,
-    blocks: Path | None,
-    prompt: BlockPrompt,
-    seeds: Sequence[int | None],
-    *,
-    output: Path | None = None,
-    limit: int | None = None,
-) -> QuestionPlan:
-    """What is to be asked: for each block and seed, unless the file has a question of these.
-
-    Args:
-        blocks: None for blocks.jsonl or blocks.jsonl.gz of the track.
-        output: None for bank.questions.jsonl of the track.
-        limit: of the first blocks alone.
-
-    Raises:
-        ConversionError: the blocks or the bank cannot be read.
-        TrecexamError: there are no blocks, or the output would not be a file of the bank.
-    """
+def _plan(folder: TrackFolder, blocks: Path | None, seeds: Sequence[int | None]) -> QuestionPlan:
+    """What is to be asked: for each block and seed, unless the file has a question of these."""
     source = blocks or next(
         (path for name in ("blocks.jsonl", "blocks.jsonl.gz") if (path := folder.root / name).exists()), None
     )
@@ -133,7 +128,7 @@ def plan_questions(
         raise TrecexamError(
             "no knowledge blocks: put blocks.jsonl here, or give --blocks F", path=folder.root
         )
-    target = folder.root / "bank.questions.jsonl" if output is None else output
+    target = folder.root / "bank.questions.jsonl"
     content = read_target(folder, target)
     known: set[str] = set()
     for path in {*folder.bank(optional=True), *([target] if content.strip() else [])}:
@@ -144,13 +139,12 @@ def plan_questions(
     have, texts = _questions_there(target) if content.strip() else (frozenset(), frozenset())
     blocks_read, rejected = some_blocks(source)
     once = list({block.block_id: block for block in reversed(blocks_read)}.values())[::-1]
-    all_requests = [QuestionRequest(block, place) for block in once[:limit] for place in range(len(seeds))]
+    all_requests = [QuestionRequest(block, place) for block in once for place in range(len(seeds))]
     requests = tuple(
         request for request in all_requests if (request.block.block_id, seeds[request.place]) not in have
     )
     return QuestionPlan(
         requests,
-        prompt,
         target,
         content,
         frozenset(known),
@@ -183,17 +177,13 @@ def _prompts(plan: QuestionPlan, writers: Sequence[KeepingWriter]) -> list[Promp
     for block, place in plan.requests:
         # The writers differ in their seeds alone.
         if block.block_id not in fitted:
-            fitted[block.block_id] = block_prompt(plan.prompt, block, writers[0].writer, MOST_CHARACTERS)
+            fitted[block.block_id] = named("question").about(block, writers[0].writer)
         by_writer[place][block.block_id] = fitted[block.block_id]
     return [PromptSet.of_fitted(*each) for each in zip(writers, by_writer, strict=True)]
 
 
-def write_questions(plan: QuestionPlan, writers: Sequence[KeepingWriter]) -> Rounds[Questions]:
-    """Asks about the blocks, and adds the questions to the file, which is written once, at the end.
-
-    Raises:
-        TrecexamError: the file was changed meanwhile, or cannot be written.
-    """
+def _write_questions(plan: QuestionPlan, writers: Sequence[KeepingWriter]) -> Rounds[Questions]:
+    """Asks about the blocks, and adds the questions to the file, which is written once, at the end."""
     prompts = _prompts(plan, writers)
     try:
         result: AskingResult[str] = yield prompts
@@ -234,7 +224,7 @@ def _write(plan: QuestionPlan, prompts: Sequence[PromptSet[str]]) -> tuple[int, 
     before = lines_of(plan.content)
     if lines and before and not before[-1].endswith(b"\n"):
         before[-1] += b"\n"
-    contents = {unread_file(plan.output): b"".join(map(line_of, failed))}
+    contents = {plan.unread_file: b"".join(map(line_of, failed))}
     if lines:
         contents[plan.output] = b"".join([*before, *lines])
     replace_together(contents)
@@ -256,15 +246,10 @@ def _row(
         "block_id": block.block_id,
         "content": block.content,
         "origin": {
-            "prompt": plan.prompt.name,
+            "prompt": named("question").name,
             "model": writer.model,
             "seed": writer.seed,
             "time": kept.time,
             "text": question,
         },
     }
-
-
-def unread_file(output: Path) -> Path:
-    """Where answers go that are no questions: beside the bank, and no file of it."""
-    return output.with_name(f"{output.name.removesuffix('.jsonl').removeprefix('bank.')}.unread.jsonl")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from dataclasses import astuple
+from typing import TYPE_CHECKING
 
 from trecexam.extensions.ragval.judged_scores import BINS, SCORES
 from trecexam.tables.table import Layout, Table, Value
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from trecexam.extensions.ragval.judged_scores import Comparison, Place, System
-    from trecexam.extensions.ragval.sweep import Sweep
+    from trecexam.extensions.ragval.judged_scores import Comparison, Place, Sweep, System
 
 REPORT_COLUMNS = ("run_id", "n", "unparsed", *SCORES, "n_input_tokens", "n_output_tokens")
 RETRIEVED_COLUMNS = ("n_retrieved", "mean_blocks")
@@ -47,16 +46,10 @@ def answers_table(systems: Iterable[System]) -> Table:
         *("run_id", "without_input_tokens", "without_output_tokens"),
         *("repeated_questions", "unanswered_questions"),
     )
-    rows = (
-        (
-            system.run_id,
-            system.input_tokens.missing,
-            system.output_tokens.missing,
-            system.repeated,
-            system.unanswered,
-        )
-        for system in systems
-    )
+    rows = [
+        (each.run_id, each.input_tokens.missing, each.output_tokens.missing, each.repeated, each.unanswered)
+        for each in systems
+    ]
     return Table(header, tuple(rows))
 
 
@@ -88,37 +81,19 @@ def significance_table(comparisons: Iterable[Comparison]) -> Table:
     """A row a score and pair of systems."""
     differences = ("difference", "difference.low", "difference.high")
     header = ("score", "run_a", "run_b", "n", *differences, "p", "p_holm")
-    rows = [
-        (
-            each.score,
-            each.run_a,
-            each.run_b,
-            each.n,
-            each.difference,
-            each.low,
-            each.high,
-            each.p,
-            each.p_holm,
-        )
-        for each in comparisons
-    ]
-    return Table(header, tuple(rows), small=("p", "p_holm"))
+    return Table(header, tuple(map(astuple, comparisons)), small=("p", "p_holm"))
 
 
 def bounds_table(places: Iterable[Place]) -> Table:
     """A row a system and score: where it is between the baseline (0) and the oracle (1)."""
     header = ("run_id", "score", "n", "mean", "baseline", "oracle", "place")
-    rows = [
-        (each.run_id, each.score, each.n, each.mean, each.baseline, each.oracle, each.place)
-        for each in places
-    ]
-    return Table(header, tuple(rows))
+    return Table(header, tuple(map(astuple, places)))
 
 
 def sweep_table(sweep: Sweep) -> Table:
     """A row a system that has a value of the parameter."""
     scored = [f"{name}{end}" for name in SCORES for end in ("", ".low", ".high")]
-    header = ("parameter", "value", "series", "run_id", "n", "unparsed", *scored)
+    header = ("parameter", "value", "run_id", "n", "unparsed", *scored)
     rows: list[tuple[Value, ...]] = []
     for point in sweep.points:
         system = point.system
@@ -127,7 +102,6 @@ def sweep_table(sweep: Sweep) -> Table:
             (
                 sweep.parameter,
                 point.value,
-                point.series,
                 system.run_id,
                 system.n,
                 system.unparsed,
@@ -137,24 +111,6 @@ def sweep_table(sweep: Sweep) -> Table:
             )
         )
     return Table((*header, "n_input_tokens", "n_output_tokens"), tuple(rows))
-
-
-def systems_json(systems: Sequence[System]) -> list[dict[str, Any]]:
-    """The rows of the report with full precision, intervals, and how many answers tell no tokens."""
-    return [
-        {
-            **row,
-            "n_retrieved": system.retrieved.answers,
-            "mean_blocks": system.retrieved.mean_blocks,
-            "intervals": {name: asdict(system.mean(name)) for name in SCORES},
-            "histogram": dict(zip(map(str, BINS), system.histogram(), strict=True)),
-            "without_input_tokens": system.input_tokens.missing,
-            "without_output_tokens": system.output_tokens.missing,
-            "repeated_questions": system.repeated,
-            "unanswered_questions": system.unanswered,
-        }
-        for row, system in zip(report_table(systems).records(), systems, strict=True)
-    ]
 
 
 def remarks(systems: Sequence[System]) -> Iterator[str]:

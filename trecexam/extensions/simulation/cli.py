@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@click.group(cls=SuggestingGroup, epilog="Example: trecexam simulate runs mytrack --summary")
+@click.group(cls=SuggestingGroup, epilog="Example: trecexam simulate runs mytrack")
 def simulate() -> None:
     """How far automatic labels can be trusted to fill judgment holes.
 
@@ -64,20 +64,19 @@ def _options(command: F) -> F:
     metavar="FILE",
     help="Lines of `run<TAB>team`: what a whole team alone has is left out at once.",
 )
-@click.option("--summary", is_flag=True, help="Only how far ranks shift, a row a measure and way.")
 @reading
 def runs(
     track: Path,
     measures: tuple[str, ...],
     by: tuple[str, ...],
     teams: Path | None,
-    summary: bool,
 ) -> Result:
     """Leave one run out: TRACK's runs as if they had not been in the pool.
 
     For each run, the judgments of passages that no other run has are dropped, then filled with automatic
     labels. Shows the run's rank and mean with all judgments, with holes, and with fill; and Kendall's tau of
     the whole leaderboard with that on all judgments. A rank is 1 and the number of runs that are better.
+    Below, and in --json, is how far ranks shift, a row a measure and way.
     """
     with (
         trecexam.open_track(track) as opened,
@@ -88,7 +87,6 @@ def runs(
             measures or None,
             teams=teams,
             by=by,
-            summary=summary,
             progress=show.steps(progress),
             encoding=show.steps(encoding),
         )

@@ -17,7 +17,7 @@ from trecexam.extensions.simulation.ways import other_ways
 from trecexam.features.fill.ways import stated
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.measure_names import names_of
-from trecexam.line.official import Official, official_judgments, read_official
+from trecexam.line.official import Official, official_judgments
 from trecexam.line.relevance import official_measures as own_official_measures
 from trecexam.scores.labels import labels
 
@@ -38,11 +38,8 @@ def simulate_runs(
     *,
     rule: RuleName | None = None,
     cuts: Mapping[int, int] | None = None,
-    qrels: Path | None = None,
-    depth: int | None = None,
     teams: Path | None = None,
     by: Sequence[str] = (),
-    summary: bool = False,
     progress: Steps | None = None,
     encoding: Steps | None = None,
 ) -> RunsReport:
@@ -54,13 +51,10 @@ def simulate_runs(
             judgments that remain, and where that cannot be, "identity".
         cuts: automatic label -> official label, of "thresholds", which they imply; None:
             min_rating -> min_relevant.
-        qrels: official judgments in place of the track's.
-        depth: ranks in which a passage is had by a run; None for the track's depth.
         teams: a file of `run<TAB>team` lines: a team is left out as a whole.
         by: other ways to treat what was dropped: "learned" (anew in each step, from the judgments that
             remain), "label:N" (the label N for all), "label" (each label above 0 in turn), "condensed" (lists
             without what was dropped).
-        summary: put the table `shifts` first.
         progress: called with how many steps are done, and of how many.
         encoding: of "learned", called with how many passages are encoded, and of how many.
 
@@ -69,9 +63,9 @@ def simulate_runs(
             teams of other runs, a way that is none; of "learned", as `learn`.
         ConversionError: a file cannot be read.
     """
-    depth = depth or track.config.track.depth
+    depth = track.config.track.depth
     named = stated(track.config.scores, rule, cuts)
-    judgments = official_judgments(track) if qrels is None else read_official(qrels)
+    judgments = official_judgments(track)
     others = other_ways(track, judgments, by, encoding)
     simulation, notes = _simulation(track, judgments, names_of(official_measures), named, others)
     team = None
@@ -95,7 +89,7 @@ def simulate_runs(
     notes += _unfitted(sum(row.unfitted is not None for row in first), len(first))
     notes += _unlearned(others, len(first))
     words = _in_words(simulation, named)
-    report = RunsReport(depth, rows, shifts, words, notes, tuple(others), summary)
+    report = RunsReport(depth, rows, shifts, words, notes, tuple(others))
     return replace(report, notes=(f"labels are mapped: {words}", *notes, *report.moved()))
 
 
@@ -106,7 +100,6 @@ def simulate_removal(
     *,
     rule: RuleName | None = None,
     cuts: Mapping[int, int] | None = None,
-    qrels: Path | None = None,
     repeats: int = 10,
     seed: int = 0,
     by: Sequence[str] = (),
@@ -124,7 +117,7 @@ def simulate_removal(
     named = stated(track.config.scores, rule, cuts)
     # As `fill` does: what is pooled since it is judged would not be there without its judgment.
     ranked = track.ranked_passages()
-    judgments = official_judgments(track) if qrels is None else read_official(qrels)
+    judgments = official_judgments(track)
     others = other_ways(track, judgments, by, encoding)
     simulation, notes = _simulation(track, judgments, names_of(official_measures), named, others, ranked)
     rows = remove(simulation, repeats, seed, progress=progress)

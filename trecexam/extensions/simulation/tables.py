@@ -28,7 +28,6 @@ class RunsReport(Result):
         rule: how automatic labels are mapped where nothing is dropped, in words.
         notes: what a reader must know to read the numbers, a line each.
         others: the other ways to treat what was dropped.
-        summary: whether `shifts` comes first.
     """
 
     depth: int
@@ -37,12 +36,15 @@ class RunsReport(Result):
     rule: str
     notes: tuple[str, ...]
     others: tuple[str, ...] = ()
-    summary: bool = False
 
     def declare(self) -> dict[str, Table]:
         """How each run fares, and how far runs move."""
-        tables = {"runs": self._runs(), "shifts": self._shifts()}
-        return dict(reversed(tables.items())) if self.summary else tables
+        return {"runs": self._runs(), "shifts": self._shifts()}
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Both."""
+        return ("runs", "shifts")
 
     @property
     def facts(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,18 @@ class Drawings:
 
     def _contents(self, drawing: Drawing) -> Sequence[bytes]:
         return (drawing.svg, drawing.png, drawing.pdf)[: 2 + self._pdf]
+
+
+def drawn(plots: Iterable[Plot]) -> tuple[dict[str, bytes], list[str]]:
+    """The files of plots, by their names; and why one could not be drawn, a line each."""
+    files: dict[str, bytes] = {}
+    why = []
+    for plot in plots:
+        drawing = draw(plot)
+        files.update(plot_files(plot, drawing))
+        if drawing.why:
+            why.append(f"plot {plot.name} could not be drawn: {drawing.why}")
+    return files, why
 
 
 def plot_files(plot: Plot, drawing: Drawing) -> Iterator[tuple[str, bytes]]:

@@ -20,17 +20,20 @@ if TYPE_CHECKING:
 EDGE = " A triangle at the edge stands for a value beyond it, which is beside it."
 
 
-def draw_rows(axes: Axes, names: Sequence[str], values: Floats, low: Floats, high: Floats) -> None:
+def draw_rows(
+    axes: Axes, names: Sequence[str], values: Floats, low: Floats, high: Floats, *, whole: bool = False
+) -> None:
     """A dot and its interval a row, first on top; one that would squeeze the others is marked at the edge.
 
     Args:
         values: a row each; NaN for none.
         low, high: the ends of their intervals; NaN for none.
+        whole: all of the scale is shown, so that none squeezes others.
     """
     places, few = np.arange(len(names)), len(names) <= NAMED
     there = np.isfinite(values)
     outside = np.zeros(len(values), np.bool_)
-    outside[there] = squeezing(values[there])
+    outside[there] = squeezing(values[there]) & (not whole)
     inside = there & ~outside
     axes.hlines(places[inside], low[inside], high[inside], color=MUTED, linewidth=1.0 if few else 0.6)
     axes.plot(values[inside], places[inside], "o", color=BLUE, markersize=4 if few else 2.5)

@@ -213,12 +213,6 @@ def test_the_command_asks_the_language_model_of_the_settings_and_keeps_its_outpu
     assert run([*words, "--metric", "rouge-l"]) == 0
     assert len(server.bodies) == 6
     assert not (root / "out").exists()
-    # Another prompt is another question.
-    (tmp_path / "mine.jinja").write_text("{{ query }}? Document: {{ document }}\n")
-    with trecexam.open_track(root) as track:
-        track.erag.score(root / "gold.jsonl", runs=["two"], prompt=tmp_path / "mine.jinja")
-    assert len(server.bodies) == 9
-    assert server.bodies[-1]["messages"][0]["content"].startswith(tuple(QUERIES.values()))
 
 
 def test_kilt_gold_brings_its_queries_texts(tmp_path: Path, server: Scripted) -> None:
@@ -267,9 +261,12 @@ def test_missing_texts_below_the_depth_are_not_named(tmp_path: Path, server: Scr
     root = erag_track(tmp_path / "track", server.url)
     jsonl(root / "passages.jsonl", *({"docid": d, "text": f"It says: {SAYS[d]}"} for d in ("d1", "d4", "d5")))
     words = ["erag", str(root), "--run", "one", "-o", str(tmp_path / "got"), "-m", "Hit"]
-    assert run([*words, "--depth", "1"]) == 0
+    setting(root, "depth = 5", "depth = 1")
+    assert run(words) == 0
     assert not (tmp_path / "got" / "rejected.tsv").exists()
-    assert run([*words, "--depth", "2"]) == 1
+    assert len((tmp_path / "got" / "labels.tsv").read_text().splitlines()) == 4
+    setting(root, "depth = 1", "depth = 2")
+    assert run(words) == 1
     assert "2 of its 5 pooled passages have no text" in (tmp_path / "got" / "rejected.tsv").read_text()
 
 
@@ -309,8 +306,10 @@ def test_long_documents_are_cut_at_the_end_counted_and_said(
     assert run(["watch", str(root), "--once"]) == 0
     assert "2 texts cut at the end to fit the model" in capsys.readouterr().err
     assert max(len(body["messages"][0]["content"]) for body in server.bodies) < 60 + 200
+    _own(root)
+    setting(root, 'name = "erag"', 'name = "erag"\nprompt = "own.toml"')
     with trecexam.open_track(root) as track:
-        notes = track.erag.score(prompt=_own(tmp_path)).notes
+        notes = track.erag.score().notes
     assert "2 documents cut at the end to fit the model" in " ".join(notes)
 
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from trecexam.extensions.exams.irt import Settings, fit
 from trecexam.extensions.exams.irt.exam import Exam, FittedExam
+from trecexam.extensions.exams.irt.fitting import fit
 from trecexam.extensions.exams.irt.model import probability
+from trecexam.extensions.exams.irt.settings import Settings
 
 
 def test_twins_reversed_flat_and_constant_items_are_doubted_each_with_its_reason() -> None:

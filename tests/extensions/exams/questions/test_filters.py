@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,14 +14,12 @@ from outside import outside
 
 pytest.importorskip("rapidfuzz")
 
-from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.exam_file import ExamQuestion
 from trecexam.extensions.exams.questions import filters, similarity
-from trecexam.extensions.exams.questions.filters import apply, chosen_threshold, read_patterns
+from trecexam.extensions.exams.questions.filters import apply, read_patterns
 from trecexam.extensions.exams.questions.statistics import (
     QuestionKind,
     description,
-    filter_counts,
     fixed_answer,
     longest_answer,
 )
@@ -93,18 +90,6 @@ def test_the_published_patterns_are_among_ours() -> None:
     assert read_patterns(filters._PATTERNS)[: len(published)] == published
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [("# none\n", "no pattern"), ("a\n(b\n", "no regular expression"), (None, "cannot be read")],
-)
-def test_patterns_that_cannot_be_used_are_named(tmp_path: Path, text: str | None, reason: str) -> None:
-    path = tmp_path / "patterns.txt"
-    if text is not None:
-        path.write_text(text)
-    with pytest.raises(TrecexamError, match=reason):
-        read_patterns(path)
-
-
 def test_lengths_are_allowed_up_to_and_with_their_bounds() -> None:
     section = only("length", min_question=10, max_question=12, min_choice=2, max_choice=4)
     sizes = [(9, 3), (10, 3), (12, 3), (13, 3), (11, 1), (11, 2), (11, 4), (11, 5)]
@@ -168,7 +153,7 @@ def test_near_duplicates_go_and_the_first_good_one_stays() -> None:
     assert gone(made, only("duplicates")) == [[], ["duplicates"], ["duplicates"], []]
     # The first one is too short for other reasons, so that the second one stays.
     section = ExamSection.model_validate(
-        {"min_question": 1, "without": ["length", "extra-candidate-jaccard"], "patterns": None}
+        {"min_question": 1, "without": ["length", "extra-candidate-jaccard"]}
     )
     made[0] = question(0, stems[0], ["same", "same", *CHOICES[2:]])
     found = apply(made, section)
@@ -199,49 +184,6 @@ def test_duplicates_are_found_across_blocks_as_by_comparing_all(monkeypatch: pyt
     made = [question(number, stem) for number, stem in enumerate(stems)]
     assert [each.question for each in apply(made, only("duplicates", duplicates=0.85)).kept] == kept
     assert 1 < len(kept) < 60
-
-
-@given(st.lists(st.sampled_from([0.0, 0.1, 0.2, 0.5, 0.9]), min_size=1), st.floats(0, 0.99))
-def test_a_share_takes_out_as_many_as_ties_allow(values: list[float], share: float) -> None:
-    threshold = chosen_threshold(values, share)
-    above = sum(value > threshold for value in values)
-    assert above <= share * len(values) + 1e-9
-    lower = [value for value in values if value < threshold]
-    # One step lower it would take out too many.
-    assert sum(value >= threshold for value in values) > share * len(values) - 1e-9 or not lower
-
-
-def test_a_share_stands_in_place_of_the_threshold_and_is_told() -> None:
-    made = [question(n, choices=["a b c d", "e f g h", "i j k l", "a b c d " + "x " * n]) for n in range(10)]
-    name = "intra-candidate-jaccard"
-    assert "self-contained" not in apply(made, only(name)).results
-    found = apply(made, only(name, shares={name: 0.3}))
-    assert [bool(found.reasons(place)) for place in range(10)] == [True] * 3 + [False] * 7
-    assert filter_counts(found)[name] == {"dropped": 3, "alone": 3, "threshold": 4 / 7, "share": 0.3}
-
-
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.25, 0.6])
-def test_a_share_of_duplicates_is_as_many_as_ties_allow(share: float) -> None:
-    from rapidfuzz import fuzz
-
-    generator = np.random.default_rng(4)
-    stems = [" ".join(generator.choice(["heat", "pump", "air", "cold", "frost"], 5)) for _ in range(40)]
-    closest = [
-        max((fuzz.ratio(stem, other) for other in stems[:n]), default=0) for n, stem in enumerate(stems)
-    ]
-    made = [question(number, stem) for number, stem in enumerate(stems)]
-    result = apply(made, only("duplicates", shares={"duplicates": share})).results["duplicates"]
-    assert result.share == share
-    assert (result.threshold is None) == (share == 0)
-    least = 100 * (result.threshold or 2) - 1e-9
-    above = [place for place, like in enumerate(closest) if like >= least]
-    # Of those, the ones that are like a question that stays.
-    assert set(result.reasons) <= set(above)
-    assert len(above) <= share * 40
-    # One step lower it would take out too many.
-    following = max(like for like in closest if like < least)
-    assert sum(like >= following for like in closest) > share * 40
-    assert bool(result.reasons) == (share > 0)
 
 
 def test_embeddings_compare_candidates_with_the_passage_and_with_one_another() -> None:

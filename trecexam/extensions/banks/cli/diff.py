@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,38 +19,20 @@ if TYPE_CHECKING:
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
-@click.command(
-    epilog="Example: trecexam bank diff /tmp/old.jsonl mytrack/bank.questions.jsonl mytrack --by labels"
-)
+@click.command(epilog="Example: trecexam bank diff /tmp/old.jsonl mytrack/bank.questions.jsonl mytrack")
 @click.argument("old", type=_FILE, metavar="OLD")
 @click.argument("new", type=_FILE, metavar="NEW")
 @track_argument
 @measure_option
-@click.option(
-    "--all", "every", is_flag=True, help="Runs that keep their rank, passages that keep their label, too."
-)
-@click.option(
-    "--by",
-    type=click.Choice(["runs", "labels", "items"]),
-    default="runs",
-    show_default=True,
-    help="Show the runs whose rank differs, the passages whose labels differ, or the items that differ.",
-)
 @reading
-def diff(
-    old: Path,
-    new: Path,
-    track: Path,
-    measures: tuple[str, ...],
-    every: bool,
-    by: Literal["runs", "labels", "items"],
-) -> Result:
+def diff(old: Path, new: Path, track: Path, measures: tuple[str, ...]) -> Result:
     """What the bank file NEW changes against OLD: items, labels, and the ranks of TRACK's runs.
 
     Takes the grades that TRACK has; asks no model and writes nothing. Where OLD or NEW is a bank file of
-    TRACK, both are looked at beside its other bank files. Prints the runs whose rank differs, for each
-    measure; means are over all queries of the respective bank.
+    TRACK, both are looked at beside its other bank files. Shows the runs whose rank differs, for each
+    measure, the items that differ, and the passages whose label does; means are over all queries of the
+    respective bank.
     """
     with trecexam.open_track(track) as opened, bad_measures():
         difference: BankDiff = opened.bank.diff(old, new, measures or None)
-    return replace(difference, every=every, by=by)
+    return difference

@@ -1,8 +1,8 @@
-"""What a track's `bank.generate` and `bank.estimate` ask: gathers what is to be asked, and who."""
+"""What a track's `bank.generate` and `bank.estimate` ask, and `watch` where banks are missing; and who."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +14,11 @@ from trecexam.extensions.banks.generation.passages import PASSAGES, nugget_passa
 from trecexam.extensions.banks.generation.plan import plan_bank
 from trecexam.extensions.banks.generation.prompts import NUGGETIZER, named
 from trecexam.extensions.banks.generation.reading import missing_for_reading
+from trecexam.files.track_lock import TrackLock
+from trecexam.graders.base import Estimate
 from trecexam.graders.writing import Instruction, Writer, create_writer, keeping_writers
-from trecexam.graders.writing.asking import Job
+from trecexam.graders.writing.asking import Job, SpentByGraders
+from trecexam.line.bank_writer import WrittenBank
 from trecexam.track import TrackFolder
 
 
@@ -24,7 +27,6 @@ def bank_job(
     prompt: str = "questions",
     *,
     query_ids: Sequence[str] = (),
-    subtopics: Path | str | None = None,
     passages: int | None = None,
     again: bool = False,
     whole: bool = False,
@@ -38,7 +40,6 @@ def bank_job(
     Args:
         prompt: "questions", "nuggets", "subtopics", "subtopic-nuggets", "nuggetizer", or a file of your own.
         query_ids: of these queries alone.
-        subtopics: a file, for prompts that ask about sub-topics; None for subtopics.tsv of the track.
         passages: for "nuggetizer", how many of a query's passages it reads, the relevant or else the
             top-ranked ones; None for 50.
         again: also where there are items; those that a model wrote, and nobody touched, give way.
@@ -62,7 +63,6 @@ def bank_job(
         asked,
         query_ids=query_ids,
         output=None if output is None else Path(output),
-        subtopics=None if subtopics is None else Path(subtopics),
         again=again,
     )
     plan = replace(plan, whole=whole)
@@ -82,3 +82,25 @@ def bank_job(
         lambda: nugget_prompts(plan, texts, of_stages),
         tries=2,
     )
+
+
+class _Writer:
+    def write(
+        self,
+        folder: TrackFolder,
+        progress: Callable[[int, int], None],
+        stop: Callable[[], bool] | None,
+        spent_by_graders: SpentByGraders,
+    ) -> WrittenBank:
+        with TrackLock(folder.writing_lock_path, "asking this track's model"):
+            job = bank_job(folder, str(folder.write_bank), output=folder.bank_to_write(), whole=True)
+            made = job.ask(progress, stop, spent_by_graders)
+        failures = tuple(f"query {failure.request}: {failure.reason}" for failure in made.failures)
+        return WrittenBank(made.output, made.items, made.queries, failures, made.why)
+
+    def estimate(self, folder: TrackFolder) -> Estimate:
+        return bank_job(folder, str(folder.write_bank), output=folder.bank_to_write()).estimate()
+
+
+#: What `watch` asks for banks.
+WRITER = _Writer()

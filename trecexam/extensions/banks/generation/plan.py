@@ -48,7 +48,6 @@ def plan_bank(
     *,
     query_ids: Collection[str] = (),
     output: Path | None = None,
-    subtopics: Path | None = None,
     again: bool = False,
 ) -> BankPlan:
     """What is to be asked about: queries that have no item of the prompt's kind; with `again` all.
@@ -60,7 +59,7 @@ def plan_bank(
     """
     target = folder.root / f"bank.{prompt.kind}s.jsonl" if output is None else output
     content = read_target(folder, target)
-    requests = tuple(_requests(folder, prompt, _queries(folder, query_ids), subtopics))
+    requests = tuple(_requests(folder, prompt, _queries(folder, query_ids)))
     files = {path: _readable(path) for path in {*folder.bank(optional=True), target} if path.exists()}
     replaced: LineNumbers = {}
     if again:
@@ -106,15 +105,11 @@ def _is_blank(path: Path) -> bool:
     return False
 
 
-def _requests(
-    folder: TrackFolder, prompt: ItemPrompt, texts: Mapping[str, str], subtopics: Path | None
-) -> Iterator[ItemRequest]:
+def _requests(folder: TrackFolder, prompt: ItemPrompt, texts: Mapping[str, str]) -> Iterator[ItemRequest]:
     if not prompt.by_subtopic:
-        if subtopics is not None:
-            raise TrecexamError(f"prompt {prompt.name} does not ask about sub-topics", path=subtopics)
         yield from (ItemRequest(query_id, text) for query_id, text in texts.items())
         return
-    path = folder.root / "subtopics.tsv" if subtopics is None else subtopics
+    path = folder.root / "subtopics.tsv"
     if not path.exists():
         raise TrecexamError(
             f"prompt {prompt.name} asks about sub-topics: put `query_id<TAB>subtopic` lines here",

@@ -14,12 +14,12 @@ COMMANDS = {
         "Divide the passages to judge among assessors.",
     ),
     "progress": (
-        f"{__name__}.progress",
+        f"{__name__}.standing",
         "progress",
         "How far each assessor is, and how fast.",
     ),
     "agreement": (
-        f"{__name__}.agreement",
+        f"{__name__}.standing",
         "agreement",
         "How far assessors agree, and where not.",
     ),

@@ -50,7 +50,7 @@ def export(track: Path, output: Path) -> int:
             printable(
                 f"{plural(waiting, 'passage')} {'waits' if waiting == 1 else 'wait'} for a decision: "
                 f"assessors differ on them (topic {by_topic}{f', and {more:,} more' if more else ''}). "
-                f"`trecexam judge agreement {track} --disagreements` lists them; decide on the page /campaign"
+                f"`trecexam judge agreement {track}` lists them; decide on the page /campaign"
             ),
             err=True,
         )

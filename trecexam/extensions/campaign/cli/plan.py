@@ -27,19 +27,14 @@ def _share(ctx: click.Context, param: click.Parameter, text: str) -> float:
     return share
 
 
-def _heirs(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
-    pairs = [text.partition("=") for text in texts]
-    if not all(leaver.strip() and heir.strip() for leaver, _, heir in pairs):
-        raise click.BadParameter("who leaves=who takes over, as eve=ada")
-    return {leaver.strip(): heir.strip() for leaver, _, heir in pairs}
-
-
 @click.command(
     epilog="Example: trecexam judge plan mytrack --assessors ada,bob,eve --topics-each 10 --overlap 10% "
-    "--budget 500; trecexam judge plan mytrack --reassign eve=ada"
+    "--budget 500"
 )
 @track_argument
-@click.option("--assessors", metavar="NAMES", default="", help="Who judges, with commas between the names.")
+@click.option(
+    "--assessors", metavar="NAMES", required=True, help="Who judges, with commas between the names."
+)
 @click.option("--topics-each", type=click.IntRange(1), metavar="N", help="Topics of each at the most.")
 @click.option(
     "--overlap",
@@ -56,16 +51,9 @@ def _heirs(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 )
 @click.option(
     "--by",
-    type=click.Choice(["change", "swaps", "learned", "retrieved"]),
+    type=click.Choice(["change", "retrieved"]),
     help="The order within a topic: as judge-next lists, or what most runs have highest  [default: change; "
     "retrieved where nothing is graded]",
-)
-@click.option(
-    "--reassign",
-    multiple=True,
-    callback=_heirs,
-    metavar="OLD=NEW",
-    help="Who takes over what another one did not do; may be repeated.",
 )
 @writing
 def plan(
@@ -74,17 +62,14 @@ def plan(
     topics_each: int | None,
     overlap: float,
     budget: int | None,
-    by: Literal["change", "swaps", "learned", "retrieved"] | None,
-    reassign: dict[str, str],
+    by: Literal["change", "retrieved"] | None,
 ) -> tuple[Result, int]:
     """Divide the passages of TRACK among assessors: a topic stays with one, and all have as much to do.
 
     The plan is TRACK/judging.tsv, a line a passage, which may be edited. Planned again, what is done stays,
     and topics stay with who began them; who is not named any more keeps what she did, others get the rest.
     """
-    names = [name.strip() for name in assessors.split(",")] if assessors.strip() else []
-    if not names and not reassign:
-        raise click.UsageError("give --assessors, or --reassign")
+    names = [name.strip() for name in assessors.split(",")]
     with trecexam.open_track(track) as opened, show.grading("ordering", "ordered", "queries") as bar:
         planned = opened.judging.plan(
             names,
@@ -92,7 +77,6 @@ def plan(
             overlap=overlap,
             budget=budget,
             by=by,
-            reassign=reassign,
             progress=show.steps(bar),
         )
     return planned, 0

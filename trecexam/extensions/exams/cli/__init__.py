@@ -24,12 +24,12 @@ COMMANDS = {
         "Have models take an exam, with retrievers.",
     ),
     "fit": (
-        f"{__name__}.fit",
+        f"{__name__}.fitting",
         "fit",
         "Fit an item response model to responses, or to a track.",
     ),
     "improve": (
-        f"{__name__}.improve",
+        f"{__name__}.fitting",
         "improve",
         "Drop the worst questions and fit again, step by step.",
     ),

@@ -16,23 +16,16 @@ if TYPE_CHECKING:
 
 @click.command(
     "filter",
-    epilog="Example: trecexam exam filter exam.jsonl -o filtered --track mytrack",
+    epilog="Example: trecexam exam filter mytrack -o filtered",
 )
-@click.argument("exam", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="EXAM.jsonl")
+@click.argument("exam", type=click.Path(path_type=Path, exists=True), metavar="EXAM.jsonl|TRACK")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR",
     help="Gets kept.jsonl, dropped.jsonl, stats.json, groups.tsv and queries.tsv.",
 )  # fmt: skip
-@click.option(
-    "--track",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="TRACK",
-    help="Take thresholds, filters to leave out, shares and the embedding model from [exam] of this track's "
-    "trecexam.toml [default: the defaults of these settings; no embedding].",
-)
 @writing
-def filtering(exam: Path, output: Path, track: Path | None) -> tuple[Result, int]:
-    """Leave out the questions of EXAM.jsonl that are no good, and say why.
+def filtering(exam: Path, output: Path) -> tuple[Result, int]:
+    """Leave out the questions of EXAM.jsonl, or of TRACK's exam, that are no good, and say why.
 
     \b
     self-contained             the stem names the text it was made from
@@ -44,21 +37,21 @@ def filtering(exam: Path, output: Path, track: Path | None) -> tuple[Result, int
     duplicates                 the stem is nearly that of an earlier question
 
     A line is {"question_id", "question", "choices": [4], "correct": 0..3, "doc_id", "documentation",
-    "topic"?}. Prints for each filter how many questions it takes out, and how many no other one does.
-    groups.tsv is for `exam fit --groups`, queries.tsv
-    for retrieval. Exit status 1: no question is left.
+    "topic"?}. Of a TRACK it is exam.jsonl, with the thresholds and the embedding model of [exam] in
+    trecexam.toml. Prints for each filter how many questions it takes out, and how many no other one does.
+    groups.tsv is for `exam fit --groups`, queries.tsv for retrieval. Exit status 1: no question is left.
     """
     # Behind it is pydantic.
     from trecexam.extensions.exams.filtering import filter_exam, write_filtered
+    from trecexam.extensions.exams.generating import exam_path
     from trecexam.extensions.exams.settings import ExamSection
     from trecexam.track import TrackFolder
 
-    settings = (
-        ExamSection.model_validate({})
-        if track is None
-        else TrackFolder.open(track).config.section(ExamSection)
-    )
-    filtered = filter_exam(exam, settings, track)
+    if exam.is_dir():
+        folder = TrackFolder.open(exam)
+        filtered = filter_exam(exam_path(folder), folder.config.section(ExamSection), folder.root)
+    else:
+        filtered = filter_exam(exam)
     write_filtered(filtered, output)
     filtered = replace(filtered, notes=(*filtered.notes, f"written: {output}"))
     return filtered, 0 if any(filtered.stays) else 1

@@ -64,7 +64,7 @@ def generating(
             refilled, caught = ask(exam.refill, exam.estimate_refilling, domain, **form)
             return 0 if refilled is None else exit_status(caught, _say_refilled(refilled, track))
         made, caught = ask(exam.generate, exam.estimate, domain, **form)
-        return 0 if made is None else exit_status(caught, _say(made))
+        return 0 if made is None else exit_status(caught, _say(made, track))
 
 
 def _say_refilled(made: RefilledExam, track: Path) -> int:
@@ -72,19 +72,25 @@ def _say_refilled(made: RefilledExam, track: Path) -> int:
     click.echo(
         f"{plural(len(made.refilled), 'question')} of {len(made.failing):,} with bad wrong candidates "
         f"refilled ({plural(made.asked, 'new answer')}), {made.hopeless:,} bad for other reasons: "
-        f"{made.output}; next: trecexam exam filter {made.output} -o DIR --track {track}",
+        f"{made.output}; {_next(made.output, track)}",
         err=True,
     )
     return 0 if made.complete else 1
 
 
-def _say(made: GeneratedExam) -> int:
+def _next(output: Path, track: Path) -> str:
+    # The track's exam is filtered by the track's settings.
+    what = track if output == track / "exam.jsonl" else output
+    return f"next: trecexam exam filter {what} -o DIR"
+
+
+def _say(made: GeneratedExam, track: Path) -> int:
     told(made, "passage")
     for reason, number in made.badly_parsed.items():
         click.echo(f"{number:,} answers are no questions: {reason}", err=True)
     click.echo(
         f"{len(made.questions):,} questions ({made.asked:,} answers are new): {made.output}; "
-        f"next: trecexam exam filter {made.output} -o DIR",
+        f"{_next(made.output, track)}",
         err=True,
     )
     return 0 if made.complete and made.questions else 1

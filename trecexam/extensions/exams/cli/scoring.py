@@ -34,7 +34,7 @@ _TOKENS = 256
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
     metavar="DIR",
-    help="Gets matrix.tsv, responses.jsonl, components.tsv, answers.jsonl; other examinees stay in them.",
+    help="Gets matrix.tsv, components.tsv, answers.jsonl; other examinees stay in them.",
 )
 @click.option(
     "--model", required=True, metavar="MODEL", help="A folder, a hub id, or what the server calls it."

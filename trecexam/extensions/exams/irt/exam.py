@@ -13,8 +13,7 @@ from trecexam.extensions.exams.irt.components import Components
 from trecexam.extensions.exams.irt.estimation.marginal import Z_95
 from trecexam.extensions.exams.irt.fitting import Fit, constant
 from trecexam.extensions.exams.irt.improvement import least_discriminating
-from trecexam.extensions.exams.irt.information import item_information
-from trecexam.extensions.exams.irt.model import Floats
+from trecexam.extensions.exams.irt.model import Floats, item_information
 
 #: Two items are redundant from this correlation of their responses on: one tells nearly all that both do.
 REDUNDANT = 0.9

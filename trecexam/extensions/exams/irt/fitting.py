@@ -15,8 +15,7 @@ from trecexam.extensions.exams.irt.estimation.marginal import AbilityPosterior, 
 from trecexam.extensions.exams.irt.estimation.objective import Objective, ParameterPoint
 from trecexam.extensions.exams.irt.estimation.optimising import optimum
 from trecexam.extensions.exams.irt.estimation.uncertainty import StandardErrors, at_bound, standard_errors
-from trecexam.extensions.exams.irt.model import Floats
-from trecexam.extensions.exams.irt.quality import Errors, errors, item_fit
+from trecexam.extensions.exams.irt.model import Errors, Floats, errors, item_fit
 from trecexam.extensions.exams.irt.settings import Settings
 
 

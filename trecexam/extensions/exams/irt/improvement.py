@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from trecexam.extensions.exams.irt.components import Components
 from trecexam.extensions.exams.irt.fitting import Fit, check, constant, fit
-from trecexam.extensions.exams.irt.information import item_information
+from trecexam.extensions.exams.irt.model import item_information
 from trecexam.extensions.exams.irt.settings import Settings
 
 #: No exam of fewer items is fitted.
@@ -52,8 +52,6 @@ def improve(
     *,
     steps: int = 5,
     drop: float = 0.1,
-    min_items: int = LEAST_ITEMS,
-    min_gain: float | None = None,
     progress: Callable[[ImprovementStep], None] | None = None,
 ) -> Improvement:
     """Drops the least discriminating share of the items and fits again on what is left, again and again.
@@ -66,15 +64,13 @@ def improve(
         steps: how often to drop, at least 1.
         drop: the share of the items that are left to drop in each step, above 0 and below 1; rounded, and at
             least one item.
-        min_items: stop before fewer are left; at least 2.
-        min_gain: stop after a step that raised the mean information of an item at the examinees' abilities
-            by a smaller share than this; None for never.
         progress: called with each step when it is done.
 
     Raises:
         ValueError: as `fit`, or an impossible argument.
     """
-    _refuse_impossible(steps, drop, min_items, min_gain)
+    if steps < 1 or not 0 < drop < 1:
+        raise ValueError(f"steps {steps}, drop {drop:g}: at least one step, a share between 0 and 1 needed")
     values = check(responses)
     items: NDArray[np.intp] = np.arange(values.shape[1])
     done = [_step(values, items, items[:0], settings, components)]
@@ -82,8 +78,7 @@ def improve(
         progress(done[0])
     stopped = f"{steps} steps were asked for"
     for _ in range(steps):
-        last = done[-1]
-        split = _split_off_worst(values, last, drop, min_items)
+        split = _split_off_worst(values, done[-1], drop)
         if isinstance(split, str):
             stopped = split
             break
@@ -91,32 +86,16 @@ def improve(
         done.append(_step(values, kept, dropped, settings, components))
         if progress:
             progress(done[-1])
-        gain = done[-1].information / last.information - 1 if last.information else math.inf
-        if min_gain is not None and gain < min_gain:
-            stopped = (
-                f"the last step raised an item's mean information by {gain:.2%}, less than {min_gain:.2%}"
-            )
-            break
     return Improvement(tuple(done), stopped)
 
 
-def _refuse_impossible(steps: int, drop: float, min_items: int, min_gain: float | None) -> None:
-    if not (steps >= 1 and 0 < drop < 1 and min_items >= LEAST_ITEMS):
-        raise ValueError(
-            f"steps {steps}, drop {drop:g}, min_items {min_items}: at least one step, a share between 0 and "
-            f"1, and at least {LEAST_ITEMS} items needed"
-        )
-    if min_gain is not None and not math.isfinite(min_gain):
-        raise ValueError(f"min_gain {min_gain:g}: a finite number needed")
-
-
 def _split_off_worst(
-    values: NDArray[np.float64], last: ImprovementStep, drop: float, min_items: int
+    values: NDArray[np.float64], last: ImprovementStep, drop: float
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]] | str:
     """The items that the next step keeps and drops; or in words why there is none."""
     count = n_dropped(len(last.items), drop)
-    if len(last.items) - count < min_items:
-        return f"fewer than {min_items} items would be left"
+    if len(last.items) - count < LEAST_ITEMS:
+        return f"fewer than {LEAST_ITEMS} items would be left"
     worst = least_discriminating(last.fit, constant(values[:, last.items]))[:count]
     kept = np.delete(last.items, worst)
     return _unfit(values[:, kept]) or (kept, last.items[worst])

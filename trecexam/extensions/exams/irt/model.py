@@ -1,4 +1,6 @@
-"""The logistic models: 1PL, 2PL and 3PL, of which each is a special case of the next.
+"""The logistic models: what they say of responses, where they tell of abilities, how well they fit.
+
+The 1PL, 2PL and 3PL, of which each is a special case of the next:
 
     p = c + (1 - c) / (1 + exp(-a (theta - b)))
 
@@ -15,6 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
+#: Where curves are drawn: beyond every default bound.
+GRID = np.round(np.linspace(-4.0, 4.0, 161), 2)
 
 
 class Cells(NamedTuple):
@@ -63,3 +67,92 @@ def cells(theta: Floats, a: Floats, b: Floats, c: Floats) -> Cells:
     p = s * (1 - c)
     p += c
     return Cells(s, not_s, p, not_s * (1 - c))
+
+
+def item_information(
+    theta: ArrayLike, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0.0, *, compat: bool = False
+) -> Floats:
+    """Each item's information at each ability, shape (n_thetas, n_items).
+
+        I(theta) = a^2 (q / p) ((p - c) / (1 - c))^2,    q = 1 - p
+
+    Lord, "Applications of Item Response Theory to Practical Testing Problems", 1980, equation 4-43. Where
+    c is 0, it is a^2 p q.
+
+    Args:
+        theta: abilities, shape (n_thetas,).
+        a, b, c: shape (n_items,) each, or numbers.
+        compat: a^2 p q at any c, as in the code released with the exam paper, which is too large where items
+            can be guessed.
+    """
+    theta, a, b, c = (np.atleast_1d(np.asarray(value, np.float64)) for value in (theta, a, b, c))
+    at = cells(theta, a, b, c)
+    if compat or not c.any():
+        return np.asarray(a**2 * at.p * at.q)
+    # (p - c) / (1 - c) is s, and s q / p is at most 1 where c is above 0.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(c > 0, at.s / at.p, 1.0)
+    return np.asarray(a**2 * at.q * share * at.s)
+
+
+def exam_information(
+    theta: ArrayLike, a: ArrayLike, b: ArrayLike, c: ArrayLike = 0.0, *, compat: bool = False
+) -> Floats:
+    """The information of all items together at each ability, shape (n_thetas,).
+
+    1 over its root is the standard error of an ability at known items.
+    """
+    information: Floats = item_information(theta, a, b, c, compat=compat).sum(axis=1)
+    return information
+
+
+class ItemFit(NamedTuple):
+    """Mean squares of each item's residuals, shape (n_items,) each; 1 is as the model expects.
+
+    Below 1 responses are more regular than the model has it, above 1 less. Wright & Masters, "Rating Scale
+    Analysis", 1982, chapter 5:
+
+        outfit = mean of (r - p)^2 / (p (1 - p))      infit = sum of (r - p)^2 / sum of p (1 - p)
+
+    over the examinees that responded. Surprises far from an item's difficulty weigh most in outfit.
+    """
+
+    infit: Floats
+    outfit: Floats
+
+
+class Errors(NamedTuple):
+    """Root mean square errors of predicting responses, 0..1.
+
+    Attributes:
+        model: of the model's probabilities, over all responses.
+        baseline: of each examinee's share of right responses in their place.
+        model_items, baseline_items: the same for each item, and then the mean over items, as released with
+            the exam paper.
+    """
+
+    model: float
+    baseline: float
+    model_items: float
+    baseline_items: float
+
+
+def item_fit(responses: Floats, theta: Floats, a: Floats, b: Floats, c: Floats) -> ItemFit:
+    """Infit and outfit of each item."""
+    expected = cells(theta, a, b, c)
+    given = ~np.isnan(responses)
+    variance = expected.p * expected.q
+    squares = np.where(given, (responses - expected.p) ** 2, 0.0)
+    # An item that the model is sure of has no variance to speak of.
+    least = np.maximum(variance, np.finfo(float).tiny)
+    outfit = (squares / least).sum(axis=0) / given.sum(axis=0)
+    return ItemFit(squares.sum(axis=0) / np.where(given, least, 0.0).sum(axis=0), outfit)
+
+
+def errors(responses: Floats, theta: Floats, a: Floats, b: Floats, c: Floats) -> Errors:
+    """How far the model's probabilities are from the responses, and how far the examinees' means are."""
+    squares = (responses - cells(theta, a, b, c).p) ** 2
+    plain = (responses - np.nanmean(responses, axis=1, keepdims=True)) ** 2
+    whole = [float(np.sqrt(np.nanmean(squared))) for squared in (squares, plain)]
+    items = [float(np.sqrt(np.nanmean(squared, axis=0)).mean()) for squared in (squares, plain)]
+    return Errors(*whole, *items)

@@ -6,16 +6,13 @@ otherwise good stays.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from converters.lines import open_input
 from trecexam.bank.likeness import words
-from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.exam_file import ExamQuestion
 from trecexam.extensions.exams.questions import similarity
 from trecexam.extensions.exams.settings import FILTERS, ExamSection, FilterName
@@ -39,12 +36,10 @@ class FilterResult:
     Attributes:
         reasons: place of a question -> why it goes.
         threshold: what was used; None where the filter has none.
-        share: that the threshold was chosen by, None where it was given.
     """
 
     reasons: Mapping[int, str]
     threshold: float | None = None
-    share: float | None = None
 
 
 @dataclass(frozen=True)
@@ -71,17 +66,11 @@ class Filtered:
         return tuple(each for place, each in enumerate(self.questions) if not self.reasons(place))
 
 
-def apply(
-    questions: Sequence[ExamQuestion],
-    settings: ExamSection,
-    embed: Embed | None = None,
-    patterns: Sequence[re.Pattern[str]] | None = None,
-) -> Filtered:
+def apply(questions: Sequence[ExamQuestion], settings: ExamSection, embed: Embed | None = None) -> Filtered:
     """What the filters find.
 
     Args:
         embed: for the embedding filters, which are not used without.
-        patterns: of `self-contained`; None for those that come with trecexam.
 
     Raises:
         ImportError: rapidfuzz is not installed.
@@ -89,7 +78,7 @@ def apply(
     off = set(settings.without)
     results: dict[FilterName, FilterResult] = {}
     if "self-contained" not in off:
-        results["self-contained"] = _self_contained(questions, patterns or read_patterns(_PATTERNS))
+        results["self-contained"] = _self_contained(questions, read_patterns(_PATTERNS))
     if "length" not in off:
         results["length"] = _length(questions, settings)
     scores: dict[FilterName, list[float]] = {
@@ -106,39 +95,15 @@ def apply(
             results[name] = _scored(name, values, settings)
     if "duplicates" not in off:
         dropped = {place for result in results.values() for place in result.reasons}
-        share = settings.shares.get("duplicates")
-        results["duplicates"] = _duplicates(questions, dropped, settings.duplicates, share)
+        results["duplicates"] = _duplicates(questions, dropped, settings.duplicates)
     return Filtered(tuple(questions), {name: results[name] for name in FILTERS if name in results})
 
 
 def read_patterns(path: Path) -> list[re.Pattern[str]]:
-    """The regular expressions in a file, one a line; what follows a # at a line's beginning is none.
-
-    Raises:
-        TrecexamError: it cannot be read, or has none, or one is not valid; with its line.
-    """
-    try:
-        with open_input(path) as file:
-            lines = file.read().decode("utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise TrecexamError(f"these patterns cannot be read: {error}", path=path) from None
-    patterns = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or line.startswith("#"):
-            continue
-        try:
-            patterns.append(re.compile(line.strip(), re.IGNORECASE))
-        except re.error as error:
-            raise TrecexamError(f"no regular expression: {error}", path=path, line=number) from None
-    if not patterns:
-        raise TrecexamError("no pattern in it: write a regular expression a line", path=path)
-    return patterns
-
-
-def chosen_threshold(values: Sequence[float], share: float) -> float:
-    """The threshold above which lie at most so many of the values, as many as ties allow."""
-    most = math.floor(share * len(values) + 1e-9)
-    return sorted(values, reverse=True)[most]
+    """The regular expressions in a file, one a line; what follows a # at a line's beginning is none."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    patterns = (line.strip() for line in lines if line.strip() and not line.startswith("#"))
+    return [re.compile(pattern, re.IGNORECASE) for pattern in patterns]
 
 
 def _self_contained(questions: Sequence[ExamQuestion], patterns: Sequence[re.Pattern[str]]) -> FilterResult:
@@ -172,10 +137,7 @@ def _length(questions: Sequence[ExamQuestion], settings: ExamSection) -> FilterR
 
 
 def _scored(name: FilterName, values: Sequence[float], settings: ExamSection) -> FilterResult:
-    share = settings.shares.get(name)
     threshold: float = getattr(settings, name.replace("-", "_"))
-    if share is not None and values:
-        threshold = chosen_threshold(values, share)
     where, _, how = name.partition("-candidate-")
     what = (
         "a wrong candidate is closer to the passage than the right one, by"
@@ -188,12 +150,10 @@ def _scored(name: FilterName, values: Sequence[float], settings: ExamSection) ->
         # What is computed in floats may miss the threshold by a hair.
         if value > threshold + 1e-9
     }
-    return FilterResult(reasons, threshold, share)
+    return FilterResult(reasons, threshold)
 
 
-def _duplicates(
-    questions: Sequence[ExamQuestion], dropped: set[int], threshold: float, share: float | None = None
-) -> FilterResult:
+def _duplicates(questions: Sequence[ExamQuestion], dropped: set[int], threshold: float) -> FilterResult:
     """Questions whose stems are like that of an earlier one that stays.
 
     It is 2 * (letters in common, in order) / all letters, of the words alone; with other numbers in them two
@@ -203,13 +163,6 @@ def _duplicates(
     # Those that go anyway come last, so that none that stays is a duplicate of them.
     order = [*(p for p in range(len(stems)) if p not in dropped), *sorted(dropped)]
     ordered = [stems[place] for place in order]
-    if share is not None and ordered:
-        closest = [float(before.max(initial=0.0)) for before in _likeness(ordered, 0.0)]
-        stays = chosen_threshold(closest, share)
-        going = [like for like in closest if like > stays]
-        if not going:
-            return FilterResult({}, None, share)
-        threshold = min(going)
     reasons: dict[int, str] = {}
     for place, before in zip(order, _likeness(ordered, threshold), strict=True):
         for column in before.nonzero()[0]:
@@ -219,7 +172,7 @@ def _duplicates(
                     f"like '{questions[first].question_id}', by {before[column]:.3f} of the letters"
                 )
                 break
-    return FilterResult(dict(sorted(reasons.items())), threshold, share)
+    return FilterResult(dict(sorted(reasons.items())), threshold)
 
 
 def _likeness(stems: Sequence[str], least: float) -> Iterator[NDArray[np.float64]]:

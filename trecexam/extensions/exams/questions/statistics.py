@@ -78,7 +78,6 @@ def filter_counts(filtered: Filtered) -> dict[str, dict[str, Any]]:
             "dropped": len(result.reasons),
             "alone": sum(list(each) == [name] for each in reasons),
             **({} if result.threshold is None else {"threshold": result.threshold}),
-            **({} if result.share is None else {"share": result.share}),
         }
         for name, result in filtered.results.items()
     }

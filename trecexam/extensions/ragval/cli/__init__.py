@@ -11,7 +11,7 @@ COMMANDS = {
     "filter": (
         f"{__name__}.filtering",
         "filtering",
-        "Choose knowledge blocks by date, field, novelty.",
+        "Choose knowledge blocks by date and novelty.",
     ),
     "questions": (
         f"{__name__}.asking",
@@ -23,15 +23,10 @@ COMMANDS = {
         "answering",
         "The bounds: answers without and with the block.",
     ),
-    "judge": (
-        f"{__name__}.judging",
-        "judging",
-        "Have a judge score the answers in the drop folder.",
-    ),
     "report": (f"{__name__}.report", "report", "Systems by their judged answers."),
 }
 
 
-@click.group(cls=LazyGroup, commands_at=COMMANDS, epilog="Example: trecexam ragval judge mytrack")
+@click.group(cls=LazyGroup, commands_at=COMMANDS, epilog="Example: trecexam ragval questions mytrack")
 def ragval() -> None:
     """RAGVAL: answers to questions about knowledge blocks, judged for truthfulness and relevance."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,8 +16,6 @@ from trecexam.tables.text import plural
 if TYPE_CHECKING:
     from trecexam.extensions.ragval.questions import Questions
 
-_FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
-
 
 @click.command(
     "questions", epilog="Example: trecexam ragval questions mytrack --blocks filtered/kept.jsonl --estimate"
@@ -25,7 +23,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
 @track_argument
 @click.option(
     "--blocks",
-    type=_FILE,
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
     metavar="F",
     help='Knowledge blocks, JSONL: "content", and if there are "block_id", "title", "url", "date", any '
     "field [default: TRACK/blocks.jsonl].",
@@ -39,16 +37,9 @@ _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
     help="Questions about each block, each with the next seed.",
 )
 @estimate_option
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="F",
-    help="A file of the track's bank [default: TRACK/bank.questions.jsonl].",
-)
 @estimate_json_option
-def asking(track: Path, blocks: Path | None, *, estimate: bool, as_json: bool, **given: Any) -> int:
-    """Have a language model write creative questions about knowledge blocks, into the bank of TRACK.
+def asking(track: Path, blocks: Path | None, per_block: int, estimate: bool, as_json: bool) -> int:
+    """Have a language model write creative questions about knowledge blocks, into TRACK/bank.questions.jsonl.
 
     Who writes is said in [generator] of trecexam.toml, or else is the language model of [grader]; unless
     `temperature` is set in [generator], it is 1. A block is cut after 15,000 characters. A line has the
@@ -60,7 +51,7 @@ def asking(track: Path, blocks: Path | None, *, estimate: bool, as_json: bool, *
     """
     with trecexam.open_track(track) as opened:
         calls = opened.ragval.write_questions, opened.ragval.estimate_questions
-        made, caught = ask(*calls, blocks, only_estimate=estimate, as_json=as_json, **given)
+        made, caught = ask(*calls, blocks, per_block=per_block, only_estimate=estimate, as_json=as_json)
     if made is None:
         return 0
     _say(made)
@@ -69,14 +60,12 @@ def asking(track: Path, blocks: Path | None, *, estimate: bool, as_json: bool, *
 
 
 def _say(made: Questions) -> None:
-    from trecexam.extensions.ragval.questions import unread_file
-
     not_taken(made.plan.rejected)
     told(made, "block")
     for reason, number in made.unread.items():
         click.echo(f"no question in {plural(number, 'answer')}: {reason}", err=True)
     if made.unread:
-        click.echo(f"they are in {unread_file(made.plan.output)}", err=True)
+        click.echo(f"they are in {made.plan.unread_file}", err=True)
     if made.plan.twice:
         click.echo(f"{plural(made.plan.twice, 'block')} stood there twice, and counted once", err=True)
     if made.cut:

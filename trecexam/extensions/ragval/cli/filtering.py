@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,8 +11,6 @@ import trecexam
 from trecexam.cli.reading import writing_or_estimating
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import ask, not_taken, show_estimate, used
-from trecexam.extensions.ragval.knowledge.choosing import Conditions, Where
-from trecexam.extensions.ragval.knowledge.dates import span
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import plural
 
@@ -21,10 +19,7 @@ if TYPE_CHECKING:
     from trecexam.tables.result import Result
 
 
-@click.command(
-    "filter",
-    epilog="Example: trecexam ragval filter blocks.jsonl -o filtered --after 2023-06 --where lang=en",
-)
+@click.command("filter", epilog="Example: trecexam ragval filter blocks.jsonl -o filtered --after 2023-06")
 @click.argument(
     "blocks", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="BLOCKS.jsonl"
 )
@@ -42,17 +37,6 @@ if TYPE_CHECKING:
     help="Keep blocks whose date lies at the beginning of DATE or later: with 2023-06, from June 1 on.",
 )
 @click.option(
-    "--before",
-    metavar="DATE",
-    help="Keep blocks whose date lies before the beginning of DATE: with 2023-06, up to May 31.",
-)
-@click.option(
-    "--where",
-    multiple=True,
-    metavar="FIELD=VALUE",
-    help="Keep blocks with this value, or with != without it. May be repeated: all must hold.",
-)
-@click.option(
     "--known",
     "track",
     type=click.Path(path_type=Path, file_okay=False),
@@ -62,21 +46,13 @@ if TYPE_CHECKING:
 )
 @writing_or_estimating
 def filtering(
-    blocks: Path,
-    output: Path,
-    after: str | None,
-    before: str | None,
-    where: tuple[str, ...],
-    track: Path | None,
-    estimate: bool,
-    as_json: bool,
+    blocks: Path, output: Path, after: str | None, track: Path | None, estimate: bool, as_json: bool
 ) -> tuple[Result | None, int]:
-    """Choose knowledge blocks of BLOCKS.jsonl by date, by any field, by what a model knows; say why not.
+    """Choose knowledge blocks of BLOCKS.jsonl by date, and by what a model knows; say why not.
 
-    Dates are read in many forms: 2023-11-19, 2023-11-19T00:16:11Z, 2023, 2023-11, November 19, 2023,
-    "Sun, 19 Nov 2023 00:16:11 +0000", seconds since 1970. Without a zone they are UTC. All of a date must lie
-    within: 2023 is not after 2023-06. A missing date, and one that cannot be read or may be one of two days
-    (04/05/2023), is dropped, each with its own reason. A block that stands twice is kept once.
+    Dates are ISO: 2023-11-19, 2023-11-19T00:16:11Z, 2023, 2023-11; without a zone they are UTC. All of a date
+    must lie there: 2023 is not after 2023-06. A block without a date, or with one that is not ISO, is
+    dropped, each with its own reason. A block that stands twice is kept once.
 
     A block about which the model says neither yes nor no is kept, and counted. Prints for each filter how
     many blocks it takes out, and how many no other one does. Exit status 1: no block is left, not all were
@@ -85,25 +61,21 @@ def filtering(
     from trecexam.extensions.ragval.filtering import filter_blocks, write_filtered
     from trecexam.graders.base import Estimate
 
-    filtered = filter_blocks(blocks, _conditions(after, before, where))
+    try:
+        filtered = filter_blocks(blocks, after)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--after") from None
     if estimate and track is None:
         return None, show_estimate(lambda timed=False: Estimate(0), as_json=as_json)
     caught: list[int] = []
     if track is not None:
-        form: dict[str, Any] = {"only_estimate": estimate, "as_json": as_json and estimate}
         with trecexam.open_track(track) as opened:
             calls = opened.ragval.without_known, opened.ragval.estimate_known
-            asked, caught = ask(*calls, filtered, **form)
+            asked, caught = ask(*calls, filtered, only_estimate=estimate, as_json=as_json and estimate)
         if asked is None:
             return None, 0
         filtered = asked
-    settings = {
-        "after": after,
-        "before": before,
-        "where": list(where),
-        "known": track is not None,
-    }
-    write_filtered(filtered, output, settings)
+    write_filtered(filtered, output)
     if filtered.knowing is not None:
         _say_known(filtered.knowing)
     not_taken(filtered.rejected)
@@ -112,23 +84,6 @@ def filtering(
     whole = filtered.knowing is None or not (filtered.knowing.why or filtered.knowing.unwritten)
     status = 0 if filtered.n_kept and whole and not filtered.rejected else 1
     return filtered.noted(note), exit_status(caught, status)
-
-
-def _conditions(after: str | None, before: str | None, where: tuple[str, ...]) -> Conditions:
-    given: dict[str, Any] = {}
-    for name, text in (("after", after), ("before", before)):
-        if text is not None:
-            try:
-                given[name] = span(text)
-            except ValueError as error:
-                raise click.BadParameter(f"'{text}' {error}", param_hint=f"--{name}") from None
-    if len(given) == 2 and given["before"].start <= given["after"].start:
-        raise click.UsageError(f"nothing lies after {after} and before {before}")
-    try:
-        conditions = tuple(Where.of(text) for text in where)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--where") from None
-    return Conditions(where=conditions, **given)
 
 
 def _say_known(knowing: Knowing) -> None:

@@ -35,48 +35,23 @@ _NAMED = 20
     help="A folder for the tables, report.json and plots.",
 )
 @click.option(
-    "--baseline",
-    metavar="RUN",
-    help="The closed-book baseline, a lower bound [default: closed-book, where it is there].",
-)
-@click.option(
-    "--oracle",
-    metavar="RUN",
-    help="The system that was given the block, an upper bound [default: oracle, where it is there].",
-)
-@click.option(
     "--sweep", metavar="FIELD", help="A parameter that was swept: a field of the lines, as chunk_size."
 )
-@click.option(
-    "--parameters",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    metavar="F",
-    help="A TSV file with run_id and a column a parameter, for --sweep.",
-)
 @writing
-def report(
-    paths: tuple[Path, ...],
-    output: Path | None,
-    baseline: str | None,
-    oracle: str | None,
-    sweep: str | None,
-    parameters: Path | None,
-) -> tuple[Result, int]:
+def report(paths: tuple[Path, ...], output: Path | None, sweep: str | None) -> tuple[Result, int]:
     """Systems by their judged answers in FILE..., JSON Lines (plain or gzip).
 
     A line has truthfulness and relevance, 1 to 5, question_id (or the question's text), and perhaps run_id,
     n_input_tokens, n_output_tokens, retrieved. Without run_id, the file's name without its endings names the
     system. An answer without scores is counted as unparsed; means and intervals are over the others, tokens
-    are of all.
+    are of all. The runs closed-book and oracle are the bounds, if they are there.
 
     Prints the systems, best sum first. DIR gets report.tsv, intervals.tsv (95%, Student's t), histogram.tsv,
     significance.tsv (paired t tests, Holm), bounds.tsv, sweep.tsv, report.json and plots/.
 
     Exit status 1: a line has an error; 2: none can be taken.
     """
-    comparison = ragval.ragval_report(
-        *paths, baseline=baseline, oracle=oracle, sweep=sweep, parameters=parameters
-    )
+    comparison = ragval.ragval_report(*paths, sweep=sweep)
     why = comparison.write(output) if output else []
     for error in comparison.rejected[:_NAMED]:
         click.echo(f"trecexam: {printable(str(error))}", err=True)

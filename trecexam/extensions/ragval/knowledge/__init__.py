@@ -1,4 +1,1 @@
-"""Knowledge blocks: which are chosen, what a model is asked about them, and how its answers are read.
-
-No files of the track, no models.
-"""
+"""What a model is asked about knowledge blocks, and how its answers are read."""

@@ -1,13 +1,17 @@
-"""What a language model is asked about a knowledge block: published prompts, ours, or the user's own."""
+"""What a language model is asked about a knowledge block: RAGVAL's published prompt, and ours."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from trecexam.templates import TemplateFile, filled, read_own_prompt
+from trecexam.extensions.ragval.formats.knowledge import Block
+from trecexam.graders.server.grader import shortened
+from trecexam.graders.writing import Fitted, Writer
+from trecexam.templates import filled
 
 #: Characters of a block that a question is written about; its end is cut.
 MOST_CHARACTERS = 15_000
@@ -21,33 +25,36 @@ class BlockPrompt:
 
     Attributes:
         name: as it is noted with what is written.
-        template: the text, with slots in braces (or Jinja's, where `jinja` is set).
+        template: the text, with slots in braces.
     """
 
     name: str
     template: str
-    jinja: bool = False
 
-    def text(self, values: Mapping[str, str]) -> str:
-        """The prompt with these values in its slots.
+    def about(self, block: Block, writer: Writer) -> Fitted:
+        """The prompt on a block, whose end is cut where it is too long."""
+        fitted = writer.fitted(lambda part: self._text({"text": part}), block.content[:MOST_CHARACTERS])
+        return fitted._replace(cut=fitted.cut or len(block.content) > MOST_CHARACTERS)
 
-        Raises:
-            GraderError: a Jinja template cannot be filled in with them.
+    def asking(self, question: str, content: str, writer: Writer, most: int | None = None) -> Fitted:
+        """The prompt on a question, with its block where the prompt names it.
+
+        Args:
+            most: characters of the block; None for as many as the model takes.
         """
-        return filled(self.template, values, jinja=self.jinja, name=self.name)
+        values = {"question": writer.plain(question)}
+        if "{text}" not in self.template:
+            return Fitted(self._text(values), cut=False)
+        part = content if most is None else shortened(content, most)
+        fitted = writer.fitted(lambda part: self._text({**values, "text": part}), part)
+        return fitted._replace(cut=fitted.cut or len(part) < len(content))
+
+    def _text(self, values: Mapping[str, str]) -> str:
+        return filled(self.template, values, jinja=False, name=self.name)
 
 
+@cache
 def named(name: Name) -> BlockPrompt:
     """A prompt that comes with the package."""
     path = Path(__file__).parent / "texts" / f"{name}.txt"
     return BlockPrompt(f"ragval-{name}", path.read_text(encoding="utf-8").removesuffix("\n"))
-
-
-def load_prompt(path: Path) -> BlockPrompt:
-    """A prompt for questions from a `.toml` file or a Jinja template, with {text} and perhaps {title}.
-
-    Raises:
-        GraderError: the file cannot be read or used; the message says why.
-    """
-    own = read_own_prompt(path, TemplateFile, ("title", "text"), {"block": ("text",)})
-    return BlockPrompt(own.digest_name, own.template, own.jinja)

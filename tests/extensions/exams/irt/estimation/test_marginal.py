@@ -6,12 +6,12 @@ import math
 import numpy as np
 import pytest
 
-from trecexam.extensions.exams.irt import Settings, fit
 from trecexam.extensions.exams.irt.estimation import marginal
 from trecexam.extensions.exams.irt.estimation.likelihood import Responses
 from trecexam.extensions.exams.irt.estimation.marginal import Z_95, AbilityPosterior, ability_posterior
 from trecexam.extensions.exams.irt.estimation.objective import Objective, ParameterPoint
-from trecexam.extensions.exams.irt.settings import PRIORS
+from trecexam.extensions.exams.irt.fitting import fit
+from trecexam.extensions.exams.irt.settings import PRIORS, Settings
 
 
 def of(values: np.ndarray, settings: Settings) -> marginal._Marginal:

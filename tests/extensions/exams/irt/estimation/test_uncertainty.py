@@ -3,11 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trecexam.extensions.exams.irt import Components, Settings, fit
+from trecexam.extensions.exams.irt.components import Components
 from trecexam.extensions.exams.irt.estimation.likelihood import Responses
 from trecexam.extensions.exams.irt.estimation.objective import Objective, ParameterPoint
 from trecexam.extensions.exams.irt.estimation.uncertainty import standard_errors
-from trecexam.extensions.exams.irt.fitting import Fit
+from trecexam.extensions.exams.irt.fitting import Fit, fit
+from trecexam.extensions.exams.irt.settings import Settings
 
 
 def numerical_errors(objective: Objective, at: np.ndarray) -> np.ndarray:
