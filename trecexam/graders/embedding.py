@@ -56,32 +56,26 @@ class EmbeddingGrader:
         folder: Path,
         cut_points: Sequence[float] = CUT_POINTS,
         device: str | None = None,
-        batch_size: int = 64,
         *,
         model: str | None = None,
         soft_cuts: SoftCuts | None = None,
         dtype: str = "float32",
-        reproducible: bool = True,
         vectors_path: Path | None = None,
     ) -> None:
         """A grader with the model in `folder`.
 
         Args:
-            batch_size: texts embedded at once, where it is not `reproducible`.
             model: what people call it; the folder's name if None.
             soft_cuts: from cosines to probabilities; None for none. They are read from the stored cosines, so
                 they are no part of the identity.
             dtype: of the model's numbers: "float32" or "bfloat16".
-            reproducible: a text's vector is the same, bit for bit, whatever is embedded with it.
             vectors_path: where vectors are kept, see `KeptVectors`; None for nowhere.
         """
         self.model = folder.name if model is None else model
         self.folder = folder
         self.cut_points = tuple(cut_points)
         self.device = device
-        self.batch_size = batch_size
         self.dtype = dtype
-        self.reproducible = reproducible
         self._soft_cuts = soft_cuts
         self._vectors_path = vectors_path
         self._models = shared_models()
@@ -103,13 +97,13 @@ class EmbeddingGrader:
         """What the model runs on, or would: where all vectors were kept, they were made on the same."""
         loaded = self.__dict__.get("_model")
         if loaded is not None:
-            return environment_of(loaded, reproducible=self.reproducible)
+            return environment_of(loaded, reproducible=True)
         _check_installed()
         import torch
         from sentence_transformers.util import get_device_name
 
         device = torch.device(self.device or get_device_name())
-        return environment_on(device, self.dtype, reproducible=self.reproducible)
+        return environment_on(device, self.dtype, reproducible=True)
 
     @property
     def model_and_prompt(self) -> tuple[str, str]:
@@ -129,13 +123,11 @@ class EmbeddingGrader:
         return _cosines
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors, shape (len(texts), dimension); texts past the model's length are cut at their end."""
-        if self.reproducible:
-            return self._shaped.encode(texts)
-        vectors: NDArray[np.float32] = self._model.encode(
-            list(texts), batch_size=self.batch_size, normalize_embeddings=True, show_progress_bar=False
-        )
-        return vectors
+        """Unit vectors, shape (len(texts), dimension); texts past the model's length are cut at their end.
+
+        A text's vector is the same, bit for bit, whatever is embedded with it.
+        """
+        return self._shaped.encode(texts)
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         for batch in by_passages(cells, READ_AHEAD):
@@ -185,7 +177,7 @@ class EmbeddingGrader:
             return None
         how = {
             "dtype": self.dtype,
-            "reproducible": self.reproducible,
+            "reproducible": True,
             "computation": COMPUTATION,
             **_machine(self.device),
         }
@@ -350,11 +342,9 @@ def create_embedding(settings: GraderSection, root: Path) -> EmbeddingGrader:
         folder,
         settings.cut_points or CUT_POINTS,
         settings.device,
-        settings.batch_size,
         model=settings.model or OFFLINE_MODEL,
         soft_cuts=_soft_cuts(settings),
         dtype=dtype_of(settings),
-        reproducible=settings.reproducible is not False,
         vectors_path=vectors_path(root),
     )
 

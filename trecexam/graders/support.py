@@ -138,10 +138,8 @@ def create_embedding(settings: GraderSection, root: Path) -> Grader:
         embedding_folder(settings.model, settings.revision, root),
         settings.cut_points or SUPPORT_CUTS,
         settings.device,
-        settings.batch_size,
         model=settings.model or OFFLINE_MODEL,
         dtype=dtype_of(settings),
-        reproducible=settings.reproducible is not False,
         vectors_path=vectors_path(root),
     )
 

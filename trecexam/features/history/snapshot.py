@@ -24,7 +24,6 @@ _IDLE = (
     "[grader] device",
     "[grader] dtype",
     "[grader] max_batch_tokens",
-    "[grader] batch_size",
     "[grader] reproducible",
 )
 

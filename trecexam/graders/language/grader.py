@@ -14,13 +14,16 @@ from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell
 from trecexam.graders.batching import FIRST_WINDOW, Batcher, OutOfMemoryError
-from trecexam.graders.language.backend import Backend, Job, ModelOutput
+from trecexam.graders.language import loading
+from trecexam.graders.language.backend import Job, ModelOutput
+from trecexam.graders.language.local import LocalModel
 from trecexam.graders.language.tiles import shared_length
 from trecexam.graders.language.truncation import NoRoomError, fitted
 from trecexam.graders.prompts import DEFAULT, Prompt, named
 from trecexam.graders.prompts.assignments import read_labels, with_place
 from trecexam.graders.prompts.prompted import PromptedGrader, with_verdict
-from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
+from trecexam.graders.shared_models import shared_models
+from trecexam.graders.weights import LANGUAGE_FILES, config_digest, model_folder, weights_digest
 
 #: Cells that one prompt asks about.
 Call = tuple[Cell, ...]
@@ -76,7 +79,7 @@ class LanguageGrader(PromptedGrader):
 
     def __init__(
         self,
-        backend: Backend,
+        backend: LocalModel,
         prompts: Sequence[Prompt],
         decoding: Decoding,
         model: str,
@@ -390,3 +393,48 @@ def chosen_decoding(settings: GraderSection, prompts: Sequence[Prompt]) -> Decod
         raise GraderError(f'prompt {free[0]} wants free text: set `decode = "beam"` in [grader]')
     mode = settings.decode or ("beam" if free else "choices")
     return Decoding(mode, settings.beams, settings.max_new_tokens)
+
+
+def local_grader(
+    settings: GraderSection,
+    root: Path,
+    make: type[LocalModel],
+    *,
+    default: str | None,
+    passage_first: bool,
+) -> LanguageGrader:
+    """A grader by its settings.
+
+    Args:
+        make: the model.
+        default: the model where the settings name none.
+        passage_first: where the settings do not say.
+
+    Raises:
+        GraderError: a package or the model is missing, or the settings do not go together.
+    """
+    missing = loading.missing_for_models()
+    if missing:
+        raise GraderError(f"the `{make.name}` grader cannot run: {missing}")
+    model = settings.model or default
+    if model is None:
+        raise GraderError(f"the `{make.name}` grader has no model: {loading.HOW_TO_GET}")
+    folder = model_folder(model, settings.revision, root, make.name, loading.HOW_TO_GET)
+    first = passage_first if settings.passage_first is None else settings.passage_first
+    prompts = chosen_prompts(settings, root, passage_first=first)
+    # Another prompt of the same model needs no other weights.
+    backend = shared_models().get(
+        (make, folder, settings.device, settings.dtype),
+        lambda: make(folder, settings.device, settings.dtype, reproducible=True),
+    )
+    return LanguageGrader(
+        backend,
+        prompts,
+        chosen_decoding(settings, prompts),
+        Path(model).name,
+        folder,
+        max_length=settings.max_length,
+        max_batch_tokens=settings.max_batch_tokens,
+        compat=settings.compat,
+        memory=root / ".trecexam" / "weights.json",
+    )
