@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +24,29 @@ LAST_ANSWERS = 5.0
 MOST_READ = 100_000
 #: The kinds of items there are in banks.
 ITEM_KINDS = frozenset({"question", "nugget"})
+
+
+class Stopwatch:
+    """Whether work is to stop; what is on its way to a server then gets `LAST_ANSWERS` seconds.
+
+    Args:
+        stop: asked again and again; None for never.
+        paid: answers on their way may have to be paid for, wanted or not, and would be asked again.
+    """
+
+    def __init__(self, stop: Callable[[], bool] | None, *, paid: bool) -> None:
+        self._stop = stop or (lambda: False)
+        self._grace, self._ends = (LAST_ANSWERS if paid else 0.0), math.inf
+
+    def stopped(self) -> bool:
+        """Whether it was ever said to stop."""
+        if self._ends == math.inf and self._stop():
+            self._ends = time.monotonic() + self._grace
+        return self._ends < math.inf
+
+    def is_over(self) -> bool:
+        """Whether nothing is waited for any more."""
+        return self.stopped() and time.monotonic() >= self._ends
 
 
 class UngradedError(GraderError):
