@@ -164,32 +164,8 @@ class Grader(Protocol):
     `identity` holds everything that can change an answer (model, prompt, decoding ...) and nothing that
     cannot (batch size, device); it is known before any model is loaded.
 
-    A grader may also have these attributes; `graders.traits.traits_of` reads them, and nothing else does:
-
-    - `item_kinds`: the kinds of items it grades, where these are not `ITEM_KINDS`; {"query"} grades a
-      passage's relevance to the query itself, whatever the bank holds.
-    - `known_passages`: query_id -> the doc_ids that it has grades of, where it knows queries and passages by
-      their ids. It needs no texts then, and all of these passages are pooled.
-    - `needs_query_text`: True where it is told the query's text beside each item.
-    - `scale`: a `Scale`, where it is not 0..5.
-    - `score_settings`: settings of [scores] that suit it, where the track does not say otherwise.
-    - `model_and_prompt`: (model, prompt) as people know them, where the identity names neither.
-    - `meter`: where tokens are paid for. `meter.used` is the `Usage` since it was made, `meter.before` is
-      set to what it used earlier, and `meter.as_json(usage)` is for the manifest; with it comes
-      `estimate(cells) -> Estimate`.
-    - `read(item, raw answer) -> Reading`, and `free_text`: where that is True, ratings are read anew from
-      the stored answers, as what the model wrote is what is stored; then another way of reading runs no
-      model.
-    - `cosines(raw answers)`: where its answers are cosines of passages and items, an array of these.
-    - `label(item, raw answer)`: a label between 0 and 1 that is finer than a rating.
-    - `prompt(cell)`: what its model is asked about a cell, and whether a text was cut for that.
-    - `cut`: how many texts were too long for its model, since it was made.
-    - `cells_share`: where it asks a language model, what the cells of a passage have in common there:
-      "nothing", the beginning of their "prompts", which is read once where they come together, or one
-      "answer" to all of them. Such a model is asked about the most useful cells first.
-    - `environment`: what the answers of its last batch were made on, as names and values (device, dtype,
-      versions ...); None where that is not known, as before its model is loaded. No part of the identity.
-    - `traits`: the `GraderTraits` of the grader that does its work, in place of all these.
+    What it may say of itself beside that is in `trecexam.graders.traits.GraderTraits`: it has attributes of
+    these names, and the defaults of those that it does not have.
     """
 
     @property

@@ -10,7 +10,7 @@ from trecexam.bank.asked import QUERY
 from trecexam.bank.model import Bank
 from trecexam.config import TrackConfig
 from trecexam.errors import ConfigError, TrecexamError
-from trecexam.line.encoder_cautions import encoder_cautions
+from trecexam.line.cautions import encoder_cautions
 from trecexam.line.probable_ratings import without_probabilities
 from trecexam.scores.measures import COVER, DIVERSITY, measure
 from trecexam.scores.weights import EQUAL, ITEM

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from trecexam.features.correlation.disagreements import outliers_table, pairs_table, swaps_table
 from trecexam.features.correlation.paired_scores import (
     PairedScores,
     common_queries,
@@ -15,7 +14,7 @@ from trecexam.features.correlation.paired_scores import (
     paired_scores,
     without_interval,
 )
-from trecexam.features.correlation.tables import correlation_table
+from trecexam.features.correlation.tables import correlation_table, outliers_table, pairs_table, swaps_table
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.measure_names import names_of
 from trecexam.line.official import LEADERBOARD

@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trecexam.errors import TrecexamError
-from trecexam.features.history.cause import cause, changed_files, changed_values
 from trecexam.features.history.changes import LeaderboardSnapshot, board_change
 from trecexam.features.history.entry import (
     LOG_COLUMNS,
@@ -33,7 +32,7 @@ from trecexam.features.history.entry import (
     log_rows,
     log_table,
 )
-from trecexam.features.history.snapshot import origin_of, snapshot_of
+from trecexam.features.history.snapshot import cause, changed_files, changed_values, origin_of, snapshot_of
 from trecexam.files import atomic as files
 from trecexam.files.kept import read_kept, read_regular, write_kept
 from trecexam.files.stamps import stamp

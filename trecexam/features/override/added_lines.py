@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from converters.errors import ConversionError
 from converters.lines import open_input
-from converters.overrides import overrides_in, with_overrides
+from converters.overrides import ADJUDICATED, UNDONE, overrides_in, with_overrides
 from converters.records import HumanRating
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic as files
+from trecexam.line.overrides import REFUSED, Decision, Overrides, takes_back
 
 
 def add_lines(path: Path, rows: Sequence[HumanRating], *, known_too: bool = True) -> int:
@@ -60,3 +61,39 @@ def _counted_off(known: Counter[HumanRating], row: HumanRating) -> bool:
     """Whether there is one of this row left, which there is not any more."""
     known[row] -= 1
     return known[row] >= 0
+
+
+def lines_of_writer(known: Overrides, texts: Mapping[str, str | None], row: HumanRating) -> list[Decision]:
+    """What the writer of a line said before of the same cell, or of one with the same text."""
+    text = texts[row.doc_id]
+    return [
+        decision
+        for decision in known.decisions
+        if decision.state != REFUSED
+        and (decision.row.who, decision.row.item_id) == (row.who, row.item_id)
+        and (decision.row.kind == ADJUDICATED) == (row.kind == ADJUDICATED)
+        and (
+            decision.row.doc_id == row.doc_id or (text is not None and texts.get(decision.row.doc_id) == text)
+        )
+    ]
+
+
+def earlier_opinion(spoken: Iterable[Decision]) -> HumanRating | None:
+    """What a person said before what she says now; None where that was nothing."""
+    opinions: list[HumanRating] = []
+    for _, row, _ in spoken:
+        if takes_back(row):
+            opinions.clear()
+        elif row.kind != UNDONE:
+            opinions.append(row)
+        else:
+            del opinions[-1:]
+            # Somebody may have edited the file.
+            if not opinions or without_circumstances(opinions[-1]) != without_circumstances(row):
+                opinions = [row]
+    return opinions[-2] if len(opinions) > 1 else None
+
+
+def without_circumstances(row: HumanRating) -> HumanRating:
+    """The line without what a person did not say."""
+    return row._replace(when="", seconds=None, kind="")

@@ -15,8 +15,12 @@ from converters.overrides import ADJUDICATED, UNDONE, read_overrides
 from converters.records import HumanRating, Item
 from trecexam.bank.model import Bank, passage_digest
 from trecexam.errors import RatingConflictError, TrecexamError, did_you_mean
-from trecexam.features.override.added_lines import add_lines
-from trecexam.features.override.opinions import earlier_opinion, lines_of_writer, without_circumstances
+from trecexam.features.override.added_lines import (
+    add_lines,
+    earlier_opinion,
+    lines_of_writer,
+    without_circumstances,
+)
 from trecexam.files.exclusive_lock import exclusive_lock
 from trecexam.line.kind import ItemSources
 from trecexam.line.loaded_track import asked_of

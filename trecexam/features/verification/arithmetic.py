@@ -58,23 +58,6 @@ class GradedCell(NamedTuple):
 
 
 @dataclass(frozen=True)
-class GridRow:
-    """One passage's ratings on all items of its query, None where there is none; and its two labels.
-
-    Attributes:
-        label: from the ratings, or a person's for the passage as a whole: then `human_label` is True.
-        human: the places (from 0) of the items on which a person rated it in place of the grader.
-    """
-
-    doc_id: str
-    judgment: int | None
-    label: int | None
-    ratings: tuple[int | None, ...]
-    human: tuple[int, ...] = ()
-    human_label: bool = False
-
-
-@dataclass(frozen=True)
 class Missed:
     """A relevant passage that reaches no item.
 
@@ -194,43 +177,6 @@ def best_first(cells: Iterable[GradedCell]) -> list[GradedCell]:
             cell.doc_id,
         ),
     )
-
-
-def grid_rows(
-    q: QueryRatings,
-    judgments: Mapping[str, int],
-    labels: Mapping[str, int],
-    human: Mapping[str, Sequence[int]],
-) -> tuple[GridRow, ...]:
-    """A row a pooled passage: best judgment first, unjudged ones last; then best label, then most ratings.
-
-    Args:
-        judgments, labels: doc_id -> value, of the passages that have one.
-        human: doc_id -> places of the items on which a person rated it.
-    """
-    rows = (
-        GridRow(
-            doc_id,
-            judgments.get(doc_id),
-            labels.get(doc_id),
-            tuple(None if rating == MISSING else rating for rating in ratings),
-            tuple(human.get(doc_id, ())),
-            doc_id in q.human,
-        )
-        for doc_id, ratings in zip(q.doc_ids, q.ratings.tolist(), strict=True)
-    )
-
-    def place(row: GridRow) -> tuple[bool, int, bool, int, int, str]:
-        return (
-            row.judgment is None,
-            -(row.judgment or 0),
-            row.label is None,
-            -(row.label or 0),
-            -sum(rating or 0 for rating in row.ratings),
-            row.doc_id,
-        )
-
-    return tuple(sorted(rows, key=place))
 
 
 def relevant_passages(
