@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -57,14 +58,6 @@ class Decoding:
         if self.mode == "choices":
             return {"mode": "choices", "answers": [prompt.answers for prompt in prompts]}
         return {"mode": "beam", "beams": self.beams, "new_tokens": self.new_tokens, "early_stopping": True}
-
-
-@dataclass(frozen=True)
-class _Unable:
-    """A cell that cannot be asked about, and why."""
-
-    cell: Cell
-    reason: str
 
 
 class LanguageGrader(PromptedGrader):
@@ -182,7 +175,8 @@ class LanguageGrader(PromptedGrader):
         self, calls: Iterable[Call], unread: list[tuple[Call, str]]
     ) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         """Answers batch by batch; lists that cannot be read go to `unread`, as the model wrote them."""
-        unable: list[_Unable] = []
+        # Another thread adds to it.
+        unable: deque[tuple[Cell, Answer]] = deque()
         batcher: Batcher[Call, Job, ModelOutput] = Batcher(
             lambda window: self._prepare(window, unable),
             self._launch,
@@ -194,15 +188,14 @@ class LanguageGrader(PromptedGrader):
         try:
             for batch in batcher.run(calls, later=window):
                 answers = [pair for job, output in batch for pair in self._answers_of(job, output, unread)]
-                yield answers + _unable_answers(unable)
+                yield answers + [unable.popleft() for _ in range(len(unable))]
         except OutOfMemoryError as error:
             raise GraderError(
                 f"{error} into the memory of the device: set a smaller `max_length` in [grader], "
                 "or another `device`"
             ) from error
-        rest = _unable_answers(unable)
-        if rest:
-            yield rest
+        if unable:
+            yield [*unable]
 
     def _asked_again(self, calls: Sequence[tuple[Call, str]]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         """Answers for lists that could not be read: written greedily, then cell by cell, then unparsed."""
@@ -231,7 +224,7 @@ class LanguageGrader(PromptedGrader):
             max_batch_tokens=self._asked_budget,
         )
 
-    def _prepare(self, window: list[Call], unable: list[_Unable]) -> list[Job]:
+    def _prepare(self, window: list[Call], unable: deque[tuple[Cell, Answer]]) -> list[Job]:
         """The window's prompts as tokens; what cannot be asked goes to `unable`."""
         groups: dict[str, int] = {}
         jobs: list[Job] = []
@@ -256,7 +249,11 @@ class LanguageGrader(PromptedGrader):
         ]
 
     def _prompts(
-        self, calls: Sequence[Call], groups: dict[str, int], unable: list[_Unable], halves: list[Call]
+        self,
+        calls: Sequence[Call],
+        groups: dict[str, int],
+        unable: deque[tuple[Cell, Answer]],
+        halves: list[Call],
     ) -> Iterator[Job]:
         """The prompts of calls; of those that leave no room for a passage the halves go to `halves`."""
         askable, texts = [], []
@@ -264,7 +261,7 @@ class LanguageGrader(PromptedGrader):
             cell = call[0]
             prompt = self.prompts[cell.item.kind]
             if prompt.needs_key and not cell.item.gold_answers:
-                unable.append(_Unable(cell, f"has no answer key, which prompt {prompt.name} needs"))
+                unable.append((cell, _error(f"has no answer key, which prompt {prompt.name} needs")))
                 continue
             askable.append((call, prompt))
             texts.append(self._text(prompt, call, cell.text[: self._enough]))
@@ -278,7 +275,7 @@ class LanguageGrader(PromptedGrader):
                         halves += (call[: len(call) // 2], call[len(call) // 2 :])
                         continue
                     room = f"leaves no room for a passage in the {self.max_length} tokens of a prompt"
-                    unable.append(_Unable(call[0], f"{room}: shorten it"))
+                    unable.append((call[0], _error(f"{room}: shorten it")))
                     continue
             yield Job(call, prompt, tokens, groups.setdefault(text, len(groups)))
 
@@ -360,19 +357,15 @@ class LanguageGrader(PromptedGrader):
         return Answer(rating, "ok", output.text, tuple(round(share, 6) for share in shares))
 
 
+def _error(reason: str) -> Answer:
+    """That a cell cannot be asked about."""
+    return Answer(None, "error", reason)
+
+
 def _probe_key(job: Job) -> tuple[str, str, str, str]:
     """Prompts with the same key begin alike as far as the passage."""
     cell = job.cells[0]
     return job.prompt.asks, cell.query_text, cell.item.query_text, cell.text
-
-
-def _unable_answers(unable: list[_Unable]) -> list[tuple[Cell, Answer]]:
-    """What `unable` holds now, as answers; it is empty afterwards. Another thread may add meanwhile."""
-    answers = []
-    while unable:
-        cell_error = unable.pop(0)
-        answers.append((cell_error.cell, Answer(None, "error", cell_error.reason)))
-    return answers
 
 
 def chosen_prompts(settings: GraderSection, root: Path, *, passage_first: bool) -> list[Prompt]:

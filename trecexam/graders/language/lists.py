@@ -46,7 +46,7 @@ def written_lists(
             scores[place] = row
         return lists
 
-    decoding = loading.free_text(model.model, 0.0, tokens.longest(max(numbers)), model.pad, model.ends)
+    decoding = model.decoding(tokens.longest(max(numbers)))
     try:
         model.continued([job.tokens for job in jobs], decoding, of)
     except (ValueError, NotImplementedError) as error:

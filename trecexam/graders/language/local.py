@@ -162,14 +162,28 @@ class LocalModel(ABC):
 
     def generate(self, jobs: Sequence[Job], beams: int, new_tokens: int) -> Callable[[], list[str]]:
         """Starts free-text answering by beam search; the call returned waits for the texts."""
-        decoding = loading.beam_search(self.model, beams, new_tokens, self.pad, self.ends)
         try:
-            generated = self.continued([job.tokens for job in jobs], decoding)
+            generated = self.continued([job.tokens for job in jobs], self.decoding(new_tokens, beams=beams))
         except (ValueError, NotImplementedError) as error:
             raise GraderError(
                 f'this model cannot do `decode = "beam"`: {loading.line_of(error)}', path=self.folder
             ) from error
         return lambda: self.tokens.texts(generated.tolist())
+
+    def decoding(self, new_tokens: int, *, beams: int = 1, temperature: float = 0.0) -> GenerationConfig:
+        """How texts are written: by the papers' beam search, token by token, or at random."""
+        from transformers import GenerationConfig
+
+        drawing = {"do_sample": True, "temperature": temperature, "top_k": 0}
+        return GenerationConfig(  # type: ignore[no-untyped-call]
+            **(drawing if temperature > 0 else {"do_sample": False}),
+            num_beams=beams,
+            early_stopping=beams > 1,
+            max_new_tokens=new_tokens,
+            pad_token_id=self.pad,
+            eos_token_id=self.ends,
+            decoder_start_token_id=getattr(self.model.generation_config, "decoder_start_token_id", None),
+        )
 
     def continued(
         self,
