@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from converters.records import Item
 from trecexam.errors import GraderError
-from trecexam.graders.sampling import MeasuredTime, PacedTime
+from trecexam.graders.sampling import MeasuredTime
 
 if TYPE_CHECKING:
     from trecexam.config import GraderSection
@@ -120,7 +120,7 @@ class Estimate(NamedTuple):
     tokens_out_at_most: int | None = None
     cost: float | None = None
     cost_at_most: float | None = None
-    time: MeasuredTime | PacedTime | None = None
+    time: MeasuredTime | None = None
     calls: int | None = None
     calls_at_most: int | None = None
 
@@ -133,7 +133,7 @@ class Estimate(NamedTuple):
             return (other if self.tokens_in is None else self)._replace(cells=cells, time=None)
         columns = zip(self._replace(time=None), other._replace(time=None), strict=True)
         summed = Estimate._make(None if None in column else sum(column) for column in columns)
-        if isinstance(self.time, PacedTime) and isinstance(other.time, PacedTime):
+        if self.time is not None and other.time is not None:
             return summed._replace(time=self.time.plus(other.time))
         return summed
 

@@ -14,7 +14,7 @@ from typing import Any
 from trecexam.errors import TrecexamError
 from trecexam.files.kept import recall, remember
 from trecexam.graders.base import Estimate, identity_digest
-from trecexam.graders.sampling import PacedTime
+from trecexam.graders.sampling import MeasuredTime
 
 #: Of less than this nothing follows: the first requests come slowly.
 FEWEST_REQUESTS, SHORTEST = 20, 2.0
@@ -39,7 +39,7 @@ def remember_pace(
         remember(path, dict(kept))
 
 
-def paced_time(path: Path, identity: Mapping[str, Any], estimate: Estimate) -> PacedTime | None:
+def paced_time(path: Path, identity: Mapping[str, Any], estimate: Estimate) -> MeasuredTime | None:
     """How long grading takes at the pace kept of this grader; None where none is, or nothing is to be graded.
 
     Goes by requests where the estimate counts them (`calls`), else by cells.
@@ -49,4 +49,4 @@ def paced_time(path: Path, identity: Mapping[str, Any], estimate: Estimate) -> P
         return None
     requests, cells, seconds = pace["requests"], pace["cells"], pace["seconds"]
     share = estimate.cells / cells if estimate.calls is None else estimate.calls / requests
-    return PacedTime(share * seconds, requests, cells, seconds, pace["day"])
+    return MeasuredTime(share * seconds, 0.0, cells, 0, seconds, requests, pace["day"])
