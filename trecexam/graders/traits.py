@@ -94,7 +94,7 @@ def traits_of(grader: Grader) -> GraderTraits:
     own = getattr(grader, "traits", None)
     if isinstance(own, GraderTraits):
         return own
-    said = {name: getattr(grader, name, _LATE) for name in _SAID_AT_ONCE}
+    said: dict[str, Any] = {name: getattr(grader, name, _LATE) for name in _SAID_AT_ONCE}
     said = {name: value for name, value in said.items() if value is not _LATE}
     said["item_kinds"] = frozenset(said.get("item_kinds", ITEM_KINDS))
     # Of a recording it is the prompt's name.
