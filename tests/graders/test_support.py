@@ -91,7 +91,7 @@ def test_a_passage_that_many_sentences_cite_is_embedded_once_and_batches_are_sma
 
 
 def test_settings_make_the_offline_grader_where_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trecexam.graders.support.embedding_folder", lambda *_: Path("model"))
+    monkeypatch.setattr("trecexam.graders.embedding.embedding_folder", lambda *_: Path("model"))
     grader = create_embedding(GraderSection(), Path())
     assert isinstance(grader, SupportEmbedding)
     assert grader.cut_points == SUPPORT_CUTS == (0.56, 0.74)

@@ -22,7 +22,7 @@ from trecexam.line.sheets import Counts, Sheet, count_cells
 from trecexam.line.sources import written_by
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.line.track_inputs import TrackInputs
-from trecexam.packages import versions
+from trecexam.line.versions import versions
 from trecexam.track import TrackFolder
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from trecexam.files import atomic as files
 from trecexam.files.kept import read_object, recall, remember
 from trecexam.files.stamps import Rejected, stamp
 from trecexam.line.sheets import Counts
+from trecexam.line.versions import package_version, versions
 from trecexam.outputs.features import features
 from trecexam.outputs.report.contents import UpdateFacts
 from trecexam.outputs.report.gather import report_files
-from trecexam.packages import package_version, versions
 from trecexam.tables.plots.drawings import FOLDER as PLOTS
 from trecexam.tables.plots.drawings import KINDS
 from trecexam.tables.section import ExtraFiles, ReportHead

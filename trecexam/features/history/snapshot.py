@@ -12,7 +12,7 @@ from trecexam.config import CONFIG_NAME
 from trecexam.features.history.changes import ItemKey, LeaderboardSnapshot, QuerySnapshot, RunSnapshot
 from trecexam.graders.base import identity_json
 from trecexam.line.evaluation import leaderboard
-from trecexam.packages import versions
+from trecexam.line.versions import versions
 from trecexam.scores.labels import labels
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import counted

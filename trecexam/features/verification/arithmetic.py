@@ -23,6 +23,8 @@ from trecexam.scores.ratings import MISSING, QueryRatings
 STATUSES = ("ok", "unparsed", "refused", "error", "missing", "no_text")
 #: What `worst_first` orders by.
 Order = Literal["phi", "nonrelevant", "precision", "discrimination"]
+#: Of a pooled passage its id, judgment and label, if there are any, and its ratings on all items.
+GridRow = tuple[str, int | None, int | None, list[int]]
 
 
 class GradedCell(NamedTuple):
@@ -177,6 +179,13 @@ def best_first(cells: Iterable[GradedCell]) -> list[GradedCell]:
             cell.doc_id,
         ),
     )
+
+
+def grid_order(row: GridRow) -> tuple[bool, int, bool, int, int, str]:
+    """Sorts rows: best judgment first, unjudged ones last; then best label, then most ratings."""
+    doc_id, judgment, label, ratings = row
+    rated = sum(max(rating, 0) for rating in ratings)
+    return judgment is None, -(judgment or 0), label is None, -(label or 0), -rated, doc_id
 
 
 def relevant_passages(

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 from trecexam.errors import TrecexamError
 from trecexam.features.verification.arithmetic import (
     GradedCell,
+    GridRow,
     Order,
     RelevantPassages,
     best_first,
+    grid_order,
     item_reaches,
     relevant_passages,
     worst_first,
@@ -129,7 +131,7 @@ def grid(
         )
     scores, threshold = track.config.scores, resolve_min_rating(track, min_rating)
     judgments = known_judgments(track)
-    rows: list[tuple[Sequence[int], str, _GridRow]] = []
+    rows: list[tuple[Sequence[int], str, GridRow]] = []
     of_items: list[tuple[Value, ...]] = []
     for q in chosen_queries(track, query_ids, item_ids, doc_ids):
         judged, label = judgments.get(q.query_id, {}), labels(q, scores.label, threshold, scores.min_answers)
@@ -139,7 +141,7 @@ def grid(
                 for doc_id, ratings in zip(q.doc_ids, q.ratings.tolist(), strict=True)
                 if doc_ids is None or doc_id in doc_ids
             ),
-            key=_grid_order,
+            key=grid_order,
         )
         items = _items(track, q, item_ids) if in_grid else []
         rows += [([place for place, _ in items], q.query_id, row) for row in in_grid[:top]]
@@ -303,8 +305,6 @@ def spurious(
     )
 
 
-#: Of a passage its id, judgment, label, and ratings on all items.
-_GridRow = tuple[str, int | None, int | None, list[int]]
 _ITEM = ("query_id", "query", "item_index", "item_id", "item", "kind", "gold_answers")
 _OF_QUERY = (
     "query_id", "relevant", "reached", "missed", "missed_share", "unrated", "without_text", "outside_pool"
@@ -361,13 +361,6 @@ def _cells(
                 )
             )
         yield place, item, cells
-
-
-def _grid_order(row: _GridRow) -> tuple[bool, int, bool, int, int, str]:
-    """Best judgment first, unjudged ones last; then best label, then most ratings."""
-    doc_id, judgment, label, ratings = row
-    rated = sum(max(rating, 0) for rating in ratings)
-    return judgment is None, -(judgment or 0), label is None, -(label or 0), -rated, doc_id
 
 
 def _by_people(track: Assessment, query_id: str, doc_id: str) -> str:
