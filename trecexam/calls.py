@@ -17,11 +17,9 @@ from trecexam.graders.writing.asking import Job, ShowProgress, Stop
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import grades_notes
 from trecexam.line.loaded_track import (
+    AskedOf,
     LoadedTrack,
     TrackLoaders,
-    applies_of,
-    files_of,
-    is_of_documents,
 )
 from trecexam.line.loader import TrackLoader
 from trecexam.line.track_graders import usable_folders
@@ -202,7 +200,7 @@ def on_folder(function: Callable[Concatenate[TrackFolder, P], R]) -> Callable[Co
     def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> R:
         _check_arguments(method, self, *args, **kwargs)
         folder = self.folder
-        has_files = files_of(function)
+        has_files = AskedOf.of(function).has_files
         if has_files is not None and self._is_joint:
             # A grader's files may be there that cannot grade.
             folder = next(filter(has_files, usable_folders(folder).values()), folder)
@@ -259,10 +257,10 @@ def _loader_for(
         TrecexamError: the function is about documents, and the one that is meant labels none; or none is
             meant, and those that may label some cannot go on.
     """
+    asked = AskedOf.of(function)
     if track._is_joint:
-        applies = applies_of(function)
-        loader = track._loaders.first_asked(lambda each: applies(each, *args, **kwargs))
-        if is_of_documents(function) and not loader.load().of_documents:
+        loader = track._loaders.first_asked(lambda each: asked.applies(each, *args, **kwargs))
+        if asked.documents and not loader.load().of_documents:
             unable = track._loaders.load().unable
             if unable:
                 raise TrecexamError(
@@ -273,7 +271,7 @@ def _loader_for(
         took(loader.name, tuple(track._loaders))
         return loader
     loader = track._loader
-    if is_of_documents(function) and not loader.kind.ranks:
+    if asked.documents and not loader.kind.ranks:
         others = [name for name, other in track._loaders.items() if other.kind.ranks]
         raise TrecexamError(
             f"the grader {loader.name} labels no documents that runs rank"

@@ -26,7 +26,7 @@ from scipy.stats import rankdata
 import trecexam
 from trecexam.graders.embedding import EmbeddingGrader
 from trecexam.line.assessment import Assessment
-from trecexam.line.encoder_cautions import encoder_agreements, highest_cosines
+from trecexam.line.cautions import encoder_agreements, highest_cosines
 from trecexam.line.evaluation import official_values
 from trecexam.line.loader import TrackLoader
 from trecexam.scores.encoder_likeness import agreement, runs_like_encoder

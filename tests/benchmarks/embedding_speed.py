@@ -61,10 +61,7 @@ def ways(folder: Path, device: str) -> dict[tuple[str, str], Callable[[list[str]
         made["sentence-transformers", dtype] = lambda texts, model=published: model.encode(
             texts, batch_size=64, show_progress_bar=False, normalize_embeddings=True
         )
-        for way, reproducible in (("reproducible = false", False), ("reproducible = true", True)):
-            made[way, dtype] = EmbeddingGrader(
-                folder, device=device, dtype=dtype, reproducible=reproducible
-            ).embed
+        made["trecexam", dtype] = EmbeddingGrader(folder, device=device, dtype=dtype).embed
     return made
 
 

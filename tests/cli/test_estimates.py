@@ -128,7 +128,7 @@ def test_time_is_extrapolated_from_the_last_part_of_a_sample(monkeypatch: pytest
 
     # Parts of 1, 4 and 16: then more than three seconds have gone by since the start.
     sample = sampling.measured(work, iter(range(1000)), 2000, lambda _: 2)
-    assert sample == (10.25 + 2000 / 2 * 0.25, 10.25, 32, 16, 4.0)
+    assert sample == (10.25 + 2000 / 2 * 0.25, 10.25, 32, 16, 4.0, 0, "")
     now[0] = 0.0
     # All of the work was the first part.
     assert sampling.measured(work, [7], 1) == (10.25, 10.25, 1, 1, 10.25)

@@ -41,7 +41,7 @@ def cell(text: str, statement: str) -> Cell:
 
 
 def answers(*cells: Cell, cuts: tuple[float, ...] = (0.5, 0.9)) -> list[tuple[int | None, str]]:
-    grader = CountedWords(Path("none"), cuts, batch_size=2)
+    grader = CountedWords(Path("none"), cuts)
     graded = {cell: (answer.rating, answer.raw) for batch in grader.grade(cells) for cell, answer in batch}
     return [graded[cell] for cell in cells]
 
@@ -74,7 +74,7 @@ def test_ratings_are_none_partial_and_full_in_whatever_batches() -> None:
 def test_a_passage_that_many_sentences_cite_is_embedded_once_and_batches_are_small() -> None:
     texts = [f"heat pump {n}." for n in range(5)]
     cells = [cell(text, f"pump {place}") for place in range(700) for text in texts]
-    grader = CountedWords(Path("none"), (0.5, 0.9), batch_size=2)
+    grader = CountedWords(Path("none"), (0.5, 0.9))
     embedded: list[str] = []
     embed = grader.embed
 
@@ -91,7 +91,7 @@ def test_a_passage_that_many_sentences_cite_is_embedded_once_and_batches_are_sma
 
 
 def test_settings_make_the_offline_grader_where_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trecexam.graders.support.embedding_folder", lambda *_: Path("model"))
+    monkeypatch.setattr("trecexam.graders.embedding.embedding_folder", lambda *_: Path("model"))
     grader = create_embedding(GraderSection(), Path())
     assert isinstance(grader, SupportEmbedding)
     assert grader.cut_points == SUPPORT_CUTS == (0.56, 0.74)

@@ -19,7 +19,7 @@ from trecexam.tables.text import plural
 if TYPE_CHECKING:
     from converters.errors import ConversionError
     from trecexam.graders.base import Estimate, Usage
-    from trecexam.graders.sampling import MeasuredTime, PacedTime
+    from trecexam.graders.sampling import MeasuredTime
     from trecexam.graders.writing.asking import AskingResult
     from trecexam.line.grading import Progress
 
@@ -102,7 +102,7 @@ def show_estimate(
     estimated = estimate()
     columns = estimated.columns()
     named = dict(zip(("prompts", *[*columns][1:]), columns.values(), strict=True))
-    time: Callable[[], MeasuredTime | PacedTime | None] = partial(
+    time: Callable[[], MeasuredTime | None] = partial(
         _measured_time, lambda: estimate(timed=True).time, doing, "tried", "prompt"
     )
     if estimated.tokens_in is not None:
@@ -115,7 +115,7 @@ def show_grading_estimate(
     estimated: Estimate, measure: Callable[[], MeasuredTime | None], *, as_json: bool = False
 ) -> None:
     """As `show_estimate`, of what grading a track would take."""
-    time: Callable[[], MeasuredTime | PacedTime | None] = partial(
+    time: Callable[[], MeasuredTime | None] = partial(
         _measured_time, measure, "grading", "graded", "passage", cells=True
     )
     if estimated.tokens_in is not None:
@@ -174,7 +174,7 @@ def show_several_estimates(
 
 
 def show_columns(
-    columns: Mapping[str, Value], time: Callable[[], MeasuredTime | PacedTime | None], *, as_json: bool
+    columns: Mapping[str, Value], time: Callable[[], MeasuredTime | None], *, as_json: bool
 ) -> None:
     """Shows an estimate's columns. The time comes afterwards: measuring it takes seconds.
 
@@ -192,14 +192,13 @@ def show_columns(
         show.table(table, as_json=True, json_value=[{**columns, **measured}])
 
 
-def _paced_time(estimated: Estimate, doing: str, *, grades: bool) -> MeasuredTime | PacedTime | None:
+def _paced_time(estimated: Estimate, doing: str, *, grades: bool) -> MeasuredTime | None:
     """Says how long it would take at the pace of a grader's last grading; that it is not known yet."""
     # Behind it is pydantic.
-    from trecexam.graders.sampling import PacedTime
     from trecexam.line.paces import FEWEST_REQUESTS, SHORTEST
 
     last = estimated.time
-    if isinstance(last, PacedTime):
+    if last is not None:
         click.echo(
             f"{doing} would take about {_duration(last.seconds)} at the pace of the last {doing} "
             f"({last.day}): {plural(last.requests, 'request')} in {last.pace:,.0f} s",
@@ -215,29 +214,26 @@ def _paced_time(estimated: Estimate, doing: str, *, grades: bool) -> MeasuredTim
 
 
 def _measured_time(
-    measure: Callable[[], MeasuredTime | PacedTime | None],
+    measure: Callable[[], MeasuredTime | None],
     doing: str,
     done: str,
     what: str,
     *,
     cells: bool = False,
-) -> MeasuredTime | PacedTime | None:
+) -> MeasuredTime | None:
     """Says how long something would take, by a sample of it; where that cannot be known, why.
 
     Args:
         doing: what takes so long; `done` is what the sample was.
         what: a passage, a prompt ...; with `cells` the sample's are said, too.
     """
-    # Behind it is pydantic.
-    from trecexam.graders.sampling import MeasuredTime
-
     try:
         sample = measure()
     except TrecexamError as error:
         # How many there are holds all the same.
         click.echo(f"no time can be measured here: {error}", err=True)
         return None
-    if isinstance(sample, MeasuredTime):
+    if sample is not None:
         of = f"{plural(sample.cells, 'cell')} of " if cells else ""
         click.echo(
             f"{doing} would take about {_duration(sample.seconds)}, by a sample that was {done} here and not "

@@ -94,15 +94,11 @@ class GraderSection(LanguageModelSection):
         examples=[0.16],
         description="embedding: the width of the logistic around soft_cuts, in cosine. Unset: fitted.",
     )
-    batch_size: int = Field(
-        64, ge=1, description="embedding: texts embedded at once, where reproducible = false."
-    )
-    reproducible: bool | None = Field(
-        None,
-        examples=[True],
-        description="A cell gets the same answer, bit for bit, whatever else is graded with it: batches have "
-        "fixed shapes. Unset: for embedding, seq2seq, causal. true: also where a model here writes free text "
-        "(erag, ragval), which takes 20 to 40% longer, and twice as long for few cells. false: nowhere.",
+    reproducible: bool = Field(
+        False,
+        description="By embedding, seq2seq and causal a cell gets the same answer, bit for bit, whatever "
+        "else is graded with it. true: also where a model here writes free text (erag, ragval), which takes "
+        "20 to 40% longer, and twice as long for few cells.",
     )
     structured: Literal["json_schema", "choice", "none"] | None = Field(
         None,
@@ -123,7 +119,7 @@ class GraderSection(LanguageModelSection):
     def _without_what_is_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return without_usual(
             serialize(self),
-            {"soft_cuts": None, "soft_width": None, "reproducible": None, "citations": "first"},
+            {"soft_cuts": None, "soft_width": None, "reproducible": False, "citations": "first"},
         )
 
     @field_validator("cut_points", "soft_cuts")

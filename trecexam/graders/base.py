@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from converters.records import Item
 from trecexam.errors import GraderError
-from trecexam.graders.sampling import MeasuredTime, PacedTime
+from trecexam.graders.sampling import MeasuredTime
 
 if TYPE_CHECKING:
     from trecexam.config import GraderSection
@@ -22,6 +24,29 @@ LAST_ANSWERS = 5.0
 MOST_READ = 100_000
 #: The kinds of items there are in banks.
 ITEM_KINDS = frozenset({"question", "nugget"})
+
+
+class Stopwatch:
+    """Whether work is to stop; what is on its way to a server then gets `LAST_ANSWERS` seconds.
+
+    Args:
+        stop: asked again and again; None for never.
+        paid: answers on their way may have to be paid for, wanted or not, and would be asked again.
+    """
+
+    def __init__(self, stop: Callable[[], bool] | None, *, paid: bool) -> None:
+        self._stop = stop or (lambda: False)
+        self._grace, self._ends = (LAST_ANSWERS if paid else 0.0), math.inf
+
+    def stopped(self) -> bool:
+        """Whether it was ever said to stop."""
+        if self._ends == math.inf and self._stop():
+            self._ends = time.monotonic() + self._grace
+        return self._ends < math.inf
+
+    def is_over(self) -> bool:
+        """Whether nothing is waited for any more."""
+        return self.stopped() and time.monotonic() >= self._ends
 
 
 class UngradedError(GraderError):
@@ -95,7 +120,7 @@ class Estimate(NamedTuple):
     tokens_out_at_most: int | None = None
     cost: float | None = None
     cost_at_most: float | None = None
-    time: MeasuredTime | PacedTime | None = None
+    time: MeasuredTime | None = None
     calls: int | None = None
     calls_at_most: int | None = None
 
@@ -108,7 +133,7 @@ class Estimate(NamedTuple):
             return (other if self.tokens_in is None else self)._replace(cells=cells, time=None)
         columns = zip(self._replace(time=None), other._replace(time=None), strict=True)
         summed = Estimate._make(None if None in column else sum(column) for column in columns)
-        if isinstance(self.time, PacedTime) and isinstance(other.time, PacedTime):
+        if self.time is not None and other.time is not None:
             return summed._replace(time=self.time.plus(other.time))
         return summed
 
@@ -139,32 +164,8 @@ class Grader(Protocol):
     `identity` holds everything that can change an answer (model, prompt, decoding ...) and nothing that
     cannot (batch size, device); it is known before any model is loaded.
 
-    A grader may also have these attributes; `graders.traits.traits_of` reads them, and nothing else does:
-
-    - `item_kinds`: the kinds of items it grades, where these are not `ITEM_KINDS`; {"query"} grades a
-      passage's relevance to the query itself, whatever the bank holds.
-    - `known_passages`: query_id -> the doc_ids that it has grades of, where it knows queries and passages by
-      their ids. It needs no texts then, and all of these passages are pooled.
-    - `needs_query_text`: True where it is told the query's text beside each item.
-    - `scale`: a `Scale`, where it is not 0..5.
-    - `score_settings`: settings of [scores] that suit it, where the track does not say otherwise.
-    - `model_and_prompt`: (model, prompt) as people know them, where the identity names neither.
-    - `meter`: where tokens are paid for. `meter.used` is the `Usage` since it was made, `meter.before` is
-      set to what it used earlier, and `meter.as_json(usage)` is for the manifest; with it comes
-      `estimate(cells) -> Estimate`.
-    - `read(item, raw answer) -> Reading`, and `free_text`: where that is True, ratings are read anew from
-      the stored answers, as what the model wrote is what is stored; then another way of reading runs no
-      model.
-    - `cosines(raw answers)`: where its answers are cosines of passages and items, an array of these.
-    - `label(item, raw answer)`: a label between 0 and 1 that is finer than a rating.
-    - `prompt(cell)`: what its model is asked about a cell, and whether a text was cut for that.
-    - `cut`: how many texts were too long for its model, since it was made.
-    - `cells_share`: where it asks a language model, what the cells of a passage have in common there:
-      "nothing", the beginning of their "prompts", which is read once where they come together, or one
-      "answer" to all of them. Such a model is asked about the most useful cells first.
-    - `environment`: what the answers of its last batch were made on, as names and values (device, dtype,
-      versions ...); None where that is not known, as before its model is loaded. No part of the identity.
-    - `traits`: the `GraderTraits` of the grader that does its work, in place of all these.
+    What it may say of itself beside that is in `trecexam.graders.traits.GraderTraits`: it has attributes of
+    these names, and the defaults of those that it does not have.
     """
 
     @property

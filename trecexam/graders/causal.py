@@ -16,15 +16,13 @@ from trecexam.graders.batching import Plan
 from trecexam.graders.language import loading
 from trecexam.graders.language.backend import Job
 from trecexam.graders.language.choices import ChoiceTree
-from trecexam.graders.language.grader import LanguageGrader
-from trecexam.graders.language.lists import LabelLists, written_lists
-from trecexam.graders.language.local import CPU_BUDGET, LocalModel, local_grader
+from trecexam.graders.language.grader import LanguageGrader, local_grader
+from trecexam.graders.language.local import CPU_BUDGET, LocalModel
 from trecexam.graders.language.tiles import Tile, in_order, n_rows
 from trecexam.graders.language.tokens import answer_tokens
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from transformers import GenerationConfig
 
 #: A base model's answer follows this; only where the words of the answer begin depends on it.
 _CUE = "Answer:"
@@ -39,15 +37,13 @@ class CausalBackend(LocalModel):
     auto_class = "AutoModelForCausalLM"
     budgets: ClassVar = {"cuda": 32_768, "cpu": CPU_BUDGET}
     chat = True
-
-    @property
-    def wants_prefixes(self) -> bool:
-        """So that what a prompt shares does not hang on the prompts that are there."""
-        return self.reproducible
+    # So that what a prompt shares does not depend on the prompts that are there.
+    wants_prefixes = True
+    repeats_prompts = True
 
     def plan(self, jobs: Sequence[Job], max_tokens: int) -> Plan:
         """As for all models; of prompts that share their beginnings, those of like length together."""
-        if not self.reproducible or not any(job.prefix for job in jobs) or not self._shares(0):
+        if not any(job.prefix for job in jobs) or not self._shares(0):
             return super().plan(jobs, max_tokens)
         from trecexam.graders.language.shared_prefix import plan_shared
 
@@ -105,7 +101,6 @@ class CausalBackend(LocalModel):
         return limit - new_tokens
 
     def answers(self, texts: Sequence[str]) -> list[list[int]]:
-        """The tokens of permitted answers as they follow a prompt."""
         if self.tokens.chat:
             return answer_tokens(self.tokens.tokenizer, texts, self.folder)
         return answer_tokens(self.tokens.tokenizer, texts, self.folder, after=_CUE)
@@ -116,8 +111,6 @@ class CausalBackend(LocalModel):
         tokens = self.answers(answers)
         tree = ChoiceTree.of(tokens)
         lengths = [job.length + max(tree.depths) for job in jobs]
-        if not self.reproducible:
-            lengths = [max(lengths)] * len(jobs)
         sharing = {length: self._shares(length) for length in set(lengths)}
         places = {
             able: [p for p, length in enumerate(lengths) if sharing[length] == able] for able in (True, False)
@@ -138,15 +131,11 @@ class CausalBackend(LocalModel):
 
     def _by_tree(self, jobs: Sequence[Job], tree: ChoiceTree) -> Tensor:
         """Shape (jobs, answers)."""
-        from trecexam.graders.language.shared_prefix import tiled_logits, tree_logits
+        from trecexam.graders.language.shared_prefix import tiled_logits
 
-        if not self.reproducible:
-            return self.fitting(lambda: self._of_logits(tree_logits(self.model, jobs, tree, self.pad), tree))
-
-        model = self.model
+        model, rows = self.model, (self.reading_rows, self._question_rows)
 
         def in_all() -> Tensor:
-            rows = self.reading_rows, self._question_rows
             scores = tiled_logits(
                 model, jobs, tree, self.pad, *rows, self.of_each, lambda logits: self._of_logits(logits, tree)
             )
@@ -159,7 +148,7 @@ class CausalBackend(LocalModel):
         return n_rows(length, self._tile_tokens(QUESTION_TOKENS))
 
     def _of_logits(self, logits: Tensor, tree: ChoiceTree) -> Tensor:
-        """log P(answer, end | prompt), shape (jobs, answers), of what `tree_logits` returns."""
+        """log P(answer, end | prompt), shape (jobs, answers), of the logits that `tiled_logits` has."""
         import torch
 
         logits = logits.float()
@@ -208,58 +197,14 @@ class CausalBackend(LocalModel):
                 scores[places, column] = in_order(parts)
         return scores
 
-    def list_labels(
-        self, jobs: Sequence[Job], labels: Sequence[str]
-    ) -> Callable[[], list[list[tuple[float, ...]]]]:
-        return written_lists(self, jobs, labels)
-
-    def generate(self, jobs: Sequence[Job], beams: int, new_tokens: int) -> Callable[[], list[str]]:
-        decoding = loading.beam_search(self.model, beams, new_tokens, self.pad, self.ends)
-        try:
-            generated = self.continued([job.tokens for job in jobs], decoding)
-        except (ValueError, NotImplementedError) as error:
-            raise GraderError(
-                f'this model cannot do `decode = "beam"`: {loading.line_of(error)}', path=self.folder
-            ) from error
-        return lambda: self.tokens.texts(generated.tolist())
-
-    def continued(
-        self,
-        rows: Sequence[Sequence[int]],
-        decoding: GenerationConfig,
-        lists: Callable[[Sequence[int]], LabelLists] | None = None,
-        *,
-        free: bool = False,
-    ) -> Tensor:
-        """The tokens that follow each prompt's, padded at the end; shape (prompts, new tokens).
-
-        Args:
-            lists: for places in `rows`, what holds the model to certain tokens there.
-            free: any text is written.
-
-        Raises:
-            OutOfMemoryError: there are too many.
-        """
+    def padded(self, prompts: Sequence[Sequence[int]], length: int) -> tuple[Tensor, Tensor]:
         from trecexam.graders.language.shared_prefix import left_padded
 
-        def of_tile(tile: Tile) -> Tensor:
-            tokens, mask = left_padded(
-                [rows[place] for place in tile.places], self.pad, self.device, tile.length
-            )
-            generated: Tensor = self.model.generate(
-                input_ids=tokens,
-                attention_mask=mask.long(),
-                generation_config=decoding,
-                logits_processor=None if lists is None else [lists(tile.places)],
-            )
-            return generated[:, tokens.shape[1] :]
-
-        lengths, rows_of = self.writing_tiles(rows, free=free)
-        return self.texts_in_order(self.in_tiles(lengths, of_tile, rows_of))
+        return left_padded(prompts, self.pad, self.device, length)
 
 
 def _create(settings: GraderSection, root: Path) -> LanguageGrader:
-    return local_grader(settings, root, CausalBackend, "causal", default=None, passage_first=True)
+    return local_grader(settings, root, CausalBackend, default=None, passage_first=True)
 
 
 FACTORY = Factory(

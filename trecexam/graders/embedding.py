@@ -23,7 +23,7 @@ from trecexam.config.language_models import LanguageModelSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Factory
 from trecexam.graders.cut_points import CUT_POINTS, SOFT_CUTS, SoftCuts, probabilities, rating
-from trecexam.graders.environment import check_device, environment_of, environment_on, processor_name
+from trecexam.graders.environment import check_device, environment_of, environment_on
 from trecexam.graders.fixed_shapes import COMPUTATION, FixedShapes
 from trecexam.graders.kept_vectors import FILE, KeptVectors
 from trecexam.graders.shared_models import shared_models
@@ -56,32 +56,26 @@ class EmbeddingGrader:
         folder: Path,
         cut_points: Sequence[float] = CUT_POINTS,
         device: str | None = None,
-        batch_size: int = 64,
         *,
         model: str | None = None,
         soft_cuts: SoftCuts | None = None,
         dtype: str = "float32",
-        reproducible: bool = True,
         vectors_path: Path | None = None,
     ) -> None:
         """A grader with the model in `folder`.
 
         Args:
-            batch_size: texts embedded at once, where it is not `reproducible`.
             model: what people call it; the folder's name if None.
             soft_cuts: from cosines to probabilities; None for none. They are read from the stored cosines, so
                 they are no part of the identity.
             dtype: of the model's numbers: "float32" or "bfloat16".
-            reproducible: a text's vector is the same, bit for bit, whatever is embedded with it.
             vectors_path: where vectors are kept, see `KeptVectors`; None for nowhere.
         """
         self.model = folder.name if model is None else model
         self.folder = folder
         self.cut_points = tuple(cut_points)
         self.device = device
-        self.batch_size = batch_size
         self.dtype = dtype
-        self.reproducible = reproducible
         self._soft_cuts = soft_cuts
         self._vectors_path = vectors_path
         self._models = shared_models()
@@ -99,17 +93,17 @@ class EmbeddingGrader:
         }
 
     @property
-    def environment(self) -> Mapping[str, str] | None:
+    def environment(self) -> Mapping[str, str]:
         """What the model runs on, or would: where all vectors were kept, they were made on the same."""
         loaded = self.__dict__.get("_model")
         if loaded is not None:
-            return environment_of(loaded, reproducible=self.reproducible)
+            return environment_of(loaded, reproducible=True)
         _check_installed()
         import torch
         from sentence_transformers.util import get_device_name
 
         device = torch.device(self.device or get_device_name())
-        return environment_on(device, self.dtype, reproducible=self.reproducible)
+        return environment_on(device, self.dtype, reproducible=True)
 
     @property
     def model_and_prompt(self) -> tuple[str, str]:
@@ -129,13 +123,11 @@ class EmbeddingGrader:
         return _cosines
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors, shape (len(texts), dimension); texts past the model's length are cut at their end."""
-        if self.reproducible:
-            return self._shaped.encode(texts)
-        vectors: NDArray[np.float32] = self._model.encode(
-            list(texts), batch_size=self.batch_size, normalize_embeddings=True, show_progress_bar=False
-        )
-        return vectors
+        """Unit vectors, shape (len(texts), dimension); texts past the model's length are cut at their end.
+
+        A text's vector is the same, bit for bit, whatever is embedded with it.
+        """
+        return self._shaped.encode(texts)
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         for batch in by_passages(cells, READ_AHEAD):
@@ -183,14 +175,19 @@ class EmbeddingGrader:
     def _kept(self) -> KeptVectors | None:
         if self._vectors_path is None:
             return None
-        how = {
-            "dtype": self.dtype,
-            "reproducible": self.reproducible,
+        environment = self.environment
+        import sentence_transformers
+        import torch
+
+        maker = {
+            "weights": weights_digest(self.folder),
+            "config": config_digest(self.folder),
             "computation": COMPUTATION,
-            **_machine(self.device),
+            **environment,
+            "sentence_transformers": sentence_transformers.__version__,
+            "capability": torch.backends.cpu.get_cpu_capability(),
         }
-        weights = {"weights": weights_digest(self.folder), "config": config_digest(self.folder)}
-        return KeptVectors(self._vectors_path, {**weights, **how})
+        return KeptVectors(self._vectors_path, maker)
 
     @cached_property
     def _shaped(self) -> FixedShapes:
@@ -217,24 +214,6 @@ def _cosines(answers: Sequence[str]) -> NDArray[np.float64]:
         with suppress(ValueError):
             cosines[row] = float(answer)
     return cosines
-
-
-def _machine(device: str | None) -> dict[str, str]:
-    """What the last bits of a vector hang on beside model and dtype: libraries and processor."""
-    _check_installed()
-    import sentence_transformers
-    import torch
-    import transformers
-
-    on_cuda = torch.cuda.is_available() and (device is None or device.startswith("cuda"))
-    return {
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-        "sentence_transformers": sentence_transformers.__version__,
-        "device": device or "",
-        "processor": f"{processor_name()} {torch.backends.cpu.get_cpu_capability()}",
-        "gpu": torch.cuda.get_device_name(device) if on_cuda else "",
-    }
 
 
 def _check_installed() -> None:
@@ -344,30 +323,26 @@ def create_embedding(settings: GraderSection, root: Path) -> EmbeddingGrader:
     Raises:
         GraderError: there are no weights, or not as many cut points as there are ratings above 0.
     """
-    refuse_other_cuts(settings, 5)
-    folder = embedding_folder(settings.model, settings.revision, root)
-    return EmbeddingGrader(
-        folder,
-        settings.cut_points or CUT_POINTS,
-        settings.device,
-        settings.batch_size,
-        model=settings.model or OFFLINE_MODEL,
-        soft_cuts=_soft_cuts(settings),
-        dtype=dtype_of(settings),
-        reproducible=settings.reproducible is not False,
-        vectors_path=vectors_path(root),
-    )
+    return EmbeddingGrader(**arguments(settings, root, CUT_POINTS), soft_cuts=_soft_cuts(settings))
 
 
-def refuse_other_cuts(settings: GraderSection, n: int) -> None:
-    """Refuses cut points that are not so many.
+def arguments(settings: GraderSection, root: Path, cuts: Sequence[float]) -> dict[str, Any]:
+    """What a grader by cosines is made with; `cuts` are the cut points where the settings have none.
 
     Raises:
-        GraderError: they are more, or fewer.
+        GraderError: there are no weights, or the settings have another number of cut points.
     """
     given = len(settings.cut_points or ())
-    if given not in (0, n):
-        raise GraderError(f"`cut_points` in [grader] are {given}: give {n} cosines in rising order")
+    if given not in (0, len(cuts)):
+        raise GraderError(f"`cut_points` in [grader] are {given}: give {len(cuts)} cosines in rising order")
+    return {
+        "folder": embedding_folder(settings.model, settings.revision, root),
+        "cut_points": settings.cut_points or cuts,
+        "device": settings.device,
+        "model": settings.model or OFFLINE_MODEL,
+        "dtype": dtype_of(settings),
+        "vectors_path": vectors_path(root),
+    }
 
 
 def dtype_of(settings: LanguageModelSection) -> str:

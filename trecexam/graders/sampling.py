@@ -16,14 +16,16 @@ _ENOUGH = 3.0
 
 
 class MeasuredTime(NamedTuple):
-    """What was measured, and what follows from it.
+    """How long work would take, and what that follows from: a sample of it, or a grader's last grading.
 
     Attributes:
         seconds: for all of the work, the start included.
         start: seconds until the first passage was graded, or prompt answered: the model is loaded, mostly.
         cells, passages: of the part of the sample that gives the pace; both are its prompts, where no cells
             are graded.
-        pace: seconds that part took.
+        pace: seconds that part took, or the last grading.
+        requests: of the last grading; 0 of a sample.
+        day: of the last grading (ISO 8601, UTC); "" of a sample.
     """
 
     seconds: float
@@ -31,33 +33,18 @@ class MeasuredTime(NamedTuple):
     cells: int
     passages: int
     pace: float
+    requests: int = 0
+    day: str = ""
 
     def plus(self, other: MeasuredTime) -> MeasuredTime:
-        """The time of both works, one after the other."""
-        return MeasuredTime._make(mine + theirs for mine, theirs in zip(self, other, strict=True))
-
-
-class PacedTime(NamedTuple):
-    """How long a grader that costs would take, by its last grading.
-
-    Attributes:
-        seconds: for all of the work.
-        requests, cells: of the last grading; `pace` seconds it took, on this day (ISO 8601, UTC).
-    """
-
-    seconds: float
-    requests: int
-    cells: int
-    pace: float
-    day: str
-
-    def plus(self, other: PacedTime) -> PacedTime:
         """The time of both works, one after the other; the day is the earlier one."""
-        return PacedTime(
+        return MeasuredTime(
             self.seconds + other.seconds,
-            self.requests + other.requests,
+            self.start + other.start,
             self.cells + other.cells,
+            self.passages + other.passages,
             self.pace + other.pace,
+            self.requests + other.requests,
             min(self.day, other.day),
         )
 

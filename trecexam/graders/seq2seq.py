@@ -13,15 +13,13 @@ from trecexam.graders.base import Factory
 from trecexam.graders.language import loading
 from trecexam.graders.language.backend import Job
 from trecexam.graders.language.choices import ChoiceTree
-from trecexam.graders.language.grader import LanguageGrader
-from trecexam.graders.language.lists import LabelLists, written_lists
-from trecexam.graders.language.local import CPU_BUDGET, LocalModel, local_grader
+from trecexam.graders.language.grader import LanguageGrader, local_grader
+from trecexam.graders.language.local import CPU_BUDGET, LocalModel
 from trecexam.graders.language.tiles import Tile, in_order, padded_length
 from trecexam.graders.language.tokens import answer_tokens
 
 if TYPE_CHECKING:
     import torch
-    from transformers import GenerationConfig
 
     from trecexam.graders.language.t5 import T5Scorer
 
@@ -66,7 +64,6 @@ class Seq2SeqBackend(LocalModel):
 
     @property
     def ends(self) -> list[int]:
-        """As `end`."""
         return [self.end]
 
     @property
@@ -94,13 +91,12 @@ class Seq2SeqBackend(LocalModel):
         return min(loading.written_limit(self.folder), T5_LENGTH)
 
     def answers(self, texts: Sequence[str]) -> list[list[int]]:
-        """The tokens of permitted answers."""
         return answer_tokens(self.tokens.tokenizer, texts, self.folder)
 
     def score(self, jobs: Sequence[Job], answers: Sequence[str]) -> Callable[[], list[list[float]]]:
         tree = ChoiceTree.of(self.answers(answers))
         rows = [job.tokens for job in jobs]
-        scores = self._tiled_scores(rows, tree) if self.reproducible else self._scores(rows, tree)
+        scores = self._scores(rows, tree)
 
         def result() -> list[list[float]]:
             with loading.out_of_memory():
@@ -110,17 +106,7 @@ class Seq2SeqBackend(LocalModel):
         return result
 
     def _scores(self, rows: Sequence[Sequence[int]], tree: ChoiceTree) -> torch.Tensor:
-        """log P(answer, end | prompt), shape (prompts, answers)."""
-
-        def of_all() -> torch.Tensor:
-            tokens, mask = self._padded(rows, max(self._lengths(rows)))
-            hidden = self.scorer.encode(tokens, mask)
-            return self.scorer.log_probabilities(hidden, mask, tree, self.end)
-
-        return self.fitting(of_all)
-
-    def _tiled_scores(self, rows: Sequence[Sequence[int]], tree: ChoiceTree) -> torch.Tensor:
-        """The same in tiles.
+        """log P(answer, end | prompt), shape (prompts, answers).
 
         Prompts are read in tiles of few rows, so that few are filled up in vain; answers, a tenth of the
         work, are scored in tiles of more, as each reads all weights of the decoder.
@@ -132,10 +118,10 @@ class Seq2SeqBackend(LocalModel):
         scorer = self.scorer
 
         def read(tile: Tile) -> torch.Tensor:
-            tokens, mask = self._padded([rows[place] for place in tile.places], tile.length)
+            tokens, mask = self.padded([rows[place] for place in tile.places], tile.length)
             return scorer.encode(tokens, mask)
 
-        for tile, states in self.in_tiles(self._lengths(rows), read, self.reading_rows):
+        for tile, states in self.in_tiles([padded_length(len(row)) for row in rows], read, self.reading_rows):
             for place, state in zip(tile.places[: tile.n_prompts], states, strict=False):
                 hidden[place] = state[: len(rows[place])]
 
@@ -157,56 +143,12 @@ class Seq2SeqBackend(LocalModel):
     def planned_rows(self, length: int) -> int:
         return max(self.reading_rows(length), self._answer_rows(length))
 
-    def list_labels(
-        self, jobs: Sequence[Job], labels: Sequence[str]
-    ) -> Callable[[], list[list[tuple[float, ...]]]]:
-        return written_lists(self, jobs, labels)
-
-    def generate(self, jobs: Sequence[Job], beams: int, new_tokens: int) -> Callable[[], list[str]]:
-        decoding = loading.beam_search(self.model, beams, new_tokens, self.pad, self.ends)
-        generated = self.continued([job.tokens for job in jobs], decoding)
-        return lambda: self.tokens.texts(generated.tolist())
-
-    def continued(
-        self,
-        rows: Sequence[Sequence[int]],
-        decoding: GenerationConfig,
-        lists: Callable[[Sequence[int]], LabelLists] | None = None,
-        *,
-        free: bool = False,
-    ) -> torch.Tensor:
-        """The tokens of each prompt's answer, padded at the end; shape (prompts, new tokens).
-
-        Args:
-            lists: for places in `rows`, what holds the model to certain tokens there.
-            free: any text is written.
-
-        Raises:
-            OutOfMemoryError: there are too many.
-        """
-
-        def of_tile(tile: Tile) -> torch.Tensor:
-            tokens, mask = self._padded([rows[place] for place in tile.places], tile.length)
-            generated: torch.Tensor = self.model.generate(
-                input_ids=tokens,
-                attention_mask=mask.long(),
-                generation_config=decoding,
-                logits_processor=None if lists is None else [lists(tile.places)],
-            )
-            return generated
-
-        lengths, rows_of = self.writing_tiles(rows, free=free)
-        return self.texts_in_order(self.in_tiles(lengths, of_tile, rows_of))
-
     def _lengths(self, prompts: Sequence[Sequence[int]]) -> list[int]:
-        if self.reproducible:
-            return [padded_length(len(prompt)) for prompt in prompts]
         # Tensor cores, and the attention kernel's bias, want lengths in steps of 8.
         step = 8 if self.device.startswith("cuda") else 1
         return [-(-len(prompt) // step) * step for prompt in prompts]
 
-    def _padded(self, prompts: Sequence[Sequence[int]], length: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Tokens padded at the end, and True where there is a token; shape (prompts, length)."""
+    def padded(self, prompts: Sequence[Sequence[int]], length: int) -> tuple[torch.Tensor, torch.Tensor]:
         import torch
 
         rows = [[*prompt, *[self.pad] * (length - len(prompt))] for prompt in prompts]
@@ -216,7 +158,7 @@ class Seq2SeqBackend(LocalModel):
 
 
 def _create(settings: GraderSection, root: Path) -> LanguageGrader:
-    return local_grader(settings, root, Seq2SeqBackend, "seq2seq", default=FLAN_T5_LARGE, passage_first=False)
+    return local_grader(settings, root, Seq2SeqBackend, default=FLAN_T5_LARGE, passage_first=False)
 
 
 FACTORY = Factory(

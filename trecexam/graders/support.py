@@ -24,12 +24,9 @@ from trecexam.graders.cut_points import CUT_POINTS
 from trecexam.graders.embedding import (
     READ_AHEAD,
     EmbeddingGrader,
+    arguments,
     by_passages,
-    dtype_of,
-    refuse_other_cuts,
-    vectors_path,
 )
-from trecexam.graders.weights import OFFLINE_MODEL, embedding_folder
 
 #: The kind of items that are sentences of responses.
 STATEMENT = "statement"
@@ -133,17 +130,7 @@ def create_embedding(settings: GraderSection, root: Path) -> Grader:
     Raises:
         GraderError: there are no weights, or not two cut points.
     """
-    refuse_other_cuts(settings, len(SUPPORT_CUTS))
-    return SupportEmbedding(
-        embedding_folder(settings.model, settings.revision, root),
-        settings.cut_points or SUPPORT_CUTS,
-        settings.device,
-        settings.batch_size,
-        model=settings.model or OFFLINE_MODEL,
-        dtype=dtype_of(settings),
-        reproducible=settings.reproducible is not False,
-        vectors_path=vectors_path(root),
-    )
+    return SupportEmbedding(**arguments(settings, root, SUPPORT_CUTS))
 
 
 def create_recorded(settings: GraderSection, root: Path) -> Grader:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any, Literal, Protocol
 
 from converters.records import Item
@@ -29,78 +30,78 @@ class UsageMeter(Protocol):
     def as_json(self, usage: Usage) -> dict[str, Any]: ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GraderTraits:
-    """What a grader says of itself, see `Grader`. What changes while it works is read when it is called.
+    """What a grader says of itself, by attributes of these names; `traits_of` alone reads them.
+
+    Of what is called here it has `model_and_prompt` and `environment` themselves, and for `cut_texts` a
+    number, `cut`: these are read when they are called. A grader whose work another one does has that one's
+    `GraderTraits` as `traits`.
 
     Attributes:
-        item_kinds: the kinds of items that it grades.
+        item_kinds: the kinds of items that it grades; {"query"} grades a passage's relevance to the query
+            itself, whatever the bank holds.
         needs_query_text: it is told the query's text beside each item.
         scale: of its ratings.
         score_settings: settings of [scores] that suit it, where the track does not say otherwise.
-        model_and_prompt: what people know them as; None where the grader does not say. A recording is read
-            for it.
-        meter: where tokens are paid for.
+        model_and_prompt: what people know them as, where the identity names neither; None where it does not
+            say. A recording is read for it.
+        meter: where tokens are paid for; with it comes `estimate`.
         estimate: what grading would take.
         read: the rating that a raw answer means, and its status.
-        free_text: `read` counts, as what is stored is a model's own words; None where it does not say.
+        free_text: `read` counts, as what is stored is a model's own words: another way of reading runs no
+            model; None where it does not say.
         probabilities: those of the ratings 0..5 that raw answers mean, shape (answers, 6), NaN where one
             means none; None where the grader stores what it knows of them.
         cosines: those that raw answers are, NaN where one is none; None where they are something else.
         label: a label between 0 and 1, finer than a rating, that a raw answer means.
         prompt: the prompt of a cell, and whether its text was cut for it.
         cut_texts: how many texts were too long for its model, since it was made.
-        known_passages: query_id -> doc_ids that it has grades of, where it goes by ids and reads no texts.
-        cells_share: what a passage's cells have in common for the language model that is asked; None where
-            none is.
-        environment: what the answers that it gave last were made on; None where that is not known.
+        known_passages: query_id -> doc_ids that it has grades of, where it goes by ids. It needs no texts
+            then, and all of these passages are pooled.
+        cells_share: where a language model is asked, what a passage's cells have in common there: "nothing",
+            the beginning of their "prompts", which is read once where they come together, or one "answer" to
+            all. Such a model is asked about the most useful cells first.
+        environment: what the answers that it gave last were made on, as names and values (device, dtype,
+            versions ...); None where that is not known, as before its model is loaded. Not in the identity.
     """
 
-    item_kinds: frozenset[str]
-    needs_query_text: bool
-    scale: Scale
-    score_settings: Mapping[str, Any]
+    item_kinds: frozenset[str] = ITEM_KINDS
+    needs_query_text: bool = False
+    scale: Scale = Scale()  # noqa: RUF009 - frozen
+    score_settings: Mapping[str, Any] = field(default_factory=dict)
+    meter: UsageMeter | None = None
+    estimate: Callable[[Iterable[Cell]], Estimate] | None = None
+    read: Callable[[Item, str], tuple[int | None, str]] | None = None
+    free_text: bool | None = None
+    probabilities: Callable[[Sequence[str]], Any] | None = None
+    cosines: Callable[[Sequence[str]], Any] | None = None
+    label: Callable[[Item, str], Any] | None = None
+    prompt: Callable[[Cell], Any] | None = None
+    known_passages: Mapping[str, Collection[str]] | None = None
+    cells_share: Literal["nothing", "prompts", "answer"] | None = None
     model_and_prompt: Callable[[], Names | None]
-    meter: UsageMeter | None
-    estimate: Callable[[Iterable[Cell]], Estimate] | None
-    read: Callable[[Item, str], tuple[int | None, str]] | None
-    free_text: bool | None
-    probabilities: Callable[[Sequence[str]], Any] | None
-    cosines: Callable[[Sequence[str]], Any] | None
-    label: Callable[[Item, str], Any] | None
-    prompt: Callable[[Cell], Any] | None
     cut_texts: Callable[[], int]
-    known_passages: Mapping[str, Collection[str]] | None
-    cells_share: Literal["nothing", "prompts", "answer"] | None
     environment: Callable[[], Mapping[str, str] | None]
 
 
-def traits_of(grader: Grader) -> GraderTraits:
-    """What a grader says of itself now, and the default of all that it does not say.
+_LATE = frozenset(("model_and_prompt", "cut_texts", "environment"))
+_SAID_AT_ONCE = tuple(each.name for each in fields(GraderTraits) if each.name not in _LATE)
 
-    A grader whose work another one does has that one's as `traits`.
-    """
+
+def traits_of(grader: Grader) -> GraderTraits:
+    """What a grader says of itself now, and the default of all that it does not say."""
     own = getattr(grader, "traits", None)
     if isinstance(own, GraderTraits):
         return own
-    prompt = getattr(grader, "prompt", None)
+    said: dict[str, Any] = {name: getattr(grader, name, _LATE) for name in _SAID_AT_ONCE}
+    said = {name: value for name, value in said.items() if value is not _LATE}
+    said["item_kinds"] = frozenset(said.get("item_kinds", ITEM_KINDS))
+    # Of a recording it is the prompt's name.
+    said |= {} if callable(said.get("prompt")) else {"prompt": None}
     return GraderTraits(
-        item_kinds=frozenset(getattr(grader, "item_kinds", ITEM_KINDS)),
-        needs_query_text=getattr(grader, "needs_query_text", False),
-        scale=getattr(grader, "scale", Scale()),
-        score_settings=getattr(grader, "score_settings", {}),
-        model_and_prompt=lambda: getattr(grader, "model_and_prompt", None),
-        meter=getattr(grader, "meter", None),
-        estimate=getattr(grader, "estimate", None),
-        read=getattr(grader, "read", None),
-        free_text=getattr(grader, "free_text", None),
-        probabilities=getattr(grader, "probabilities", None),
-        cosines=getattr(grader, "cosines", None),
-        label=getattr(grader, "label", None),
-        # Of a recording it is the prompt's name.
-        prompt=prompt if callable(prompt) else None,
-        cut_texts=lambda: getattr(grader, "cut", 0),
-        known_passages=getattr(grader, "known_passages", None),
-        cells_share=getattr(grader, "cells_share", None),
-        environment=lambda: getattr(grader, "environment", None),
+        **said,
+        model_and_prompt=partial(getattr, grader, "model_and_prompt", None),
+        cut_texts=partial(getattr, grader, "cut", 0),
+        environment=partial(getattr, grader, "environment", None),
     )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from trecexam.errors import TrecexamError
 from trecexam.files.stamps import Rejected
 from trecexam.tables.terminal import printable
-from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
@@ -66,10 +65,9 @@ def human_notes(track: Assessment) -> Iterator[str]:
     """How many grades are people's, and whose, in a line; none where there are none."""
     summary = track.override_summary()
     if summary["who"]:
-        cited = f", and for {plural(summary['support'], 'citation')}" if "support" in summary else ""
         yield (
             f"a person's rating stands in place of the grader's in {summary['cells']:,} cells and for "
-            f"{summary['passages']:,} passages as a whole{cited} "
+            f"{summary['passages']:,} passages as a whole "
             f"({', '.join(map(printable, summary['who']))})"
         )
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from ir_measures import Measure
 from numpy.typing import NDArray
 
+from converters.records import Qrel
 from converters.run import Run
 from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.line.assessment import Assessment
@@ -31,7 +32,8 @@ from trecexam.line.relevance import official_measures
 from trecexam.line.value_cache import ValueCache
 from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
 from trecexam.scores.columns.judged import Judged
-from trecexam.scores.evaluate import Evaluate, OfficialJudgments, RubricJudgments, measure
+from trecexam.scores.columns.ranked import Ranked
+from trecexam.scores.evaluate import Judgments, OfficialJudgments, RubricJudgments, measure
 from trecexam.scores.leaderboard import Leaderboard
 from trecexam.scores.leaderboard import leaderboard as leaderboard_of
 from trecexam.scores.measures import DIVERSITY
@@ -70,18 +72,13 @@ def rubric_values(
         cache = track.cache.get("other values", (tuple(names), min_rating), ValueCache, _OTHERS)
     if track.asked.citing is not None:
         return _cited_values(track, cache, computed)
-    columns = [each for each in computed if supported(each)]
-    others = [each for each in computed if not supported(each)]
     probable = needing(track, computed)
 
-    def prepare(query_ids: Sequence[str]) -> _Prepared:
+    def prepare(query_ids: Sequence[str]) -> Evaluator:
         ratings = probable_ratings(track, query_ids) if probable else track.ratings(query_ids)
-        judged = Judged.from_ratings(ratings, scores.label, at, scores.min_answers)
-        rest = None
-        if others:
-            slow = RubricJudgments(ratings, scores.label, at, scores.min_answers)
-            rest = slow.evaluator(others, query_ids)
-        return _prepared(computed, columns, judged, rest)
+        rule = scores.label, at, scores.min_answers
+        judged = Judged.from_ratings(ratings, *rule)
+        return Evaluator(computed, judged, lambda: RubricJudgments(ratings, *rule))
 
     return _values(track, cache, computed, track.sheets, prepare)
 
@@ -137,15 +134,10 @@ def official_values(
     queries = [q for q in judged_queries if query_ids is None or q in query_ids]
     names = official_measures(track) if measures is None else list(measures)
     computed = [measure(name, official=True) for name in names]
-    # Of subtopics ir_measures' own providers make what they make.
-    columns = [each for each in computed if supported(each) and each.NAME not in DIVERSITY]
-    others = [each for each in computed if each not in columns]
 
-    def prepare(query_ids: Sequence[str]) -> _Prepared:
+    def prepare(query_ids: Sequence[str]) -> Evaluator:
         kept = set(query_ids)
-        rows = [qrel for qrel in official.rows if qrel.query_id in kept]
-        rest = OfficialJudgments(rows).evaluator(others, query_ids) if others else None
-        return _prepared(computed, columns, Judged.from_qrels(rows, query_ids), rest)
+        return on_qrels(computed, [qrel for qrel in official.rows if qrel.query_id in kept], query_ids)
 
     part = f"values on official{', all' if query_ids is None else ''}"
     cache = ValueCache() if measures is not None else track.cache.get(part, None, ValueCache)
@@ -264,46 +256,68 @@ def _printed(measures: Iterable[Measure]) -> list[str]:
     return list(dict.fromkeys(map(str, measures)))
 
 
-class _Prepared(NamedTuple):
-    """What evaluates runs on some queries: on columns, and by `rest` what these do not compute."""
-
-    names: tuple[str, ...]
-    on_columns: ColumnEvaluator
-    places: list[int]
-    rest: Evaluate | None
-
-
-def _prepared(
-    measures: Sequence[Measure], columns: Sequence[Measure], judged: Judged, rest: Evaluate | None
-) -> _Prepared:
-    names = _printed(measures)
-    on_columns = ColumnEvaluator(columns, judged)
-    return _Prepared(tuple(names), on_columns, [names.index(str(each)) for each in columns], rest)
-
-
 def _values(
     track: Assessment,
     cache: ValueCache,
     measures: Sequence[Measure],
     tokens: Mapping[str, Hashable],
-    prepare: Callable[[Sequence[str]], _Prepared],
+    prepare: Callable[[Sequence[str]], Evaluator],
 ) -> MeasureValues:
     """The values of all runs, from what is kept of them and what is evaluated now."""
 
-    def evaluate(prepared: _Prepared, runs: Sequence[Run]) -> Iterator[NDArray[np.float64]]:
-        on_columns = prepared.on_columns
-        query_ids = on_columns.judged.query_ids
+    def evaluate(evaluator: Evaluator, runs: Sequence[Run]) -> Iterator[NDArray[np.float64]]:
+        on_columns = evaluator.on_columns
         rows = PooledRows.of(track, runs, on_columns.judged, on_columns.depth)
         for run in runs:
-            values = np.zeros((len(query_ids), len(prepared.names)))
-            values[:, prepared.places] = (
-                on_columns.values(run) if rows is None else on_columns.values_at(rows.ranked(run))
-            )
-            if prepared.rest is not None:
-                by_query = prepared.rest({q: run.ranking(q) for q in query_ids if q in run})
-                for place, name in enumerate(prepared.names):
-                    if place not in prepared.places:
-                        values[:, place] = [by_query[q][name] for q in query_ids]
-            yield values
+            yield evaluator.values(run, None if rows is None else rows.ranked(run))
 
     return cache.values(track.runs, track.run_contents, _printed(measures), tokens, prepare, evaluate)
+
+
+class Evaluator:
+    """Evaluates runs on judgments: on columns, and by ir_measures' providers what these do not compute.
+
+    Args:
+        judgments: gives those for the providers, where they are needed.
+        subtopics: whether columns compute the measures on subtopics, too.
+
+    Raises:
+        ValueError: a measure cannot be computed on these judgments.
+    """
+
+    def __init__(
+        self,
+        measures: Sequence[Measure],
+        judged: Judged,
+        judgments: Callable[[], Judgments],
+        *,
+        subtopics: bool = True,
+    ) -> None:
+        columns = [each for each in measures if supported(each) and (subtopics or each.NAME not in DIVERSITY)]
+        others = [each for each in measures if each not in columns]
+        self.names = _printed(measures)
+        self.on_columns = ColumnEvaluator(columns, judged)
+        self._places = [self.names.index(str(each)) for each in columns]
+        self._others = [(self.names.index(name), name) for name in _printed(others)]
+        self._rest = judgments().evaluator(others, judged.query_ids) if others else None
+
+    def values(self, run: Run, ranked: Ranked | None = None) -> NDArray[np.float64]:
+        """The values of a run, shape (queries, measures).
+
+        Args:
+            ranked: its join with the judgments, where that is known.
+        """
+        on_columns, query_ids = self.on_columns, self.on_columns.judged.query_ids
+        values = np.zeros((len(query_ids), len(self.names)))
+        values[:, self._places] = on_columns.values(run) if ranked is None else on_columns.values_at(ranked)
+        if self._rest is not None:
+            by_query = self._rest({q: run.ranking(q) for q in query_ids if q in run})
+            for place, name in self._others:
+                values[:, place] = [by_query[q][name] for q in query_ids]
+        return values
+
+
+def on_qrels(measures: Sequence[Measure], rows: Sequence[Qrel], query_ids: Sequence[str]) -> Evaluator:
+    """What evaluates runs on qrels; of subtopics ir_measures' own providers make what they make."""
+    judged = Judged.from_qrels(rows, query_ids)
+    return Evaluator(measures, judged, lambda: OfficialJudgments(rows), subtopics=False)

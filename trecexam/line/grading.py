@@ -14,13 +14,13 @@ import numpy as np
 
 from trecexam.bank.model import asked_digest, passage_digest
 from trecexam.graders.base import (
-    LAST_ANSWERS,
     NOTHING_SPENT,
     Answer,
     Cell,
     Estimate,
     Grader,
     Spent,
+    Stopwatch,
     UngradedError,
     Usage,
     identity_digest,
@@ -174,9 +174,9 @@ class Grading:
         if not total:
             return Graded(0)
         meter = self._meter()
-        ends = float("inf")
+        watch = Stopwatch(stop, paid=meter is not None)
         if meter is not None:
-            missing = takewhile(lambda _: not (stop and stop()), missing)
+            missing = takewhile(lambda _: not watch.stopped(), missing)
         begun = last = time.monotonic()
         batches = self._grader.grade(missing)
         try:
@@ -189,13 +189,9 @@ class Grading:
                     last = time.monotonic()
                 if progress and batch:
                     progress(Progress(graded, total))
-                if stop and stop():
-                    complete = False
-                    # What is on its way to a server is paid for, and would be asked again.
-                    ends = min(ends, time.monotonic() + (0 if meter is None else LAST_ANSWERS))
-                if time.monotonic() >= ends:
+                if watch.is_over():
                     break
-            complete = complete and not (stop and stop())
+            complete = not watch.stopped()
         except UngradedError as error:
             complete, why = False, str(error)
         finally:

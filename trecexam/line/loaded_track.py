@@ -22,11 +22,46 @@ from trecexam.track import TrackFolder
 F = TypeVar("F", bound=Callable[..., object])
 T = TypeVar("T")
 L = TypeVar("L", bound=Hashable)
-#: Whether a question applies to a grader: of its assessment, and of the arguments of the call.
-Applies = Callable[..., bool]
-_APPLIES: dict[Callable[..., object], Applies] = {}
-_OF_DOCUMENTS: set[Callable[..., object]] = set()
-_HAS_FILES: dict[Callable[..., object], Callable[[TrackFolder], bool]] = {}
+
+
+@dataclass(frozen=True)
+class AskedOf:
+    """Of whom a function is asked, of a track with several graders where none is chosen.
+
+    Attributes:
+        applies: of an assessment and the arguments of the call: the first that it applies to is asked, else
+            the first that can go on.
+        documents: it is about documents and what people judge them: official judgments, holes. It is refused
+            of graders whose labels are of something else.
+        has_files: of a function of a folder, which is of the first whose folder has such files; None where it
+            is of the track as a whole.
+    """
+
+    applies: Callable[..., bool] = lambda track, *args, **kwargs: True
+    documents: bool = False
+    has_files: Callable[[TrackFolder], bool] | None = None
+
+    def __call__(self, function: F) -> F:
+        """Marks a function so."""
+        _MARKED[function] = self
+        return function
+
+    @classmethod
+    def of(cls, function: Callable[..., object]) -> AskedOf:
+        """How a function, or the one that it wraps, is marked."""
+        return _MARKED.get(unwrap(function), cls())
+
+
+_MARKED: dict[Callable[..., object], AskedOf] = {}
+#: Marks a function by `AskedOf.applies`.
+asked_of = AskedOf
+#: Marks a function that is about documents: see `AskedOf.documents`.
+of_documents = AskedOf(lambda track, *args, **kwargs: track.of_documents, documents=True)
+
+
+def of_one_grader(has_files: Callable[[TrackFolder], bool]) -> AskedOf:
+    """Marks a function of a folder that is about what one grader has there: its history, its bank."""
+    return AskedOf(has_files=has_files)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,57 +130,6 @@ class LoadedTrack:
             )
         by_kind = (name for name, each in self.assessments.items() if measure in each.columns)
         return next(by_kind, self.first.name), measure
-
-
-def asked_of(applies: Applies) -> Callable[[F], F]:
-    """Marks a function with whom it can be asked of: `applies(track, *args, **kwargs)` of an assessment.
-
-    Of a track with several graders, and none chosen, it is asked of the first that it applies to; others are
-    of the first that can go on.
-    """
-
-    def mark(function: F) -> F:
-        _APPLIES[function] = applies
-        return function
-
-    return mark
-
-
-def applies_of(function: Callable[..., object]) -> Applies:
-    """How a function, or the one that it wraps, is marked; one that is not applies to every grader."""
-    return _APPLIES.get(unwrap(function), lambda track, *args, **kwargs: True)
-
-
-def of_documents(function: F) -> F:
-    """Marks a function that is about documents and what people judge them: official judgments, holes.
-
-    It is asked of the first grader whose labels are of documents that runs rank, and refused of others.
-    """
-    _OF_DOCUMENTS.add(function)
-    return asked_of(lambda track, *args, **kwargs: track.of_documents)(function)
-
-
-def of_one_grader(has_files: Callable[[TrackFolder], bool]) -> Callable[[F], F]:
-    """Marks a function of a folder that is about what one grader has there: its history, its bank.
-
-    Of a track with several graders, and none chosen, it is of the first whose folder has such files.
-    """
-
-    def mark(function: F) -> F:
-        _HAS_FILES[function] = has_files
-        return function
-
-    return mark
-
-
-def files_of(function: Callable[..., object]) -> Callable[[TrackFolder], bool] | None:
-    """How a function, or the one that it wraps, is marked; None where it is of the track as a whole."""
-    return _HAS_FILES.get(unwrap(function))
-
-
-def is_of_documents(function: Callable[..., object]) -> bool:
-    """Whether a function, or the one that it wraps, is marked so."""
-    return unwrap(function) in _OF_DOCUMENTS
 
 
 class TrackLoaders(Mapping[str, TrackLoader]):

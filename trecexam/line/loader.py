@@ -63,7 +63,9 @@ class TrackLoader:
         #: Gives the other graders whose budget is the same one.
         self.sharing_budget: Callable[[], Iterable[Grader]] = tuple
         #: Gives the loader of another grader of the track.
-        self.sibling: Callable[[str], TrackLoader] = self._sibling
+        self.sibling: Callable[[str], TrackLoader] = lambda name: (
+            self if name == self.name else TrackLoader(folder_of(self.folder, name), shared=self.shared)
+        )
         #: Who made it closes it.
         self._owns_shared = shared is None
         #: The section whose budget pays for what it grades.
@@ -76,9 +78,6 @@ class TrackLoader:
         self._cache = Cache()
         #: The track as it was loaded last, and the state of its inputs.
         self._last: tuple[object, Assessment] | None = None
-
-    def _sibling(self, name: str) -> TrackLoader:
-        return self if name == self.name else TrackLoader(folder_of(self.folder, name), shared=self.shared)
 
     def __enter__(self) -> TrackLoader:
         return self

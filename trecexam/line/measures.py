@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from trecexam.bank.model import QUERY, Bank
 from trecexam.config import TrackConfig
 from trecexam.errors import ConfigError, TrecexamError
-from trecexam.line.encoder_cautions import encoder_cautions
+from trecexam.line.cautions import encoder_cautions
 from trecexam.line.probable_ratings import without_probabilities
 from trecexam.scores.measures import COVER, DIVERSITY, measure
 from trecexam.scores.weights import EQUAL, ITEM

@@ -6,32 +6,20 @@ Such a grader cannot be tried out, as that costs; the file may be lost, and is t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, date, datetime
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, PositiveInt
 
 from trecexam.errors import TrecexamError
 from trecexam.files.kept import recall, remember
 from trecexam.graders.base import Estimate, identity_digest
-from trecexam.graders.sampling import PacedTime
+from trecexam.graders.sampling import MeasuredTime
 
 #: Of less than this nothing follows: the first requests come slowly.
 FEWEST_REQUESTS, SHORTEST = 20, 2.0
 #: So many graders' paces are kept, those that graded last.
 MOST_GRADERS = 8
-
-
-class _Pace(BaseModel):
-    """Of a grading: answers that were counted, cells that they graded, and the day."""
-
-    model_config = ConfigDict(frozen=True)
-
-    requests: PositiveInt
-    cells: PositiveInt
-    seconds: FiniteFloat = Field(gt=0)
-    day: date
 
 
 def remember_pace(
@@ -40,27 +28,25 @@ def remember_pace(
     """Keeps a grading's pace where it was long enough; one that cannot be written is not kept."""
     if requests < FEWEST_REQUESTS or seconds < SHORTEST or not cells:
         return
-    pace = _Pace(requests=requests, cells=cells, seconds=round(seconds, 3), day=datetime.now(UTC).date())
+    day = datetime.now(UTC).date().isoformat()
+    pace = {"requests": requests, "cells": cells, "seconds": round(seconds, 3), "day": day}
     digest = identity_digest(identity).hex()
     # The order is that of the gradings.
     others = [(key, value) for key, value in recall(path).items() if key != digest]
-    kept = [*others, (digest, pace.model_dump(mode="json"))][-MOST_GRADERS:]
-    try:
+    kept = [*others, (digest, pace)][-MOST_GRADERS:]
+    # What was graded is stored; only a later estimate has no minutes.
+    with suppress(TrecexamError):
         remember(path, dict(kept))
-    except TrecexamError:
-        # What was graded is stored; only a later estimate has no minutes.
-        return
 
 
-def paced_time(path: Path, identity: Mapping[str, Any], estimate: Estimate) -> PacedTime | None:
+def paced_time(path: Path, identity: Mapping[str, Any], estimate: Estimate) -> MeasuredTime | None:
     """How long grading takes at the pace kept of this grader; None where none is, or nothing is to be graded.
 
     Goes by requests where the estimate counts them (`calls`), else by cells.
     """
-    row = recall(path).get(identity_digest(identity).hex())
-    if row is None or not estimate.cells:
+    pace = recall(path).get(identity_digest(identity).hex())
+    if pace is None or not estimate.cells:
         return None
-    pace = _Pace.model_validate(row)
-    by_calls = estimate.calls is not None
-    share = (estimate.calls or 0) / pace.requests if by_calls else estimate.cells / pace.cells
-    return PacedTime(share * pace.seconds, pace.requests, pace.cells, pace.seconds, pace.day.isoformat())
+    requests, cells, seconds = pace["requests"], pace["cells"], pace["seconds"]
+    share = estimate.cells / cells if estimate.calls is None else estimate.calls / requests
+    return MeasuredTime(share * seconds, 0.0, cells, 0, seconds, requests, pace["day"])

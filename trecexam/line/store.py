@@ -214,39 +214,29 @@ class GradeStore(StoreConnection):
             self._db.executemany("INSERT OR REPLACE INTO grade VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
 
     def add_usage(self, grader_id: int, used: tuple[int, int, int], purse: str) -> None:
-        """Adds (requests, tokens in, tokens out) to what this grader used so far, and of this purse."""
-        add = (
-            "DO UPDATE SET requests = requests + excluded.requests, "
-            "tokens_in = tokens_in + excluded.tokens_in, tokens_out = tokens_out + excluded.tokens_out"
-        )
+        """Adds (requests, tokens in, tokens out) to what this grader used so far of this purse."""
         with self._transaction():
             self._db.execute(
-                f"INSERT INTO usage VALUES (?, ?, ?, ?) ON CONFLICT (grader_id) {add}", (grader_id, *used)
-            )
-            self._db.execute(
-                f"INSERT INTO paid VALUES (?, ?, ?, ?, ?) ON CONFLICT (grader_id, purse) {add}",
+                "INSERT INTO paid VALUES (?, ?, ?, ?, ?) ON CONFLICT (grader_id, purse) DO UPDATE SET "
+                "requests = requests + excluded.requests, tokens_in = tokens_in + excluded.tokens_in, "
+                "tokens_out = tokens_out + excluded.tokens_out",
                 (grader_id, purse, *used),
             )
 
     def usage(self, grader_id: int) -> tuple[int, int, int]:
         """(requests, tokens in, tokens out) that this grader used so far."""
-        with self._errors():
-            query = "SELECT requests, tokens_in, tokens_out FROM usage WHERE grader_id = ?"
-            return self._db.execute(query, (grader_id,)).fetchone() or (0, 0, 0)
+        return self._used("grader_id = ?", grader_id)
 
     def paid(self, purse: str, without: Collection[bytes] = ()) -> tuple[int, int, int]:
         """(requests, tokens in, tokens out) paid from a purse, but for graders with these digests."""
+        others = f"SELECT id FROM grader WHERE digest IN ({', '.join('?' * len(without))})"
+        return self._used(f"purse = ? AND grader_id NOT IN ({others})", purse, *without)
+
+    def _used(self, which: str, *values: object) -> tuple[int, int, int]:
+        query = f"SELECT sum(requests), sum(tokens_in), sum(tokens_out) FROM paid WHERE {which}"
         with self._errors():
-            if not self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'paid'").fetchone():
-                return 0, 0, 0
-            rows = self._db.execute(
-                "SELECT digest, requests, tokens_in, tokens_out FROM paid JOIN grader ON id = grader_id "
-                "WHERE purse = ?",
-                (purse,),
-            )
-            used = [row[1:] for row in rows if row[0] not in without]
-            requests, tokens_in, tokens_out = map(sum, zip((0, 0, 0), *used, strict=True))
-            return requests, tokens_in, tokens_out
+            requests, tokens_in, tokens_out = self._db.execute(query, values).fetchone()
+        return requests or 0, tokens_in or 0, tokens_out or 0
 
     def forget(self, grader_id: int, status: str) -> int:
         """Drops what this grader gave with this status, so that it is asked again; how many there were."""

@@ -31,16 +31,7 @@ _SCHEMA = """
         PRIMARY KEY (grader_id, item_id, passage_id),
         CHECK ((rating IS NOT NULL) = (status = 'ok'))
     ) WITHOUT ROWID;
-    CREATE TABLE usage (
-        grader_id  INTEGER PRIMARY KEY REFERENCES grader(id),
-        requests   INTEGER NOT NULL,
-        tokens_in  INTEGER NOT NULL,
-        tokens_out INTEGER NOT NULL
-    );
-"""
-#: What a grader's tokens were paid from. Stores of this version that were made before have no such table.
-_PAID = """
-    CREATE TABLE IF NOT EXISTS paid (
+    CREATE TABLE paid (
         grader_id  INTEGER NOT NULL REFERENCES grader(id),
         purse      TEXT NOT NULL,
         requests   INTEGER NOT NULL,
@@ -95,7 +86,6 @@ class StoreConnection:
             db.execute("PRAGMA synchronous = NORMAL")
             if not self._has_tables(db):
                 self._make_tables(db)
-            db.execute(_PAID)
         except BaseException:
             db.close()
             raise
@@ -185,7 +175,7 @@ class StoreConnection:
 
     def _make_tables(self, db: sqlite3.Connection) -> None:
         # executescript commits what came before, so the transaction is part of the script.
-        db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} {_PAID} PRAGMA user_version = {VERSION}; COMMIT;")
+        db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:

@@ -58,7 +58,8 @@ class Texts:
         if needed:
             if source is None:
                 assert dataset is not None
-                self._texts = {**self._texts, **_dataset_texts(dataset, needed)}
+                new = dataset_passages(dataset, needed)
+                self._texts = {**self._texts, **{doc_id: each.text for doc_id, each in new.items()}}
             else:
                 self._texts, self._texts_rejected = _passages(
                     source, needed | self._texts.keys(), self.folder.shown(source)
@@ -99,7 +100,3 @@ def _numbered_passages(
     if sniffed(path) == "rubric":
         return numbered_graded_passages(path)
     return numbered_passages(path, on_error)
-
-
-def _dataset_texts(dataset: str, doc_ids: Collection[str]) -> dict[str, str]:
-    return {doc_id: passage.text for doc_id, passage in dataset_passages(dataset, doc_ids).items()}

@@ -72,7 +72,7 @@ class ValueCache:
                 self.evaluated += len(stale)
         for name in new:
             # Without queries there is nothing to evaluate on.
-            known.setdefault(name, _OfRun(contents[name], self._nothing(query_ids)))
+            known.setdefault(name, _OfRun(contents[name], np.zeros((len(query_ids), len(self._measures)))))
         # Not before: where an evaluation was broken off, all is as it was.
         self._tokens, self._runs = dict(tokens), known
         arrays = [known[name].values for name in runs]
@@ -102,6 +102,3 @@ class ValueCache:
             name: kept._replace(values=np.vstack([kept.values, nothing])[places])
             for name, kept in self._runs.items()
         }
-
-    def _nothing(self, query_ids: Sequence[str]) -> NDArray[np.float64]:
-        return np.zeros((len(query_ids), len(self._measures)))

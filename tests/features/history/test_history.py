@@ -164,7 +164,7 @@ def test_a_changed_setting_is_the_cause(logged: Path) -> None:
 
 
 def test_settings_that_change_no_score_are_no_cause(logged: Path) -> None:
-    (logged / "trecexam.toml").write_text(CONFIG + "[watch]\nsettle = 9.0\n[grader]\nbatch_size = 3\n")
+    (logged / "trecexam.toml").write_text(CONFIG + '[watch]\nsettle = 9.0\n[grader]\ndtype = "float32"\n')
     assert update(logged).entry is None
     write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
     update(logged)

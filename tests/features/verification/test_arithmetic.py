@@ -13,7 +13,7 @@ from trecexam.features.verification.arithmetic import (
     GradedCell,
     ItemReach,
     best_first,
-    grid_rows,
+    grid_order,
     item_reaches,
     relevant_passages,
     worst_first,
@@ -161,11 +161,13 @@ def test_a_grid_has_the_best_judged_first_and_the_unjudged_last() -> None:
         [((5, 5, 5), None), ((0, 0, 5), 0), ((4, 4, 4), 2), ((5, 0, 0), 2), ((5, 1, -1), 2), ((0, 0, 0), -1)]
     )
     labels = {d: int(row.max()) for d, row in zip(q.doc_ids, q.ratings, strict=True)}
-    rows = grid_rows(q, judgments, labels, {"d02": [1]})
-    assert [row.doc_id for row in rows] == ["d04", "d03", "d02", "d01", "d05", "d00"]
-    assert rows[0].ratings == (5, 1, None)
-    assert [row.human for row in rows] == [(), (), (1,), (), (), ()]
-    assert [row.judgment for row in rows] == [2, 2, 2, 0, -1, None]
+    rows = [
+        (doc_id, judgments.get(doc_id), labels[doc_id], ratings)
+        for doc_id, ratings in zip(q.doc_ids, q.ratings.tolist(), strict=True)
+    ]
+    ordered = sorted(rows, key=grid_order)
+    assert [doc_id for doc_id, *_ in ordered] == ["d04", "d03", "d02", "d01", "d05", "d00"]
+    assert [judgment for _, judgment, *_ in ordered] == [2, 2, 2, 0, -1, None]
 
 
 def test_cells_are_ordered_by_rating_then_by_what_became_of_the_answer() -> None:

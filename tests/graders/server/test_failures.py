@@ -26,11 +26,10 @@ from trecexam import daemon as daemons
 from trecexam.cli.main import run
 from trecexam.daemon import Daemon
 from trecexam.errors import GraderError, TrecexamError
-from trecexam.graders import Answer, Cell
+from trecexam.graders import Answer, Cell, base
 from trecexam.graders.server import client, exchange
 from trecexam.graders.server.grader import ServerGrader
 from trecexam.graders.server.secret import HIDDEN, Secret
-from trecexam.line import grading
 
 Make = Callable[..., ServerGrader]
 MakeTrack = Callable[..., Path]
@@ -403,7 +402,7 @@ def test_what_is_on_its_way_is_stored_and_counted_before_it_stops(track: MakeTra
 def test_the_daemon_stops_soon_while_the_server_hangs(
     track: MakeTrack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grading, "LAST_ANSWERS", 0.3)
+    monkeypatch.setattr(base, "LAST_ANSWERS", 0.3)
     with serving(Exchange.hang) as server:
         root = track(server.url, timeout=10_000)
         daemon = Daemon(root, poll=True, settle=0, log=lambda line: None)

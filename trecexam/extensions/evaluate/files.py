@@ -15,12 +15,10 @@ from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.outputs import per_query_table
 from trecexam.line.cautions import label_cautions
 from trecexam.line.dropped_runs import name_runs
+from trecexam.line.evaluation import on_qrels
 from trecexam.line.measure_names import names_of
-from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
-from trecexam.scores.columns.judged import Judged
-from trecexam.scores.evaluate import OfficialJudgments, measure
+from trecexam.scores.evaluate import measure
 from trecexam.scores.leaderboard import Leaderboard, leaderboard
-from trecexam.scores.measures import DIVERSITY
 from trecexam.scores.values import MeasureValues
 from trecexam.tables.result import Result
 from trecexam.tables.table import Table
@@ -81,20 +79,13 @@ def evaluate_files(
     by_path, rejected = _read(runs)
     try:
         computed = [measure(name) for name in names_of(measures) or ()]
-        on_columns = [each for each in computed if supported(each) and each.NAME not in DIVERSITY]
-        others = [each for each in computed if each not in on_columns]
-        columns = ColumnEvaluator(on_columns, Judged.from_qrels(rows, query_ids))
-        rest = OfficialJudgments(rows).evaluator(others, query_ids) if others else None
+        evaluator = on_qrels(computed, rows, query_ids)
     except ValueError as error:
         raise TrecexamError(str(error), path=qrels) from None
-    names = list(dict.fromkeys(map(str, computed)))
+    names = evaluator.names
     array = np.zeros((len(by_path), len(query_ids), len(names)))
     for of_run, run in zip(array, by_path.values(), strict=True):
-        of_run[:, [names.index(str(each)) for each in on_columns]] = columns.values(run)
-        if rest is not None:
-            by_query = rest({q: run.ranking(q) for q in query_ids})
-            for each in others:
-                of_run[:, names.index(str(each))] = [by_query[q][str(each)] for q in query_ids]
+        of_run[:] = evaluator.values(run)
     run_names = _names(by_path)
     values = MeasureValues(tuple(run_names.values()), query_ids, tuple(names), array)
     answered = {run_names[path]: [q for q in query_ids if q in run] for path, run in by_path.items()}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
 
 from trecexam.errors import TrecexamError
 from trecexam.line.cautions import judgment_cautions, rating_cautions
@@ -164,7 +166,7 @@ def _with_leaderboard(
                 tuple(ranked),
                 tuple(queries),
                 variant.values.matrix(variant.name, ranked, queries),
-                _official_scores([track.official_ranks[run] for run in ranked]),
+                -np.array([track.official_ranks[run] for run in ranked], float),
             )
 
 
@@ -379,12 +381,6 @@ def _ranked(track: TrackInputs) -> list[str]:
 def _flat(values: Floats) -> bool:
     means = official_means(values)
     return bool((means == means[0]).all())
-
-
-def _official_scores(ranks: Sequence[float]) -> Any:
-    import numpy as np
-
-    return -np.array(ranks, dtype=float)
 
 
 def compared_by(min_ratings: Sequence[int]) -> tuple[str, ...]:

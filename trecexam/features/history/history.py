@@ -97,7 +97,7 @@ class History:
         for folder in (self.folder, self._state.parent):
             files.sweep(folder)
         snapshot, origin = snapshot_of(track), origin_of(track)
-        key = hashlib.sha256(_json(LeaderboardSnapshot, snapshot)).hexdigest()
+        key = hashlib.sha256(_adapter(LeaderboardSnapshot).dump_json(snapshot)).hexdigest()
         logged = track.cache.get(_KEPT, stamp(self._state), self._logged)
         log_ends_at, latest = self._log()[1], max(self.numbers(), default=0)
         if not log_ends_at and not latest:
@@ -132,7 +132,7 @@ class History:
         if noted.logged is None:
             return
         logged = noted.logged
-        self._remember(logged)
+        write_kept(self._state, gzip.compress(_adapter(_Logged).dump_json(logged), 1, mtime=0), _FORMAT)
         track.cache.get(_KEPT, stamp(self._state), lambda: logged)
         self._add_to_log(noted.fresh)
 
@@ -159,7 +159,7 @@ class History:
         except OSError as error:
             raise TrecexamError(f"cannot be read: {error.strerror or error}", path=path) from None
         try:
-            entry: Entry = _read(Entry, content)
+            entry: Entry = _adapter(Entry).validate_json(content)
         except ValueError:
             raise TrecexamError("is damaged, or of another version of trecexam", path=path) from None
         return entry
@@ -183,11 +183,10 @@ class History:
     def _logged(self) -> _Logged | None:
         """What the last entry led to; None where that is missing, damaged or of another version."""
         content = read_kept(self._state, _FORMAT)
-        logged: _Logged | None = None if content is None else _read(_Logged, gzip.decompress(content))
+        if content is None:
+            return None
+        logged: _Logged = _adapter(_Logged).validate_json(gzip.decompress(content))
         return logged
-
-    def _remember(self, logged: _Logged) -> None:
-        write_kept(self._state, gzip.compress(_json(_Logged, logged), 1, mtime=0), _FORMAT)
 
     def _log(self) -> tuple[str, int]:
         """The text of log.tsv and the number of its last entry; "" and 0 where it is none that goes on."""
@@ -269,12 +268,3 @@ def _adapter(kind: Any) -> Any:
     from pydantic import TypeAdapter
 
     return TypeAdapter(kind)
-
-
-def _json(kind: Any, value: Any) -> bytes:
-    content: bytes = _adapter(kind).dump_json(value)
-    return content
-
-
-def _read(kind: Any, content: bytes) -> Any:
-    return _adapter(kind).validate_json(content)

@@ -322,7 +322,9 @@ def compare(
         ValueError: an unknown correction.
     """
     means = [math.fsum(row) / max(len(row), 1) for row in matrix.tolist()]
-    order = sorted(range(len(names)), key=lambda run: (_descending(means[run]), names[run]))
+    # Rounded, as equal means are summed in other orders; those that there are not come last.
+    keys = [math.inf if math.isnan(mean) else -round(mean, TIE_DECIMALS) for mean in means]
+    order = sorted(range(len(names)), key=lambda run: (keys[run], names[run]))
     runs, values = tuple(names[run] for run in order), matrix[order]
     n_compared = len(runs) if most is None else min(most, len(runs))
     n_comparisons = len(runs) * (len(runs) - 1) // 2 if baseline is None else len(runs) - 1
@@ -342,7 +344,3 @@ def compare(
         different[first, second] = different[second, first] = reject
         groups = dict(zip(runs[:n_compared], group_letters(different), strict=True))
     return MeasureDifferences(measure, runs, first, second, tests._replace(p=p), p_corrected, reject, groups)
-
-
-def _descending(mean: float) -> float:
-    return math.inf if math.isnan(mean) else -round(mean, TIE_DECIMALS)

@@ -23,6 +23,8 @@ from trecexam.scores.ratings import MISSING, QueryRatings
 STATUSES = ("ok", "unparsed", "refused", "error", "missing", "no_text")
 #: What `worst_first` orders by.
 Order = Literal["phi", "nonrelevant", "precision", "discrimination"]
+#: Of a pooled passage its id, judgment and label, if there are any, and its ratings on all items.
+GridRow = tuple[str, int | None, int | None, list[int]]
 
 
 class GradedCell(NamedTuple):
@@ -55,23 +57,6 @@ class GradedCell(NamedTuple):
     judgment: int | None
     answer: str
     text: str | None
-
-
-@dataclass(frozen=True)
-class GridRow:
-    """One passage's ratings on all items of its query, None where there is none; and its two labels.
-
-    Attributes:
-        label: from the ratings, or a person's for the passage as a whole: then `human_label` is True.
-        human: the places (from 0) of the items on which a person rated it in place of the grader.
-    """
-
-    doc_id: str
-    judgment: int | None
-    label: int | None
-    ratings: tuple[int | None, ...]
-    human: tuple[int, ...] = ()
-    human_label: bool = False
 
 
 @dataclass(frozen=True)
@@ -196,41 +181,11 @@ def best_first(cells: Iterable[GradedCell]) -> list[GradedCell]:
     )
 
 
-def grid_rows(
-    q: QueryRatings,
-    judgments: Mapping[str, int],
-    labels: Mapping[str, int],
-    human: Mapping[str, Sequence[int]],
-) -> tuple[GridRow, ...]:
-    """A row a pooled passage: best judgment first, unjudged ones last; then best label, then most ratings.
-
-    Args:
-        judgments, labels: doc_id -> value, of the passages that have one.
-        human: doc_id -> places of the items on which a person rated it.
-    """
-    rows = (
-        GridRow(
-            doc_id,
-            judgments.get(doc_id),
-            labels.get(doc_id),
-            tuple(None if rating == MISSING else rating for rating in ratings),
-            tuple(human.get(doc_id, ())),
-            doc_id in q.human,
-        )
-        for doc_id, ratings in zip(q.doc_ids, q.ratings.tolist(), strict=True)
-    )
-
-    def place(row: GridRow) -> tuple[bool, int, bool, int, int, str]:
-        return (
-            row.judgment is None,
-            -(row.judgment or 0),
-            row.label is None,
-            -(row.label or 0),
-            -sum(rating or 0 for rating in row.ratings),
-            row.doc_id,
-        )
-
-    return tuple(sorted(rows, key=place))
+def grid_order(row: GridRow) -> tuple[bool, int, bool, int, int, str]:
+    """Sorts rows: best judgment first, unjudged ones last; then best label, then most ratings."""
+    doc_id, judgment, label, ratings = row
+    rated = sum(max(rating, 0) for rating in ratings)
+    return judgment is None, -(judgment or 0), label is None, -(label or 0), -rated, doc_id
 
 
 def relevant_passages(

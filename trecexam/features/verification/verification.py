@@ -15,7 +15,7 @@ from trecexam.features.verification.arithmetic import (
     Order,
     RelevantPassages,
     best_first,
-    grid_rows,
+    grid_order,
     item_reaches,
     relevant_passages,
     worst_first,
@@ -31,6 +31,7 @@ from trecexam.features.verification.chosen import (
 from trecexam.line.diagnostics import resolve_min_rating
 from trecexam.line.item_values import item_values
 from trecexam.line.loaded_track import asked_of, of_documents
+from trecexam.line.overrides import QueryOverrides
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MISSING, QueryRatings
 from trecexam.tables.result import Tables
@@ -130,38 +131,35 @@ def grid(
         )
     scores, threshold = track.config.scores, resolve_min_rating(track, min_rating)
     judgments = known_judgments(track)
-    rows: list[tuple[QueryRatings, Sequence[int], GridRow]] = []
+    rows: list[tuple[Sequence[int], str, GridRow]] = []
     of_items: list[tuple[Value, ...]] = []
     for q in chosen_queries(track, query_ids, item_ids, doc_ids):
-        place_of = {item.item_id: place for place, item in _items(track, q)}
-        human: dict[str, list[int]] = {}
-        for doc_id, item_id in _human_cells(track, q.query_id):
-            if item_id in place_of:
-                human.setdefault(doc_id, []).append(place_of[item_id])
-        label = labels(q, scores.label, threshold, scores.min_answers)
-        in_grid = [
-            row
-            for row in grid_rows(q, judgments.get(q.query_id, {}), label, human)
-            if doc_ids is None or row.doc_id in doc_ids
-        ]
+        judged, label = judgments.get(q.query_id, {}), labels(q, scores.label, threshold, scores.min_answers)
+        in_grid = sorted(
+            (
+                (doc_id, judged.get(doc_id), label.get(doc_id), ratings)
+                for doc_id, ratings in zip(q.doc_ids, q.ratings.tolist(), strict=True)
+                if doc_ids is None or doc_id in doc_ids
+            ),
+            key=grid_order,
+        )
         items = _items(track, q, item_ids) if in_grid else []
-        rows += [(q, [place for place, _ in items], row) for row in in_grid[:top]]
+        rows += [([place for place, _ in items], q.query_id, row) for row in in_grid[:top]]
         of_items += [
-            (*_item(track, place, item), sum((row.ratings[place] or 0) >= threshold for row in in_grid))
+            (*_item(track, place, item), sum(ratings[place] >= threshold for *_, ratings in in_grid))
             for place, item in items
         ]
-    places = sorted({place for _, of_query, _ in rows for place in of_query})
-    names = tuple(f"item.{place + 1}" for place in places)
+    places = sorted({place for of_query, *_ in rows for place in of_query})
     table = Table(
-        ("query_id", "doc_id", "judgment", "label", "reached", "human", *names),
+        ("query_id", "doc_id", "judgment", "label", "reached", "human", *(f"item.{p + 1}" for p in places)),
         tuple(
             (
-                *(q.query_id, row.doc_id, row.judgment, row.label),
-                sum((row.ratings[place] or 0) >= threshold for place in of_query),
-                " ".join([*(["label"] if row.human_label else []), *(str(p + 1) for p in sorted(row.human))]),
-                *(row.ratings[place] if place in of_query else None for place in places),
+                *(query_id, doc_id, judgment, label),
+                sum(ratings[place] >= threshold for place in of_query),
+                _by_people(track, query_id, doc_id),
+                *(None if p not in of_query or ratings[p] == MISSING else ratings[p] for p in places),
             )
-            for q, of_query, row in rows
+            for of_query, query_id, (doc_id, judgment, label, ratings) in rows
         ),
     )
     items_table = Table((*_ITEM, "reached"), tuple(of_items))
@@ -363,6 +361,14 @@ def _cells(
                 )
             )
         yield place, item, cells
+
+
+def _by_people(track: Assessment, query_id: str, doc_id: str) -> str:
+    """What people rated of a passage: "label", as a whole, and the indices of items."""
+    human = track.overrides.queries.get(query_id, QueryOverrides())
+    column_of = track.sheets[query_id].column_of
+    rated = sorted(column_of[item_id] + 1 for doc, item_id in human.cells if doc == doc_id)
+    return " ".join([*(["label"] if doc_id in human.passages else []), *map(str, rated)])
 
 
 def _human_cells(track: Assessment, query_id: str) -> Collection[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,13 +15,16 @@ from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell
 from trecexam.graders.batching import FIRST_WINDOW, Batcher, OutOfMemoryError
-from trecexam.graders.language.backend import Backend, Job, ModelOutput
+from trecexam.graders.language import loading
+from trecexam.graders.language.backend import Job, ModelOutput
+from trecexam.graders.language.local import LocalModel
 from trecexam.graders.language.tiles import shared_length
 from trecexam.graders.language.truncation import NoRoomError, fitted
 from trecexam.graders.prompts import DEFAULT, Prompt, named
 from trecexam.graders.prompts.assignments import read_labels, with_place
 from trecexam.graders.prompts.prompted import PromptedGrader, with_verdict
-from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
+from trecexam.graders.shared_models import shared_models
+from trecexam.graders.weights import LANGUAGE_FILES, config_digest, model_folder, weights_digest
 
 #: Cells that one prompt asks about.
 Call = tuple[Cell, ...]
@@ -56,14 +60,6 @@ class Decoding:
         return {"mode": "beam", "beams": self.beams, "new_tokens": self.new_tokens, "early_stopping": True}
 
 
-@dataclass(frozen=True)
-class _Unable:
-    """A cell that cannot be asked about, and why."""
-
-    cell: Cell
-    reason: str
-
-
 class LanguageGrader(PromptedGrader):
     """Grades by asking a model.
 
@@ -76,7 +72,7 @@ class LanguageGrader(PromptedGrader):
 
     def __init__(
         self,
-        backend: Backend,
+        backend: LocalModel,
         prompts: Sequence[Prompt],
         decoding: Decoding,
         model: str,
@@ -179,7 +175,8 @@ class LanguageGrader(PromptedGrader):
         self, calls: Iterable[Call], unread: list[tuple[Call, str]]
     ) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         """Answers batch by batch; lists that cannot be read go to `unread`, as the model wrote them."""
-        unable: list[_Unable] = []
+        # Another thread adds to it.
+        unable: deque[tuple[Cell, Answer]] = deque()
         batcher: Batcher[Call, Job, ModelOutput] = Batcher(
             lambda window: self._prepare(window, unable),
             self._launch,
@@ -191,15 +188,14 @@ class LanguageGrader(PromptedGrader):
         try:
             for batch in batcher.run(calls, later=window):
                 answers = [pair for job, output in batch for pair in self._answers_of(job, output, unread)]
-                yield answers + _unable_answers(unable)
+                yield answers + [unable.popleft() for _ in range(len(unable))]
         except OutOfMemoryError as error:
             raise GraderError(
                 f"{error} into the memory of the device: set a smaller `max_length` in [grader], "
                 "or another `device`"
             ) from error
-        rest = _unable_answers(unable)
-        if rest:
-            yield rest
+        if unable:
+            yield [*unable]
 
     def _asked_again(self, calls: Sequence[tuple[Call, str]]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         """Answers for lists that could not be read: written greedily, then cell by cell, then unparsed."""
@@ -228,7 +224,7 @@ class LanguageGrader(PromptedGrader):
             max_batch_tokens=self._asked_budget,
         )
 
-    def _prepare(self, window: list[Call], unable: list[_Unable]) -> list[Job]:
+    def _prepare(self, window: list[Call], unable: deque[tuple[Cell, Answer]]) -> list[Job]:
         """The window's prompts as tokens; what cannot be asked goes to `unable`."""
         groups: dict[str, int] = {}
         jobs: list[Job] = []
@@ -253,7 +249,11 @@ class LanguageGrader(PromptedGrader):
         ]
 
     def _prompts(
-        self, calls: Sequence[Call], groups: dict[str, int], unable: list[_Unable], halves: list[Call]
+        self,
+        calls: Sequence[Call],
+        groups: dict[str, int],
+        unable: deque[tuple[Cell, Answer]],
+        halves: list[Call],
     ) -> Iterator[Job]:
         """The prompts of calls; of those that leave no room for a passage the halves go to `halves`."""
         askable, texts = [], []
@@ -261,7 +261,7 @@ class LanguageGrader(PromptedGrader):
             cell = call[0]
             prompt = self.prompts[cell.item.kind]
             if prompt.needs_key and not cell.item.gold_answers:
-                unable.append(_Unable(cell, f"has no answer key, which prompt {prompt.name} needs"))
+                unable.append((cell, _error(f"has no answer key, which prompt {prompt.name} needs")))
                 continue
             askable.append((call, prompt))
             texts.append(self._text(prompt, call, cell.text[: self._enough]))
@@ -275,7 +275,7 @@ class LanguageGrader(PromptedGrader):
                         halves += (call[: len(call) // 2], call[len(call) // 2 :])
                         continue
                     room = f"leaves no room for a passage in the {self.max_length} tokens of a prompt"
-                    unable.append(_Unable(call[0], f"{room}: shorten it"))
+                    unable.append((call[0], _error(f"{room}: shorten it")))
                     continue
             yield Job(call, prompt, tokens, groups.setdefault(text, len(groups)))
 
@@ -357,19 +357,15 @@ class LanguageGrader(PromptedGrader):
         return Answer(rating, "ok", output.text, tuple(round(share, 6) for share in shares))
 
 
+def _error(reason: str) -> Answer:
+    """That a cell cannot be asked about."""
+    return Answer(None, "error", reason)
+
+
 def _probe_key(job: Job) -> tuple[str, str, str, str]:
     """Prompts with the same key begin alike as far as the passage."""
     cell = job.cells[0]
     return job.prompt.asks, cell.query_text, cell.item.query_text, cell.text
-
-
-def _unable_answers(unable: list[_Unable]) -> list[tuple[Cell, Answer]]:
-    """What `unable` holds now, as answers; it is empty afterwards. Another thread may add meanwhile."""
-    answers = []
-    while unable:
-        cell_error = unable.pop(0)
-        answers.append((cell_error.cell, Answer(None, "error", cell_error.reason)))
-    return answers
 
 
 def chosen_prompts(settings: GraderSection, root: Path, *, passage_first: bool) -> list[Prompt]:
@@ -390,3 +386,48 @@ def chosen_decoding(settings: GraderSection, prompts: Sequence[Prompt]) -> Decod
         raise GraderError(f'prompt {free[0]} wants free text: set `decode = "beam"` in [grader]')
     mode = settings.decode or ("beam" if free else "choices")
     return Decoding(mode, settings.beams, settings.max_new_tokens)
+
+
+def local_grader(
+    settings: GraderSection,
+    root: Path,
+    make: type[LocalModel],
+    *,
+    default: str | None,
+    passage_first: bool,
+) -> LanguageGrader:
+    """A grader by its settings.
+
+    Args:
+        make: the model.
+        default: the model where the settings name none.
+        passage_first: where the settings do not say.
+
+    Raises:
+        GraderError: a package or the model is missing, or the settings do not go together.
+    """
+    missing = loading.missing_for_models()
+    if missing:
+        raise GraderError(f"the `{make.name}` grader cannot run: {missing}")
+    model = settings.model or default
+    if model is None:
+        raise GraderError(f"the `{make.name}` grader has no model: {loading.HOW_TO_GET}")
+    folder = model_folder(model, settings.revision, root, make.name, loading.HOW_TO_GET)
+    first = passage_first if settings.passage_first is None else settings.passage_first
+    prompts = chosen_prompts(settings, root, passage_first=first)
+    # Another prompt of the same model needs no other weights.
+    backend = shared_models().get(
+        (make, folder, settings.device, settings.dtype),
+        lambda: make(folder, settings.device, settings.dtype, reproducible=True),
+    )
+    return LanguageGrader(
+        backend,
+        prompts,
+        chosen_decoding(settings, prompts),
+        Path(model).name,
+        folder,
+        max_length=settings.max_length,
+        max_batch_tokens=settings.max_batch_tokens,
+        compat=settings.compat,
+        memory=root / ".trecexam" / "weights.json",
+    )

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from trecexam.errors import GraderError
 from trecexam.graders.language import loading
@@ -20,38 +20,14 @@ from trecexam.graders.language.backend import Job
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from trecexam.graders.language.local import LocalModel
+
 #: Texts -> their tokens as answers.
 Spell = Callable[[Sequence[str]], list[list[int]]]
 
 
-class Continuing(Protocol):
-    """A model that goes on with prompts."""
-
-    folder: Path
-
-    @property
-    def model(self) -> Any: ...
-
-    @property
-    def pad(self) -> int: ...
-
-    @property
-    def ends(self) -> list[int]: ...
-
-    def answers(self, texts: Sequence[str]) -> list[list[int]]:
-        """The tokens of texts as they follow a prompt."""
-        ...
-
-    def continued(
-        self,
-        rows: Sequence[Sequence[int]],
-        decoding: Any,
-        lists: Callable[[Sequence[int]], LabelLists] | None = None,
-    ) -> Tensor: ...
-
-
 def written_lists(
-    model: Continuing, jobs: Sequence[Job], labels: Sequence[str]
+    model: LocalModel, jobs: Sequence[Job], labels: Sequence[str]
 ) -> Callable[[], list[list[tuple[float, ...]]]]:
     """Has lists written with a label for each cell of each job; see `LabelLists.scores` for what they say.
 
@@ -70,7 +46,7 @@ def written_lists(
             scores[place] = row
         return lists
 
-    decoding = loading.free_text(model.model, 0.0, tokens.longest(max(numbers)), model.pad, model.ends)
+    decoding = model.decoding(tokens.longest(max(numbers)))
     try:
         model.continued([job.tokens for job in jobs], decoding, of)
     except (ValueError, NotImplementedError) as error:

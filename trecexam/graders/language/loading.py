@@ -157,35 +157,6 @@ def written_limit(folder: Path) -> int:
     return int(min(limit, NO_LIMIT)) if isinstance(limit, int | float) and limit > 0 else NO_LIMIT
 
 
-def beam_search(model: Any, beams: int, new_tokens: int, pad: int, ends: int | list[int]) -> Any:
-    """The papers' beam search."""
-    from transformers import GenerationConfig
-
-    return GenerationConfig(  # type: ignore[no-untyped-call]
-        num_beams=beams,
-        do_sample=False,
-        early_stopping=beams > 1,
-        max_new_tokens=new_tokens,
-        pad_token_id=pad,
-        eos_token_id=ends,
-        decoder_start_token_id=getattr(model.generation_config, "decoder_start_token_id", None),
-    )
-
-
-def free_text(model: Any, temperature: float, new_tokens: int, pad: int, ends: list[int]) -> Any:
-    """Writing what is most probable, token by token (temperature 0), or at random."""
-    from transformers import GenerationConfig
-
-    drawing = {"do_sample": True, "temperature": temperature, "top_k": 0} if temperature > 0 else {}
-    return GenerationConfig(  # type: ignore[no-untyped-call]
-        **{"num_beams": 1, "do_sample": False, **drawing},
-        max_new_tokens=new_tokens,
-        pad_token_id=pad,
-        eos_token_id=ends,
-        decoder_start_token_id=getattr(model.generation_config, "decoder_start_token_id", None),
-    )
-
-
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Without transformers' own report of what it loaded."""

@@ -1,28 +1,27 @@
-"""What all models in this process have in common: a folder, a tokenizer, a device; and making a grader."""
+"""A language model in this process: tokens of prompts in, answers out."""
 
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders.batching import OutOfMemoryError, Plan, plan
+from trecexam.graders.batching import OutOfMemoryError, Plan
 from trecexam.graders.environment import environment_of
 from trecexam.graders.language import loading
-from trecexam.graders.language.backend import Backend, Job
-from trecexam.graders.language.grader import LanguageGrader, chosen_decoding, chosen_prompts
+from trecexam.graders.language.backend import Job
+from trecexam.graders.language.lists import LabelLists, written_lists
 from trecexam.graders.language.tiles import Tile, all_of, in_order, n_rows, padded_length, plan_tiles, tiles
 from trecexam.graders.language.tokens import PromptTokens
-from trecexam.graders.shared_models import shared_models
 from trecexam.graders.threads import several_at_once
-from trecexam.graders.weights import model_folder
 
 if TYPE_CHECKING:
     from torch import Tensor
+    from transformers import GenerationConfig
 
 Result = TypeVar("Result")
 Made = TypeVar("Made")
@@ -40,8 +39,8 @@ CPU_BUDGET = WRITING_TOKENS["cpu"] * max(2, os.cpu_count() or 1)
 SMALLEST = 2**16
 
 
-class LocalModel:
-    """A model of transformers. Nothing is loaded before it is needed.
+class LocalModel(ABC):
+    """A model of transformers with its tokenizer. Nothing is loaded before it is needed.
 
     Args:
         device: as torch names it; None for the best one here.
@@ -49,6 +48,8 @@ class LocalModel:
         reproducible: what a prompt gives is bit for bit the same whatever is asked with it (`tiles`).
     """
 
+    #: The grader's name.
+    name: ClassVar[str]
     #: The class of transformers that loads it.
     auto_class: ClassVar[str]
     #: Tokens of a batch that were fastest, by kind of device.
@@ -57,6 +58,10 @@ class LocalModel:
     reading_tokens: ClassVar[Mapping[str, int]] = {"cuda": 16_384, "cpu": CPU_TOKENS}
     #: Whether prompts go into the tokenizer's chat template, where it has one.
     chat: ClassVar[bool] = False
+    #: Whether jobs need their `prefix`.
+    wants_prefixes: ClassVar[bool] = False
+    #: Whether what it writes begins with the prompt.
+    repeats_prompts: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -95,31 +100,132 @@ class LocalModel:
         loaded = self.__dict__.get("model")
         return None if loaded is None else environment_of(loaded, reproducible=self.reproducible)
 
-    @property
-    def wants_prefixes(self) -> bool:
-        """Whether jobs need their `prefix`."""
-        return False
-
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens of whole prompts, special tokens and chat template included. May run in any thread."""
         return self.tokens.encode(texts)
 
     def plain(self, text: str) -> str:
+        """The text with nothing in it that would be read as a special token."""
         return self.tokens.plain(text)
 
     def token_ends(self, text: str) -> Sequence[int]:
+        """Where each token of a plain text ends in it."""
         return self.tokens.ends(text)
 
+    @property
+    @abstractmethod
+    def pad(self) -> int:
+        """The token that fills up."""
+
+    @property
+    @abstractmethod
+    def ends(self) -> list[int]:
+        """The tokens that end an answer.
+
+        Raises:
+            GraderError: there is none.
+        """
+
+    @abstractmethod
+    def length_limit(self, new_tokens: int) -> int:
+        """How many tokens a prompt may have where `new_tokens` may follow.
+
+        Raises:
+            GraderError: none.
+        """
+
+    @abstractmethod
+    def answers(self, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens of permitted answers as they follow a prompt."""
+
+    @abstractmethod
+    def score(self, jobs: Sequence[Job], answers: Sequence[str]) -> Callable[[], list[list[float]]]:
+        """Starts scoring; the call returned waits for log P(answer, end | prompt), per job and answer.
+
+        Raises:
+            OutOfMemoryError: here or in the call returned.
+        """
+
+    @abstractmethod
+    def padded(self, prompts: Sequence[Sequence[int]], length: int) -> tuple[Tensor, Tensor]:
+        """Tokens of so many columns, and True where there is a token; shape (prompts, length)."""
+
+    def list_labels(
+        self, jobs: Sequence[Job], labels: Sequence[str]
+    ) -> Callable[[], list[list[tuple[float, ...]]]]:
+        """Starts writing lists of labels; the call returned waits for each label's share, per job and cell.
+
+        Raises:
+            OutOfMemoryError: here or in the call returned.
+        """
+        return written_lists(self, jobs, labels)
+
+    def generate(self, jobs: Sequence[Job], beams: int, new_tokens: int) -> Callable[[], list[str]]:
+        """Starts free-text answering by beam search; the call returned waits for the texts."""
+        try:
+            generated = self.continued([job.tokens for job in jobs], self.decoding(new_tokens, beams=beams))
+        except (ValueError, NotImplementedError) as error:
+            raise GraderError(
+                f'this model cannot do `decode = "beam"`: {loading.line_of(error)}', path=self.folder
+            ) from error
+        return lambda: self.tokens.texts(generated.tolist())
+
+    def decoding(self, new_tokens: int, *, beams: int = 1, temperature: float = 0.0) -> GenerationConfig:
+        """How texts are written: by the papers' beam search, token by token, or at random."""
+        from transformers import GenerationConfig
+
+        drawing = {"do_sample": True, "temperature": temperature, "top_k": 0}
+        return GenerationConfig(  # type: ignore[no-untyped-call]
+            **(drawing if temperature > 0 else {"do_sample": False}),
+            num_beams=beams,
+            early_stopping=beams > 1,
+            max_new_tokens=new_tokens,
+            pad_token_id=self.pad,
+            eos_token_id=self.ends,
+            decoder_start_token_id=getattr(self.model.generation_config, "decoder_start_token_id", None),
+        )
+
+    def continued(
+        self,
+        rows: Sequence[Sequence[int]],
+        decoding: GenerationConfig,
+        lists: Callable[[Sequence[int]], LabelLists] | None = None,
+        *,
+        free: bool = False,
+    ) -> Tensor:
+        """The tokens that follow each prompt's, padded at the end; shape (prompts, new tokens).
+
+        Args:
+            lists: for places in `rows`, what holds the model to certain tokens there.
+            free: any text is written.
+
+        Raises:
+            OutOfMemoryError: there are too many.
+        """
+
+        def of_tile(tile: Tile) -> Tensor:
+            tokens, mask = self.padded([rows[place] for place in tile.places], tile.length)
+            generated: Tensor = self.model.generate(
+                input_ids=tokens,
+                attention_mask=mask.long(),
+                generation_config=decoding,
+                logits_processor=None if lists is None else [lists(tile.places)],
+            )
+            return generated[:, tokens.shape[1] :] if self.repeats_prompts else generated
+
+        lengths, rows_of = self.writing_tiles(rows, free=free)
+        return self.texts_in_order(self.in_tiles(lengths, of_tile, rows_of))
+
     def budget(self) -> int:
+        """Tokens of a batch that suit the device."""
         return self._suiting(self.budgets)
 
     def least_budget(self) -> int:
-        """Tokens that go through the model at once in any case: a tile's, where there are tiles."""
-        return self._tile_tokens(self.reading_tokens) if self.reproducible else 1
+        """Tokens that go through the model at once in any case: a tile's."""
+        return self._tile_tokens(self.reading_tokens)
 
     def plan(self, jobs: Sequence[Job], max_tokens: int) -> Plan:
-        """As `batching.plan`; where it is reproducible, whole tiles."""
-        if not self.reproducible:
-            return plan(jobs, max_tokens)
+        """Batches of whole tiles."""
         lengths = [padded_length(job.length) for job in jobs]
         return Plan(*plan_tiles(lengths, self.planned_rows, max_tokens))
 
@@ -227,58 +333,5 @@ class LocalModel:
             [(tile, pad(tokens, (0, longest - tokens.shape[1]), value=self.pad)) for tile, tokens in parts]
         )
 
-    @property
-    def pad(self) -> int:
-        """The token that fills up."""
-        raise NotImplementedError
-
     def _suiting(self, sizes: Mapping[str, int]) -> int:
         return sizes.get(self.device.split(":")[0], sizes["cpu"])
-
-
-def local_grader(
-    settings: GraderSection,
-    root: Path,
-    make: Callable[..., Backend],
-    name: str,
-    *,
-    default: str | None,
-    passage_first: bool,
-) -> LanguageGrader:
-    """A grader by its settings.
-
-    Args:
-        make: folder, device, dtype, and `reproducible` by name -> the model.
-        name: the grader's.
-        default: the model where the settings name none.
-        passage_first: where the settings do not say.
-
-    Raises:
-        GraderError: a package or the model is missing, or the settings do not go together.
-    """
-    missing = loading.missing_for_models()
-    if missing:
-        raise GraderError(f"the `{name}` grader cannot run: {missing}")
-    model = settings.model or default
-    if model is None:
-        raise GraderError(f"the `{name}` grader has no model: {loading.HOW_TO_GET}")
-    folder = model_folder(model, settings.revision, root, name, loading.HOW_TO_GET)
-    first = passage_first if settings.passage_first is None else settings.passage_first
-    prompts = chosen_prompts(settings, root, passage_first=first)
-    reproducible = settings.reproducible is not False
-    # Another prompt of the same model needs no other weights.
-    backend = shared_models().get(
-        (make, folder, settings.device, settings.dtype, reproducible),
-        lambda: make(folder, settings.device, settings.dtype, reproducible=reproducible),
-    )
-    return LanguageGrader(
-        backend,
-        prompts,
-        chosen_decoding(settings, prompts),
-        Path(model).name,
-        folder,
-        max_length=settings.max_length,
-        max_batch_tokens=settings.max_batch_tokens,
-        compat=settings.compat,
-        memory=root / ".trecexam" / "weights.json",
-    )

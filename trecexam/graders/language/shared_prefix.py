@@ -44,24 +44,6 @@ def can_share(config: Any, length: int) -> bool:
     return window is None or getattr(config, "use_sliding_window", None) is False or length <= window
 
 
-def tree_logits(model: Any, jobs: Sequence[Job], tree: ChoiceTree, pad: int) -> Tensor:
-    """Logits at the end of each prompt and at each node of the tree.
-
-    Returns:
-        Shape (jobs, 1 + nodes, vocabulary).
-    """
-    from transformers import DynamicCache
-
-    rows, prefixes = _shared(jobs)
-    cache = DynamicCache()
-    tokens, mask = left_padded(prefixes, pad, model.device)
-    if tokens.shape[1]:
-        _read(model, cache, tokens, mask)
-        cache.batch_select_indices(torch.tensor(rows, device=model.device))
-    lengths = [len(prefixes[row]) for row in rows]
-    return _logits(model, cache, mask[rows], jobs, lengths, tree, pad)
-
-
 def tiled_logits(
     model: Any,
     jobs: Sequence[Job],
@@ -72,7 +54,9 @@ def tiled_logits(
     of_each: OfEach,
     read_off: Callable[[Tensor], Tensor],
 ) -> list[tuple[Tile, Tensor]]:
-    """What is read off the same in tiles, which depends on each prompt and its `prefix` alone.
+    """What is read off the logits at the end of each prompt and at each node of the tree, in tiles.
+
+    It depends on each prompt and its `prefix` alone.
 
     Prefixes go through the model unpadded; then what follows, of prefixes of like length together.
 
@@ -244,31 +228,3 @@ def _sees(prefix: Tensor, suffix: Tensor, tree: ChoiceTree) -> Tensor:
 def _additive(sees: Tensor, dtype: torch.dtype) -> Tensor:
     mask = torch.zeros(sees.shape, dtype=dtype, device=sees.device)
     return mask.masked_fill(~sees, torch.finfo(dtype).min)[:, None]
-
-
-def _shared(jobs: Sequence[Job]) -> tuple[list[int], list[Sequence[int]]]:
-    """The prefix that each job reads from the cache.
-
-    Returns:
-        For each job the row of its prefix, and the prefixes: what all jobs of a group begin with, less
-        than any of them whole.
-    """
-    rows_of: dict[int, int] = {}
-    prefixes: list[Sequence[int]] = []
-    for job in jobs:
-        if job.group not in rows_of:
-            rows_of[job.group] = len(prefixes)
-            prefixes.append(job.tokens[:-1])
-            continue
-        row = rows_of[job.group]
-        prefixes[row] = _common(prefixes[row], job.tokens[:-1])
-    return [rows_of[job.group] for job in jobs], prefixes
-
-
-def _common(first: Sequence[int], second: Sequence[int]) -> Sequence[int]:
-    length = 0
-    for left, right in zip(first, second, strict=False):
-        if left != right:
-            break
-        length += 1
-    return first[:length]

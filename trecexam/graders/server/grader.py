@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import cached_property
 from typing import Any, Literal, TypeGuard
 
@@ -13,11 +14,10 @@ from trecexam.graders.prompts import Prompt
 from trecexam.graders.prompts.assignments import read_labels, with_place
 from trecexam.graders.prompts.prompted import PromptedGrader, with_verdict
 from trecexam.graders.server.exchange import Exchange, Unanswered
-from trecexam.graders.server.flow import flow
 from trecexam.graders.server.messages import Form, Reply, distribution, excerpt, list_form, plain
-from trecexam.graders.server.meter import Meter, Prices, guessed, reached
+from trecexam.graders.server.meter import Meter, Prices, guessed
 from trecexam.graders.server.secret import Secret
-from trecexam.graders.server.session import AHEAD, Queue, ServerAccess, session
+from trecexam.graders.server.session import ServerAccess, asked
 
 #: Cells that one call asks about, and what came of them.
 Call = tuple[Cell, ...]
@@ -79,23 +79,23 @@ class ServerGrader(PromptedGrader):
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         """Answers as they come; a list may be empty, so that who reads them is never kept waiting."""
-        secret = Secret.from_environment(self.server.key_env)
         unanswered: list[str] = []
-        queue = Queue(self._calls(cells), self.meter, self._surely)
-        with session(self.server, self.form, self.meter, self._probe(), secret) as (loop, exchange):
-
-            def work() -> Coroutine[Any, Any, tuple[Call, Results]] | None:
-                call = queue.next()
-                return None if call is None else self._graded(exchange, call, secret.hidden)
-
-            for calls in flow(loop, work, self.server.concurrency * AHEAD):
-                for call, _ in calls:
-                    queue.done(call)
+        batches = asked(
+            self.server,
+            self.form,
+            self.meter,
+            self._probe(),
+            self._calls(cells),
+            self._most,
+            self._graded,
+            then="to grade the rest",
+            ahead=2,
+        )
+        with closing(batches):
+            for calls in batches:
                 results = [result for _, of_call in calls for result in of_call]
                 unanswered += [result.reason for _, result in results if isinstance(result, Unanswered)]
                 yield [(cell, result) for cell, result in results if isinstance(result, Answer)]
-        if queue.limit:
-            raise UngradedError(reached(queue.limit, "to grade the rest"))
         if unanswered:
             raise UngradedError(
                 f"{self.server.base_url} gave no answer to {len(unanswered):,} cells, which are asked again: "
@@ -121,11 +121,6 @@ class ServerGrader(PromptedGrader):
             for cell in call if len(call) > 1 else ():
                 usage = usage.plus(self._expected((cell,)))
         return usage
-
-    def _surely(self, call: Call) -> Usage:
-        """What a call will not pass, whatever the language: for limits."""
-        most = self._most(call)
-        return most._replace(tokens_in=2 * most.tokens_in)
 
     def estimate(self, cells: Iterable[Cell]) -> Estimate:
         """What it would take to grade these; asks nobody. Tokens in are guessed from the prompts' bytes."""
@@ -162,13 +157,11 @@ class ServerGrader(PromptedGrader):
         item = Item("q", "q/1", "What is the capital of France?", prompt.asks)
         return prompt.text("capital of France", item, "Paris is the capital of France."), _texts(prompt)
 
-    async def _graded(
-        self, exchange: Exchange, call: Call, hidden: Callable[[str], str]
-    ) -> tuple[Call, Results]:
+    async def _graded(self, exchange: Exchange, secret: Secret, call: Call) -> Results:
         prompt = self.prompts[call[0].item.kind]
         if prompt.group > 1:
-            return call, await self._listed(exchange, prompt, call, hidden)
-        return call, [await self._answered(exchange, prompt, call[0], hidden)]
+            return await self._listed(exchange, prompt, call, secret.hidden)
+        return [await self._answered(exchange, prompt, call[0], secret.hidden)]
 
     async def _listed(
         self,

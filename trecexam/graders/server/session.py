@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, TypeVar
 
-from trecexam.graders.base import Usage
+from trecexam.graders.base import UngradedError, Usage
 from trecexam.graders.server.client import Client
 from trecexam.graders.server.exchange import Exchange
-from trecexam.graders.server.flow import Background, background
+from trecexam.graders.server.flow import BEAT, Background, background, flow
 from trecexam.graders.server.messages import Form
-from trecexam.graders.server.meter import Meter
+from trecexam.graders.server.meter import Meter, reached
 from trecexam.graders.server.secret import Secret
 
 Job = TypeVar("Job")
+Result = TypeVar("Result")
 
-#: Requests that wait for one of the `concurrency` places, so that none stands empty.
-AHEAD = 2
 #: Seconds that open connections get to close.
 _CLOSING = 2.0
 
@@ -44,14 +43,10 @@ class ServerAccess:
 
 
 @contextlib.contextmanager
-def session(
+def _session(
     server: ServerAccess, form: Form, meter: Meter, probe: tuple[str, list[str]], secret: Secret
 ) -> Iterator[tuple[Background, Exchange]]:
-    """An event loop with a server to ask in it; at the end all that still runs is cancelled.
-
-    Args:
-        probe: a harmless prompt and its permitted answers.
-    """
+    """An event loop with a server to ask in it; at the end all that still runs is cancelled."""
 
     async def opened() -> tuple[Client, Exchange]:
         client = Client(server.base_url, secret, server.key_env, server.timeout)
@@ -75,34 +70,62 @@ def session(
                 loop.start(client.close()).result(_CLOSING)
 
 
-class Queue(Generic[Job]):
-    """Jobs, as long as no limit could be passed by asking about the next.
+def asked(
+    server: ServerAccess,
+    form: Form,
+    meter: Meter,
+    probe: tuple[str, list[str]],
+    jobs: Iterable[Job],
+    most: Callable[[Job], Usage],
+    ask: Callable[[Exchange, Secret, Job], Coroutine[Any, Any, Result]],
+    *,
+    then: str,
+    ahead: int = 1,
+    gather: float = BEAT,
+) -> Generator[list[tuple[Job, Result]], None, None]:
+    """Asks a server, as long as no limit could be passed by the next job; each job with what came of it.
 
-    Attributes:
-        limit: the one that stands in the way of the next job, "" where none does.
+    Args:
+        probe: a harmless prompt and its permitted answers.
+        most: what a job takes at most, by guessed tokens in.
+        ask: does a job.
+        then: what a higher limit is for, as follows "raise it".
+        ahead: jobs under way for each of the `concurrency` places, so that none stands empty.
+        gather: see `flow`.
+
+    Raises:
+        UngradedError: a limit stands in the way of the next job.
+        GraderError: the server answers to nothing.
     """
+    secret = Secret.from_environment(server.key_env)
+    rest, waiting, limit = iter(jobs), list[Job](), ""
 
-    def __init__(self, jobs: Iterable[Job], meter: Meter, most: Callable[[Job], Usage]) -> None:
-        self._rest = iter(jobs)
-        self._meter = meter
-        self._most = most
-        self._ahead: Job | None = None
-        self.limit = ""
-        meter.begin()
+    def surely(job: Job) -> Usage:
+        """What a job will not pass, whatever the language."""
+        usage = most(job)
+        return usage._replace(tokens_in=2 * usage.tokens_in)
 
-    def next(self) -> Job | None:
-        """The next job; None where there is none, or while a limit stands in the way."""
-        job = self._ahead or next(self._rest, None)
-        if job is None:
-            return None
-        most = self._most(job)
-        self.limit = self._meter.passes(most)
-        self._ahead = job if self.limit else None
-        if self.limit:
-            return None
-        self._meter.start(most)
-        return job
+    async def done(exchange: Exchange, job: Job) -> tuple[Job, Result]:
+        return job, await ask(exchange, secret, job)
 
-    def done(self, job: Job) -> None:
-        """Takes note that a job is no longer on its way."""
-        self._meter.end(self._most(job))
+    meter.begin()
+    with _session(server, form, meter, probe, secret) as (loop, exchange):
+
+        def work() -> Coroutine[Any, Any, tuple[Job, Result]] | None:
+            nonlocal limit
+            job = waiting.pop() if waiting else next(rest, None)
+            if job is None:
+                return None
+            limit = meter.passes(surely(job))
+            if limit:
+                waiting.append(job)
+                return None
+            meter.start(surely(job))
+            return done(exchange, job)
+
+        for results in flow(loop, work, server.concurrency * ahead, gather=gather):
+            for job, _ in results:
+                meter.end(surely(job))
+            yield results
+    if limit:
+        raise UngradedError(reached(limit, then))

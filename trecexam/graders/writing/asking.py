@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -11,7 +10,7 @@ from itertools import takewhile, zip_longest
 from typing import Any, Generic, TypeVar
 
 from trecexam.errors import TrecexamError
-from trecexam.graders.base import LAST_ANSWERS, NOTHING_SPENT, Estimate, Spent, UngradedError, Usage
+from trecexam.graders.base import NOTHING_SPENT, Estimate, Spent, Stopwatch, UngradedError, Usage
 from trecexam.graders.sampling import MeasuredTime, measured
 from trecexam.graders.writing.base import Fitted, Unwritten, Writer
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
@@ -19,8 +18,7 @@ from trecexam.graders.writing.local import LocalWriter
 
 #: Is told how many of how many prompts are answered.
 ShowProgress = Callable[[int, int], None]
-#: Asked again and again; True ends asking early, with what there is. Requests that are on their way to a
-#: server get `LAST_ANSWERS` seconds.
+#: Asked again and again; True ends asking early, with what there is, see `Stopwatch`.
 Stop = Callable[[], bool]
 #: Gives what graders used of a purse; it is told what tokens cost where no grader knows.
 SpentByGraders = Callable[[str, Callable[[Usage], float | None]], Spent]
@@ -285,7 +283,7 @@ def _ask(
         show: is told how many prompts are answered.
     """
     source, writer = prompt_set.source, prompt_set.source.writer
-    done, counted, ends = 0, writer.used, float("inf")
+    done, counted, watch = 0, writer.used, Stopwatch(stopped, paid=writer.paid)
     try:
         for batch in writer.write(takewhile(lambda _: not stopped(), prompts)):
             now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
@@ -302,10 +300,7 @@ def _ask(
             done += len(batch)
             if batch:
                 show(done)
-            if stopped():
-                # What is on its way to a server is paid for, and would be asked again.
-                ends = min(ends, time.monotonic() + (LAST_ANSWERS if writer.paid else 0))
-            if time.monotonic() >= ends:
+            if watch.is_over():
                 return
     finally:
         source.add((), writer.used.less(counted))

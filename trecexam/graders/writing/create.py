@@ -92,7 +92,7 @@ def create_writer(config: TrackConfig, root: Path, instruction: Instruction = In
             root,
             section,
             config.ray,
-            config.grader.reproducible is True,
+            config.grader.reproducible,
         )
 
 
@@ -141,9 +141,7 @@ def grading_writer(settings: GraderSection, root: Path, instruction: Instruction
             f"`{settings.name}` needs a language model: set `model` in [grader] of trecexam.toml to a folder "
             "or a hub id; or `base_url` and `model` to a server and what it calls its model"
         )
-    return _local_writer(
-        settings, None, instruction, root, "grader", reproducible=settings.reproducible is True
-    )
+    return _local_writer(settings, None, instruction, root, "grader", reproducible=settings.reproducible)
 
 
 def _server_writer(

@@ -222,9 +222,7 @@ class LocalWriter:
         import torch
 
         settings, backend = self.settings, self.backend
-        decoding = loading.free_text(
-            backend.model, settings.temperature, settings.new_tokens, backend.pad, backend.ends
-        )
+        decoding = backend.decoding(settings.new_tokens, temperature=settings.temperature)
         try:
             with torch.random.fork_rng():
                 if settings.temperature > 0:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 from trecexam.graders.base import Estimate, UngradedError, Usage
 from trecexam.graders.server.exchange import Exchange, Unanswered
-from trecexam.graders.server.flow import flow
 from trecexam.graders.server.grader import shortened
 from trecexam.graders.server.messages import Form, plain
-from trecexam.graders.server.meter import Meter, Prices, guessed, reached
+from trecexam.graders.server.meter import Meter, Prices, guessed
 from trecexam.graders.server.secret import Secret
-from trecexam.graders.server.session import Queue, ServerAccess, session
+from trecexam.graders.server.session import ServerAccess, asked
 from trecexam.graders.writing.base import Fitted, Unwritten, WrittenText, naming
 
 #: Tells a server that takes nothing from one that does not take a certain prompt.
@@ -81,52 +81,43 @@ class ServerWriter:
         return Fitted(render(plain(part)), cut=len(part) < len(text))
 
     def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
-        with naming(self._section):
-            yield from self._write(prompts)
-
-    def _write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
-        secret = Secret.from_environment(self.server.key_env)
         unanswered: list[str] = []
-        queue = Queue(prompts, self.meter, self._surely)
-        with session(self.server, self.form, self.meter, (_PROBE, []), secret) as (loop, exchange):
-
-            def work() -> Coroutine[Any, Any, tuple[str, WrittenText | Unanswered]] | None:
-                prompt = queue.next()
-                return None if prompt is None else self._written(exchange, prompt, secret.hidden)
-
+        with naming(self._section):
             # An answer is on disk before a prompt goes out in its place: see `ask_all`.
-            for results in flow(loop, work, self.server.concurrency, gather=0):
-                for prompt, _ in results:
-                    queue.done(prompt)
-                passing = [text for _, text in results if isinstance(text, Unanswered) and text.passing]
-                unanswered += (text.reason for text in passing)
-                yield [(prompt, _as_written(text)) for prompt, text in results if text not in passing]
-        if queue.limit:
-            raise UngradedError(reached(queue.limit, "to go on"))
-        if unanswered:
-            raise UngradedError(
-                f"{self.server.base_url} gave no answer to {len(unanswered):,} prompts, which are asked "
-                f"again next time: it {unanswered[-1]}"
+            batches = asked(
+                self.server,
+                self.form,
+                self.meter,
+                (_PROBE, []),
+                prompts,
+                self._most,
+                self._written,
+                then="to go on",
+                gather=0,
             )
+            with closing(batches):
+                for results in batches:
+                    passing = [text for _, text in results if isinstance(text, Unanswered) and text.passing]
+                    unanswered += (text.reason for text in passing)
+                    yield [(prompt, _as_written(text)) for prompt, text in results if text not in passing]
+            if unanswered:
+                raise UngradedError(
+                    f"{self.server.base_url} gave no answer to {len(unanswered):,} prompts, which are asked "
+                    f"again next time: it {unanswered[-1]}"
+                )
 
-    async def _written(
-        self, exchange: Exchange, prompt: str, hidden: Callable[[str], str]
-    ) -> tuple[str, WrittenText | Unanswered]:
+    async def _written(self, exchange: Exchange, secret: Secret, prompt: str) -> WrittenText | Unanswered:
         reply = await exchange.ask(prompt, [])
         if isinstance(reply, Unanswered):
-            return prompt, reply
-        if reply.refused:
-            return prompt, Unanswered(f"refused: {hidden(reply.text)[:200]}", filtered=True)
+            return reply
         # A server that says back what it was sent must not get the key into a file.
-        return prompt, WrittenText(hidden(reply.text), reply.cut, reply.tokens_in, reply.tokens_out)
+        text = secret.hidden(reply.text)
+        if reply.refused:
+            return Unanswered(f"refused: {text[:200]}", filtered=True)
+        return WrittenText(text, reply.cut, reply.tokens_in, reply.tokens_out)
 
     def _most(self, prompt: str) -> Usage:
         return Usage(1, guessed(f"{self.form.system}{prompt}"), self.form.max_tokens)
-
-    def _surely(self, prompt: str) -> Usage:
-        """What a prompt will not pass, whatever the language: for limits."""
-        most = self._most(prompt)
-        return most._replace(tokens_in=2 * most.tokens_in)
 
     def estimate(self, prompts: Sequence[str], before: Usage) -> Estimate:
         self.meter.before = before
