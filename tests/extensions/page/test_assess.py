@@ -561,10 +561,8 @@ def test_a_reason_is_asked_for_where_the_track_wants_one(open_team: Callable[...
     assert judge(browser, address, item_1="1", why="off the question").headers["location"] != address
 
 
-def test_nuggets_are_labelled_support_partial_or_not(open_team: Callable[..., Team], track: Path) -> None:
-    team = open_team()
-    folder, view = TrackFolder.open(track), team.app.state.live.view
-    choices = assessing.choices_of(Item("q1", "q1/0", "a fact", "nugget"), folder, view)
+def test_nuggets_are_labelled_support_partial_or_not(open_team: Callable[..., Team]) -> None:
+    choices = assessing.choices_of(Item("q1", "q1/0", "a fact", "nugget"), open_team().app.state.live.view)
     assert [tuple(choice) for choice in choices] == [
         ("1", 5, "support"),
         ("2", 3, "partial"),

@@ -18,7 +18,6 @@ from trecexam.line.store import GradeStore
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from converters.records import Item
     from trecexam.extensions.page.view import QueryView, View
 
 #: Seconds to wait for a process that has the store for itself: one that makes or mends it.
@@ -65,8 +64,9 @@ def of_passage(path: Path, view: View, state: QueryView, place: int) -> GraderAn
         with GradeStore(path, write=False, patience=PATIENCE) as store:
             grader = store.grader_id(view.grader_digest)
             (passage,) = store.passage_ids([passage_digest(key)])
-            items = store.item_ids([asked_digest(item) for item in state.items])
-            for item, row in zip(state.items, items, strict=True):
+            items = [item for _, item in state.asked(place)]
+            rows = store.item_ids([asked_digest(item) for item in items])
+            for item, row in zip(items, rows, strict=True):
                 if grader is None or passage is None or row is None:
                     continue
                 grade = store.answer(grader, row, passage)
@@ -75,20 +75,6 @@ def of_passage(path: Path, view: View, state: QueryView, place: int) -> GraderAn
     except StoreError as error:
         return GraderAnswers({}, str(error))
     return GraderAnswers(answers)
-
-
-def of_cited(path: Path, grader_digest: bytes, item: Item, passage: str) -> GraderAnswer | None:
-    """What the grader of support said of a sentence and a passage; None where there is nothing to read."""
-    try:
-        with GradeStore(path, write=False, patience=PATIENCE) as store:
-            grader, (row,) = store.grader_id(grader_digest), store.item_ids([asked_digest(item)])
-            (at,) = store.passage_ids([passage_digest(passage)])
-            if grader is None or row is None or at is None:
-                return None
-            grade = store.answer(grader, row, at)
-    except StoreError:
-        return None
-    return None if grade is None else GraderAnswer(grade.answer, grade.probabilities)
 
 
 def of_item(path: Path, view: View, state: QueryView, column: int, places: list[int]) -> GraderAnswers:

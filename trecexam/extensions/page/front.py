@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from trecexam.errors import TrecexamError
+from trecexam.extensions.page.permissions import TABLE
 from trecexam.extensions.page.urls import Place
 
 if TYPE_CHECKING:
@@ -17,25 +18,7 @@ if TYPE_CHECKING:
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 #: First segments of the page's own paths: a prefix that begins with one could be taken for what is behind it.
-OURS = frozenset(
-    (
-        *(
-            "assess",
-            "bank",
-            "campaign",
-            "disagreements",
-            "grader",
-            "healthz",
-            "holes",
-            "judge",
-            "login",
-            "logout",
-            "override",
-        ),
-        *("queries", "query", "rejected", "run", "search", "section", "state", "static"),
-        *("support", "who", "work"),
-    )
-)
+OURS = frozenset(path.split("/")[1] for path in TABLE)
 _PREFIX = re.compile(r"(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+")
 _HEADER = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 

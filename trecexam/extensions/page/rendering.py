@@ -18,7 +18,7 @@ from trecexam.extensions.page.downloads import as_file
 from trecexam.extensions.page.grading import GradingState
 from trecexam.extensions.page.listing import SIZES, Address, ListedRows
 from trecexam.extensions.page.users import VISITOR, user_of
-from trecexam.line.track_graders import open_folder
+from trecexam.line.track_graders import grader_names, open_folder
 from trecexam.version import __version__
 
 if TYPE_CHECKING:
@@ -100,12 +100,16 @@ class Switch(NamedTuple):
     here: bool
 
 
-def _switches(request: Request, view: View | None) -> list[Switch]:
-    """All graders, then each: where this page is a list of one of them, the same list of the others."""
+def switches(request: Request, view: View | None) -> list[Switch]:
+    """All graders, then each: where this page is a list of one of them, the same list of the others.
+
+    Args:
+        view: of the first.
+    """
     if view is None or not view.graders:
         return []
     given, path = request.path_params, urls.inside(Address.of(request).path)
-    here = given.get("grader", view.own if "shows_grader" in request.scope and path != "/" else None)
+    here = given.get("grader", view.own if request.scope.get("shows_grader") and path != "/" else None)
     is_list = here is not None and not given.keys() - {"grader"}
     page = path.removeprefix(f"/grader/{urls.segment(given['grader'])}" if "grader" in given else "")
     own = (
@@ -131,7 +135,7 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
     Templates have, beside `values`: `live`, `view` (None while loading), `urls`, `csrf()`, `at` (this page's
     `Address`; `here` as text), `messages`, and the macros of parts.html, which they import; and of who asks
     `user` (None without users), `sees_all` and `may_change`; `campaign`: whether there is one to look at;
-    `switches`: the graders, where there are several; `is_first`: whether it is of the first one.
+    `switches`: the graders, where there are several.
     """
     user = user_of(request)
     live, at = live_of(request), Address.of(request)
@@ -141,7 +145,8 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
             return file
     first: View | None = request.scope.get("view", live.view)
     view = first and (first.of(request.path_params.get("grader")) or first)
-    is_first = view is first
+    # Who is not known sees no more than an assessor.
+    sees_all = user is None or user.role in {"organizer", "reader"}
     message = request.cookies.get(SAID) if "x-refresh" not in request.headers else None
     page = (
         environment()
@@ -150,7 +155,7 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
             {
                 "live": live,
                 "view": view,
-                "switches": _switches(request, first),
+                "switches": switches(request, first) if sees_all else [],
                 "csrf": lambda: _csrf(request),
                 "at": at,
                 "here": str(at),
@@ -159,11 +164,8 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
                 "grading_off": request.app.state.grader is None,
                 "user": user,
                 "campaign": user is not None or (live.root / PLAN).exists(),
-                # Who is not known sees no more than an assessor.
-                "sees_all": user is None or user.role in {"organizer", "reader"},
-                # What people say here is of the first grader's cells.
-                "may_change": (user is None or user.role == "organizer") and is_first,
-                "is_first": is_first,
+                "sees_all": sees_all,
+                "may_change": user is None or user.role == "organizer",
                 "may_log_out": user not in {None, VISITOR} and not request.scope["visitor"].by_proxy,
                 **values,
             }
@@ -282,18 +284,16 @@ def cut(text: str | None, most: int = 200) -> str:
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
-def rated_folder(request: Request) -> TrackFolder:
-    """The folder of the grader in whose place people rate here: the first of trecexam.toml.
+def grader_folder(request: Request) -> TrackFolder:
+    """The folder of the grader whose page this is: people rate in its place.
 
     Raises:
-        NotFoundError: that one cannot go on, so what the page shows is of another one.
+        NotFoundError: a form names no grader, and the first of trecexam.toml, which it is for, cannot go on.
     """
-    live, view = live_of(request), view_of(request)
-    folder = open_folder(live.root)
-    if folder.grader is not None and view.own not in ("", folder.grader):
-        raise NotFoundError(
-            f"People rate here for the grader {folder.grader}, which cannot go on: "
-            f"{view.unable.get(str(folder.grader), 'see trecexam status')}. For another one: "
-            f"trecexam override --grader {view.own}."
-        )
+    root, view = live_of(request).root, view_of(request)
+    folder = open_folder(root, view.own)
+    names = grader_names(folder)
+    if request.method == "POST" and "grader" not in request.path_params and view.own != names[0]:
+        why = view.unable.get(names[0], "see trecexam status")
+        raise NotFoundError(f"This form is for the grader {names[0]}, which cannot go on: {why}.")
     return folder

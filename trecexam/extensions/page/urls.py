@@ -141,53 +141,33 @@ def search(**more: Value) -> str:
 
 def judge(**more: Value) -> str:
     """What a person should judge next."""
-    return _at("/judge", more)
+    return _of_grader("/judge", more)
 
 
 def bank(query_id: str, **more: Value) -> str:
     """The items of one query, to edit."""
-    return _at(f"/bank/{segment(query_id)}", more)
+    return _of_grader(f"/bank/{segment(query_id)}", more)
 
 
 def judge_again() -> str:
     """Where the form is sent that shows once more what was skipped."""
-    return _at("/judge/again")
+    return _of_grader("/judge/again")
 
 
 def judge_step(way: str, query_id: str, doc_id: str, item_id: str, **more: Value) -> str:
     """From this judgment to the "next" or the "previous" one."""
-    return _at(f"/judge/{way}", {"query": query_id, "doc": doc_id, "item": item_id, **more})
+    return _of_grader(f"/judge/{way}", {"query": query_id, "doc": doc_id, "item": item_id, **more})
 
 
 def bank_change(query_id: str, change: str) -> str:
     """Where the form is sent that adds an item ("add"), edits ("edit") or retires one ("retire")."""
-    path = _at(f"/bank/{segment(query_id)}/item")
+    path = _of_grader(f"/bank/{segment(query_id)}/item")
     return path if change == "add" else f"{path}/{change}"
-
-
-def support(**more: Value) -> str:
-    """What a person should label next of what responses cite; and where a label is sent."""
-    return _at("/support", more)
-
-
-def cited_sentence(name: str) -> str:
-    """A sentence with a passage that it cites."""
-    return _at(f"/support/sentence/{segment(name)}")
-
-
-def support_step(way: str, name: str) -> str:
-    """From this sentence to the "next" or the "previous" one."""
-    return _at(f"/support/{way}", {"sentence": name})
-
-
-def support_again() -> str:
-    """Where the form is sent that shows once more what was skipped."""
-    return _at("/support/again")
 
 
 def override() -> str:
     """Where a person's rating is sent."""
-    return _at("/override")
+    return _of_grader("/override")
 
 
 def who(back: str = "") -> str:
@@ -238,24 +218,24 @@ def logout() -> str:
 
 def assess(**more: Value) -> str:
     """An assessor's first page."""
-    return _at("/assess", more)
+    return _of_grader("/assess", more)
 
 
 def assess_passage(name: str, **more: Value) -> str:
     """A passage that an assessor judges."""
-    return _at(f"/assess/passage/{segment(name)}", more)
+    return _of_grader(f"/assess/passage/{segment(name)}", more)
 
 
 def campaign() -> str:
     """How far the assessors are."""
-    return _at("/campaign")
+    return _of_grader("/campaign")
 
 
 def campaign_agreement(**more: Value) -> str:
     """How far assessors agree, and where they do not."""
-    return _at("/campaign/agreement", more)
+    return _of_grader("/campaign/agreement", more)
 
 
 def adjudicate() -> str:
     """Where the form is sent that decides between assessors."""
-    return _at("/campaign/adjudicate")
+    return _of_grader("/campaign/adjudicate")

@@ -16,8 +16,8 @@ from trecexam.extensions.page.rendering import (
     author_of,
     form_of,
     go,
+    grader_folder,
     live_of,
-    rated_folder,
     remember,
     render,
     view_of,
@@ -89,10 +89,10 @@ def _changed(
     request: Request, query_id: str, item_id: str, change: Callable[[Track], Edited], what: str
 ) -> Response:
     """Makes the change and goes back to the query; where it cannot, shows what was typed again."""
-    live, form = live_of(request), form_of(request)
+    live, form, view = live_of(request), form_of(request), _view(request, query_id)
     try:
         with open_track(live.root) as track:
-            done = change(track)
+            done = change(track[view.own])
     except ItemConflictError as error:
         return render(
             request, "conflict_item.html", 409, query_id=query_id, item_id=item_id, now=error.now,
@@ -114,8 +114,8 @@ def _changed(
 
 
 def _page(request: Request, query_id: str, status: int = 200, **values: Any) -> Response:
-    view = view_of(request)
-    folder = rated_folder(request)
+    view = _view(request, query_id)
+    folder = grader_folder(request)
     trouble = values.pop("trouble", "")
     items: tuple[ToEdit, ...] = ()
     try:
@@ -144,6 +144,19 @@ def _page(request: Request, query_id: str, status: int = 200, **values: Any) -> 
         who=who_of(request),
         typed=values.get("typed", {}),
     )
+
+
+def _view(request: Request, query_id: str) -> View:
+    """The state of the grader whose bank this is.
+
+    Raises:
+        NotFoundError: it asks about no item of a bank.
+    """
+    view = view_of(request)
+    state = view.query(query_id)
+    if state is not None and not state.has_bank:
+        raise NotFoundError(f"The grader {view.own} asks about no items of a bank.")
+    return view
 
 
 def _cells(view: View, query_id: str) -> int:
