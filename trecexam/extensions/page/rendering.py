@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,12 +12,14 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from trecexam.extensions.campaign.plan import PLAN
-from trecexam.extensions.page import cookies, urls
+from trecexam.extensions.page import cookies, drawing, urls
 from trecexam.extensions.page.downloads import as_file
 from trecexam.extensions.page.grading import GradingState
 from trecexam.extensions.page.listing import SIZES, Address, ListedRows
+from trecexam.extensions.page.tabled import Tabled
 from trecexam.extensions.page.users import VISITOR, user_of
 from trecexam.line.track_graders import grader_names, open_folder
+from trecexam.outputs.page import render as macros
 from trecexam.version import __version__
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class NotFoundError(Exception):
 def render(request: Request, template: str, status: int = 200, **values: Any) -> Response:
     """A page from its template. Text of users is escaped; what no encoding has is replaced.
 
-    Where the address asks for the page's table as a file, that (see `downloads`): its table is `rows`.
+    Where the address asks for the page's table as a file, that (see `downloads`): it is `table`, or `rows`.
 
     Templates have, beside `values`: `live`, `view` (None while loading), `urls`, `csrf()`, `at` (this page's
     `Address`; `here` as text), `messages`, and the macros of parts.html, which they import; and of who asks
@@ -139,8 +140,10 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
     """
     user = user_of(request)
     live, at = live_of(request), Address.of(request)
-    if isinstance(values.get("rows"), ListedRows):
-        file = as_file(at, values["rows"], template.removesuffix(".html"))
+    table = values.get("table")
+    rows = table.rows if isinstance(table, Tabled) else values.get("rows")
+    if isinstance(rows, ListedRows):
+        file = as_file(at, rows, template.removesuffix(".html"))
         if file is not None:
             return file
     first: View | None = request.scope.get("view", live.view)
@@ -231,14 +234,15 @@ def _csrf(request: Request) -> Markup:
 def environment() -> jinja2.Environment:
     """The templates; everything in them is escaped."""
     made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        loader=jinja2.FileSystemLoader([Path(__file__).parent / "templates", macros.HERE]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(urls=urls, version=__version__, sizes=SIZES, strip=strip)
-    made.filters.update(number=number, count=count, cut=cut, section_link=_section_link)
+    made.globals.update(urls=urls, version=__version__, sizes=SIZES, draw=drawing)
+    made.filters.update(macros.filters(), number=drawing.number, count=drawing.count)
+    made.filters["section_link"] = _section_link
     return made
 
 
@@ -249,39 +253,8 @@ def _section_link(section: Section) -> tuple[str, str]:
 def warm_up() -> None:
     """Compiles all templates, so that nobody's first page waits for it."""
     made = environment()
-    for name in made.list_templates():
+    for name in made.list_templates(extensions=["html"]):
         made.get_template(name)
-
-
-def strip(state: QueryView, place: int) -> Markup:
-    """A passage's ratings on all items, one small box each; made here, as tables have hundreds of them."""
-    ratings = state.ratings[place].tolist()
-    listed = ", ".join(str(rating) if rating >= 0 else "none" for rating in ratings)
-    boxes = "".join(_BOXES[min(rating, 5)] for rating in ratings)
-    return Markup(f'<span class="strip" role="img" aria-label="ratings: {listed}">{boxes}</span>')
-
-
-_BOXES = {
-    rating: f'<span class="rating {f"r{rating}" if rating >= 0 else "none"}" aria-hidden="true">'
-    f"{rating if rating >= 0 else '–'}</span>"  # noqa: RUF001
-    for rating in range(-1, 6)
-}
-
-
-def number(value: float | None, digits: int = 4) -> str:
-    """A value with so many decimals; a dash where there is none."""
-    return "–" if value is None or not math.isfinite(value) else f"{value:.{digits}f}"  # noqa: RUF001
-
-
-def count(value: int | None) -> str:
-    """A whole number, its thousands apart; a dash where there is none."""
-    return "–" if value is None else f"{value:,}"  # noqa: RUF001
-
-
-def cut(text: str | None, most: int = 200) -> str:
-    """The beginning of a text on one line."""
-    line = " ".join((text or "")[: 4 * most].split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
 def grader_folder(request: Request) -> TrackFolder:

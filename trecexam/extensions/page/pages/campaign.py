@@ -16,6 +16,7 @@ from trecexam.extensions.campaign.progress import judging_progress
 from trecexam.extensions.page import urls
 from trecexam.extensions.page.assessing import choices_of, guidelines, plan_of
 from trecexam.extensions.page.downloads import table_file
+from trecexam.extensions.page.drawing import link
 from trecexam.extensions.page.listing import Address, listed
 from trecexam.extensions.page.pages.assess import to_planned
 from trecexam.extensions.page.pages.people import WITHDRAWN, rating_of
@@ -32,6 +33,7 @@ from trecexam.extensions.page.rendering import (
     view_of,
     who_of,
 )
+from trecexam.extensions.page.tabled import drawn
 from trecexam.features.override.overriding import seen_token, take
 
 if TYPE_CHECKING:
@@ -74,17 +76,19 @@ def campaign(request: Request) -> Response:
     progress = None
     if plan_of(folder, view) is not None:
         progress = live_of(request).call(view.own, judging_progress)
-    if progress is not None:
-        tables = dict(progress.tables)
-        file = table_file(Address.of(request), tables)
-        if file is not None:
-            return file
+    tables = {} if progress is None else dict(progress.tables)
+    file = table_file(Address.of(request), tables)
+    if file is not None:
+        return file
+    topics = () if progress is None else progress.topics
+    draw = {"query_id": lambda at: link(urls.query(topics[at].query_id), topics[at].query_id)}
+    shown = {name: drawn(table, draw=draw) for name, table in tables.items()}
     trouble = ""
     try:
         guidelines(folder)
     except TrecexamError as error:
         trouble = str(error)
-    return render(request, "campaign.html", progress=progress, judging=folder.config.judging, trouble=trouble)
+    return render(request, "campaign.html", **shown, rule=folder.config.judging.rule, trouble=trouble)
 
 
 def agreement(request: Request) -> Response:
@@ -98,7 +102,8 @@ def agreement(request: Request) -> Response:
     lines = [line for row in agreed.disagreements if (line := _line(view, row)) is not None]
     shown = lines if address.get("which") == "all" else [line for line in lines if not line.is_decided]
     return render(
-        request, "campaign_agreement.html", agreed=agreed, rows=listed(shown, address), n_all=len(lines),
+        request, "campaign_agreement.html", agreed=agreed, agreement=drawn(tables["agreement"]),
+        rows=listed(shown, address), n_all=len(lines),
         elsewhere=_elsewhere(agreed.disagreements, {line.row[:4] for line in lines}),
         n_open=sum(not line.is_decided for line in lines), who=who_of(request),
     )  # fmt: skip

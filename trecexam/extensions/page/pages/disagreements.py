@@ -7,10 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from markupsafe import Markup
 from starlette.routing import Route
 
-from trecexam.extensions.page.listing import Address, ListedRows, in_order, listed
+from trecexam.extensions.page import urls
+from trecexam.extensions.page.drawing import link, number
+from trecexam.extensions.page.listing import Address, ListedRows, listed
 from trecexam.extensions.page.rendering import render, view_of
+from trecexam.extensions.page.tabled import Draw, tabled
+from trecexam.tables.table import Layout, Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -166,32 +171,36 @@ def _listed(
 
 
 def _items(request: Request, view: View, address: Address) -> Response:
-    search_text = address.get("q").casefold()
-    rows = [
-        (n, item)
-        for n, item in enumerate(view.items or ())
-        if search_text in f"{item.query_id}\t{item.item_id}\t{item.text}".casefold()
-    ]
-    keys = {
-        "doubt": lambda row: row[0],
-        "phi": lambda row: row[1].phi,
-        "relevant": lambda row: row[1].relevant_reached,
-        "nonrelevant": lambda row: row[1].nonrelevant_reached,
-        "query": lambda row: (row[1].query_id, row[1].index),
-    }
-    file_columns: dict[str, Callable[[Any], Any]] = {
-        "query": lambda row: row[1].query_id,
-        "item": lambda row: row[1].item_id,
-        "text": lambda row: row[1].text,
-        **{name: keys[name] for name in ("phi", "relevant", "nonrelevant")},
-    }
-    return render(
-        request,
-        "disagreements_items.html",
-        show="items",
-        rows=in_order(rows, address, keys, "doubt", file_columns),
-        known=view.items is not None,
+    lines = view.items or ()
+    header = ("query", "item", "text", "phi", "relevant", "nonrelevant", "note")
+    rows = (
+        (
+            *(line.query_id, line.item_id, line.text, line.phi),
+            *(line.relevant_reached, line.nonrelevant_reached, line.note),
+        )
+        for line in lines
     )
+    layout = Layout(
+        ("text", "query"),
+        without=("item",),
+        ranks=tuple(range(1, len(lines) + 1)),
+        short={"text": "Item", "nonrelevant": "not relevant", "note": "Note"},
+    )
+    draw: dict[str, Draw] = {
+        "text": lambda at: link(urls.item(lines[at].query_id, lines[at].item_id), lines[at].text),
+        "query": lambda at: link(urls.query(lines[at].query_id), lines[at].query_id),
+        "phi": lambda at: Markup(number(lines[at].phi, 2)),
+        "relevant": lambda at: _of(lines[at].relevant_reached, lines[at].relevant),
+        "nonrelevant": lambda at: _of(lines[at].nonrelevant_reached, lines[at].nonrelevant),
+    }
+    table = tabled(Table(header, tuple(rows), layout=layout), address, draw=draw)
+    return render(
+        request, "disagreements_items.html", show="items", table=table, known=view.items is not None
+    )
+
+
+def _of(reached: int, of: int) -> Markup:
+    return Markup("{:,} of {:,}").format(reached, of)
 
 
 ROUTES = [Route("/disagreements", disagreements)]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from starlette.routing import Route
 
 from trecexam.extensions.page import urls
-from trecexam.extensions.page.listing import Address, listed
+from trecexam.extensions.page.listing import Address
+from trecexam.extensions.page.pages.queries import passage_lines, passages_tabled
 from trecexam.extensions.page.rendering import NotFoundError, query_of, render, view_of
 from trecexam.extensions.page.tabled import tabled
 from trecexam.tables.table import Layout, Table
@@ -23,7 +24,8 @@ def run(request: Request) -> Response:
     """A run's values on every query."""
     view = view_of(request)
     name = _name(request, view)
-    table = tabled(_on_queries(view, name), Address.of(request), "query")
+    links = lambda query_id: urls.run_query(name, query_id)  # noqa: E731
+    table = tabled(_on_queries(view, name), Address.of(request), "query", links=links)
     standing = next(n for n, row in enumerate(view.board.rows, 1) if row.run == name)
     return render(
         request,
@@ -34,8 +36,6 @@ def run(request: Request) -> Response:
         row=view.board.rows[standing - 1],
         measures=view.values.measures,
         table=table,
-        rows=table.rows,
-        link=lambda query_id: urls.run_query(name, query_id),
     )
 
 
@@ -43,8 +43,9 @@ def run_query(request: Request) -> Response:
     """A run's first ranks for one query."""
     view, state = view_of(request), query_of(request)
     name = _name(request, view)
-    ranking = state.rankings.get(name, ())
     values = view.values.of_run(name)[view.values.query_ids.index(state.query_id)].tolist()
+    lines = {line.place: line for line in passage_lines(view, state)}
+    ranking = [lines[place] for place in state.rankings.get(name, ())]
     return render(
         request,
         "run_query.html",
@@ -52,16 +53,7 @@ def run_query(request: Request) -> Response:
         state=state,
         measures=view.values.measures,
         values=values,
-        rows=listed(
-            [(rank, place) for rank, place in enumerate(ranking, 1)],
-            Address.of(request),
-            columns={
-                "rank": lambda row: row[0],
-                "doc": lambda row: state.doc_ids[row[1]],
-                "label": lambda row: state.labels[row[1]],
-                "judgment": lambda row: state.judgments.get(state.doc_ids[row[1]]),
-            },
-        ),
+        table=passages_tabled(view, state, ranking, Address.of(request), ranked=True),
         retrieved=state.retrieved.get(name, 0),
     )
 
