@@ -6,6 +6,7 @@ import math
 import pickle
 import re
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,10 +18,8 @@ from trecexam.extension import extensions, named
 from trecexam.extensions.page.view import (
     HoleCounts,
     ItemHead,
-    ItemReachLine,
     JudgedTable,
     Part,
-    PerQuery,
     QueryHead,
     QueryView,
     RunHead,
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from trecexam.scores.leaderboard import Leaderboard
     from trecexam.scores.ratings import QueryRatings
     from trecexam.scores.values import MeasureValues
+    from trecexam.tables.table import Table
 
 
 class _GatheredQuery(NamedTuple):
@@ -337,9 +337,12 @@ def _t(n: int) -> float:
     return float(t.ppf(0.975, n - 1)) if n > 1 else 0.0
 
 
-def _per_query(values: MeasureValues, board: Leaderboard, query_ids: Sequence[str]) -> PerQuery:
+def _per_query(values: MeasureValues, board: Leaderboard, query_ids: Sequence[str]) -> MeasureValues:
+    """Those of these queries, with the measures in the leaderboard's order."""
     matrices = [values.matrix(name, None, query_ids) for name in board.measures]
-    return PerQuery(values.runs, tuple(query_ids), board.measures, np.stack(matrices, axis=2))
+    return replace(
+        values, query_ids=tuple(query_ids), measures=board.measures, array=np.stack(matrices, axis=2)
+    )
 
 
 def _hole_counts(
@@ -373,20 +376,11 @@ def _kappa(agreements: Agreements) -> tuple[float, float, float] | None:
     return None if math.isnan(kappa.value) else (kappa.value, kappa.low, kappa.high)
 
 
-#: The columns of `verify spurious` that the fields of `ItemReachLine` are, in their order.
-_REACH = (
-    "query_id", "item_index", "item_id", "item", "relevant", "relevant_reached", "nonrelevant",
-    "nonrelevant_reached", "phi", "note"
-)  # fmt: skip
-
-
-def _items(track: Assessment, judgments: Official | None) -> tuple[ItemReachLine, ...] | None:
+def _items(track: Assessment, judgments: Official | None) -> Table | None:
     if judgments is None:
         return None
     try:
-        reach = verification.spurious(track)
+        return verification.spurious(track).table
     except TrecexamError:
         # Nothing graded, or nothing in common: the notes, or the counts, say so.
         return None
-    columns = (reach[name] for name in _REACH)
-    return tuple(ItemReachLine(*cells) for cells in zip(*columns, strict=True))

@@ -269,7 +269,7 @@ def _refused_to(visitor: Visitor, scope: Scope, path: str) -> Response | None:
     if is_get and "x-refresh" not in Headers(scope=scope):
         back = scope["raw_path"].decode("latin-1").split("?")[0]
         query = scope["query_string"].decode("latin-1")
-        return RedirectResponse(urls.login(f"{back}?{query}" if query else back), 303)
+        return RedirectResponse(urls.login(back=f"{back}?{query}" if query else back), 303)
     return plain_page(
         401,
         "You are not logged in (any more), and nothing was taken. Log in in another tab, come back to the "

@@ -18,12 +18,14 @@ from trecexam.files.stamps import Rejected
 from trecexam.graders.support import STATEMENT
 from trecexam.line.sheets import NOT_ASKED, Counts
 from trecexam.scores.leaderboard import Leaderboard
+from trecexam.scores.values import MeasureValues
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from trecexam.outputs.page.render import Section
+    from trecexam.tables.table import Table
 
 
 @dataclass(frozen=True)
@@ -76,34 +78,6 @@ class QueryHead:
 
 
 @dataclass(frozen=True, eq=False)
-class PerQuery:
-    """Values of runs on queries: `values` has the shape (n_runs, n_queries, n_measures)."""
-
-    runs: tuple[str, ...]
-    query_ids: tuple[str, ...]
-    measures: tuple[str, ...]
-    values: NDArray[np.float64]
-
-    def of_run(self, run: str) -> NDArray[np.float64]:
-        """(n_queries, n_measures)."""
-        values: NDArray[np.float64] = self.values[self._run_at[run]]
-        return values
-
-    def of_query(self, query_id: str) -> NDArray[np.float64]:
-        """(n_runs, n_measures)."""
-        values: NDArray[np.float64] = self.values[:, self._query_at[query_id]]
-        return values
-
-    @cached_property
-    def _run_at(self) -> dict[str, int]:
-        return {run: place for place, run in enumerate(self.runs)}
-
-    @cached_property
-    def _query_at(self) -> dict[str, int]:
-        return {query_id: place for place, query_id in enumerate(self.query_ids)}
-
-
-@dataclass(frozen=True, eq=False)
 class HoleCounts:
     """Per run and query, of the first `depth` ranks; arrays of the shape (n_runs, n_queries).
 
@@ -132,22 +106,6 @@ class JudgedTable:
     label: NDArray[np.int32]
     judgment: NDArray[np.int32]
     runs: NDArray[np.int32]
-
-
-@dataclass(frozen=True)
-class ItemReachLine:
-    """How well an item tells relevant from non-relevant passages: see `features.verification.arithmetic`."""
-
-    query_id: str
-    index: int
-    item_id: str
-    text: str
-    relevant: int
-    relevant_reached: int
-    nonrelevant: int
-    nonrelevant_reached: int
-    phi: float
-    note: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,7 +218,7 @@ class View:
             has both labels.
         judged: None where official judgments and pool have nothing in common; `notes` say why.
         input_notes: what is odd of inputs that were taken, a line each.
-        items: None likewise, else the items that discriminate worst first.
+        items: None likewise, else what `verify spurious` says: the items that discriminate worst first.
         sections: what extensions add to the report.
         words: what people call the ratings 0, 1, 2 ...; () where they say the number. `scale` are the steps
             of [judging] for passages as a whole; None where these have the grader's scale.
@@ -283,8 +241,8 @@ class View:
     groups: Mapping[str, str]
     compared: str
     official_board: Leaderboard | None
-    values: PerQuery
-    official_values: PerQuery | None
+    values: MeasureValues
+    official_values: MeasureValues | None
     runs: Mapping[str, RunHead]
     heads: Mapping[str, QueryHead]
     parts: Mapping[str, Part] = field(repr=False)
@@ -294,7 +252,7 @@ class View:
     judged: JudgedTable | None
     kappa: tuple[float, float, float] | None
     comparison: tuple[str, ...] | None
-    items: tuple[ItemReachLine, ...] | None
+    items: Table | None
     rejected: tuple[Rejected, ...]
     notes: tuple[str, ...]
     input_notes: tuple[str, ...]

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from markupsafe import Markup
 from starlette.routing import Route
 
 from trecexam.extensions.page import urls
-from trecexam.extensions.page.drawing import link, number
+from trecexam.extensions.page.drawing import link
 from trecexam.extensions.page.listing import Address, ListedRows, listed
 from trecexam.extensions.page.rendering import render, view_of
 from trecexam.extensions.page.tabled import Draw, tabled
-from trecexam.tables.table import Layout, Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -171,36 +169,12 @@ def _listed(
 
 
 def _items(request: Request, view: View, address: Address) -> Response:
-    lines = view.items or ()
-    header = ("query", "item", "text", "phi", "relevant", "nonrelevant", "note")
-    rows = (
-        (
-            *(line.query_id, line.item_id, line.text, line.phi),
-            *(line.relevant_reached, line.nonrelevant_reached, line.note),
-        )
-        for line in lines
-    )
-    layout = Layout(
-        ("text", "query"),
-        without=("item",),
-        ranks=tuple(range(1, len(lines) + 1)),
-        short={"text": "Item", "nonrelevant": "not relevant", "note": "Note"},
-    )
-    draw: dict[str, Draw] = {
-        "text": lambda at: link(urls.item(lines[at].query_id, lines[at].item_id), lines[at].text),
-        "query": lambda at: link(urls.query(lines[at].query_id), lines[at].query_id),
-        "phi": lambda at: Markup(number(lines[at].phi, 2)),
-        "relevant": lambda at: _of(lines[at].relevant_reached, lines[at].relevant),
-        "nonrelevant": lambda at: _of(lines[at].nonrelevant_reached, lines[at].nonrelevant),
-    }
-    table = tabled(Table(header, tuple(rows), layout=layout), address, draw=draw)
-    return render(
-        request, "disagreements_items.html", show="items", table=table, known=view.items is not None
-    )
-
-
-def _of(reached: int, of: int) -> Markup:
-    return Markup("{:,} of {:,}").format(reached, of)
+    table = None
+    if view.items is not None:
+        queries, ids = view.items["query_id"], view.items["item_id"]
+        draw: dict[str, Draw] = {"item_id": lambda at: link(urls.item(queries[at], ids[at]), ids[at])}
+        table = tabled(view.items, address, draw=draw)
+    return render(request, "disagreements_items.html", show="items", table=table)
 
 
 ROUTES = [Route("/disagreements", disagreements)]

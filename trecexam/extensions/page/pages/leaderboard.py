@@ -126,7 +126,7 @@ def _compared(view: View, baseline: str) -> tuple[dict[str, dict[str, Any]], ...
     """For each measure, what is known of each run against the baseline."""
     values = view.values
     return tuple(
-        compare(measure, values.runs, values.values[:, :, place], baseline).of_baseline()
+        compare(measure, values.runs, values.array[:, :, place], baseline).of_baseline()
         for place, measure in enumerate(values.measures)
     )
 

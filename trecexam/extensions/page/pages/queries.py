@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from trecexam.extensions.page.view import QueryView, View
+    from trecexam.scores.values import MeasureValues
 
 #: What a query's page shows.
 SHOWN = ("passages", "items", "runs")
@@ -61,7 +62,7 @@ def query(request: Request) -> Response:
 
 def _queries(view: View) -> Table:
     """A row a query, with the runs' mean and best value of the first measure where there are runs."""
-    first = view.values.values[:, :, 0] if view.values.measures and view.values.runs else None
+    first = view.values.array[:, :, 0] if view.values.measures and view.values.runs else None
     means, best = ([], []) if first is None else (first.mean(axis=0).tolist(), first.max(axis=0).tolist())
     header = (
         *("query", "text", "items", "passages", "judged", "mean", "best"),
@@ -192,16 +193,22 @@ def _runs(view: View, state: QueryView, address: Address) -> dict[str, Any]:
     judged = () if theirs is None or state.query_id not in theirs.query_ids else theirs.measures
     official: dict[str, list[float]] = {}
     if theirs is not None and judged:
-        official = dict(zip(theirs.runs, theirs.of_query(state.query_id).tolist(), strict=True))
+        official = dict(zip(theirs.runs, _on_query(theirs, state.query_id), strict=True))
     measures, none = view.values.measures, [None] * len(judged)
     rows = tuple(
         (run, *values, *official.get(run, none), state.retrieved.get(run, 0))
-        for run, values in zip(view.values.runs, view.values.of_query(state.query_id).tolist(), strict=True)
+        for run, values in zip(view.values.runs, _on_query(view.values, state.query_id), strict=True)
     )
     header = ("run", *measures, *(f"official {measure}" for measure in judged), "retrieved")
     table = Table(header, rows, layout=Layout(("run",)))
     links = lambda run: urls.run_query(run, state.query_id)  # noqa: E731
     return {"table": tabled(table, address, f"-{measures[0]}" if measures else "run", links=links)}
+
+
+def _on_query(values: MeasureValues, query_id: str) -> list[list[float]]:
+    """Of each run the measures."""
+    on_query: list[list[float]] = values.array[:, values.query_ids.index(query_id)].tolist()
+    return on_query
 
 
 ROUTES = [Route("/queries", queries), Route("/query/{query_id:name}", query)]

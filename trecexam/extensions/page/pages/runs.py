@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 from starlette.routing import Route
 
 from trecexam.extensions.page import urls
@@ -14,10 +15,12 @@ from trecexam.extensions.page.tabled import tabled
 from trecexam.tables.table import Layout, Table
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from starlette.requests import Request
     from starlette.responses import Response
 
     from trecexam.extensions.page.view import View
+    from trecexam.scores.values import MeasureValues
 
 
 def run(request: Request) -> Response:
@@ -43,7 +46,7 @@ def run_query(request: Request) -> Response:
     """A run's first ranks for one query."""
     view, state = view_of(request), query_of(request)
     name = _name(request, view)
-    values = view.values.of_run(name)[view.values.query_ids.index(state.query_id)].tolist()
+    values = _of_run(view.values, name)[view.values.query_ids.index(state.query_id)].tolist()
     lines = {line.place: line for line in passage_lines(view, state)}
     ranking = [lines[place] for place in state.rankings.get(name, ())]
     return render(
@@ -65,17 +68,22 @@ def _name(request: Request, view: View) -> str:
     return name
 
 
+def _of_run(values: MeasureValues, run: str) -> NDArray[np.float64]:
+    """(queries, measures)."""
+    return np.asarray(values.of_runs([run]).array[0])
+
+
 def _on_queries(view: View, name: str) -> Table:
     """A row a query; `place` is the run's among all runs by the first measure, from 1."""
     at = list(view.runs).index(name)
-    values = view.values.of_run(name)
+    values = _of_run(view.values, name)
     # Ties share the better place.
-    places = 1 + (view.values.values[:, :, 0] > values[:, 0]).sum(axis=0) if values.shape[1] else None
+    places = 1 + (view.values.array[:, :, 0] > values[:, 0]).sum(axis=0) if values.shape[1] else None
     theirs, holes = view.official_values, view.holes
     judged: tuple[str, ...] = () if theirs is None else theirs.measures
     official = {}
     if theirs is not None:
-        official = dict(zip(theirs.query_ids, theirs.of_run(name).tolist(), strict=True))
+        official = dict(zip(theirs.query_ids, _of_run(theirs, name).tolist(), strict=True))
     header = (
         *("query", "text", *view.values.measures, "place"),
         *(f"official {measure}" for measure in judged),
