@@ -5,7 +5,7 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
-from trecexam.extensions.page.pace import PACE_SECONDS, Pace
+from trecexam.extensions.page.live import PACE_SECONDS, Pace
 
 
 def test_the_pace_is_that_of_the_last_minutes() -> None:

@@ -118,7 +118,7 @@ class Front:
 
     def trusts(self, scope: Scope) -> bool:
         """Whether a proxy that is believed sends this request."""
-        address = _address((scope.get("client") or ("", 0))[0])
+        address = address_of((scope.get("client") or ("", 0))[0])
         return address is not None and any(address in network for network in self.trusted)
 
     def person(self, scope: Scope) -> str | None:
@@ -168,7 +168,8 @@ def _network(text: str) -> Network:
     return network
 
 
-def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def address_of(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The address that a text is, of IPv4 in IPv6 that of IPv4; None where it is none."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:

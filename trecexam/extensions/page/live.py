@@ -6,7 +6,8 @@ import itertools
 import pickle
 import queue
 import threading
-from collections import defaultdict
+import time
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,6 @@ from typing import Any, NamedTuple, TypeVar
 
 from trecexam.errors import TrecexamError
 from trecexam.extensions.page.child import Link, Look, Process, Thread
-from trecexam.extensions.page.pace import Pace
 from trecexam.extensions.page.reader import (
     Call,
     Loaded,
@@ -30,10 +30,36 @@ from trecexam.extensions.page.view import Part, QueryView, View
 
 T = TypeVar("T")
 
+#: Seconds that are looked back for how quickly cells are graded.
+PACE_SECONDS = 300.0
 #: Seconds that who asks for something of the reader waits for it, and that it has to end.
 PATIENCE, LEAVING = 60.0, 5.0
 #: Who clicks goes before what is read in the background.
 NICE = 5
+
+
+class Pace:
+    """How quickly cells are graded, by what was seen in the last minutes."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int]] = deque(maxlen=1_000)
+
+    def note(self, graded: int, now: float | None = None) -> None:
+        """Takes in how many cells are graded; fewer than before begin a new count."""
+        now = time.monotonic() if now is None else now
+        if self._seen and graded < self._seen[-1][1]:
+            self._seen.clear()
+        self._seen.append((now, graded))
+        while self._seen[0][0] < now - PACE_SECONDS:
+            self._seen.popleft()
+
+    def cells_a_second(self, now: float | None = None) -> float | None:
+        """Graded cells a second over the last minutes; None where nothing was graded in them."""
+        now = time.monotonic() if now is None else now
+        recent = [(at, graded) for at, graded in self._seen if at >= now - PACE_SECONDS]
+        if len(recent) < 2 or recent[-1][1] == recent[0][1]:
+            return None
+        return (recent[-1][1] - recent[0][1]) / (now - recent[0][0])
 
 
 class _Patch(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import secrets
 import sys
 import webbrowser
@@ -13,7 +12,7 @@ from urllib.parse import quote
 from trecexam.chosen import chosen_grader
 from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.plan import PLAN, read_plan
-from trecexam.extensions.page.front import Front
+from trecexam.extensions.page.front import Front, address_of
 from trecexam.extensions.page.grading import Regrader
 from trecexam.extensions.page.judging import JudgeNext
 from trecexam.extensions.page.learning import LearnAgain
@@ -129,12 +128,8 @@ def _log(line: str) -> None:
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach what listens there."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    at = address_of(host)
+    return host == "localhost" or (at is not None and at.is_loopback)
 
 
 def address(host: str, port: int, token: str | None, page: str = "") -> str:

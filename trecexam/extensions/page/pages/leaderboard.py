@@ -1,4 +1,4 @@
-"""The leaderboard."""
+"""The leaderboard, and what extensions say of the runs beside it: a page each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.routing import Route
 from trecexam.extensions.page import urls
 from trecexam.extensions.page.drawing import count, interval, link, number
 from trecexam.extensions.page.listing import Address
-from trecexam.extensions.page.rendering import first_view_of, render, view_of
+from trecexam.extensions.page.rendering import NotFoundError, first_view_of, render, view_of
 from trecexam.extensions.page.tabled import Draw, tabled
 from trecexam.features.leaderboard.differences import compare
 from trecexam.tables.table import Layout, Table
@@ -131,4 +131,13 @@ def _compared(view: View, baseline: str) -> tuple[dict[str, dict[str, Any]], ...
     )
 
 
-ROUTES = [Route("/", start)]
+def section(request: Request) -> Response:
+    """A section that an extension has in the report."""
+    name = request.path_params["section"]
+    found = next((each for each in view_of(request).sections if each.name == name), None)
+    if found is None:
+        raise NotFoundError(f"There is nothing here called '{name}' (any more).")
+    return render(request, "section.html", section=found)
+
+
+ROUTES = [Route("/", start), Route("/section/{section:name}", section)]
