@@ -7,7 +7,7 @@ a store that was moved away or made anew meanwhile is simply the one that is the
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,6 +18,7 @@ from trecexam.line.store import GradeStore
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from converters.records import Item
     from trecexam.extensions.page.view import QueryView, View
 
 #: Seconds to wait for a process that has the store for itself: one that makes or mends it.
@@ -56,25 +57,7 @@ def of_passage(path: Path, view: View, state: QueryView, place: int) -> GraderAn
         path: the store.
         place: the passage's row in the state.
     """
-    key = state.keys[place]
-    if key is None:
-        return GraderAnswers({})
-    answers = {}
-    try:
-        with GradeStore(path, write=False, patience=PATIENCE) as store:
-            grader = store.grader_id(view.grader_digest)
-            (passage,) = store.passage_ids([passage_digest(key)])
-            items = [item for _, item in state.asked(place)]
-            rows = store.item_ids([asked_digest(item) for item in items])
-            for item, row in zip(items, rows, strict=True):
-                if grader is None or passage is None or row is None:
-                    continue
-                grade = store.answer(grader, row, passage)
-                if grade is not None:
-                    answers[item.item_id] = GraderAnswer(grade.answer, grade.probabilities)
-    except StoreError as error:
-        return GraderAnswers({}, str(error))
-    return GraderAnswers(answers)
+    return _read(path, view, [(item.item_id, item, state.keys[place]) for _, item in state.asked(place)])
 
 
 def of_item(path: Path, view: View, state: QueryView, column: int, places: list[int]) -> GraderAnswers:
@@ -85,19 +68,25 @@ def of_item(path: Path, view: View, state: QueryView, column: int, places: list[
         column: the item's.
         places: the passages' rows in the state.
     """
+    item = state.items[column]
+    return _read(path, view, [(state.doc_ids[place], item, state.keys[place]) for place in places])
+
+
+def _read(path: Path, view: View, cells: Sequence[tuple[str, Item, str | None]]) -> GraderAnswers:
+    """By the first of each cell: its item, and what the store knows its passage by."""
+    gradable = [(name, item, key) for name, item, key in cells if key is not None]
     answers = {}
     try:
         with GradeStore(path, write=False, patience=PATIENCE) as store:
             grader = store.grader_id(view.grader_digest)
-            (row,) = store.item_ids([asked_digest(state.items[column])])
-            keys = {place: key for place in places if (key := state.keys[place]) is not None}
-            passages = store.passage_ids([passage_digest(key) for key in keys.values()])
-            for place, passage in zip(keys, passages, strict=True):
-                if grader is None or row is None or passage is None:
+            items = store.item_ids([asked_digest(item) for _, item, _ in gradable])
+            passages = store.passage_ids([passage_digest(key) for _, _, key in gradable])
+            for (name, _, _), item, passage in zip(gradable, items, passages, strict=True):
+                if grader is None or item is None or passage is None:
                     continue
-                grade = store.answer(grader, row, passage)
+                grade = store.answer(grader, item, passage)
                 if grade is not None:
-                    answers[state.doc_ids[place]] = GraderAnswer(grade.answer, grade.probabilities)
+                    answers[name] = GraderAnswer(grade.answer, grade.probabilities)
     except StoreError as error:
         return GraderAnswers({}, str(error))
     return GraderAnswers(answers)

@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, NamedTuple
 
 from converters.errors import ConversionError
@@ -153,7 +152,7 @@ class LookOver(NamedTuple):
     """From the process: all queries were looked at."""
 
 
-class JudgeNext:
+class JudgeNext(child.Beside):
     """The lists of what to judge next. Use it as a context manager.
 
     Args:
@@ -168,12 +167,8 @@ class JudgeNext:
         self._lists: OrderedDict[Wish, JudgeList] = OrderedDict()
         self._lock = threading.Lock()
 
-    def __enter__(self) -> JudgeNext:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def stop(self) -> None:
+        """Ends all of them."""
         with self._lock:
             while self._lists:
                 self._lists.popitem()[1].stop()

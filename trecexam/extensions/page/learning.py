@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple
 
 from threadpoolctl import threadpool_limits
@@ -54,7 +53,7 @@ class LearnOf(NamedTuple):
     grader: str
 
 
-class LearnAgain:
+class LearnAgain(child.Beside):
     """What is learned of the track as it is now, as each grader sees it. Use it as a context manager.
 
     Args:
@@ -72,13 +71,10 @@ class LearnAgain:
         self._link: child.Link | None = None
         self._thread = threading.Thread(target=self._run, name="learn again", daemon=True)
 
-    def __enter__(self) -> LearnAgain:
+    def start(self) -> None:
         self._thread.start()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def stop(self) -> None:
         with self._wake:
             self._ending = True
             link = self._link

@@ -11,11 +11,10 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
 from trecexam.errors import TrecexamError
-from trecexam.extensions.page.child import Link, Look, Process, Thread
+from trecexam.extensions.page.child import Beside, Link, Look, Process, Thread
 from trecexam.extensions.page.reader import (
     Call,
     Loaded,
@@ -71,7 +70,7 @@ class _Patch(NamedTuple):
     done: threading.Event
 
 
-class LiveTrack:
+class LiveTrack(Beside):
     """The state of a track, kept current in the background. Use it as a context manager.
 
     Attributes:
@@ -104,14 +103,11 @@ class LiveTrack:
         self._lock = threading.Lock()
         self._changed = threading.Condition()
 
-    def __enter__(self) -> LiveTrack:
+    def start(self) -> None:
         self._link.start()
         self._listener.start()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def stop(self) -> None:
         # It reads only: nothing can be lost.
         self._link.stop()
         self._listener.join(LEAVING)

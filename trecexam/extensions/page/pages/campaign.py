@@ -88,7 +88,10 @@ def campaign(request: Request) -> Response:
         guidelines(folder)
     except TrecexamError as error:
         trouble = str(error)
-    return render(request, "campaign.html", **shown, rule=folder.config.judging.rule, trouble=trouble)
+    return render(
+        request, "campaign.html", assessors=shown.get("assessors"), topics=shown.get("topics"),
+        rule=folder.config.judging.rule, trouble=trouble,
+    )  # fmt: skip
 
 
 def agreement(request: Request) -> Response:
