@@ -22,7 +22,7 @@
   }
 
   document.addEventListener("keydown", (event) => {
-    if (!find("judge") || event.ctrlKey || event.altKey || event.metaKey || event.repeat || isTyping(event.target)) return;
+    if (!(find("judge") || find("judge-undo")) || event.ctrlKey || event.altKey || event.metaKey || event.repeat || isTyping(event.target)) return;
     if (event.key === "?") {
       const help = find("judge-help");
       if (!help) return;
