@@ -1,7 +1,8 @@
-"""The page "Support" in a real Chromium: by the keys 1, 2, 3, on a phone, and without a script."""
+"""Judging what responses cite in a real Chromium: by the keys 1, 2, 3, on a phone, and without a script."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,12 +14,15 @@ pytest.importorskip("starlette", reason="the extra `serve` is not installed")
 pytest.importorskip("httpx2")
 pytest.importorskip("tenacity")
 
-from cited import judging, make_cited_track
+from cited import judging as supports
+from cited import make_cited_track
 from readable import FAINT, NAMELESS
 from scripted_server import serving as answering
 from served import Served, serving
 
 import trecexam
+from trecexam.extensions.page import child
+from trecexam.extensions.page.judging import JudgeNext, Wish, look
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -26,24 +30,34 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def cited(tmp_path: Path) -> Iterator[Served]:
-    with answering(judging) as server:
+    with answering(supports) as server:
         root = make_cited_track(tmp_path / "track", server.url, rubric=True)
         with trecexam.open_track(root) as track:
             track.update()
-    with serving(root) as running:
+    make = lambda: child.Thread(look, root)  # noqa: E731
+    with JudgeNext(root, make=make, rest=0) as judging, serving(root, judging=judging) as running:
+        # The list is there before anybody looks, and no page has to wait for it.
+        wanted, version = judging.of(Wish(grader="support")), running.live.version
+        while not wanted.want(version).as_of or wanted.want(version).total:
+            time.sleep(0.02)
         yield running
+
+
+#: Where people judge for the grader.
+JUDGE = "/grader/support/judge"
 
 
 def test_the_keys_label_go_on_and_undo(cited: Served, page: Page) -> None:
     page.goto(cited.url)
-    page.get_by_role("link", name="Support", exact=True).click()
+    page.get_by_role("link", name="support", exact=True).first.click()
+    page.get_by_role("link", name="Judge", exact=True).click()
     sentence = page.locator("strong").text_content()
-    assert page.locator("#left").text_content() == "4 more to label."
+    assert page.locator("#left").text_content() == "4 more to judge."
     page.get_by_label("Your name").fill("Ann")
     page.locator("h1").click()
     press(page, "3")
     page.locator("#left", has_text="3 more").wait_for()
-    assert "no_support by Ann counts now." in (page.locator("#messages").text_content() or "")
+    assert "no support by Ann counts now." in (page.locator("#messages").text_content() or "")
     assert page.locator("#judge-grader").count() == 0
     press(page, "p")
     page.wait_for_selector("#judge-grader")
@@ -52,7 +66,7 @@ def test_the_keys_label_go_on_and_undo(cited: Served, page: Page) -> None:
     page.wait_for_selector("#judge-grader", state="detached")
     press(page, "4")
     press(page, "1")
-    page.locator("#messages", has_text="full_support").wait_for()
+    page.locator("#messages", has_text="full support by Ann").wait_for()
     with trecexam.open_track(cited.root) as track:
         rows = track["support"].override.ratings().table.rows
     assert [(row[3], row[-1]) for row in rows] == [(0, "replaced"), (None, "replaced"), (2, "counts")]
@@ -62,7 +76,7 @@ def test_the_keys_label_go_on_and_undo(cited: Served, page: Page) -> None:
 def test_it_fits_can_be_read_and_works_without_a_script(cited: Served, browser: Browser, width: int) -> None:
     context = browser.new_context(viewport={"width": width, "height": 800}, java_script_enabled=True)
     page = context.new_page()
-    page.goto(cited.url + "/support")
+    page.goto(cited.url + JUDGE)
     for _ in range(2):
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert page.evaluate(FAINT) == []
@@ -72,15 +86,15 @@ def test_it_fits_can_be_read_and_works_without_a_script(cited: Served, browser: 
             page.get_by_label("Your name").fill("Ann")
         labelled = page.url
         with page.expect_navigation():
-            page.get_by_role("button", name="Partial").click()
+            page.locator("#rate-form").get_by_role("button", name="Partial").click()
         page.goto(labelled)
     context.close()
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(cited.url + "/support")
-    while page.get_by_role("button", name="Full").count():
+    page.goto(cited.url + JUDGE)
+    while page.locator("#rate-form").count():
         if page.get_by_label("Your name").count():
             page.get_by_label("Your name").fill("Bob")
-        page.get_by_role("button", name="Full").click()
+        page.locator("#rate-form").get_by_role("button", name="Full").click()
     assert "No sentence is left to label" in (page.locator("main").text_content() or "")
     context.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from trecexam.tables.table import Layout, Table, Value, by_column
@@ -56,7 +56,9 @@ class Excerpt:
     name: int | None = None
 
 
-def excerpt(table: Table, most: int, file: str = "", *, whole: bool = False) -> Excerpt:
+def excerpt(
+    table: Table, most: int, file: str = "", *, whole: bool = False, places: Sequence[int] | None = None
+) -> Excerpt:
     """The first rows as the table's layout says: its order, its short names, its ranks.
 
     Of a column `NAME`, the columns `NAME.low` and `NAME.high`, `NAME.stderr` and all other `NAME.WHAT` stand
@@ -64,9 +66,13 @@ def excerpt(table: Table, most: int, file: str = "", *, whole: bool = False) -> 
 
     Args:
         whole: texts are not cut, and numbers have four decimals.
+        places: of the rows, in their order; None for the first. Columns are those that have values in all.
     """
-    layout, n = table.layout, min(most, len(table.rows))
-    values = {name: column[:n] for name, column in by_column(table)}
+    layout, total = table.layout, len(table.rows)
+    if places is None:
+        places = range(min(most, len(table.rows)))
+        table = replace(table, rows=table.rows[:most])
+    values = dict(by_column(table))
     below: dict[str, list[str]] = {}
     for name in values:
         of = name.rpartition(".")[0]
@@ -76,7 +82,8 @@ def excerpt(table: Table, most: int, file: str = "", *, whole: bool = False) -> 
     columns, cells = [], []
     if layout.ranks:
         columns.append(Column("#", "n"))
-        cells.append([Cell("" if rank is None else str(rank)) for rank in layout.ranks[:n]])
+        ranks = (layout.ranks[row] for row in places)
+        cells.append([Cell("" if rank is None else str(rank)) for rank in ranks])
     shown_names = list(_shown_names(values, layout, behind))
     for name in shown_names:
         column = values[name]
@@ -84,15 +91,15 @@ def excerpt(table: Table, most: int, file: str = "", *, whole: bool = False) -> 
         numeric &= not any(isinstance(value, str) and value for value in column)
         kind = "n" if numeric else _KINDS.get(name, "name")
         columns.append(Column(layout.short.get(name, name), kind, name))
-        added = [_below(name, {each: values[each][row] for each in below.get(name, ())}) for row in range(n)]
+        added = (_below(name, {each: values[each][row] for each in below.get(name, ())}) for row in places)
         width = _WHOLE if whole else _WIDE.get(kind, 160)
-        texts = (shown(value, width, 4 if whole else 3) for value in column)
+        texts = (shown(column[row], width, 4 if whole else 3) for row in places)
         cells.append([Cell(text, tuple(of)) for text, of in zip(texts, added, strict=True)])
     key = next((name for name in layout.keys if name in shown_names), None)
     return Excerpt(
         tuple(columns),
         tuple(zip(*cells, strict=True)),
-        len(table.rows),
+        total,
         file,
         table.caption,
         None if key is None else shown_names.index(key) + bool(layout.ranks),

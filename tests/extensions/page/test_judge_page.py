@@ -77,7 +77,7 @@ def test_rating_goes_on_to_the_next_best_and_the_rated_ones_leave_the_list(clien
         assert answer.status_code == 303
         address = answer.headers["location"]
         assert "judged=yes" in address
-    queue = judging.of(Wish(judged=True)).want(1)
+    queue = judging.of(Wish(judged=True, grader="rubric")).want(1)
     best = [row.key for row in queue.best]
     assert len(set(given)) == 4
     assert set(given) <= set(best)
@@ -124,7 +124,7 @@ def test_how_many_are_left_holds_when_a_page_is_fetched_again(client: TestClient
 
     address = first(client)
     # The list grows until every query was looked at.
-    looks = client.app.state.judging.of(Wish(judged=True))  # type: ignore[attr-defined]
+    looks = client.app.state.judging.of(Wish(judged=True, grader="rubric"))  # type: ignore[attr-defined]
     until = time.monotonic() + 30
     while (queue := looks.want(1)).total or len(queue.as_of) < queue.queries:
         assert time.monotonic() < until

@@ -26,7 +26,7 @@ from trecexam.extensions.page.judging import (
 
 
 def row(query_id: str, doc_id: str, change: float) -> QueuedJudgment:
-    return QueuedJudgment(Key(query_id, doc_id, ""), 3, change, 0.0, 0.5, "items", 2, (0.5, 0.5))
+    return QueuedJudgment(Key(query_id, doc_id, ""), (-change,), change, 2, (0.5, 0.5))
 
 
 def until(holds: Callable[[], bool], seconds: float = 60.0) -> None:

@@ -51,8 +51,8 @@ def line_of(client: TestClient, *, wait: bool = True) -> str:
         client.get(PAGE)
         # The track may have been read once more since: then no visit has asked for what is there now.
         version = state.live.view.version
-        state.learning.want(version)
-        assert state.learning.wait(version, 60)
+        state.learning.want(state.live.view.own, version)
+        assert state.learning.wait(state.live.view.own, version, 60)
     found = re.search(r'id="judge-learned">(.*?)</p>', client.get(PAGE).text, re.DOTALL)
     assert found
     return unescape(found[1])

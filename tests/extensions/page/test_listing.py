@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from trecexam.extensions.page.listing import SIZE, Address, columns, in_order, listed
+from trecexam.extensions.page.listing import SIZE, Address, in_order, listed
 
 
 def at(**given: str) -> Address:
@@ -39,12 +39,6 @@ def test_an_unknown_column_orders_nothing_else_than_the_default() -> None:
     keys = {"value": lambda row: row}
     found = in_order([1, 3, 2], at(sort="__class__"), keys, "-value")
     assert (list(found.rows), found.sort, found.down) == ([3, 2, 1], "value", True)
-
-
-def test_columns_are_those_of_the_values() -> None:
-    keys = columns("m", 2, lambda row: row)
-    assert [key([5, 7]) for key in keys.values()] == [5, 7]
-    assert keys["m1"]([]) is None
 
 
 def test_another_order_starts_at_the_first_page_and_another_page_keeps_the_order() -> None:

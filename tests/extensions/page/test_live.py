@@ -151,8 +151,8 @@ def test_the_loaded_track_can_be_asked(track: Path, apart: bool) -> None:
     with LiveTrack(track, apart=apart) as live:
         assert live.wait_for(lambda one: one.view is not None)
         with pytest.raises(TrecexamError, match="so it is"):
-            live.call(refused)
-        assert live.call(counted, "q1") == 12
+            live.call("rubric", refused)
+        assert live.call("rubric", counted, "q1") == 12
 
 
 def test_a_reader_that_died_is_said_and_pages_go_on(track: Path) -> None:

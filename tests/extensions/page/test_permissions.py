@@ -20,7 +20,7 @@ from trecexam.extensions.page.users import Users
 
 #: What stands for a name in a route's path.
 NAMES = {"run": "run0", "query_id": "q1", "doc_id": "q1-d00", "item_id": segment("q1/1"), "way": "next"}
-NAMES |= {"path": "app.js", "sentence": "s1", "passage": "p1", "section": "no-such", "grader": "rubric"}
+NAMES |= {"path": "app.js", "passage": "p1", "section": "no-such", "grader": "rubric"}
 #: Addresses that say nothing of the track, and where people come in.
 OPEN = {"/healthz", "/login", "/static/{path:path}"}
 #: What assessors reach: nothing else, and whoever adds to it looks for what unblinds.
@@ -69,7 +69,15 @@ def test_every_route_stands_in_the_table_and_nothing_else_does() -> None:
 
 def test_an_assessor_reaches_what_assessors_need_and_nothing_else() -> None:
     reached = {path for path, roles in TABLE.items() if "assessor" in roles[0] | roles[1]}
-    assert {path for path in reached if not path.startswith("/assess/")} == ASSESSING
+    own = {path.removeprefix("/grader/{grader:name}") for path in reached}
+    assert {path for path in own if not path.startswith("/assess/")} == ASSESSING
+
+
+def test_each_grader_s_pages_are_for_those_whom_the_first_one_s_are_for() -> None:
+    named = {path: roles for path, roles in TABLE.items() if path.startswith("/grader/")}
+    assert len(named) > 20
+    for path, roles in named.items():
+        assert TABLE[path.removeprefix("/grader/{grader:name}") or "/"] == roles
 
 
 def test_a_reader_changes_nothing_and_a_visitor_sees_nothing() -> None:
@@ -92,9 +100,9 @@ def test_each_address_answers_those_who_may_and_tells_the_others_nothing(
         else:
             answer = browser.get(address(path))
         if role in allowed:
-            # The track has nothing that responses cite, and no passage or section of that name.
-            absent = ("/support", "/assess/passage", "/section", "/grader/{grader:name}/section")
-            is_there = method == "GET" and not path.startswith(absent)
+            # The track has no passage or section of that name.
+            own = path.removeprefix("/grader/{grader:name}")
+            is_there = method == "GET" and not own.startswith(("/assess/passage", "/section"))
             assert answer.status_code in ({200, 303} if is_there else {200, 303, 404, 422}), role
             assert not answer.headers.get("location", "").startswith("/login"), role
             continue

@@ -292,6 +292,7 @@ def test_what_only_this_machine_reaches(host: str, alone: bool) -> None:
 def test_the_address_can_be_opened() -> None:
     assert address("::1", 80, None) == "http://[::1]:80/"
     assert address("127.0.0.1", 80, "a&b") == "http://127.0.0.1:80/?token=a%26b"
+    assert address("::1", 80, "t", "grader/mini") == "http://[::1]:80/grader/mini?token=t"
     assert "0.0.0.0" not in address("0.0.0.0", 80, "t")
 
 

@@ -5,17 +5,25 @@ from __future__ import annotations
 import csv
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 from served import client_of, csrf_of
 from starlette.testclient import TestClient
+from team import Team, users_file
 
 import trecexam
 from trecexam.cli.main import run
+from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_plan
+from trecexam.extensions.page import child, urls
 from trecexam.extensions.page.export.exporting import export
+from trecexam.extensions.page.judging import JudgeNext, look
+from trecexam.extensions.page.users import Users
+from trecexam.track import TrackFolder
 
 LISTS = ("", "/queries", "/disagreements", "/holes")
 
@@ -56,7 +64,7 @@ def test_it_begins_with_the_table_of_all_graders(demo: Path, pages: TestClient) 
     assert list(table[0]) == list(board.table.header)
     page = pages.get("/").text
     assert all(note in words(page) for note in board.notes)
-    assert 'href="/run/dense"' in page
+    assert 'href="/grader/rubric/run/dense"' in page
     heads = re.findall(r'<th scope="col"[^>]*>\s*<a [^>]*>([^<]*)', page)
     assert heads == ["#", "run", "rubric:Cover", "support:F1"], "those that a terminal shows"
     assert re.search(
@@ -66,7 +74,7 @@ def test_it_begins_with_the_table_of_all_graders(demo: Path, pages: TestClient) 
 
 def test_its_table_is_ordered_and_searched(pages: TestClient) -> None:
     def runs(address: str) -> list[str]:
-        return re.findall(r'<th scope="row"><a [^>]*><bdi>([^<]*)', pages.get(address).text)
+        return re.findall(r'<th scope="row"[^>]*><a [^>]*><bdi>([^<]*)', pages.get(address).text)
 
     assert runs("/?q=dense") == ["dense-rerank", "dense"]
     assert runs("/?sort=run")[:2] == ["bm25", "bm25-rm3"]
@@ -94,6 +102,16 @@ def test_the_pages_without_a_name_are_those_of_the_first(pages: TestClient) -> N
     assert here(pages.get("/rejected").text) == []
 
 
+def test_every_link_and_form_names_its_grader(pages: TestClient) -> None:
+    for page in ("/", "/queries", "/judge", "/query/q01", "/grader/support/queries", "/rejected", "/work"):
+        of = "support" if "support" in page else "rubric"
+        text = pages.get(page).text
+        links = set(re.findall(r'(?:href|action)="(/[^"?#]*)', text))
+        others = {link for link in links if not re.match(r"/$|/static/|/who|/work|/rejected|/grader/", link)}
+        assert not others - {page}
+        assert any(link.startswith(f"/grader/{of}/") for link in links)
+
+
 def test_links_stay_with_the_grader(pages: TestClient) -> None:
     waiting, known = ["/grader/support"], {"/grader/support"}
     while waiting:
@@ -118,20 +136,146 @@ def test_the_leaderboard_of_a_grader_is_its_own(demo: Path, pages: TestClient) -
     )
 
 
-def test_only_the_first_graders_pages_take_what_people_say(pages: TestClient) -> None:
-    ours = re.search(r'href="(/query/q01/passage/[^"]*)"', pages.get("/query/q01").text)
-    assert ours is not None
-    assert 'action="/override"' in pages.get(unescape(ours[1])).text
-    link = re.search(r'href="(/grader/support/query/[^"]*/passage/[^"]*)"', _first_query(pages))
-    assert link is not None
-    assert 'action="/override"' not in pages.get(unescape(link[1])).text
-    form = {"csrf": csrf_of(pages)}
-    assert pages.post("/grader/support/query/q01", data=form).status_code == 405
+def _cells_of(pages: TestClient, grader: str) -> Iterator[dict[str, str]]:
+    """Cells of a grader, as forms have them."""
+    view = pages.app.state.live.view.of(grader)  # type: ignore[attr-defined]
+    for query_id in view.query_ids:
+        state = view.query(query_id)
+        for place, doc_id in enumerate(state.doc_ids):
+            for _, item in state.asked(place):
+                yield {"query": query_id, "doc": doc_id, "item": item.item_id}
 
 
-def _first_query(pages: TestClient) -> str:
-    links = re.findall(r'href="(/grader/support/query/[^"/]*)"', pages.get("/grader/support/queries").text)
-    return next(page for page in (pages.get(link).text for link in links) if "/passage/" in page)
+def _rate(pages: TestClient, grader: str, cell: dict[str, str], rating: str) -> Any:
+    form = {"csrf": csrf_of(pages), **cell, "rating": rating, "who": "ann", "why": "read it"}
+    return pages.post(f"/grader/{grader}/override", data=form)
+
+
+@pytest.fixture
+def track(demo: Path, tmp_path: Path) -> Path:
+    """The demo with a third grader, which asks what `rubric` asks."""
+    root = Path(shutil.copytree(demo, tmp_path / "track"))
+    settings = root / "trecexam.toml"
+    recorded = re.search(r"(?m)^recorded = .*$", settings.read_text())
+    assert recorded is not None
+    settings.write_text(
+        f'{settings.read_text()}\n[graders.second]\nkind = "rubric"\nname = "recorded"\n{recorded[0]}\n'
+    )
+    return root
+
+
+@pytest.mark.parametrize(
+    ("grader", "file"),
+    [
+        ("rubric", "overrides.tsv"),
+        ("support", "overrides.support.tsv"),
+        ("second", "overrides.second.tsv"),
+    ],
+)
+def test_people_rate_for_each_grader_in_its_own_file(track: Path, grader: str, file: str) -> None:
+    with client_of(track) as pages:
+        cell = next(_cells_of(pages, grader))
+        passage = urls.segment(cell["doc"])
+        page = pages.get(f"/grader/{grader}/query/{cell['query']}/passage/{passage}").text
+        assert set(re.findall(r'<form method="post" action="([^"]*)"', page)) == {
+            f"/grader/{grader}/override"
+        }
+        assert _rate(pages, grader, cell, "1").status_code == 303
+        shown = {
+            name: pages.app.state.live.view.of(name).query(cell["query"]).human  # type: ignore[attr-defined]
+            for name in ("rubric", "support", "second")
+        }
+        assert {name for name, human in shown.items() if human} == {grader}
+        with trecexam.open_track(track) as loaded:
+            counting = {name: loaded[name].override.ratings().table.rows for name in shown}
+        assert {name for name, rows in counting.items() if rows} == {grader}
+    assert [path.name for path in track.glob("overrides*")] == [file]
+
+
+def test_each_grader_has_a_list_of_what_to_judge_and_a_way_of_its_own_through_it(track: Path) -> None:
+    make = lambda: child.Thread(look, track)  # noqa: E731
+    with JudgeNext(track, make=make, rest=0) as judging, client_of(track, judging=judging) as pages:
+        addresses = {}
+        for grader in ("rubric", "support", "second"):
+            for _ in range(1000):
+                answer = pages.get(f"/grader/{grader}/judge")
+                if answer.status_code == 303:
+                    break
+                time.sleep(0.02)
+            addresses[grader] = answer.headers["location"]
+            assert addresses[grader].startswith(f"/grader/{grader}/judge?")
+        # The browser's way: what it was shown of one grader is not behind what it is shown of another.
+        pages.get(addresses["rubric"])
+        page = pages.get(addresses["second"]).text
+        assert "judge-previous" not in page
+        assert 'action="/grader/second/override"' in page
+        assert header(page) == {
+            "All graders": "/",
+            **{name: f"/grader/{name}/judge" for name in ("rubric", "support", "second")},
+        }
+
+
+def test_assessors_judge_blind_for_each_grader(track: Path, tmp_path: Path) -> None:
+    path, tokens = users_file(tmp_path)
+    with client_of(track, users=Users(path)) as client:
+        browser = Team(client.app, path, tokens).client("ada")
+        address = browser.get("/grader/support/assess").headers["location"]
+        assert address.startswith("/grader/support/assess/passage/")
+        page = browser.get(address).text
+        assert header(page) == {name: f"/grader/{name}/assess" for name in ("rubric", "support", "second")}
+        assert here(page) == ["support"]
+        assert "rag-demo" not in page
+        assert "Does the passage say what each sentence says?" in page
+        assert '<strong dir="auto">' in page
+        assert '<span class="soft" dir="auto">' in page, "the sentences around it"
+        choices = re.findall(r'value="(\d)"[^>]*(?:data-key|shortcuts)="(\d)"[^>]*>\s?([a-z ]+) <kbd>', page)
+        assert choices[:3] == [
+            ("2", "1", "full support"),
+            ("1", "2", "partial support"),
+            ("0", "3", "no support"),
+        ]
+        n_sentences = page.count("data-question") or 1
+        hidden = re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page.partition('id="cannot"')[0])
+        rated = {f"item-{n}": "1" for n in range(1, n_sentences + 1)}
+        done = browser.post("/grader/support/assess", data={**dict(hidden), **rated})
+        assert done.status_code == 303
+        assert done.headers["location"].partition("?")[0] != address
+        assert "1 of" in browser.get(done.headers["location"]).text
+    rows = list(csv.DictReader((track / "overrides.support.tsv").read_text().splitlines(), delimiter="\t"))
+    assert [(row["rating"], row["who"]) for row in rows] == [("1", "ada")] * n_sentences
+    assert not (track / "overrides.tsv").exists()
+
+
+def test_a_plan_is_of_the_grader_in_whose_pool_its_passages_are(track: Path, tmp_path: Path) -> None:
+    settings = track / "trecexam.toml"
+    head, support = settings.read_text().split("[graders.support]")
+    support, _, scores = support.partition("[scores]")
+    first = head.replace("[graders.rubric]", f"[graders.support]{support}[graders.rubric]")
+    settings.write_text(f"{first}[scores]{scores}")
+    write_plan(TrackFolder.open(track), JudgingPlan((PlannedTask("ada", "q01", "heat-pump-01"),)))
+    path, tokens = users_file(tmp_path)
+    with client_of(track, users=Users(path)) as client:
+        assert client.app.state.live.view.own == "support"  # type: ignore[attr-defined]
+        team = Team(client.app, path, tokens)
+        ada, orla = team.client("ada"), team.client("orla")
+        assert ada.get("/", follow_redirects=True).url.path.startswith("/grader/rubric/assess/passage/")
+        assert "0 of 1 in all" in ada.get("/assess", follow_redirects=True).text
+        assert orla.get("/campaign").headers["location"] == "/grader/rubric/campaign"
+        table = orla.get("/grader/rubric/campaign?table=assessors&format=csv").text
+        progress = [(row["assessor"], row["tasks"]) for row in csv.DictReader(table.splitlines())]
+        assert progress == [("ada", "1")]
+        assert "There is no plan" in orla.get("/grader/support/campaign").text
+
+
+def test_the_bank_is_edited_for_the_graders_that_ask_about_it(track: Path) -> None:
+    with client_of(track) as pages:
+        form = {"csrf": csrf_of(pages), "text": "Who may build one?", "kind": "question", "who": "ann"}
+        answer = pages.post("/grader/second/bank/q01/item", data=form)
+        assert answer.headers["location"].startswith("/grader/second/bank/q01#")
+        assert "Who may build one?" in pages.get("/grader/second/bank/q01").text
+        assert pages.get("/grader/support/bank/q01").status_code == 404
+        assert pages.post("/grader/support/bank/q01/item", data=form).status_code == 404
+        assert "/bank/" not in pages.get("/grader/support/query/q01?show=items").text
 
 
 def test_a_grader_that_there_is_not_is_named(pages: TestClient) -> None:
@@ -155,6 +299,8 @@ def test_a_grader_that_cannot_go_on_is_named_with_the_reason(demo: Path, tmp_pat
 @pytest.mark.slow
 def test_the_copy_has_all_of_it(demo: Path, tmp_path: Path) -> None:
     export(demo, tmp_path / "site")
+    for grader in ("rubric", "support"):
+        assert (tmp_path / "site" / "grader" / grader / "campaign.html").is_file()
     index = (tmp_path / "site" / "index.html").read_text()
     assert "All graders" in index
     assert header(index) == {
@@ -168,17 +314,18 @@ def test_the_copy_has_all_of_it(demo: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_blind_copy_names_no_run_of_any_grader(demo: Path, tmp_path: Path) -> None:
+def test_a_blind_copy_names_no_run_of_any_grader_and_leaves_all_campaigns_out(
+    demo: Path, tmp_path: Path
+) -> None:
     export(demo, tmp_path / "site", blind=True)
+    assert not list((tmp_path / "site").rglob("campaign*"))
     for path in (tmp_path / "site").rglob("*"):
         if path.is_file() and path.suffix in {".html", ".csv", ".json"} and "static" not in path.parts:
             assert "rag-demo" not in path.read_text(), path
             assert "rag-demo" not in str(path.relative_to(tmp_path))
 
 
-def test_where_the_first_grader_cannot_go_on_the_page_is_of_the_next_and_takes_no_ratings(
-    demo: Path, tmp_path: Path
-) -> None:
+def test_where_the_first_grader_cannot_go_on_people_rate_for_the_next(demo: Path, tmp_path: Path) -> None:
     track = tmp_path / "track"
     shutil.copytree(demo, track)
     for bank in track.glob("bank*.jsonl"):
@@ -195,5 +342,11 @@ def test_where_the_first_grader_cannot_go_on_the_page_is_of_the_next_and_takes_n
         cell = {"query": "q01", "doc": "heat-pump-06", "item": "", "rating": "3", "who": "ann", "why": "so"}
         answer = client.post("/override", data={"csrf": csrf_of(client), **cell})
         assert answer.status_code == 404
-        assert "People rate here for the grader rubric, which cannot go on" in words(answer.text)
-    assert sorted(path.name for path in track.glob("overrides*")) == ratings
+        assert "This form is for the grader rubric, which cannot go on" in words(answer.text)
+        assert sorted(path.name for path in track.glob("overrides*")) == ratings
+        # The forms of the pages without a name say whom they are for.
+        key = next(key for key in _cells_of(client, "support"))
+        page = client.get(f"/query/{key['query']}/passage/{key['doc']}").text
+        assert 'action="/grader/support/override"' in page
+        assert _rate(client, "support", key, "2").status_code == 303
+    assert [path.name for path in track.glob("overrides*")] == ["overrides.support.tsv"]

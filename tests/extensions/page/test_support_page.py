@@ -1,10 +1,11 @@
-"""The page "Support": a sentence beside the passage that it cites, and a person's label of the two."""
+"""Judging what responses cite: a sentence beside the passage that it cites, and a label of the two."""
 
 from __future__ import annotations
 
 import csv
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from html import unescape
 from pathlib import Path
@@ -22,6 +23,8 @@ pytest.importorskip("tenacity")
 from cited import judging
 
 import trecexam
+from trecexam.extensions.page import child
+from trecexam.extensions.page.judging import JudgeNext, Wish, look
 from trecexam.extensions.page.marking import marked_support
 
 DOCS = ["q1-heat", "q1-cost", "q2-sea", "lost"]
@@ -71,15 +74,35 @@ def track(cited_once: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(cited_once, tmp_path / "cited"))
 
 
+#: Where people judge for the grader.
+JUDGE = "/grader/support/judge"
+
+
 @pytest.fixture
 def client(track: Path) -> Iterator[TestClient]:
-    with client_of(track) as opened:
+    make = lambda: child.Thread(look, track)  # noqa: E731
+    with JudgeNext(track, make=make, rest=0) as judging, client_of(track, judging=judging) as opened:
         yield opened
 
 
+def settled(client: TestClient) -> None:
+    """Waits until the track is read, and the list made of it."""
+    state = client.app.state  # type: ignore[attr-defined]
+    state.live.reload()
+    wanted, until = state.judging.of(Wish(grader="support")), time.monotonic() + 60
+    while True:
+        version = state.live.view.version
+        queue = wanted.want(version)
+        if queue.level and not queue.total and not queue.stale(version):
+            return
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
 def first(client: TestClient) -> str:
-    answer = client.get("/support")
-    assert answer.status_code == 303
+    settled(client)
+    answer = client.get(JUDGE)
+    assert answer.status_code == 303, answer.text
     return str(answer.headers["location"])
 
 
@@ -90,14 +113,20 @@ def fields(page: str, *, undo: bool = False) -> dict[str, str]:
             name: unescape(value)
             for name, value in re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form)
         }
-        for form in re.findall(r'<form method="post" action="/support".*?</form>', page, re.DOTALL)
+        for form in re.findall(
+            r'<form method="post" action="/grader/support/override".*?</form>', page, re.DOTALL
+        )
     ]
     return next(form for form in forms if ("rating" in form) == undo)
 
 
+def send(client: TestClient, **form: str) -> Any:
+    return client.post("/grader/support/override", data=form)
+
+
 def label(client: TestClient, address: str, rating: str, who: str = "Ann", **more: str) -> Any:
     form = fields(client.get(address).text)
-    return client.post("/support", data={"why": "so", **form, "who": who, "rating": rating, **more})
+    return send(client, **{"why": "so", **form, "who": who, "rating": rating, **more})
 
 
 def link(page: str, name: str) -> str:
@@ -112,7 +141,7 @@ def overrides(track: Path) -> list[dict[str, str]]:
 
 
 def sentence_of(page: str) -> str:
-    match = re.search(r"<strong>(.*?)</strong>", page)
+    match = re.search(r'<strong dir="auto">(.*?)</strong>', page)
     assert match is not None
     return unescape(match[1])
 
@@ -125,12 +154,12 @@ def test_how_many_are_left_holds_when_a_page_is_fetched_again(client: TestClient
 
     address = first(client)
     number = int(left(address).split()[0])
-    assert left(address) == f"{number} more to label."
+    assert left(address) == f"{number} more to judge."
     following = client.get(link(client.get(address).text, "next")).headers["location"]
-    assert [left(following) for _ in range(2)] == [f"{number - 1} more to label."] * 2
+    assert [left(following) for _ in range(2)] == [f"{number - 1} more to judge."] * 2
     # Labelled, it is left no more, however it is come to.
     label(client, following, "1")
-    assert left(following) == left(following) == f"{number - 2} more to label."
+    assert left(following) == left(following) == f"{number - 2} more to judge."
 
 
 def test_nothing_tells_the_run_or_the_grader_before_ones_own_label(client: TestClient) -> None:
@@ -138,27 +167,28 @@ def test_nothing_tells_the_run_or_the_grader_before_ones_own_label(client: TestC
     for _ in range(4):
         answer = client.get(address)
         told = answer.text + address + str(answer.headers)
-        assert not re.search("sysalpha|sysbeta|full_support|partial_support|no_support", told)
+        assert not re.search("sysalpha|sysbeta", told)
+        # The three labels stand on the buttons, and in the help, and nowhere else.
+        assert [told.count(f"{word} support") for word in ("full", "partial", "no")] == [2, 2, 2]
+        assert 'class="rating' not in told
         assert ANSWER not in told
         assert "What the grader said is shown when your label is in" in told
-        assert re.search(r"<title>Support · cited</title>", told)
         shown.add(sentence_of(answer.text))
         address = client.get(link(answer.text, "next")).headers["location"]
     assert shown == {"Both move heat.", "Pumps cost <i>time</i>.", "The sea is salt.", "Cats purr."}
-    assert address == "/support"
+    assert address == JUDGE
 
 
 def test_the_sentence_stands_between_its_neighbours_beside_the_passage_with_what_matches_marked(
     client: TestClient,
 ) -> None:
-    queue = client.app.state.live.view.support.queue  # type: ignore[attr-defined]
-    named = {sentence.item.text: sentence.name for sentence in queue.sentences}
-    page = client.get(f"/support/sentence/{named['Pumps cost <i>time</i>.']}").text
-    assert '<p class="soft" dir="auto">Both move heat.</p>' in page
-    assert "<strong>Pumps cost &lt;i&gt;time&lt;/i&gt;.</strong>" in page
-    assert '<p class="soft" dir="auto">Why?</p>' in page
+    address = first(client)
+    while sentence_of(page := client.get(address).text) != "Pumps cost <i>time</i>.":
+        address = client.get(link(page, "next")).headers["location"]
+    assert '<span class="soft" dir="auto">Both move heat.</span>' in page
+    assert '<strong dir="auto">Pumps cost &lt;i&gt;time&lt;/i&gt;.</strong>' in page
+    assert '<span class="soft" dir="auto">Why?</span>' in page
     assert "<mark>Pumps</mark> <mark>cost</mark> money." in page
-    assert "Gone." not in named
 
 
 def test_a_label_counts_goes_on_and_then_shows_what_the_grader_said(client: TestClient, track: Path) -> None:
@@ -168,28 +198,26 @@ def test_a_label_counts_goes_on_and_then_shows_what_the_grader_said(client: Test
     answer = label(client, one, "0")
     assert answer.status_code == 303
     two = answer.headers["location"]
-    assert two not in {one, "/support"}
+    assert two not in {one, JUDGE}
     page = client.get(two).text
-    assert "no_support by Ann counts now." in page
+    assert "q1-heat: no support by Ann counts now." in page
     (row,) = overrides(track)
     assert (row["query_id"], row["doc_id"], row["rating"], row["who"]) == ("q1", "q1-heat", "0", "Ann")
     back = client.get(link(page, "previous")).headers["location"]
     assert back == one
     page = client.get(back).text
-    assert "Ann</bdi> says no_support" in page
-    assert f'<p>partial_support <q dir="auto">{ANSWER}partial_support</q></p>' in page
+    assert 'Ann</bdi> says <span class="rating r0">no support</span>' in page
+    assert f'<span class="rating r1">partial support</span> <q dir="auto">{ANSWER}partial_support</q>' in page
     live = client.app.state.live  # type: ignore[attr-defined]
-    assert live.wait_for(lambda one: one.view.support_counts.human_cells == 1)
+    assert live.wait_for(lambda one: one.view.others["support"].counts.human_cells == 1)
     board = client.get("/").text
-    assert "4 sentences with" not in board
-    assert (
-        "Support: 5 sentences with a cited passage, 4 graded, 1 labelled by people, 1 without a text" in board
-    )
+    assert re.search(r"4 of 4 cells graded by openai tiny, 1 rated by people, 1 without a text", board)
+    assert f'href="{JUDGE}"' in board
     # Another person does not see it, and is told that it is there.
     client.cookies.clear()
     page = client.get(one).text
     assert "Somebody labelled it already" in page
-    assert "no_support" not in page
+    assert "says" not in page.partition('id="said-head"')[2].partition("<form")[0]
     assert ANSWER not in page
     assert first(client) != one
 
@@ -197,10 +225,11 @@ def test_a_label_counts_goes_on_and_then_shows_what_the_grader_said(client: Test
 def test_the_last_label_is_undone_and_given_again(client: TestClient, track: Path) -> None:
     one = first(client)
     two = label(client, one, "2").headers["location"]
-    answer = client.post("/support", data=fields(client.get(two).text, undo=True))
+    assert "Undo the full support for" in client.get(two).text
+    answer = send(client, **fields(client.get(two).text, undo=True))
     assert answer.headers["location"] == one
     page = client.get(one).text
-    assert "Your label is withdrawn." in page
+    assert "the rating full support by Ann is withdrawn." in page
     assert "What the grader said is shown when" in page
     assert label(client, one, "1").status_code == 303
     assert [row["rating"] for row in overrides(track)] == ["2", "", "1"]
@@ -208,13 +237,15 @@ def test_the_last_label_is_undone_and_given_again(client: TestClient, track: Pat
 
 def test_the_label_after_which_none_is_left_is_undone_as_well(client: TestClient, track: Path) -> None:
     address = first(client)
-    while address != "/support":
+    while address != JUDGE:
         last, address = address, label(client, address, "2").headers["location"]
-    page = client.get("/support").text
+    settled(client)
+    page = client.get(JUDGE).text
     assert "No sentence is left to label" in page
-    assert client.post("/support", data=fields(page, undo=True)).headers["location"] == last
+    assert "Of 5 sentences with a cited passage 1 has a passage without a text" in page
+    assert send(client, **fields(page, undo=True)).headers["location"] == last
     assert [row["rating"] for row in overrides(track)][-2:] == ["2", ""]
-    assert "Your label is withdrawn." in client.get(last).text
+    assert "is withdrawn." in client.get(last).text
 
 
 def test_a_label_that_somebody_gave_meanwhile_is_not_overruled_by_accident_nor_told(
@@ -224,11 +255,11 @@ def test_a_label_that_somebody_gave_meanwhile_is_not_overruled_by_accident_nor_t
     stale = fields(client.get(one).text)
     label(client, one, "2", who="Bob")
     client.cookies.clear()
-    answer = client.post("/support", data={**stale, "why": "w", "who": "Ann", "rating": "0"})
+    answer = send(client, **{**stale, "why": "w", "who": "Ann", "rating": "0"})
     assert (answer.status_code, answer.headers["location"]) == (303, one)
     page = client.get(one).text
     assert "Nothing of yours is written: meanwhile Bob labelled it." in page
-    assert "full_support" not in page
+    assert page.count("full support") == 2
     assert [row["who"] for row in overrides(track)] == ["Bob"]
     assert label(client, one, "0").status_code == 303
     assert [row["who"] for row in overrides(track)] == ["Bob", "Ann"]
@@ -239,18 +270,19 @@ def test_when_all_are_labelled_or_skipped_it_says_so_and_shows_the_skipped_again
     for number in range(3):
         address = label(client, address, str(number)).headers["location"]
     skipped = address
-    assert client.get(link(client.get(address).text, "next")).headers["location"] == "/support"
-    page = client.get("/support").text
+    assert client.get(link(client.get(address).text, "next")).headers["location"] == JUDGE
+    settled(client)
+    page = client.get(JUDGE).text
     assert "but for those that you skipped" in page
     assert "Show the 1 that were skipped" in page
-    assert client.post("/support/again", data={"csrf": csrf_of(client)}).status_code == 303
+    assert client.post(f"{JUDGE}/again", data={"csrf": csrf_of(client)}).status_code == 303
     assert first(client) == skipped
 
 
 def test_it_works_by_the_keys_1_2_3_and_without_a_script(client: TestClient) -> None:
     page = client.get(first(client)).text
     keys = re.findall(r'<button name="rating" value="(\d)"[^>]*aria-keyshortcuts="(\d)">(\w+)', page)
-    assert keys == [("2", "1", "Full"), ("1", "2", "Partial"), ("0", "3", "No")]
+    assert keys == [("2", "1", "full"), ("1", "2", "partial"), ("0", "3", "no")]
     assert 'id="judge"' in page
     assert 'id="rate-form"' in page
     assert "/static/judge.js" in page
@@ -263,7 +295,10 @@ def test_it_works_by_the_keys_1_2_3_and_without_a_script(client: TestClient) -> 
         ({"rating": ""}, 422, "choose a rating first"),
         ({"who": ""}, 422, "needs a name"),
         ({"why": ""}, 422, "needs a reason"),
-        ({"sentence": "nonsense"}, 404, "No response has this sentence"),
+        ({"item": "statement:nonsense"}, 422, "is not asked of"),
+        ({"doc": "q1-cost"}, 422, "is not asked of"),
+        ({"item": ""}, 422, "no passage is rated as a whole"),
+        ({"query": "q9"}, 404, "No query"),
         ({"csrf": "x"}, 403, "not of this page"),
     ],
 )
@@ -271,7 +306,7 @@ def test_odd_forms_are_answered_and_write_nothing(
     client: TestClient, track: Path, change: dict[str, str], status: int, text: str
 ) -> None:
     form = fields(client.get(first(client)).text)
-    answer = client.post("/support", data={"who": "Ann", "why": "w", **form, "rating": "1", **change})
+    answer = send(client, **{"who": "Ann", "why": "w", **form, "rating": "1", **change})
     assert (answer.status_code, text in answer.text) == (status, True)
     assert not (track / "overrides.support.tsv").exists()
 
@@ -279,7 +314,8 @@ def test_odd_forms_are_answered_and_write_nothing(
 def test_a_form_of_another_site_is_refused(client: TestClient, track: Path) -> None:
     form = fields(client.get(first(client)).text)
     data = {"who": "Ann", "why": "w", **form, "rating": "1"}
-    assert client.post("/support", data=data, headers={"origin": "http://evil.example"}).status_code == 403
+    answer = client.post("/grader/support/override", data=data, headers={"origin": "http://evil.example"})
+    assert answer.status_code == 403
     assert not (track / "overrides.support.tsv").exists()
 
 
@@ -289,11 +325,11 @@ def test_a_track_without_support_has_no_link_and_no_page(
     client = open_client(graded)
     board = client.get("/").text
     assert "upport" not in board
-    assert client.get("/support").status_code == 404
-    assert client.get("/support/sentence/abc").status_code == 404
+    assert client.get(JUDGE).status_code == 404
+    assert send(client, csrf=csrf_of(client), rating="1").status_code == 404
 
 
-def test_a_label_by_hand_in_overrides_tsv_counts_at_once(client: TestClient, track: Path) -> None:
+def test_a_label_by_hand_in_overrides_tsv_counts(client: TestClient, track: Path) -> None:
     one = first(client)
     label(client, one, "2")
     content = (track / "overrides.support.tsv").read_text()
@@ -322,31 +358,55 @@ def test_what_matches_is_the_sentence_where_it_stands_else_the_words_that_both_h
     assert "".join(piece.text for piece in pieces) == passage
 
 
-def test_a_label_makes_no_other_queue(client: TestClient) -> None:
+def test_where_people_differ_on_a_sentence_an_organizer_decides(client: TestClient, track: Path) -> None:
     live = client.app.state.live  # type: ignore[attr-defined]
-    before, queue = live.view.version, live.view.support
-    label(client, first(client), "1")
-    assert live.reload()
-    assert live.wait_for(lambda one: one.view.version > before)
-    assert live.view.support_counts.human_cells == 1
-    assert live.view.support is queue
-
-
-def test_labels_of_sentences_on_which_people_differ_stand_on_the_campaign_s_page(
-    client: TestClient, track: Path
-) -> None:
-    live = client.app.state.live  # type: ignore[attr-defined]
-    sentence = live.view.support.queue.sentences[0]
-    query_id, doc_id, item_id = sentence.key
-    assert sentence.item.text not in client.get("/campaign/agreement").text
+    one = first(client)
+    form, text = fields(client.get(one).text), sentence_of(client.get(one).text)
+    agreement = "/grader/support/campaign/agreement"
+    assert text not in client.get(agreement).text
     with trecexam.open_track(track) as loaded:
         for who, rating in (("ada", 2), ("bob", 0)):
-            loaded["support"].override(query_id, doc_id, rating, item=item_id, who=who, why="read")
+            loaded["support"].override(
+                form["query"], form["doc"], rating, item=form["item"], who=who, why="read"
+            )
     live.reload()
-    page = unescape(client.get("/campaign/agreement").text)
-    assert "0 of 0 wait" in page
-    assert f"/support/sentence/{sentence.name}" in page
-    assert sentence.item.text in page
+    page = client.get(agreement).text
+    assert "1 of 1 wait for a decision" in page
+    assert text in unescape(page)
     assert (
         "<bdi>ada</bdi>: <strong>full support</strong>; <bdi>bob</bdi>: <strong>no support</strong>" in page
     )
+    assert text not in unescape(client.get("/campaign/agreement").text), "these are of another grader"
+    decide = re.search(
+        r'<form method="post" action="/grader/support/campaign/adjudicate".*?</form>', page, re.DOTALL
+    )
+    assert decide is not None
+    hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', decide[0]))
+    data = {name: unescape(value) for name, value in hidden.items()}
+    answer = client.post("/grader/support/campaign/adjudicate", data={**data, "rating": "1", "who": "eve"})
+    assert answer.status_code == 303
+    assert "partial support counts now, by your decision." in client.get(agreement).text
+    assert [row["rating"] for row in overrides(track)] == ["2", "0", "1"]
+
+
+def test_a_label_counts_on_its_grader_s_pages_before_the_track_is_read_again_as_it_does_then(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = client.app.state.live  # type: ignore[attr-defined]
+    one = first(client)
+    form = fields(client.get(one).text)
+    ours = live.view.query(form["query"])
+    with monkeypatch.context() as patched:
+        # The reader never comes to it.
+        patched.setattr(live._link, "send", lambda message: None)
+        label(client, one, "0")
+        shown = live.view.others["support"].query(form["query"])
+    assert shown.human[form["doc"], form["item"]].rating == 0
+    assert live.view.query(form["query"]).human == ours.human == {}
+    live._patches.clear()
+    live._looking = None
+    live.reload()
+    read = live.view.others["support"].query(form["query"])
+    assert read is not shown
+    assert (read.ratings == shown.ratings).all()
+    assert (read.labels, read.human) == (shown.labels, shown.human)

@@ -5,7 +5,7 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
-from trecexam.extensions.page.pace import PACE_SECONDS, Pace
+from trecexam.extensions.page.live import PACE_SECONDS, Pace
 
 
 def test_the_pace_is_that_of_the_last_minutes() -> None:
@@ -28,7 +28,7 @@ def test_the_pace_is_that_of_the_last_minutes() -> None:
 
 def cells(html: str) -> dict[str, int]:
     """The page's first table."""
-    rows = re.findall(r'<tr><th scope="row">([^<]+)</th><td class="n">([\d,]+)</td>', html)
+    rows = re.findall(r'<tr><th scope="row"[^>]*><bdi>([^<]+)</bdi></th><td class="n">([\d,]+)</td>', html)
     return {name: int(count.replace(",", "")) for name, count in rows}
 
 

@@ -57,7 +57,8 @@ class Progress(Result):
     def declare(self) -> dict[str, Table]:
         """`assessors`, a row for each; `topics`, a row for each assessor and topic."""
         header = tuple(name for name in ProgressRow._fields if name != "query_id")
-        assessors = Table(header, tuple((row.assessor, *row[2:]) for row in self.assessors))
+        rows = tuple((row.assessor, *row[2:]) for row in self.assessors)
+        assessors = Table(header, rows, layout=Layout(("assessor",)))
         topics = Table(ProgressRow._fields, self.topics, layout=Layout(("assessor", "query_id")))
         return {"assessors": assessors, "topics": topics}
 

@@ -7,7 +7,7 @@ a store that was moved away or made anew meanwhile is simply the one that is the
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -57,38 +57,7 @@ def of_passage(path: Path, view: View, state: QueryView, place: int) -> GraderAn
         path: the store.
         place: the passage's row in the state.
     """
-    key = state.keys[place]
-    if key is None:
-        return GraderAnswers({})
-    answers = {}
-    try:
-        with GradeStore(path, write=False, patience=PATIENCE) as store:
-            grader = store.grader_id(view.grader_digest)
-            (passage,) = store.passage_ids([passage_digest(key)])
-            items = store.item_ids([asked_digest(item) for item in state.items])
-            for item, row in zip(state.items, items, strict=True):
-                if grader is None or passage is None or row is None:
-                    continue
-                grade = store.answer(grader, row, passage)
-                if grade is not None:
-                    answers[item.item_id] = GraderAnswer(grade.answer, grade.probabilities)
-    except StoreError as error:
-        return GraderAnswers({}, str(error))
-    return GraderAnswers(answers)
-
-
-def of_cited(path: Path, grader_digest: bytes, item: Item, passage: str) -> GraderAnswer | None:
-    """What the grader of support said of a sentence and a passage; None where there is nothing to read."""
-    try:
-        with GradeStore(path, write=False, patience=PATIENCE) as store:
-            grader, (row,) = store.grader_id(grader_digest), store.item_ids([asked_digest(item)])
-            (at,) = store.passage_ids([passage_digest(passage)])
-            if grader is None or row is None or at is None:
-                return None
-            grade = store.answer(grader, row, at)
-    except StoreError:
-        return None
-    return None if grade is None else GraderAnswer(grade.answer, grade.probabilities)
+    return _read(path, view, [(item.item_id, item, state.keys[place]) for _, item in state.asked(place)])
 
 
 def of_item(path: Path, view: View, state: QueryView, column: int, places: list[int]) -> GraderAnswers:
@@ -99,19 +68,25 @@ def of_item(path: Path, view: View, state: QueryView, column: int, places: list[
         column: the item's.
         places: the passages' rows in the state.
     """
+    item = state.items[column]
+    return _read(path, view, [(state.doc_ids[place], item, state.keys[place]) for place in places])
+
+
+def _read(path: Path, view: View, cells: Sequence[tuple[str, Item, str | None]]) -> GraderAnswers:
+    """By the first of each cell: its item, and what the store knows its passage by."""
+    gradable = [(name, item, key) for name, item, key in cells if key is not None]
     answers = {}
     try:
         with GradeStore(path, write=False, patience=PATIENCE) as store:
             grader = store.grader_id(view.grader_digest)
-            (row,) = store.item_ids([asked_digest(state.items[column])])
-            keys = {place: key for place in places if (key := state.keys[place]) is not None}
-            passages = store.passage_ids([passage_digest(key) for key in keys.values()])
-            for place, passage in zip(keys, passages, strict=True):
-                if grader is None or row is None or passage is None:
+            items = store.item_ids([asked_digest(item) for _, item, _ in gradable])
+            passages = store.passage_ids([passage_digest(key) for _, _, key in gradable])
+            for (name, _, _), item, passage in zip(gradable, items, passages, strict=True):
+                if grader is None or item is None or passage is None:
                     continue
-                grade = store.answer(grader, row, passage)
+                grade = store.answer(grader, item, passage)
                 if grade is not None:
-                    answers[state.doc_ids[place]] = GraderAnswer(grade.answer, grade.probabilities)
+                    answers[name] = GraderAnswer(grade.answer, grade.probabilities)
     except StoreError as error:
         return GraderAnswers({}, str(error))
     return GraderAnswers(answers)

@@ -96,8 +96,6 @@ def create_app(
     app.state.trails = Trails()
     app.state.sessions = sessions
     app.state.judged = {}
-    app.state.support_trails = Trails()
-    app.state.labelled = None
     app.state.pooled = {}
     app.state.assessing = {}
     app.state.started = time.time()

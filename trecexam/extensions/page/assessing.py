@@ -22,7 +22,8 @@ from trecexam.extensions.campaign.assessments import (
     is_done,
     own_assessments,
 )
-from trecexam.extensions.campaign.plan import read_plan
+from trecexam.extensions.campaign.plan import JudgingPlan, read_plan
+from trecexam.extensions.page.people import Choice, choices, text_of
 from trecexam.files.kept import read_kept, write_kept
 from trecexam.files.stamps import Stamp, stamp
 from trecexam.files.track_lock import exclusive_lock
@@ -45,14 +46,6 @@ class Task(NamedTuple):
     name: str
     query_id: str
     doc_id: str
-
-
-class Choice(NamedTuple):
-    """A rating that can be given: by which key, its value, and its name, "" where the value is its name."""
-
-    key: str
-    value: int
-    text: str
 
 
 class Question(NamedTuple):
@@ -86,7 +79,7 @@ class Desk:
         self.folder, self.view, self.who, self._kept = folder, view, who, kept
         self._secret = secret_of(folder)
         self._asked: dict[str, tuple[str, ...]] = {}
-        self.plan = read_plan(folder)
+        self.plan = plan_of(folder, view)
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
@@ -111,17 +104,20 @@ class Desk:
         """What is not done, in order."""
         return tuple(task for task in self.tasks if not self.is_done(task))
 
-    def asked(self, query_id: str) -> tuple[str, ...]:
-        """The item_ids that are asked about; "" is the passage as a whole."""
+    def asked(self, query_id: str, doc_id: str) -> tuple[str, ...]:
+        """The item_ids that are asked about of a passage; "" is the passage as a whole."""
+        pooled = self._pooled(query_id)
+        if pooled is not None and pooled.citing is not None:
+            return pooled.citing.get(doc_id, ())
+        # Of all passages the same.
         if query_id not in self._asked:
-            pooled = self._pooled(query_id)
             items = () if pooled is None else pooled.items
             self._asked[query_id] = asked_items(self.folder.config.judging, items)
         return self._asked[query_id]
 
     def is_done(self, task: Task) -> bool:
         """Whether she is done with it."""
-        return is_done(self.own, task.query_id, task.doc_id, self.asked(task.query_id))
+        return is_done(self.own, task.query_id, task.doc_id, self.asked(task.query_id, task.doc_id))
 
     def named(self, name: str) -> Task | None:
         """The task of that name."""
@@ -164,15 +160,15 @@ class Desk:
             Question(
                 number,
                 items.get(item_id),
-                choices_of(items.get(item_id), self.folder, self.view),
+                choices_of(items.get(item_id), self.view),
                 self.own.get(CellKey(task.query_id, task.doc_id, item_id)),
             )
-            for number, item_id in enumerate(self.asked(task.query_id), 1)
+            for number, item_id in enumerate(self.asked(task.query_id, task.doc_id), 1)
         )
 
     def said(self, task: Task) -> dict[str, PersonalJudgment]:
         """item_id -> what she says of a passage; "" is the passage as a whole."""
-        cells = dict.fromkeys((*self.asked(task.query_id), ""))
+        cells = dict.fromkeys((*self.asked(task.query_id, task.doc_id), ""))
         keys = {item_id: CellKey(task.query_id, task.doc_id, item_id) for item_id in cells}
         return {item_id: self.own[key] for item_id, key in keys.items() if key in self.own}
 
@@ -211,8 +207,8 @@ class Desk:
         for query_id in self.view.query_ids:
             kept = self._pooled(query_id)
             assert kept is not None
-            asked = self.asked(query_id)
             for doc_id in kept.doc_ids:
+                asked = self.asked(query_id, doc_id)
                 said = [kept.human.get((doc_id, item_id)) for item_id in asked]
                 others = all(row is not None and row.who != self.who for row in said)
                 if not others or self._spoke(query_id, doc_id, asked):
@@ -224,7 +220,8 @@ class Desk:
         if part is not None and (kept is None or kept.part is not part.state):
             state = self.view.query(query_id)
             assert state is not None
-            kept = _Pooled(part.state, state.items, _by_retrieved(state), state.human)
+            citing = _citing(state) if self.view.is_cited else None
+            kept = _Pooled(part.state, state.items, _by_retrieved(state), state.human, citing)
             self._kept[query_id] = kept
         return None if part is None else kept
 
@@ -234,27 +231,42 @@ class Desk:
 
 @dataclass(frozen=True)
 class _Pooled:
-    """Of a query: its part, its items, the passages to judge in order, and the ratings that count."""
+    """Of a query: its part, its items, the passages to judge in order, and the ratings that count.
+
+    `citing`: passage -> the ids of the sentences that cite it; None where all items are asked of each.
+    """
 
     part: bytes
     items: tuple[Item, ...]
     doc_ids: Sequence[str]
     human: Mapping[tuple[str, str], Any]
+    citing: Mapping[str, tuple[str, ...]] | None
 
 
-def choices_of(item: Item | None, folder: TrackFolder, view: View) -> tuple[Choice, ...]:
+def _citing(state: QueryView) -> dict[str, tuple[str, ...]]:
+    asked = ((doc_id, state.asked(place)) for place, doc_id in enumerate(state.doc_ids))
+    return {doc_id: tuple(item.item_id for _, item in items) for doc_id, items in asked}
+
+
+def plan_of(folder: TrackFolder, view: View) -> JudgingPlan | None:
+    """The track's plan, if it is of what this grader rates: of passages in its pool, and no citations.
+
+    Raises:
+        TrecexamError: it cannot be read.
+    """
+    plan = None if view.is_cited else read_plan(folder)
+    if plan is None or not view.graders:
+        return plan
+    states = ((view.query(row.query_id), row.doc_id) for row in plan.rows)
+    is_ours = any(state is not None and state.place(doc_id) is not None for state, doc_id in states)
+    return plan if is_ours else None
+
+
+def choices_of(item: Item | None, view: View) -> tuple[Choice, ...]:
     """The ratings that an item can have, or with None a passage as a whole."""
-    scale, best = folder.config.judging.scale, view.settings.max_rating
-    if item is None and scale is not None:
-        return tuple(Choice(str(value), value, text) for value, text in enumerate(scale))
-    if item is not None and item.kind == "nugget" and best == RATINGS["support"]:
+    if item is not None and item.kind == "nugget" and view.settings.max_rating == RATINGS["support"]:
         return tuple(Choice(key, RATINGS[label] or 0, text) for key, text, label in _NUGGET)
-    return tuple(Choice(str(value), value, "") for value in range(best + 1))
-
-
-def text_of(rating: int, choices: Iterable[Choice]) -> str:
-    """A rating in words."""
-    return next((choice.text for choice in choices if choice.value == rating), "") or str(rating)
+    return choices(view, whole=item is None)
 
 
 def _by_retrieved(state: QueryView) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from importlib import import_module
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 Receive = Callable[[float], Any]
 Say = Callable[[Any], None]
@@ -29,6 +29,23 @@ LEAVING = 5.0
 
 class Look(NamedTuple):
     """To who works: something changed, look now."""
+
+
+class Beside:
+    """What works beside the page from the beginning of a `with` block to its end."""
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Begins; once."""
+
+    def stop(self) -> None:
+        """Ends it."""
 
 
 class Link(Protocol):
@@ -53,9 +70,6 @@ class Link(Protocol):
         Raises:
             EOFError: it ended by itself.
         """
-
-    def pid(self) -> int | None:
-        """The process; None where there is none."""
 
     def ended(self) -> str:
         """How it ended, in words, after an EOFError."""
@@ -112,9 +126,6 @@ class Process:
                 return None
             raise EOFError from None
 
-    def pid(self) -> int | None:
-        return self._process.pid
-
     def ended(self) -> str:
         try:
             status = self._process.wait(LEAVING)
@@ -165,9 +176,6 @@ class Thread:
         if message is None and not self._ending:
             raise EOFError
         return message
-
-    def pid(self) -> int | None:
-        return None
 
     def ended(self) -> str:
         return "ended"

@@ -8,6 +8,7 @@ from trecexam.extensions.page.urls import PLACE
 
 if TYPE_CHECKING:
     from starlette.responses import Response
+    from starlette.types import Scope
 
 
 def keep(
@@ -34,3 +35,10 @@ def drop(response: Response, name: str) -> None:
     """Has the browser forget a cookie."""
     prefix, secure = PLACE.get()
     response.delete_cookie(name, path=prefix or "/", secure=secure, httponly=True, samesite="strict")
+
+
+def sent(scope: Scope, name: str) -> list[str]:
+    """The values of the cookies of this name that came with a request: a browser may send several."""
+    lines = [value.decode("latin-1") for header, value in scope["headers"] if header == b"cookie"]
+    pairs = (pair.partition("=") for line in lines for pair in line.split(";"))
+    return [value.strip() for key, _, value in pairs if key.strip() == name and value.strip()]

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.responses import Response
@@ -53,17 +53,6 @@ def table_file(address: Address, tables: Mapping[str, Table]) -> Response | None
     header, rows = tables[name].header, tables[name].rows
     columns = {column: (lambda row, place=place: row[place]) for place, column in enumerate(header)}
     return as_file(address, listed(rows, address, columns=columns), name)
-
-
-def named_columns(
-    names: Iterable[str], values: Callable[[Any], Sequence[Any]]
-) -> dict[str, Callable[[Any], Any]]:
-    """Columns of a file, one of each of a row's values; None where the row has none."""
-
-    def column(place: int) -> Callable[[Any], Any]:
-        return lambda row: values(row)[place] if values(row) else None
-
-    return {name: column(place) for place, name in enumerate(names)}
 
 
 def _plain(value: Any) -> Any:

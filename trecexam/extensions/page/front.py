@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from trecexam.errors import TrecexamError
+from trecexam.extensions.page.permissions import TABLE
 from trecexam.extensions.page.urls import Place
 
 if TYPE_CHECKING:
@@ -17,25 +18,7 @@ if TYPE_CHECKING:
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 #: First segments of the page's own paths: a prefix that begins with one could be taken for what is behind it.
-OURS = frozenset(
-    (
-        *(
-            "assess",
-            "bank",
-            "campaign",
-            "disagreements",
-            "grader",
-            "healthz",
-            "holes",
-            "judge",
-            "login",
-            "logout",
-            "override",
-        ),
-        *("queries", "query", "rejected", "run", "search", "section", "state", "static"),
-        *("support", "who", "work"),
-    )
-)
+OURS = frozenset(path.split("/")[1] for path in TABLE)
 _PREFIX = re.compile(r"(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+")
 _HEADER = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 
@@ -135,7 +118,7 @@ class Front:
 
     def trusts(self, scope: Scope) -> bool:
         """Whether a proxy that is believed sends this request."""
-        address = _address((scope.get("client") or ("", 0))[0])
+        address = address_of((scope.get("client") or ("", 0))[0])
         return address is not None and any(address in network for network in self.trusted)
 
     def person(self, scope: Scope) -> str | None:
@@ -183,7 +166,8 @@ def _network(text: str) -> Network:
     return network
 
 
-def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def address_of(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The address that a text is, of IPv4 in IPv6 that of IPv4; None where it is none."""
     try:
         address = ipaddress.ip_address(text)
     except ValueError:

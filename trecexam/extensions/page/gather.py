@@ -15,14 +15,11 @@ from markupsafe import Markup
 
 from trecexam.errors import TrecexamError
 from trecexam.extension import extensions, named
-from trecexam.extensions.page.support_queue import support_queue
 from trecexam.extensions.page.view import (
     HoleCounts,
     ItemHead,
-    ItemReachLine,
     JudgedTable,
     Part,
-    PerQuery,
     QueryHead,
     QueryView,
     RunHead,
@@ -35,7 +32,9 @@ from trecexam.features.leaderboard.differences import own_differences
 from trecexam.features.verification import verification
 from trecexam.files.stamps import stamp
 from trecexam.graders.base import identity_digest
+from trecexam.line.cited import responses_by_query
 from trecexam.line.evaluation import leaderboard, official_values, rubric_values
+from trecexam.line.kinds.support import statements_of
 from trecexam.line.official import Official, official_judgments
 from trecexam.line.rejected import rejected_rows
 from trecexam.line.relevance import relevance_thresholds
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from trecexam.scores.leaderboard import Leaderboard
     from trecexam.scores.ratings import QueryRatings
     from trecexam.scores.values import MeasureValues
+    from trecexam.tables.table import Table
 
 
 class _GatheredQuery(NamedTuple):
@@ -76,7 +76,6 @@ class Gatherer:
 
     def __init__(self) -> None:
         self._kept: dict[str, _GatheredQuery] = {}
-        self._support: object = None
 
     def gather(self, track: Assessment) -> tuple[View, dict[str, Part]]:
         """The view of a track that was loaded just now, without parts; and the parts that are new.
@@ -101,20 +100,6 @@ class Gatherer:
         }
         view = _view(track, judgments, notes, list(gathered.values()))
         return view, new
-
-    def new_support(self, track: Assessment) -> bytes | None:
-        """What people can label of what responses cite, pickled; None where it is as it was."""
-        # Without people's labels, which the page reads for itself: none of them makes another queue.
-        passages = track.folder.passages()
-        token = (
-            [replace(sheet, overrides=None).digest for sheet in track.sheets.values()],
-            tuple(track.run_contents.items()),
-            passages and stamp(passages),
-        )
-        if token == self._support:
-            return None
-        self._support = token
-        return pickle.dumps(support_queue(track), protocol=5)
 
     def _common(self, track: Assessment) -> Hashable:
         """Changes when all queries have to be looked at again."""
@@ -216,7 +201,18 @@ def _state(track: Assessment, q: QueryRatings, judgments: Official | None) -> Qu
         _human(track, query_id),
         rankings,
         {name: track.runs[name].count(query_id) for name in rankings},
+        {} if track.asked.citing is None else dict(_around(track, query_id)),
     )
+
+
+def _around(track: Assessment, query_id: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    """A sentence's item_id -> the sentences around it: of one that stands twice, where it stands first."""
+    ((_, given),) = responses_by_query(track, track.responses, [query_id])
+    for run, response in reversed(given):
+        sentences = statements_of(run, response, track.config.grader.citations)
+        texts = ["", *(sentence.text for sentence in sentences), ""]
+        for place in range(len(sentences), 0, -1):
+            yield sentences[place - 1].item_id, (texts[place - 1], texts[place + 1])
 
 
 def _judged_rows(state: QueryView, judgments: Official | None) -> NDArray[np.int32]:
@@ -309,6 +305,10 @@ def _view(
         rejected=rejected_rows(track),
         notes=notes,
         input_notes=track.notes,
+        words=track.kind.words,
+        scale=None if config.judging.scale is None else tuple(config.judging.scale),
+        is_cited=track.asked.citing is not None,
+        of_documents=track.of_documents,
         sections=tuple(_without_links(section) for section in rendered(_added(track))),
         own=track.name,
     )
@@ -337,9 +337,12 @@ def _t(n: int) -> float:
     return float(t.ppf(0.975, n - 1)) if n > 1 else 0.0
 
 
-def _per_query(values: MeasureValues, board: Leaderboard, query_ids: Sequence[str]) -> PerQuery:
+def _per_query(values: MeasureValues, board: Leaderboard, query_ids: Sequence[str]) -> MeasureValues:
+    """Those of these queries, with the measures in the leaderboard's order."""
     matrices = [values.matrix(name, None, query_ids) for name in board.measures]
-    return PerQuery(values.runs, tuple(query_ids), board.measures, np.stack(matrices, axis=2))
+    return replace(
+        values, query_ids=tuple(query_ids), measures=board.measures, array=np.stack(matrices, axis=2)
+    )
 
 
 def _hole_counts(
@@ -373,20 +376,11 @@ def _kappa(agreements: Agreements) -> tuple[float, float, float] | None:
     return None if math.isnan(kappa.value) else (kappa.value, kappa.low, kappa.high)
 
 
-#: The columns of `verify spurious` that the fields of `ItemReachLine` are, in their order.
-_REACH = (
-    "query_id", "item_index", "item_id", "item", "relevant", "relevant_reached", "nonrelevant",
-    "nonrelevant_reached", "phi", "note"
-)  # fmt: skip
-
-
-def _items(track: Assessment, judgments: Official | None) -> tuple[ItemReachLine, ...] | None:
+def _items(track: Assessment, judgments: Official | None) -> Table | None:
     if judgments is None:
         return None
     try:
-        reach = verification.spurious(track)
+        return verification.spurious(track).table
     except TrecexamError:
         # Nothing graded, or nothing in common: the notes, or the counts, say so.
         return None
-    columns = (reach[name] for name in _REACH)
-    return tuple(ItemReachLine(*cells) for cells in zip(*columns, strict=True))

@@ -13,7 +13,6 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 
 from trecexam.daemon import Daemon
@@ -62,7 +61,7 @@ class Busy(NamedTuple):
     reason: str
 
 
-class Regrader:
+class Regrader(child.Beside):
     """Keeps the grades of a track complete in the background. Use it as a context manager.
 
     Args:
@@ -90,14 +89,8 @@ class Regrader:
         self._lock = threading.Lock()
         self._now = GradingState()
 
-    def __enter__(self) -> Regrader:
+    def start(self) -> None:
         self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     @property
     def now(self) -> GradingState:

@@ -11,10 +11,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-import ipaddress
 import secrets
 import socket
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -22,7 +21,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from trecexam.extensions.page import cookies, urls
-from trecexam.extensions.page.front import Front
+from trecexam.extensions.page.front import Front, address_of
 from trecexam.extensions.page.permissions import roles_for
 
 if TYPE_CHECKING:
@@ -160,13 +159,12 @@ class Guard:
         if name in self._hosts:
             return True
         # Rebinding needs a name that the attacker can point elsewhere; an address is what it is.
-        return self._is_closed and _is_address(name)
+        return self._is_closed and address_of(name) is not None
 
     def _welcome(self, scope: Scope, token: str) -> Response | None:
         """None for who has shown the token; the cookie for who shows it now; else how to get in."""
-        headers = Headers(scope=scope)
         kept = hmac.new(token.encode(), b"trecexam cookie", hashlib.sha256).hexdigest()
-        shown_cookies = _cookies(headers, self._cookie)
+        shown_cookies = cookies.sent(scope, self._cookie)
         if any(hmac.compare_digest(cookie.encode(), kept.encode()) for cookie in shown_cookies):
             return None
         pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
@@ -221,19 +219,6 @@ def _page(status: int, body: str, head: str = "", headers: dict[str, str] | None
     )
 
 
-def _cookies(headers: Headers, name: str) -> Collection[str]:
-    pairs = (pair.partition("=") for line in headers.getlist("cookie") for pair in line.split(";"))
-    return [value for key, _, value in pairs if key.strip() == name]
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
-
-
 def _says_nothing(path: str) -> bool:
     """Whether what is there says nothing of the track."""
     return path.startswith("/static/") or path == "/healthz"
@@ -269,7 +254,7 @@ def _refused_to(visitor: Visitor, scope: Scope, path: str) -> Response | None:
     if is_get and "x-refresh" not in Headers(scope=scope):
         back = scope["raw_path"].decode("latin-1").split("?")[0]
         query = scope["query_string"].decode("latin-1")
-        return RedirectResponse(urls.login(f"{back}?{query}" if query else back), 303)
+        return RedirectResponse(urls.login(back=f"{back}?{query}" if query else back), 303)
     return plain_page(
         401,
         "You are not logged in (any more), and nothing was taken. Log in in another tab, come back to the "

@@ -14,16 +14,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.judge_next.arithmetic.next_judgments import ranked
+from trecexam.extensions.campaign.judge_next.cited import cited_pairs, labels_to_make
 from trecexam.extensions.campaign.judge_next.search import Level, Search
 from trecexam.extensions.page import child
 from trecexam.line.assessment import Assessment
-from trecexam.line.loader import opened
+from trecexam.line.loader import TrackLoader
+from trecexam.line.track_graders import open_folder
 
 #: Judgments of a query that are kept: who judged these has changed what the others are worth.
 KEPT = 50
@@ -44,11 +45,13 @@ class Wish(NamedTuple):
         measure: what the ranking is by; "" for the track's first.
         level: "passage" or "cell"; "" for what the measure is computed on.
         judged: passages with official judgments too.
+        grader: whose ratings people rate; "" for the first.
     """
 
     measure: str = ""
     level: str = ""
     judged: bool = False
+    grader: str = ""
 
 
 #: The list where nothing else is said.
@@ -64,17 +67,18 @@ class Key(NamedTuple):
 
 
 class QueuedJudgment(NamedTuple):
-    """A judgment that could change the ranking: see `judge_next.arithmetic.Suggestion`.
+    """A judgment that a person should make.
 
-    `now` is the passage's label, or the cell's rating.
+    Attributes:
+        order: those with the least are made first.
+        change: by how much the differences of the runs' means are expected to move; None of what is cited.
+        runs: how many have it among their first ranks, or cite it.
+        chances: of each rating, what a person is expected to say; () where nothing is.
     """
 
     key: Key
-    now: int
-    change: float
-    swaps: float
-    p_change: float
-    source: str
+    order: tuple[float, ...]
+    change: float | None
     runs: int
     chances: tuple[float, ...]
 
@@ -84,7 +88,7 @@ class JudgmentQueue:
     """The judgments that were found.
 
     Attributes:
-        level, measure, n_runs, tied: as in `NextJudgments`; "" and 0 while nothing was looked at.
+        level, measure, n_runs, tied: as in `NextJudgments`; the level is "" while nothing was looked at.
         by_query: query_id -> its judgments, best first, `KEPT` at the most.
         as_of: query_id -> the version of the state that they are of.
         queries: how many there are to look at.
@@ -92,7 +96,7 @@ class JudgmentQueue:
         failure: why nothing can be found; "" where all is well.
     """
 
-    level: Level | str = ""
+    level: Level | Literal["citation", ""] = ""
     measure: str = ""
     n_runs: int = 0
     tied: bool = False
@@ -107,12 +111,7 @@ class JudgmentQueue:
     def best(self) -> tuple[QueuedJudgment, ...]:
         """All of them, the first to make first."""
         rows = (judgment for group in self.by_query.values() for judgment in group)
-        return tuple(
-            sorted(
-                rows,
-                key=lambda judgment: (-round(judgment.change, 12), -round(judgment.swaps, 12), judgment.key),
-            )
-        )
+        return tuple(sorted(rows, key=lambda judgment: (judgment.order, judgment.key)))
 
     def stale(self, version: int) -> int:
         """Queries whose judgments are of an earlier state."""
@@ -129,7 +128,7 @@ class LookRequest(NamedTuple):
 class Began(NamedTuple):
     """From the process: the track is read; what the list is of, and how many queries it has."""
 
-    level: Level
+    level: Level | Literal["citation"]
     measure: str
     n_runs: int
     tied: bool
@@ -153,7 +152,7 @@ class LookOver(NamedTuple):
     """From the process: all queries were looked at."""
 
 
-class JudgeNext:
+class JudgeNext(child.Beside):
     """The lists of what to judge next. Use it as a context manager.
 
     Args:
@@ -168,12 +167,8 @@ class JudgeNext:
         self._lists: OrderedDict[Wish, JudgeList] = OrderedDict()
         self._lock = threading.Lock()
 
-    def __enter__(self) -> JudgeNext:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def stop(self) -> None:
+        """Ends all of them."""
         with self._lock:
             while self._lists:
                 self._lists.popitem()[1].stop()
@@ -245,7 +240,7 @@ class JudgeList:
 
     def _is_something(self) -> bool:
         queue = self._queue
-        return bool(queue.failure or any(queue.by_query.values()) or (queue.measure and not queue.total))
+        return bool(queue.failure or any(queue.by_query.values()) or (queue.level and not queue.total))
 
     def _run(self) -> None:
         pause = 0.0
@@ -336,14 +331,10 @@ def look(root: Path, receive: child.Receive, say: child.Say) -> None:
         asked = receive(60.0)
     assert isinstance(asked, LookRequest)
     try:
-        with opened(root) as loader:
+        with TrackLoader(open_folder(root, asked.wish.grader or None)) as loader:
             track = loader.load()
-            wish = asked.wish
-            level: Level | None = "cell" if wish.level == "cell" else "passage" if wish.level else None
-            search = Search(track, wish.measure or None, level, include_judged=wish.judged)
-            queries = search.chosen()
-            say(Began(search.level, search.measure, search.n_runs, search.tied, tuple(queries)))
-            for row in _query_looks(search, _ordered(queries, asked.known), track):
+            looks = _at_rankings if track.asked.citing is None else _at_citations
+            for row in looks(track, asked):
                 say(row)
         say(LookOver())
     except (TrecexamError, ConversionError) as error:
@@ -362,20 +353,35 @@ def _ordered(query_ids: Collection[str], known: Collection[str]) -> list[str]:
     return [q for q in query_ids if q not in known] + [q for q in known if q in there]
 
 
-def _query_looks(search: Search, query_ids: list[str], track: Assessment) -> Iterator[QueryLooked]:
-    for look in search.looks(query_ids):
+def _at_rankings(track: Assessment, asked: LookRequest) -> Iterator[Began | QueryLooked]:
+    """The judgments that would change the ranking, query by query."""
+    wish = asked.wish
+    level: Level | None = "cell" if wish.level == "cell" else "passage" if wish.level else None
+    search = Search(track, wish.measure or None, level, include_judged=wish.judged)
+    queries = search.chosen()
+    yield Began(search.level, search.measure, search.n_runs, search.tied, tuple(queries))
+    for look in search.looks(_ordered(queries, asked.known)):
         items = track.bank.items[look.query_id]
         rows = tuple(
             QueuedJudgment(
                 Key(row.query_id, row.doc_id, "" if row.item is None else items[row.item].item_id),
-                row.now,
+                (-round(row.expected_change, 12), -round(row.expected_swaps, 12)),
                 row.expected_change,
-                row.expected_swaps,
-                row.p_change,
-                row.source,
                 row.runs,
                 row.chances,
             )
             for row in ranked(look.suggestions)[:KEPT]
         )
         yield QueryLooked(look.query_id, rows)
+
+
+def _at_citations(track: Assessment, asked: LookRequest) -> Iterator[Began | QueryLooked]:
+    """The sentences to label with what they cite, as `judge-next` lists them."""
+    by_query: dict[str, list[QueuedJudgment]] = {query_id: [] for query_id in track.bank.query_ids}
+    yield Began("citation", "", len(track.runs), False, tuple(by_query))
+    unlabelled = [pair for pair in cited_pairs(track) if pair.key not in track.overrides.ratings]
+    for place, row in enumerate(labels_to_make(track, unlabelled)):
+        key = Key(*row.pair.key)
+        by_query[key.query_id].append(QueuedJudgment(key, (place,), None, row.runs, row.chances or ()))
+    for query_id, rows in by_query.items():
+        yield QueryLooked(query_id, tuple(rows[:KEPT]))

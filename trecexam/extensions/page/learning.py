@@ -9,10 +9,10 @@ from __future__ import annotations
 import threading
 import time
 import traceback
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple
 
 from threadpoolctl import threadpool_limits
@@ -24,7 +24,8 @@ from trecexam.extensions.learn.judging_plan.expected_change import DrawnLeaderbo
 from trecexam.extensions.learn.judging_plan.planning import judged_passages
 from trecexam.extensions.learn.learned_pool import learn_pool, people_judgments, track_encoder
 from trecexam.extensions.page import child
-from trecexam.line.loader import opened
+from trecexam.line.loader import TrackLoader
+from trecexam.line.track_graders import open_folder
 
 #: Seconds for which the process is kept after somebody wanted to know.
 INTEREST = 600.0
@@ -46,8 +47,14 @@ class Learnt(NamedTuple):
     seconds: float = 0.0
 
 
-class LearnAgain:
-    """What is learned of the track as it is now. Use it as a context manager.
+class LearnOf(NamedTuple):
+    """To the process: learn of the track as it is now, as this grader sees it."""
+
+    grader: str
+
+
+class LearnAgain(child.Beside):
+    """What is learned of the track as it is now, as each grader sees it. Use it as a context manager.
 
     Args:
         make: the link to who learns, for tests.
@@ -57,19 +64,17 @@ class LearnAgain:
         self._make = make or (lambda: child.Process(learn_on_demand, root, nice=10))
         self._wake = threading.Condition()
         self._ending = False
-        self._version = self._learnt_version = -1
         self._until = 0.0
-        self._learnt: Learnt | None = None
+        #: By grader: the version that is wanted, and that which was learned of last, with what came of it.
+        self._wanted: dict[str, int] = {}
+        self._learnt: defaultdict[str, tuple[int, Learnt | None]] = defaultdict(lambda: (-1, None))
         self._link: child.Link | None = None
         self._thread = threading.Thread(target=self._run, name="learn again", daemon=True)
 
-    def __enter__(self) -> LearnAgain:
+    def start(self) -> None:
         self._thread.start()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def stop(self) -> None:
         with self._wake:
             self._ending = True
             link = self._link
@@ -79,7 +84,7 @@ class LearnAgain:
             link.stop()
         self._thread.join(child.LEAVING)
 
-    def want(self, version: int) -> tuple[Learnt | None, bool]:
+    def want(self, grader: str, version: int) -> tuple[Learnt | None, bool]:
         """What was learned last, None where nothing was yet; and whether that is of this version.
 
         It learns again where it is not, and nobody waits for that.
@@ -88,39 +93,46 @@ class LearnAgain:
             version: of the track's state.
         """
         with self._wake:
-            self._version = max(self._version, version)
+            self._wanted[grader] = max(self._wanted.get(grader, -1), version)
             self._until = time.monotonic() + INTEREST
             self._wake.notify_all()
-            return self._learnt, self._learnt_version >= version
+            of, learnt = self._learnt[grader]
+            return learnt, of >= version
 
-    def wait(self, version: int, seconds: float) -> bool:
+    def wait(self, grader: str, version: int, seconds: float) -> bool:
         """Waits until it has learned of this version; whether it has."""
         with self._wake:
-            return self._wake.wait_for(lambda: self._learnt_version >= version, seconds)
+            return self._wake.wait_for(lambda: self._learnt[grader][0] >= version, seconds)
+
+    def _next(self) -> str | None:
+        """A grader of which another version is wanted."""
+        behind = (each for each, version in self._wanted.items() if version > self._learnt[each][0])
+        return next(behind, None)
 
     def _run(self) -> None:
         while True:
             with self._wake:
-                due = self._wake.wait_for(
-                    lambda: self._ending or self._version > self._learnt_version,
+                self._wake.wait_for(
+                    lambda: self._ending or self._next() is not None,
                     None if self._link is None else max(1.0, self._until - time.monotonic()),
                 )
                 if self._ending:
                     return
-                link, version = self._link, self._version
-                if due and link is None:
+                link, grader = self._link, self._next()
+                version = -1 if grader is None else self._wanted[grader]
+                if grader is not None and link is None:
                     link = self._link = self._make()
                     link.start()
-            if due and link is not None:
-                learnt = self._asked(link)
+            if grader is not None and link is not None:
+                learnt = self._asked(link, grader)
                 with self._wake:
-                    self._learnt, self._learnt_version = learnt, version
+                    self._learnt[grader] = version, learnt
                     self._wake.notify_all()
             elif link is not None and time.monotonic() > self._until:
                 self._let_go(link)
 
-    def _asked(self, link: child.Link) -> Learnt | None:
-        link.send(child.Look())
+    def _asked(self, link: child.Link, grader: str) -> Learnt | None:
+        link.send(LearnOf(grader))
         try:
             learnt: Learnt | None = link.receive()
         except EOFError:
@@ -139,15 +151,16 @@ def learn_on_demand(root: Path, receive: child.Receive, say: child.Say) -> None:
     # Who asked is gone at the end.
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
-            if receive(60.0) is not None:
+            asked = receive(60.0)
+            if isinstance(asked, LearnOf):
                 began = time.monotonic()
-                say(_learn(root)._replace(seconds=time.monotonic() - began))
+                say(_learn(root, asked.grader)._replace(seconds=time.monotonic() - began))
 
 
-def _learn(root: Path) -> Learnt:
+def _learn(root: Path, grader: str) -> Learnt:
     try:
         # A loader of its own, as the settings may have changed.
-        with opened(root) as loader:
+        with TrackLoader(open_folder(root, grader)) as loader:
             track = loader.load()
             if not judged_passages(track):
                 return Learnt("no passage is judged yet")

@@ -123,14 +123,3 @@ def in_order(
         (unknown if missing else known).append(row)
     ordered = [*sorted(known, key=key, reverse=down), *unknown]
     return listed(ordered, address, column, down=down, columns=keys if columns is None else columns)
-
-
-def columns(
-    letter: str, count: int, values: Callable[[T], Sequence[float]]
-) -> dict[str, Callable[[T], float | None]]:
-    """Keys for `in_order`, LETTER0, LETTER1 ...: each of a row's values, None where the row has none."""
-
-    def key(place: int) -> Callable[[T], float | None]:
-        return lambda row: values(row)[place] if values(row) else None
-
-    return {f"{letter}{place}": key(place) for place in range(count)}

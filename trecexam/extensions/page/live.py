@@ -6,47 +6,71 @@ import itertools
 import pickle
 import queue
 import threading
-from collections import defaultdict
+import time
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
 from trecexam.errors import TrecexamError
-from trecexam.extensions.page.child import Link, Look, Process, Thread
-from trecexam.extensions.page.pace import Pace
+from trecexam.extensions.page.child import Beside, Link, Look, Process, Thread
 from trecexam.extensions.page.reader import (
     Call,
     Loaded,
     LookDone,
     NewPart,
-    NewSupport,
     Returned,
     Trouble,
     Work,
     work,
 )
-from trecexam.extensions.page.support_queue import PickledQueue
 from trecexam.extensions.page.view import Part, QueryView, View
 
 T = TypeVar("T")
 
+#: Seconds that are looked back for how quickly cells are graded.
+PACE_SECONDS = 300.0
 #: Seconds that who asks for something of the reader waits for it, and that it has to end.
 PATIENCE, LEAVING = 60.0, 5.0
 #: Who clicks goes before what is read in the background.
 NICE = 5
 
 
-class _Patch(NamedTuple):
-    """What a query is now, until the track was read again."""
+class Pace:
+    """How quickly cells are graded, by what was seen in the last minutes."""
 
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int]] = deque(maxlen=1_000)
+
+    def note(self, graded: int, now: float | None = None) -> None:
+        """Takes in how many cells are graded; fewer than before begin a new count."""
+        now = time.monotonic() if now is None else now
+        if self._seen and graded < self._seen[-1][1]:
+            self._seen.clear()
+        self._seen.append((now, graded))
+        while self._seen[0][0] < now - PACE_SECONDS:
+            self._seen.popleft()
+
+    def cells_a_second(self, now: float | None = None) -> float | None:
+        """Graded cells a second over the last minutes; None where nothing was graded in them."""
+        now = time.monotonic() if now is None else now
+        recent = [(at, graded) for at, graded in self._seen if at >= now - PACE_SECONDS]
+        if len(recent) < 2 or recent[-1][1] == recent[0][1]:
+            return None
+        return (recent[-1][1] - recent[0][1]) / (now - recent[0][0])
+
+
+class _Patch(NamedTuple):
+    """What a query is now to one of the graders, until the track was read again."""
+
+    grader: str
     query_id: str
     change: Callable[[View, QueryView], QueryView]
     done: threading.Event
 
 
-class LiveTrack:
+class LiveTrack(Beside):
     """The state of a track, kept current in the background. Use it as a context manager.
 
     Attributes:
@@ -75,19 +99,15 @@ class LiveTrack:
         self._looking: threading.Event | None = None
         self._wanted: threading.Event | None = None
         self._parts: dict[str, dict[str, Part]] = defaultdict(dict)
-        self._support: PickledQueue | None = None
         self._patches: list[_Patch] = []
         self._lock = threading.Lock()
         self._changed = threading.Condition()
 
-    def __enter__(self) -> LiveTrack:
+    def start(self) -> None:
         self._link.start()
         self._listener.start()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def stop(self) -> None:
         # It reads only: nothing can be lost.
         self._link.stop()
         self._listener.join(LEAVING)
@@ -101,10 +121,11 @@ class LiveTrack:
         done = self._look()
         return done.wait(wait) if wait else False
 
-    def patch(self, query_id: str, change: Callable[[View, QueryView], QueryView]) -> None:
+    def patch(self, grader: str, query_id: str, change: Callable[[View, QueryView], QueryView]) -> None:
         """Shows what was written just now before the track is read again, which it asks for.
 
         Args:
+            grader: whose ratings were written.
             change: gives the query's state as it is now, all that was written of it included; called again on
                 a state that is read meanwhile.
         """
@@ -113,9 +134,9 @@ class LiveTrack:
             self._patches = [
                 pending
                 for pending in self._patches
-                if pending.query_id != query_id and not pending.done.is_set()
+                if pending[:2] != (grader, query_id) and not pending.done.is_set()
             ]
-            self._patches.append(_Patch(query_id, change, done))
+            self._patches.append(_Patch(grader, query_id, change, done))
             if self.view is not None:
                 # The others are in it: fifty people who rate would make each wait for all that is pending.
                 self._show(self.view, self._patches[-1:])
@@ -135,8 +156,8 @@ class LiveTrack:
             self._wanted = self._wanted or threading.Event()
             return self._wanted
 
-    def call(self, function: Callable[..., T], *args: Any, cited: bool = False) -> T:
-        """`function(track, *args)` in the reader, with the track as it was read last; see `Call`.
+    def call(self, grader: str, function: Callable[..., T], *args: Any) -> T:
+        """`function(track, *args)` in the reader, with the track as this grader sees it, read last.
 
         It is done after what the reader has in hand, so it may take as long as reading the track. What goes
         there and comes back is pickled; the function must be importable, and must not change the track.
@@ -149,7 +170,7 @@ class LiveTrack:
         self._waiting[number] = answer
         try:
             with self._lock:
-                self._link.send(Call(number, function, args, cited))
+                self._link.send(Call(number, function, args, grader))
             returned = answer.get(timeout=PATIENCE)
         except queue.Empty:
             raise TrecexamError("the track is being read; try again in a minute", path=self.root) from None
@@ -181,8 +202,6 @@ class LiveTrack:
                     answer.put(message)
             elif isinstance(message, NewPart):
                 self._parts[message.grader][message.query_id] = message.part
-            elif isinstance(message, NewSupport):
-                self._support = PickledQueue(message.queue)
             elif isinstance(message, LookDone):
                 with self._lock:
                     done, self._looking, self._wanted = self._looking, self._wanted, None
@@ -199,8 +218,7 @@ class LiveTrack:
         if isinstance(message, Loaded):
             shell: View = pickle.loads(message.view)
             others = {name: self._with_parts(other) for name, other in shell.others.items()}
-            support = self._support if shell.support_counts else None
-            self._show(replace(self._with_parts(shell), others=others, support=support), self._patches)
+            self._show(replace(self._with_parts(shell), others=others), self._patches)
             self.seconds = message.seconds
         elif isinstance(message, Trouble):
             self.trouble = message.reason
@@ -209,23 +227,30 @@ class LiveTrack:
             self.pace.note(message.graded)
 
     def _with_parts(self, shell: View) -> View:
-        parts = self._parts[shell.own]
-        self._parts[shell.own] = {query_id: parts[query_id] for query_id in shell.heads}
-        return replace(shell, parts=self._parts[shell.own])
+        parts = {query_id: self._parts[shell.own][query_id] for query_id in shell.heads}
+        # What is new comes into this one, and a view never changes.
+        self._parts[shell.own] = dict(parts)
+        return replace(shell, parts=parts)
 
     def _show(self, view: View, patches: Sequence[_Patch]) -> None:
         """Makes this the state, with what was written since it was read."""
-        parts, heads = dict(view.parts), dict(view.heads)
+        views = {view.own: view, **view.others}
         for patch in patches:
-            state = None if patch.done.is_set() else view.query(patch.query_id)
-            if state is not None:
-                new = patch.change(view, state)
-                pickled = pickle.dumps(new, protocol=5)
-                parts[patch.query_id] = parts[patch.query_id]._replace(state=pickled)
-                heads[patch.query_id] = replace(heads[patch.query_id], human=len(new.human))
+            of_grader = views.get(patch.grader)
+            state = None if of_grader is None or patch.done.is_set() else of_grader.query(patch.query_id)
+            if of_grader is not None and state is not None:
+                new = patch.change(of_grader, state)
+                part = of_grader.parts[patch.query_id]._replace(state=pickle.dumps(new, protocol=5))
+                head = replace(of_grader.heads[patch.query_id], human=len(new.human))
+                views[patch.grader] = replace(
+                    of_grader,
+                    parts={**of_grader.parts, patch.query_id: part},
+                    heads={**of_grader.heads, patch.query_id: head},
+                )
         self.version += 1
-        others = {name: replace(other, version=self.version) for name, other in view.others.items()}
-        self.view = replace(view, parts=parts, heads=heads, others=others, version=self.version, _opened={})
+        views = {name: replace(each, version=self.version, _opened={}) for name, each in views.items()}
+        first = views.pop(view.own)
+        self.view = replace(first, others=views)
 
     def _set_trouble(self, reason: str) -> None:
         with self._changed:

@@ -1,9 +1,10 @@
-"""What people say on the page: taken from what they saw, and shown before the track is read again."""
+"""What people can say on the page, taken from what they saw, and shown before the track is read again."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from trecexam.features.override import overriding
 from trecexam.line.sheets import REFUSED, UNPARSED
@@ -15,8 +16,39 @@ if TYPE_CHECKING:
     from trecexam.track import TrackFolder
 
 
+class Choice(NamedTuple):
+    """A rating that can be given: by which key, its value, and its name, "" where the value is its name."""
+
+    key: str
+    value: int
+    text: str
+
+
+def choices(view: View, *, whole: bool) -> tuple[Choice, ...]:
+    """The ratings that a cell can have, or the passage as a `whole`."""
+    if whole and view.scale is not None:
+        return tuple(Choice(str(value), value, text) for value, text in enumerate(view.scale))
+    if view.words:
+        best_first = reversed(list(enumerate(view.words)))
+        named = ((value, word.replace("_", " ")) for value, word in best_first)
+        return tuple(Choice(str(key), *each) for key, each in enumerate(named, 1))
+    return tuple(Choice(str(value), value, "") for value in range(view.settings.max_rating + 1))
+
+
+def text_of(rating: int, choices: Iterable[Choice]) -> str:
+    """A rating in words."""
+    return next((choice.text for choice in choices if choice.value == rating), "") or str(rating)
+
+
 def standing(view: View, state: QueryView) -> overriding.QueryToRate:
     """A query as somebody sees it on the page."""
+    cells = None
+    if view.is_cited:
+        cells = frozenset(
+            (state.query_id, doc_id, item.item_id)
+            for place, doc_id in enumerate(state.doc_ids)
+            for _, item in state.asked(place)
+        )
     return overriding.QueryToRate(
         state.query_id,
         state.items,
@@ -25,14 +57,16 @@ def standing(view: View, state: QueryView) -> overriding.QueryToRate:
         view.settings.depth,
         view.settings.max_rating,
         tuple(view.query_ids),
+        cells,
     )
 
 
 def with_people(folder: TrackFolder, view: View, state: QueryView) -> QueryView:
-    """The query with what people say by overrides.tsv as it is now; scores of runs stay as they were."""
+    """The query with what people say by the grader's file as it is now; scores of runs stay as they were."""
     import numpy as np
 
-    overrides = overriding.overrides_of(folder, standing(view, state))
+    query = standing(view, state)
+    overrides = overriding.overrides_of(folder, query)
     query_overrides = overrides.queries.get(state.query_id)
     instead = {"zero": 0, "seed": 1, "skip": MISSING}[view.settings.unparsed]
     unread = (state.codes == UNPARSED) | (state.codes == REFUSED)
@@ -57,7 +91,7 @@ def with_people(folder: TrackFolder, view: View, state: QueryView) -> QueryView:
         labels=tuple(label.get(doc_id) for doc_id in state.doc_ids),
         human={
             (doc_id, item_id): row
-            for known in (overrides, overriding.judgments_of(folder, standing(view, state)))
+            for known in (overrides, overriding.judgments_of(folder, query))
             for (_, doc_id, item_id), row in known.ratings.items()
         },
     )

@@ -6,8 +6,6 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from starlette.routing import compile_path
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -18,12 +16,9 @@ _ORGANIZING = frozenset({"organizer"})
 _LOGGED_IN = _ASSESSING | _LOOKING
 _EVERYBODY = _LOGGED_IN | {"visitor"}
 
-#: A route's path -> the roles that may get it, and those that may send it a form.
-TABLE: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
-    "/healthz": (_EVERYBODY, _NOBODY),
-    "/static/{path:path}": (_EVERYBODY, _NOBODY),
-    "/login": (_EVERYBODY, _EVERYBODY),
-    "/logout": (_NOBODY, _LOGGED_IN),
+#: A route's path -> the roles that may get it, and those that may send it a form: of pages that are of one
+#: grader, which each grader of a track has below `/grader/NAME`, too.
+_OF_GRADER: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     # An assessor sees neither runs nor grades nor what others say: these pages show none.
     "/assess": (_ASSESSING, _ASSESSING),
     "/assess/passage/{passage:name}": (_ASSESSING, _NOBODY),
@@ -38,37 +33,31 @@ TABLE: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "/query/{query_id:name}/passage/{doc_id:name}": (_LOOKING, _NOBODY),
     "/query/{query_id:name}/item/{item_id:name}": (_LOOKING, _NOBODY),
     "/disagreements": (_LOOKING, _NOBODY),
-    # The same pages of a grader that the path names: they show, and take no forms.
-    "/grader/{grader:name}": (_LOOKING, _NOBODY),
-    "/grader/{grader:name}/run/{run:name}": (_LOOKING, _NOBODY),
-    "/grader/{grader:name}/run/{run:name}/query/{query_id:name}": (_LOOKING, _NOBODY),
-    "/grader/{grader:name}/queries": (_LOOKING, _NOBODY),
-    "/grader/{grader:name}/query/{query_id:name}": (_LOOKING, _NOBODY),
-    "/grader/{grader:name}/query/{query_id:name}/passage/{doc_id:name}": (_LOOKING, _NOBODY),
-    "/grader/{grader:name}/query/{query_id:name}/item/{item_id:name}": (_LOOKING, _NOBODY),
-    "/grader/{grader:name}/disagreements": (_LOOKING, _NOBODY),
-    "/grader/{grader:name}/holes": (_LOOKING, _NOBODY),
-    "/grader/{grader:name}/section/{section:name}": (_LOOKING, _NOBODY),
-    "/grader/{grader:name}/search": (_LOOKING, _NOBODY),
-    "/work": (_LOOKING, _NOBODY),
     "/holes": (_LOOKING, _NOBODY),
     "/section/{section:name}": (_LOOKING, _NOBODY),
-    "/rejected": (_LOOKING, _NOBODY),
     "/search": (_LOOKING, _NOBODY),
-    "/state": (_LOOKING, _NOBODY),
     "/judge": (_LOOKING, _NOBODY),
     "/judge/{way:str}": (_LOOKING, _NOBODY),
     "/judge/again": (_NOBODY, _ORGANIZING),
-    "/support": (_LOOKING, _ORGANIZING),
-    "/support/again": (_NOBODY, _ORGANIZING),
-    "/support/sentence/{sentence:name}": (_LOOKING, _NOBODY),
-    "/support/{way:str}": (_LOOKING, _NOBODY),
     "/override": (_NOBODY, _ORGANIZING),
-    "/who": (_ORGANIZING, _ORGANIZING),
     "/bank/{query_id:name}": (_LOOKING, _NOBODY),
     "/bank/{query_id:name}/item": (_NOBODY, _ORGANIZING),
     "/bank/{query_id:name}/item/edit": (_NOBODY, _ORGANIZING),
     "/bank/{query_id:name}/item/retire": (_NOBODY, _ORGANIZING),
+}
+
+#: The same of all routes.
+TABLE: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
+    "/healthz": (_EVERYBODY, _NOBODY),
+    "/static/{path:path}": (_EVERYBODY, _NOBODY),
+    "/login": (_EVERYBODY, _EVERYBODY),
+    "/logout": (_NOBODY, _LOGGED_IN),
+    "/who": (_ORGANIZING, _ORGANIZING),
+    "/work": (_LOOKING, _NOBODY),
+    "/rejected": (_LOOKING, _NOBODY),
+    "/state": (_LOOKING, _NOBODY),
+    **_OF_GRADER,
+    **{f"/grader/{{grader:name}}{path.rstrip('/')}": roles for path, roles in _OF_GRADER.items()},
 }
 
 
@@ -83,4 +72,6 @@ def roles_for(method: str, path: str) -> frozenset[str]:
 
 @cache
 def _patterns() -> tuple[tuple[re.Pattern[str], tuple[frozenset[str], frozenset[str]]], ...]:
+    from starlette.routing import compile_path
+
     return tuple((compile_path(path)[0], roles) for path, roles in TABLE.items())

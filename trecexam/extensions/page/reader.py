@@ -27,7 +27,7 @@ from trecexam.files.track_lock import holder
 from trecexam.line.inputs import InputReader
 from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
 from trecexam.line.loader import TrackLoader
-from trecexam.line.track_graders import declared_kind, folder_of, grader_names
+from trecexam.line.track_graders import folder_of, grader_names
 from trecexam.track import TrackFolder
 from trecexam.watching.settle import Settler
 
@@ -43,13 +43,13 @@ class Call(NamedTuple):
     """To the reader: call this with the loaded track and these arguments.
 
     Args:
-        cited: with the track as its grader of what responses cite sees it, where another one is shown.
+        grader: as which of its graders sees the track.
     """
 
     number: int
     function: Callable[..., Any]
     args: tuple[Any, ...]
-    cited: bool = False
+    grader: str
 
 
 class NewPart(NamedTuple):
@@ -58,12 +58,6 @@ class NewPart(NamedTuple):
     grader: str
     query_id: str
     part: Part
-
-
-class NewSupport(NamedTuple):
-    """What people can label of what responses cite, pickled, where that is another by now."""
-
-    queue: bytes
 
 
 class Loaded(NamedTuple):
@@ -115,8 +109,6 @@ class Reader:
         self._root = root
         self._say = say
         self._loaders: TrackLoaders | None = None
-        #: The first grader that looks at what responses cite; "" where there is none.
-        self._cited = ""
         self._track: LoadedTrack | None = None
         self._settings: object = None
         self._settler = Settler(0)
@@ -158,8 +150,7 @@ class Reader:
         try:
             if self._track is None:
                 raise TrecexamError(self._trouble or "the track is not read yet")
-            track = self._track[self._cited] if asked.cited else self._track.first
-            value, failed = asked.function(track, *asked.args), False
+            value, failed = asked.function(self._track[asked.grader], *asked.args), False
         except Exception as error:
             if not isinstance(error, TrecexamError | ConversionError):
                 traceback.print_exc()
@@ -197,13 +188,6 @@ class Reader:
         loader = loaders[track.first.name]
         self._view = self._gathered(track)
         self._track = track
-        cited = track.assessments.get(self._cited)
-        if cited is not None:
-            support = self._gatherers[self._cited].new_support(cited)
-            if support is not None:
-                self._say(NewSupport(support))
-            if cited.counts.cells:
-                self._view = replace(self._view, support_counts=cited.counts)
         seconds = time.monotonic() - began
         self._rest_until = time.monotonic() + REST * seconds
         self._stored = loader.store.count()
@@ -254,8 +238,6 @@ class Reader:
         if self._loaders is None or settings != self._settings:
             self.close()
             self._loaders, self._settings = TrackLoaders(folder), settings
-            kinds = {name: declared_kind(each) for name, each in folders.items()}
-            self._cited = next((name for name, kind in kinds.items() if kind and not kind.ranks), "")
             self._track = None
             self._settler = Settler(folder.config.watch.settle)
             self._seen = self._store = None

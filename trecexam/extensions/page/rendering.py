@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,12 +12,14 @@ from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from trecexam.extensions.campaign.plan import PLAN
-from trecexam.extensions.page import cookies, urls
+from trecexam.extensions.page import cookies, drawing, urls
 from trecexam.extensions.page.downloads import as_file
 from trecexam.extensions.page.grading import GradingState
 from trecexam.extensions.page.listing import SIZES, Address, ListedRows
+from trecexam.extensions.page.tabled import Tabled
 from trecexam.extensions.page.users import VISITOR, user_of
-from trecexam.line.track_graders import open_folder
+from trecexam.line.track_graders import grader_names, open_folder
+from trecexam.outputs.page import render as macros
 from trecexam.version import __version__
 
 if TYPE_CHECKING:
@@ -100,12 +101,16 @@ class Switch(NamedTuple):
     here: bool
 
 
-def _switches(request: Request, view: View | None) -> list[Switch]:
-    """All graders, then each: where this page is a list of one of them, the same list of the others."""
+def switches(request: Request, view: View | None) -> list[Switch]:
+    """All graders, then each: where this page is a list of one of them, the same list of the others.
+
+    Args:
+        view: of the first.
+    """
     if view is None or not view.graders:
         return []
     given, path = request.path_params, urls.inside(Address.of(request).path)
-    here = given.get("grader", view.own if "shows_grader" in request.scope and path != "/" else None)
+    here = given.get("grader", view.own if request.scope.get("shows_grader") and path != "/" else None)
     is_list = here is not None and not given.keys() - {"grader"}
     page = path.removeprefix(f"/grader/{urls.segment(given['grader'])}" if "grader" in given else "")
     own = (
@@ -126,22 +131,25 @@ class NotFoundError(Exception):
 def render(request: Request, template: str, status: int = 200, **values: Any) -> Response:
     """A page from its template. Text of users is escaped; what no encoding has is replaced.
 
-    Where the address asks for the page's table as a file, that (see `downloads`): its table is `rows`.
+    Where the address asks for the page's table as a file, that (see `downloads`): it is `table`, or `rows`.
 
     Templates have, beside `values`: `live`, `view` (None while loading), `urls`, `csrf()`, `at` (this page's
     `Address`; `here` as text), `messages`, and the macros of parts.html, which they import; and of who asks
     `user` (None without users), `sees_all` and `may_change`; `campaign`: whether there is one to look at;
-    `switches`: the graders, where there are several; `is_first`: whether it is of the first one.
+    `switches`: the graders, where there are several.
     """
     user = user_of(request)
     live, at = live_of(request), Address.of(request)
-    if isinstance(values.get("rows"), ListedRows):
-        file = as_file(at, values["rows"], template.removesuffix(".html"))
+    table = values.get("table")
+    rows = table.rows if isinstance(table, Tabled) else values.get("rows")
+    if isinstance(rows, ListedRows):
+        file = as_file(at, rows, template.removesuffix(".html"))
         if file is not None:
             return file
     first: View | None = request.scope.get("view", live.view)
     view = first and (first.of(request.path_params.get("grader")) or first)
-    is_first = view is first
+    # Who is not known sees no more than an assessor.
+    sees_all = user is None or user.role in {"organizer", "reader"}
     message = request.cookies.get(SAID) if "x-refresh" not in request.headers else None
     page = (
         environment()
@@ -150,7 +158,7 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
             {
                 "live": live,
                 "view": view,
-                "switches": _switches(request, first),
+                "switches": switches(request, first) if sees_all else [],
                 "csrf": lambda: _csrf(request),
                 "at": at,
                 "here": str(at),
@@ -159,11 +167,8 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
                 "grading_off": request.app.state.grader is None,
                 "user": user,
                 "campaign": user is not None or (live.root / PLAN).exists(),
-                # Who is not known sees no more than an assessor.
-                "sees_all": user is None or user.role in {"organizer", "reader"},
-                # What people say here is of the first grader's cells.
-                "may_change": (user is None or user.role == "organizer") and is_first,
-                "is_first": is_first,
+                "sees_all": sees_all,
+                "may_change": user is None or user.role == "organizer",
                 "may_log_out": user not in {None, VISITOR} and not request.scope["visitor"].by_proxy,
                 **values,
             }
@@ -229,14 +234,15 @@ def _csrf(request: Request) -> Markup:
 def environment() -> jinja2.Environment:
     """The templates; everything in them is escaped."""
     made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        loader=jinja2.FileSystemLoader([Path(__file__).parent / "templates", macros.HERE]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(urls=urls, version=__version__, sizes=SIZES, strip=strip)
-    made.filters.update(number=number, count=count, cut=cut, section_link=_section_link)
+    made.globals.update(urls=urls, version=__version__, sizes=SIZES, draw=drawing)
+    made.filters.update(macros.filters(), number=drawing.number, count=drawing.count)
+    made.filters["section_link"] = _section_link
     return made
 
 
@@ -247,53 +253,20 @@ def _section_link(section: Section) -> tuple[str, str]:
 def warm_up() -> None:
     """Compiles all templates, so that nobody's first page waits for it."""
     made = environment()
-    for name in made.list_templates():
+    for name in made.list_templates(extensions=["html"]):
         made.get_template(name)
 
 
-def strip(state: QueryView, place: int) -> Markup:
-    """A passage's ratings on all items, one small box each; made here, as tables have hundreds of them."""
-    ratings = state.ratings[place].tolist()
-    listed = ", ".join(str(rating) if rating >= 0 else "none" for rating in ratings)
-    boxes = "".join(_BOXES[min(rating, 5)] for rating in ratings)
-    return Markup(f'<span class="strip" role="img" aria-label="ratings: {listed}">{boxes}</span>')
-
-
-_BOXES = {
-    rating: f'<span class="rating {f"r{rating}" if rating >= 0 else "none"}" aria-hidden="true">'
-    f"{rating if rating >= 0 else '–'}</span>"  # noqa: RUF001
-    for rating in range(-1, 6)
-}
-
-
-def number(value: float | None, digits: int = 4) -> str:
-    """A value with so many decimals; a dash where there is none."""
-    return "–" if value is None or not math.isfinite(value) else f"{value:.{digits}f}"  # noqa: RUF001
-
-
-def count(value: int | None) -> str:
-    """A whole number, its thousands apart; a dash where there is none."""
-    return "–" if value is None else f"{value:,}"  # noqa: RUF001
-
-
-def cut(text: str | None, most: int = 200) -> str:
-    """The beginning of a text on one line."""
-    line = " ".join((text or "")[: 4 * most].split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
-
-
-def rated_folder(request: Request) -> TrackFolder:
-    """The folder of the grader in whose place people rate here: the first of trecexam.toml.
+def grader_folder(request: Request) -> TrackFolder:
+    """The folder of the grader whose page this is: people rate in its place.
 
     Raises:
-        NotFoundError: that one cannot go on, so what the page shows is of another one.
+        NotFoundError: a form names no grader, and the first of trecexam.toml, which it is for, cannot go on.
     """
-    live, view = live_of(request), view_of(request)
-    folder = open_folder(live.root)
-    if folder.grader is not None and view.own not in ("", folder.grader):
-        raise NotFoundError(
-            f"People rate here for the grader {folder.grader}, which cannot go on: "
-            f"{view.unable.get(str(folder.grader), 'see trecexam status')}. For another one: "
-            f"trecexam override --grader {view.own}."
-        )
+    root, view = live_of(request).root, view_of(request)
+    folder = open_folder(root, view.own)
+    names = grader_names(folder)
+    if request.method == "POST" and "grader" not in request.path_params and view.own != names[0]:
+        why = view.unable.get(names[0], "see trecexam status")
+        raise NotFoundError(f"This form is for the grader {names[0]}, which cannot go on: {why}.")
     return folder

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import secrets
 import sys
 import webbrowser
@@ -10,16 +9,19 @@ from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import quote
 
+from trecexam.chosen import chosen_grader
 from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.plan import PLAN, read_plan
-from trecexam.extensions.page.front import Front
+from trecexam.extensions.page.front import Front, address_of
 from trecexam.extensions.page.grading import Regrader
 from trecexam.extensions.page.judging import JudgeNext
 from trecexam.extensions.page.learning import LearnAgain
 from trecexam.extensions.page.live import LiveTrack
 from trecexam.extensions.page.rendering import warm_up
 from trecexam.extensions.page.server import Server, bound
+from trecexam.extensions.page.urls import segment
 from trecexam.extensions.page.users import TOKEN_BYTES, Role, Users
+from trecexam.line.track_graders import open_folder
 from trecexam.tables.terminal import printable
 from trecexam.tables.text import shorten_list
 from trecexam.track import TrackFolder, refuse_code
@@ -55,7 +57,7 @@ def serve(
             trusted; or the file of users cannot be read.
     """
     front = front or Front()
-    folder = TrackFolder.open(root)
+    folder = open_folder(root)
     refuse_code(folder.config.grader.metric, root, trusted=folder.trust_code)
     if token is not None and not token.strip():
         raise TrecexamError("the token is empty: leave --token and TRECEXAM_TOKEN out to have none")
@@ -74,9 +76,11 @@ def serve(
         learning = stack.enter_context(LearnAgain(root))
         grader = stack.enter_context(Regrader(root, log=_log)) if grade else None
         actual = listening.getsockname()[1]
-        shown = address(host, actual, token)
+        chosen = chosen_grader.get()
+        first = f"grader/{segment(chosen)}" if chosen is not None else ""
+        shown = address(host, actual, token, first)
         if front.url:
-            behind, shown = f"; its proxy finds it at {shown}", front.url + _query(token)
+            behind, shown = f"; its proxy finds it at {shown}", front.url + first + _query(token)
         else:
             behind = ""
         print(f"{root} is at {shown} (Ctrl-C ends it{behind})", file=sys.stderr, flush=True)
@@ -124,22 +128,18 @@ def _log(line: str) -> None:
 
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach what listens there."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    at = address_of(host)
+    return host == "localhost" or (at is not None and at.is_loopback)
 
 
-def address(host: str, port: int, token: str | None) -> str:
-    """What to open in a browser."""
+def address(host: str, port: int, token: str | None, page: str = "") -> str:
+    """What to open in a browser: the first page, or another one."""
     import socket
 
     name = socket.gethostname() if host in {"0.0.0.0", "::", ""} else host
     if ":" in name:
         name = f"[{name}]"
-    return f"http://{name}:{port}/" + _query(token)
+    return f"http://{name}:{port}/{page}" + _query(token)
 
 
 def _query(token: str | None) -> str:

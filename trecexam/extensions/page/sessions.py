@@ -9,6 +9,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from trecexam.extensions.page import cookies
 from trecexam.extensions.page.users import VISITOR, Role, User, UserEntry, Users, checked_name
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Sessions:
 
     def end(self, scope: Scope) -> None:
         """Ends the login of who asks."""
-        for cookie in _cookies(scope, self.cookie):
+        for cookie in cookies.sent(scope, self.cookie):
             self._logins.pop(_digest(cookie), None)
 
     def visitor(self, scope: Scope) -> Visitor:
@@ -85,13 +86,13 @@ class Sessions:
         name = self._front.person(scope)
         if name is not None:
             return self._named(name)
-        cookies = _cookies(scope, self.cookie)
-        for cookie in cookies:
+        sent = cookies.sent(scope, self.cookie)
+        for cookie in sent:
             user = self._logged_in(cookie, is_click=not _has(scope, b"x-refresh"))
             if user is not None:
                 return Visitor(user, f"login {cookie}")
-        if cookies:
-            return Visitor(VISITOR, f"visitor {cookies[0]}")
+        if sent:
+            return Visitor(VISITOR, f"visitor {sent[0]}")
         fresh = secrets.token_urlsafe(32)
         return Visitor(VISITOR, f"visitor {fresh}", fresh)
 
@@ -134,9 +135,3 @@ def _digest(cookie: str) -> bytes:
 
 def _has(scope: Scope, header: bytes) -> bool:
     return any(name == header for name, _ in scope["headers"])
-
-
-def _cookies(scope: Scope, name: str) -> list[str]:
-    lines = [value.decode("latin-1") for header, value in scope["headers"] if header == b"cookie"]
-    pairs = (pair.partition("=") for line in lines for pair in line.split(";"))
-    return [value.strip() for key, _, value in pairs if key.strip() == name and value.strip()]

@@ -1,57 +1,128 @@
-"""A result's table as the page shows it: as the report does, and ordered, searched and had as a file."""
+"""A result's table as the page shows it: as the report does, with links; ordered, searched, and as a file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+from trecexam.extensions.page.drawing import link, text
 from trecexam.extensions.page.listing import Address, ListedRows, in_order
 from trecexam.tables.excerpt import Cell, Column, excerpt
 
 if TYPE_CHECKING:
-    from trecexam.tables.table import Table, Value
+    from markupsafe import Markup
 
+    from trecexam.tables.excerpt import Excerpt
+    from trecexam.tables.table import Table
 
-class TableLine(NamedTuple):
-    """A row: its place in the table, its cells, all its values, and the one that says what it is about."""
-
-    place: int
-    cells: tuple[Cell, ...]
-    values: tuple[Value, ...]
-    name: str
+#: What is drawn in a cell, by the row's place in the table.
+Draw = Callable[[int], "Markup"]
 
 
 @dataclass(frozen=True)
 class Tabled:
-    """A page of a table; `name` is the place of the column that says what a row is about."""
+    """A page of a table.
+
+    Attributes:
+        rows: places in the table.
+        cells: those of each of the rows.
+        name: the place of the column that says what a row is about.
+    """
 
     columns: tuple[Column, ...]
-    rows: ListedRows[TableLine]
+    rows: ListedRows[int]
+    cells: tuple[tuple[Cell, ...], ...]
     name: int | None
 
+    def with_drawn(self, heading: str, draw: Draw) -> Tabled:
+        """The same with a column that no file has: before the first that shows beginnings, or at the end."""
+        kinds = [column.kind for column in self.columns]
+        at = kinds.index(_BEGINNING) if _BEGINNING in kinds else len(kinds)
+        cells = (
+            (*row[:at], Cell(draw(place)), *row[at:])
+            for place, row in zip(self.rows.rows, self.cells, strict=True)
+        )
+        columns = (*self.columns[:at], Column(heading, "text"), *self.columns[at:])
+        return replace(self, columns=columns, cells=tuple(cells))
 
-def tabled(table: Table, address: Address, sort: str = "") -> Tabled:
+
+#: The class of a column with beginnings of texts: a narrow screen has no room for it.
+_BEGINNING = "wide text"
+
+
+def tabled(
+    table: Table,
+    address: Address,
+    sort: str = "",
+    *,
+    links: Callable[[str], str] | None = None,
+    draw: Mapping[str, Draw] | None = None,
+    beginnings: Collection[str] = (),
+) -> Tabled:
     """The rows that an address asks for: in which a text has `q`, in the order of `sort`.
 
-    As a file it has all columns of the table.
+    As a file it has all columns of the table but for `beginnings`.
 
     Args:
         sort: where the address does not say; "" for the order of the table.
+        links: gives the address of what a row is about, by its name.
+        draw: column -> what is drawn in it.
+        beginnings: columns of long texts, of which the page shows beginnings.
     """
-    shown = excerpt(table, len(table.rows), whole=True)
-    places = {name: place for place, name in enumerate(table.header)}
-    name_at = 0 if shown.name is None else places[shown.columns[shown.name].name]
     search_text = address.get("q").casefold()
-    lines = [
-        TableLine(place, cells, values, str(values[name_at]))
-        for place, (cells, values) in enumerate(zip(shown.rows, table.rows, strict=True))
+    places = [
+        place
+        for place, values in enumerate(table.rows)
         if any(search_text in value.casefold() for value in values if isinstance(value, str))
     ]
-    files = {name: _value(place) for name, place in places.items()}
-    rows = in_order(lines, address, {"": lambda line: line.place, **files}, sort, files)
-    return Tabled(shown.columns, rows, shown.name)
+    files = {name: _of(table, name) for name in table.header if name not in beginnings}
+    rows = in_order(places, address, {"": lambda place: place, **files}, sort, files)
+    shown = drawn(table, rows.rows, links=links, draw=draw, beginnings=beginnings)
+    return Tabled(shown.columns, rows, shown.rows, shown.name)
 
 
-def _value(place: int) -> Callable[[TableLine], Any]:
-    return lambda line: line.values[place]
+def drawn(
+    table: Table,
+    places: Sequence[int] | None = None,
+    *,
+    links: Callable[[str], str] | None = None,
+    draw: Mapping[str, Draw] | None = None,
+    beginnings: Collection[str] = (),
+) -> Excerpt:
+    """Rows of a table, of all of them where no `places` are named; other arguments as of `tabled`."""
+    places = range(len(table.rows)) if places is None else places
+    shown = excerpt(table, len(table.rows), whole=True, places=places)
+    columns = [
+        column._replace(kind=_BEGINNING) if column.name in beginnings else column for column in shown.columns
+    ]
+    draws = {name: _of_text(table, name) for name in beginnings} | dict(draw or {})
+    if links is not None and shown.name is not None:
+        draws.setdefault(columns[shown.name].name, _linked(table, columns[shown.name].name, links))
+    drawers = [draws.get(column.name) for column in columns]
+    rows = (
+        tuple(map(_cell, columns, row, drawers, [place] * len(row)))
+        for place, row in zip(places, shown.rows, strict=True)
+    )
+    return replace(shown, columns=tuple(columns), rows=tuple(rows))
+
+
+def _cell(column: Column, cell: Cell, draw: Draw | None, place: int) -> Cell:
+    if draw is not None:
+        return Cell(draw(place))
+    return cell if cell.text or column.kind != "n" else cell._replace(text="–")  # noqa: RUF001
+
+
+def _of(table: Table, name: str) -> Callable[[int], Any]:
+    column = table.header.index(name)
+    return lambda place: table.rows[place][column]
+
+
+def _of_text(table: Table, name: str) -> Draw:
+    value = _of(table, name)
+    return lambda place: text(value(place))
+
+
+def _linked(table: Table, name: str, links: Callable[[str], str]) -> Draw:
+    value = _of(table, name)
+    return lambda place: link(links(str(value(place))), str(value(place)))

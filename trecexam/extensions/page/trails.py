@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from dataclasses import dataclass, field
 
 from trecexam.extensions.page.judging import Key
@@ -64,19 +64,19 @@ class Trail:
 
 
 class Trails:
-    """The ways of all browsers, by what their cookie says and who is logged in."""
+    """The ways of all browsers, by what their cookie says and who is logged in: one for each grader."""
 
     def __init__(self) -> None:
-        self._trails: OrderedDict[tuple[str, object], Trail] = OrderedDict()
+        self._trails: OrderedDict[tuple[str, object], defaultdict[str, Trail]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, cookie: str, who: object = None) -> tuple[str, Trail]:
+    def of(self, cookie: str, who: object = None, grader: str = "") -> tuple[str, Trail]:
         """The trail of a cookie and a person, and the cookie: a new one where it is not known."""
         with self._lock:
             if (cookie, who) not in self._trails:
                 cookie = secrets.token_hex(16)
-                self._trails[cookie, who] = Trail()
+                self._trails[cookie, who] = defaultdict(Trail)
             self._trails.move_to_end((cookie, who))
             while len(self._trails) > BROWSERS:
                 self._trails.popitem(last=False)
-            return cookie, self._trails[cookie, who]
+            return cookie, self._trails[cookie, who][grader]

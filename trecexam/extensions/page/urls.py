@@ -6,7 +6,7 @@ decodes `%2F` and takes `..` for a folder, and leaves these alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlencode
@@ -69,34 +69,41 @@ def grader(name: str, page: str = "") -> str:
     return _at(f"/grader/{segment(name)}{page}")
 
 
-def start() -> str:
-    """The leaderboard of all graders; of one, its leaderboard."""
-    return _at("/")
+def _to(path: str, *, of_all: bool = False) -> Callable[..., str]:
+    """What gives the address of a page: names are put into its path, and fields into its query string."""
+    at = _at if of_all else _of_grader
+    return lambda *names, **fields: at(path.format(*map(segment, names)), fields)
 
 
-def board(**more: Value) -> str:
-    """The leaderboard."""
-    return _of_grader("/", more)
-
-
-def run(name: str, **more: Value) -> str:
-    """One run: its values on every query."""
-    return _of_grader(f"/run/{segment(name)}", more)
-
-
-def run_query(name: str, query_id: str, **more: Value) -> str:
-    """One run's ranking for one query."""
-    return _of_grader(f"/run/{segment(name)}/query/{segment(query_id)}", more)
-
-
-def queries(**more: Value) -> str:
-    """All queries."""
-    return _of_grader("/queries", more)
-
-
-def query(query_id: str, **more: Value) -> str:
-    """One query: its passages, and all runs on it."""
-    return _of_grader(f"/query/{segment(query_id)}", more)
+#: The leaderboard of all graders; of one, its leaderboard.
+start = _to("/", of_all=True)
+#: Pages of one grader; a name stands for each {}.
+board = _to("/")
+run = _to("/run/{}")
+run_query = _to("/run/{}/query/{}")
+queries = _to("/queries")
+query = _to("/query/{}")
+item = _to("/query/{}/item/{}")
+disagreements = _to("/disagreements")
+holes = _to("/holes")
+section = _to("/section/{}")
+search = _to("/search")
+bank = _to("/bank/{}")
+judge = _to("/judge")
+judge_again = _to("/judge/again")
+override = _to("/override")
+assess = _to("/assess")
+assess_passage = _to("/assess/passage/{}")
+campaign = _to("/campaign")
+campaign_agreement = _to("/campaign/agreement")
+adjudicate = _to("/campaign/adjudicate")
+#: Pages of all graders, or of none.
+work = _to("/work", of_all=True)
+rejected = _to("/rejected", of_all=True)
+state = _to("/state", of_all=True)
+who = _to("/who", of_all=True)
+login = _to("/login", of_all=True)
+logout = _to("/logout", of_all=True)
 
 
 def passage(query_id: str, doc_id: str, item_id: str | None = None, **more: Value) -> str:
@@ -104,95 +111,20 @@ def passage(query_id: str, doc_id: str, item_id: str | None = None, **more: Valu
     return _of_grader(f"/query/{segment(query_id)}/passage/{segment(doc_id)}", {"item": item_id, **more})
 
 
-def item(query_id: str, item_id: str, **more: Value) -> str:
-    """One item, with the grades of all passages on it."""
-    return _of_grader(f"/query/{segment(query_id)}/item/{segment(item_id)}", more)
-
-
-def disagreements(**more: Value) -> str:
-    """Passages whose label and official judgment differ."""
-    return _of_grader("/disagreements", more)
-
-
-def work(**more: Value) -> str:
-    """What is being graded."""
-    return _at("/work", more)
-
-
-def holes(**more: Value) -> str:
-    """Where judgments and grades are missing."""
-    return _of_grader("/holes", more)
-
-
-def section(name: str, **more: Value) -> str:
-    """What an extension adds to the report."""
-    return _of_grader(f"/section/{segment(name)}", more)
-
-
-def rejected(**more: Value) -> str:
-    """Inputs that were not taken."""
-    return _at("/rejected", more)
-
-
-def search(**more: Value) -> str:
-    """Queries, items, runs and passages by id or text."""
-    return _of_grader("/search", more)
-
-
-def judge(**more: Value) -> str:
-    """What a person should judge next."""
-    return _at("/judge", more)
-
-
-def bank(query_id: str, **more: Value) -> str:
-    """The items of one query, to edit."""
-    return _at(f"/bank/{segment(query_id)}", more)
-
-
-def judge_again() -> str:
-    """Where the form is sent that shows once more what was skipped."""
-    return _at("/judge/again")
-
-
 def judge_step(way: str, query_id: str, doc_id: str, item_id: str, **more: Value) -> str:
     """From this judgment to the "next" or the "previous" one."""
-    return _at(f"/judge/{way}", {"query": query_id, "doc": doc_id, "item": item_id, **more})
+    return _of_grader(f"/judge/{way}", {"query": query_id, "doc": doc_id, "item": item_id, **more})
 
 
 def bank_change(query_id: str, change: str) -> str:
     """Where the form is sent that adds an item ("add"), edits ("edit") or retires one ("retire")."""
-    path = _at(f"/bank/{segment(query_id)}/item")
+    path = bank(query_id) + "/item"
     return path if change == "add" else f"{path}/{change}"
 
 
-def support(**more: Value) -> str:
-    """What a person should label next of what responses cite; and where a label is sent."""
-    return _at("/support", more)
-
-
-def cited_sentence(name: str) -> str:
-    """A sentence with a passage that it cites."""
-    return _at(f"/support/sentence/{segment(name)}")
-
-
-def support_step(way: str, name: str) -> str:
-    """From this sentence to the "next" or the "previous" one."""
-    return _at(f"/support/{way}", {"sentence": name})
-
-
-def support_again() -> str:
-    """Where the form is sent that shows once more what was skipped."""
-    return _at("/support/again")
-
-
-def override() -> str:
-    """Where a person's rating is sent."""
-    return _at("/override")
-
-
-def who(back: str = "") -> str:
-    """Who is at the page."""
-    return _at("/who", {"back": back})
+def static(name: str) -> str:
+    """A file of the page's own."""
+    return _at(f"/static/{name}")
 
 
 def inside(path: str) -> str:
@@ -210,52 +142,3 @@ def local(path: str) -> str:
     # Browsers resolve these, and what lies above the prefix is another site's.
     own = own and {".", ".."}.isdisjoint(unquote(path.partition("?")[0]).split("/"))
     return path if own else board()
-
-
-def static(name: str) -> str:
-    """A file of the page's own."""
-    return _at(f"/static/{name}")
-
-
-def state() -> str:
-    """What the page's script asks every few seconds."""
-    return _at("/state")
-
-
-def login(back: str = "") -> str:
-    """Where people log in.
-
-    Args:
-        back: where they go afterwards.
-    """
-    return _at("/login", {"back": back})
-
-
-def logout() -> str:
-    """Where the form is sent that logs out."""
-    return _at("/logout")
-
-
-def assess(**more: Value) -> str:
-    """An assessor's first page."""
-    return _at("/assess", more)
-
-
-def assess_passage(name: str, **more: Value) -> str:
-    """A passage that an assessor judges."""
-    return _at(f"/assess/passage/{segment(name)}", more)
-
-
-def campaign() -> str:
-    """How far the assessors are."""
-    return _at("/campaign")
-
-
-def campaign_agreement(**more: Value) -> str:
-    """How far assessors agree, and where they do not."""
-    return _at("/campaign/agreement", more)
-
-
-def adjudicate() -> str:
-    """Where the form is sent that decides between assessors."""
-    return _at("/campaign/adjudicate")

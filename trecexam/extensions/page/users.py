@@ -15,7 +15,6 @@ import hmac
 import os
 import re
 import secrets
-import shlex
 import tomllib
 import unicodedata
 from collections.abc import Callable, Mapping
@@ -184,11 +183,8 @@ class Users:
         return self._users
 
 
-def read_users(path: Path, *, is_changed: bool = False) -> dict[str, UserEntry]:
+def read_users(path: Path) -> dict[str, UserEntry]:
     """The users of a file, by their names without case.
-
-    Args:
-        is_changed: somebody changes the file: a password in it is left alone, as it has to go somehow.
 
     Raises:
         TrecexamError: as `Users`.
@@ -201,10 +197,10 @@ def read_users(path: Path, *, is_changed: bool = False) -> dict[str, UserEntry]:
         raise TrecexamError(f"cannot be read: {error.strerror or error}", path=path) from None
     except UnicodeDecodeError:
         raise TrecexamError("is no UTF-8", path=path) from None
-    return _parsed(text, path, is_changed=is_changed)
+    return _parsed(text, path)
 
 
-def _parsed(text: str, path: Path, *, is_changed: bool = False) -> dict[str, UserEntry]:
+def _parsed(text: str, path: Path) -> dict[str, UserEntry]:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -216,12 +212,6 @@ def _parsed(text: str, path: Path, *, is_changed: bool = False) -> dict[str, Use
         raise TrecexamError("has something else than [[user]] in it", path=path)
     users: dict[str, UserEntry] = {}
     for number, row in enumerate(rows, 1):
-        if isinstance(row, dict) and "password" in row:
-            if not is_changed:
-                raise TrecexamError(_no_password(number, row, path), path=path)
-            # So that it counts as another user than one who is put in their place.
-            row = {**row, "token_sha256": digest(f"password of {row.get('name')}")}
-            del row["password"]
         try:
             entry = UserEntry.model_validate(row)
         except ValidationError as error:
@@ -240,12 +230,6 @@ def _parsed(text: str, path: Path, *, is_changed: bool = False) -> dict[str, Use
             raise TrecexamError(f"user {number}: token_sha256: another user has the same token", path=path)
         users[name_key(entry.name)] = entry
     return users
-
-
-def _no_password(number: int, row: dict[str, object], path: Path) -> str:
-    name, role = (str(row.get(key, "")) or key.upper() for key in ("name", "role"))
-    command = shlex.join(["trecexam", "serve-user", "add", str(path), name, "--role", role, "--replace"])
-    return f"user {number}: there are no passwords, people log in with tokens: make one with `{command}`"
 
 
 def add_user(path: Path, name: str, role: Role, *, token: bool = False, replace: bool = False) -> str:
@@ -297,7 +281,7 @@ def _change(path: Path, change: Callable[[dict[str, UserEntry]], None]) -> None:
     """Changes a file of users under its lock; what stands in it beside the changed ones stays."""
     real = Path(os.path.realpath(path))
     with exclusive_lock(real.with_name(f".{real.name}.lock")):
-        users = read_users(path, is_changed=True) if path.exists() else {}
+        users = read_users(path) if path.exists() else {}
         text = path.read_text(encoding="utf-8") if users else ""
         before = dict(users)
         change(users)
@@ -309,7 +293,7 @@ def _change(path: Path, change: Callable[[dict[str, UserEntry]], None]) -> None:
             text += "\n"
         text += ("\n" if text and new else "") + "\n".join(new)
         try:
-            is_right = _parsed(text, path, is_changed=True) == users
+            is_right = _parsed(text, path) == users
         except TrecexamError:
             is_right = False
         if not is_right:

@@ -13,16 +13,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from converters.records import HumanRating, Item
-from trecexam.extensions.page.support_queue import PickledQueue
+from trecexam.bank.model import QUERY
 from trecexam.files.stamps import Rejected
-from trecexam.line.sheets import Counts
+from trecexam.graders.support import STATEMENT
+from trecexam.line.sheets import NOT_ASKED, Counts
 from trecexam.scores.leaderboard import Leaderboard
+from trecexam.scores.values import MeasureValues
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from trecexam.outputs.page.render import Section
+    from trecexam.tables.table import Table
 
 
 @dataclass(frozen=True)
@@ -75,34 +78,6 @@ class QueryHead:
 
 
 @dataclass(frozen=True, eq=False)
-class PerQuery:
-    """Values of runs on queries: `values` has the shape (n_runs, n_queries, n_measures)."""
-
-    runs: tuple[str, ...]
-    query_ids: tuple[str, ...]
-    measures: tuple[str, ...]
-    values: NDArray[np.float64]
-
-    def of_run(self, run: str) -> NDArray[np.float64]:
-        """(n_queries, n_measures)."""
-        values: NDArray[np.float64] = self.values[self._run_at[run]]
-        return values
-
-    def of_query(self, query_id: str) -> NDArray[np.float64]:
-        """(n_runs, n_measures)."""
-        values: NDArray[np.float64] = self.values[:, self._query_at[query_id]]
-        return values
-
-    @cached_property
-    def _run_at(self) -> dict[str, int]:
-        return {run: place for place, run in enumerate(self.runs)}
-
-    @cached_property
-    def _query_at(self) -> dict[str, int]:
-        return {query_id: place for place, query_id in enumerate(self.query_ids)}
-
-
-@dataclass(frozen=True, eq=False)
 class HoleCounts:
     """Per run and query, of the first `depth` ranks; arrays of the shape (n_runs, n_queries).
 
@@ -133,22 +108,6 @@ class JudgedTable:
     runs: NDArray[np.int32]
 
 
-@dataclass(frozen=True)
-class ItemReachLine:
-    """How well an item tells relevant from non-relevant passages: see `features.verification.arithmetic`."""
-
-    query_id: str
-    index: int
-    item_id: str
-    text: str
-    relevant: int
-    relevant_reached: int
-    nonrelevant: int
-    nonrelevant_reached: int
-    phi: float
-    note: str
-
-
 @dataclass(frozen=True, eq=False)
 class QueryView:
     """One query: its items, its pooled passages with texts and ratings, and the runs' rankings.
@@ -165,6 +124,8 @@ class QueryView:
         human: (doc_id, item_id or "" for the passage as a whole) -> the rating that counts.
         rankings: run -> its first ranks, as places in `doc_ids`.
         retrieved: run -> how many passages it has for the query in all.
+        around: item_id -> the sentences around it in a response, "" where there is none; {} where items are
+            no sentences.
     """
 
     query_id: str
@@ -181,11 +142,17 @@ class QueryView:
     human: Mapping[tuple[str, str], HumanRating]
     rankings: Mapping[str, tuple[int, ...]]
     retrieved: Mapping[str, int]
+    around: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def gradable(self) -> tuple[bool, ...]:
         """Of each passage, whether it has a text that is long enough, or needs none."""
         return tuple(key is not None for key in self.keys)
+
+    @property
+    def has_bank(self) -> bool:
+        """Whether its items are of a bank, which people edit: not the query itself, or what responses say."""
+        return all(item.kind not in {QUERY, STATEMENT} for item in self.items)
 
     def place(self, doc_id: str) -> int | None:
         """The passage's row; None where it is not in the pool."""
@@ -194,6 +161,11 @@ class QueryView:
     def item(self, item_id: str) -> tuple[int, Item] | None:
         """The item with its column; None where there is none that is not retired."""
         return next(((n, item) for n, item in enumerate(self.items) if item.item_id == item_id), None)
+
+    def asked(self, place: int) -> tuple[tuple[int, Item], ...]:
+        """The items that are asked of a passage, each with its column."""
+        codes = self.codes[place].tolist()
+        return tuple((n, item) for n, item in enumerate(self.items) if codes[n] != NOT_ASKED)
 
     def ranks(self, place: int) -> dict[str, int]:
         """run -> rank, from 1, of the runs that have this passage in their first ranks; best first."""
@@ -246,10 +218,12 @@ class View:
             has both labels.
         judged: None where official judgments and pool have nothing in common; `notes` say why.
         input_notes: what is odd of inputs that were taken, a line each.
-        support_counts: of a grader of support; None where nothing cited can be graded. `support` is what
-            people can label of it.
-        items: None likewise, else the items that discriminate worst first.
+        items: None likewise, else what `verify spurious` says: the items that discriminate worst first.
         sections: what extensions add to the report.
+        words: what people call the ratings 0, 1, 2 ...; () where they say the number. `scale` are the steps
+            of [judging] for passages as a whole; None where these have the grader's scale.
+        is_cited: items are sentences of responses, and are asked of the passages that they cite.
+        of_documents: labels are of documents that runs rank: the judgments of a campaign can be theirs.
         own: the grader that this is of; `graders` are all of the track, () where it is the only one.
         joint: the leaderboard of all graders, `others` the views of the others, and `unable` says why some
             have none; in the first grader's view alone.
@@ -267,8 +241,8 @@ class View:
     groups: Mapping[str, str]
     compared: str
     official_board: Leaderboard | None
-    values: PerQuery
-    official_values: PerQuery | None
+    values: MeasureValues
+    official_values: MeasureValues | None
     runs: Mapping[str, RunHead]
     heads: Mapping[str, QueryHead]
     parts: Mapping[str, Part] = field(repr=False)
@@ -278,18 +252,20 @@ class View:
     judged: JudgedTable | None
     kappa: tuple[float, float, float] | None
     comparison: tuple[str, ...] | None
-    items: tuple[ItemReachLine, ...] | None
+    items: Table | None
     rejected: tuple[Rejected, ...]
     notes: tuple[str, ...]
     input_notes: tuple[str, ...]
-    support_counts: Counts | None = None
     sections: tuple[Section, ...] = ()
+    words: tuple[str, ...] = ()
+    scale: tuple[str, ...] | None = None
+    is_cited: bool = False
+    of_documents: bool = True
     own: str = ""
     graders: tuple[str, ...] = ()
     joint: Leaderboard | None = None
     others: Mapping[str, View] = field(default_factory=dict, repr=False)
     unable: Mapping[str, str] = field(default_factory=dict)
-    support: PickledQueue | None = field(default=None, repr=False)
     _opened: dict[str, QueryView] = field(default_factory=dict, repr=False)
 
     def of(self, grader: str | None) -> View | None:

@@ -97,6 +97,8 @@ class QueryToRate:
         depth: of the pool.
         max_rating: the best rating on the grader's scale.
         others: other queries of the bank, to guess which one was meant.
+        cells: (query_id, doc_id, item_id) of all cells, where items are asked of some passages; None where
+            every passage has every item.
     """
 
     query_id: str
@@ -106,6 +108,7 @@ class QueryToRate:
     depth: int
     max_rating: int
     others: tuple[str, ...] = ()
+    cells: frozenset[tuple[str, str, str]] | None = None
 
 
 def _has_cell(
@@ -354,7 +357,10 @@ def _resolved(folder: TrackFolder, query: QueryToRate, path: Path, who: str = ""
     pool = {query_id: tuple(query.texts)}
     own_scale = path == folder.judgments()
     best = (judging.best or 0) if own_scale else query.max_rating
-    return resolve(rows, folder.shown(path), bank, pool, texts, best, judging.rule, own_scale=own_scale)
+    return resolve(
+        rows, folder.shown(path), bank, pool, texts, best, judging.rule, own_scale=own_scale,
+        cited=None if own_scale else query.cells,
+    )  # fmt: skip
 
 
 def human_ratings(track: Assessment) -> Tables:
@@ -448,6 +454,9 @@ def _checked(
             f"'{doc_id}' is not in the pool of query '{query_id}', the first {query.depth} of each run{hint}",
             path=root,
         )
+    if query.cells is not None and (query_id, doc_id, item) not in query.cells:
+        what = f"item '{item[:80]}' is not asked of '{doc_id}'" if item else "no passage is rated as a whole"
+        raise TrecexamError(f"{what}: rate an item with a passage that it is asked of", path=root)
     judged = None if item else folder.config.judging.best
     best, scale = (query.max_rating, "grader's") if judged is None else (judged, "track's")
     if rating is not None and not 0 <= rating <= best:

@@ -71,7 +71,6 @@ def _in_order(sections: Mapping[str, Sequence[PagePart]]) -> list[str]:
 @cache
 def _environment() -> jinja2.Environment:
     import jinja2
-    from markupsafe import Markup
 
     environment = jinja2.Environment(
         autoescape=True,
@@ -80,14 +79,17 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {
-        "cut": cut,
-        "printable": printable,
-        # The SVG is our own, in which matplotlib escaped all names.
-        "svg": lambda content: Markup(content.decode()),
-        "talk": _talk_line,
-    }
+    environment.filters |= filters()
     return environment
+
+
+def filters() -> dict[str, Callable[..., str]]:
+    """Those that macros.html needs, by name."""
+    from markupsafe import Markup
+
+    # The SVG is our own, in which matplotlib escaped all names.
+    svg = lambda content: Markup(content.decode())  # noqa: E731
+    return {"cut": cut, "printable": printable, "svg": svg, "talk": _talk_line}
 
 
 @cache

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from urllib.parse import urlsplit
 
 from trecexam.extensions.page.export.blinding import Names
-from trecexam.extensions.page.export.naming import canonical, file_of, link
+from trecexam.extensions.page.export.naming import canonical, file_of, link, own_path
 
 #: What needs a server, by element, and by element and id.
 _LEFT_OUT = {"form", "script", "button", "noscript"}
@@ -21,7 +21,7 @@ class Copier(HTMLParser):
     """Rewrites a page.
 
     Args:
-        left_out: paths of pages that are not in the copy.
+        left_out: paths of pages that are not in the copy, of any grader.
         left_out_classes: classes of elements that are not in it.
 
     Attributes:
@@ -124,7 +124,7 @@ class Copier(HTMLParser):
             self.links.append(parts.path)
             return link(self._file, file_of(parts.path))
         address = canonical(href)
-        if address is None or address.split("?")[0] in self._pages_left_out:
+        if address is None or own_path(address.split("?")[0]) in self._pages_left_out:
             return None
         self.links.append(address)
         fragment = f"#{parts.fragment}" if parts.fragment else ""

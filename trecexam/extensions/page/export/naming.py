@@ -9,13 +9,18 @@ from urllib.parse import parse_qsl, urlsplit
 
 #: Pages that show, and ask nothing of anybody: their paths.
 _PAGES = re.compile(
-    r"/|/rejected|/campaign|/campaign/agreement|/grader/[^/]+|(?:/grader/[^/]+)?(?:/queries|/disagreements|/holes|/section/[^/]+"
-    r"|/run/[^/]+|/run/[^/]+/query/[^/]+|/query/[^/]+|/query/[^/]+/(?:passage|item)/[^/]+)"
+    r"/|/rejected|/grader/[^/]+|(?:/grader/[^/]+)?(?:/queries|/disagreements|/holes|/section/[^/]+|/run/[^/]+"
+    r"|/run/[^/]+/query/[^/]+|/query/[^/]+|/query/[^/]+/(?:passage|item)/[^/]+|/campaign|/campaign/agreement)"
 )
 #: Fields of addresses that make another page; others only order or filter it.
 _KEPT = ("show", "table", "page", "format")
 #: Characters of a name in a path up to which it stands in full: file systems take 255.
 _LONGEST = 120
+
+
+def own_path(path: str) -> str:
+    """The path of a page without the grader that it is of."""
+    return re.sub(r"^/grader/[^/]+", "", path) or "/"
 
 
 def canonical(href: str) -> str | None:

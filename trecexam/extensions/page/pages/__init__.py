@@ -1,12 +1,12 @@
 """The pages, a group of routes a module: `routes()` of each, in the order in which they are tried.
 
-Those of `OF_GRADER` show what one grader says: at their own addresses the first of the track, and below
-`/grader/NAME` the one of that name.
+Those of `OF_GRADER` are of one grader: at their own addresses of the first of the track that can go on, and
+below `/grader/NAME` of the one of that name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from starlette.routing import Route
 
 from trecexam.extensions.page import urls
+from trecexam.extensions.page.rendering import first_view_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -21,53 +22,42 @@ if TYPE_CHECKING:
 
 #: Every module here has `ROUTES`.
 OF_GRADER = (
-    "leaderboard",
-    "runs",
-    "queries",
-    "passages",
-    "items",
-    "disagreements",
-    "holes",
-    "sections",
-    "search",
+    *("leaderboard", "runs", "queries", "passages", "items", "disagreements", "holes", "search"),
+    *("people", "judge", "bank", "assess", "campaign"),
 )
-#: The others.
-MODULES = (
-    "work",
-    "people",
-    "judge",
-    "support",
-    "bank",
-    "assess",
-    "campaign",
-    "login",
-    "state",
-)
+#: Of all graders; and what says nothing of the track.
+OF_ALL, OTHERS = ("work",), ("login", "state")
 
 
 def routes() -> list[Route]:
     """The routes of all pages."""
-    of_grader = [route for name in OF_GRADER for route in _routes(name)]
-    own = (Route(route.path, _showing(route)) for route in of_grader)
-    named = (
-        Route(f"/grader/{{grader:name}}{route.path.rstrip('/')}", _showing(route)) for route in of_grader
-    )
-    return [*own, *named, *(route for name in MODULES for route in _routes(name))]
+    of_grader = _routes(OF_GRADER)
+    named = ((route, f"/grader/{{grader:name}}{route.path.rstrip('/')}") for route in of_grader)
+    return [
+        *(_showing(route, route.path) for route in of_grader),
+        *(_showing(*pair) for pair in named),
+        *(_showing(route, route.path, of_all=True) for route in _routes(OF_ALL)),
+        *_routes(OTHERS),
+    ]
 
 
-def _routes(module: str) -> list[Route]:
-    routes: list[Route] = import_module(f"{__name__}.{module}").ROUTES
-    return routes
+def _routes(modules: Sequence[str]) -> list[Route]:
+    return [route for name in modules for route in import_module(f"{__name__}.{name}").ROUTES]
 
 
-def _showing(route: Route) -> Callable[[Request], Response]:
-    """The page of the grader that the path names, with links to others of that grader; else of the first."""
+def _showing(route: Route, path: str, *, of_all: bool = False) -> Route:
+    """The page at this path, with links to pages of the grader that it names; or of the first that can go on.
+
+    Where there are several graders, links and forms name theirs: whom a form is for must not change because
+    another one can go on meanwhile.
+    """
     answer: Callable[[Request], Response] = route.endpoint
 
     @wraps(answer)
-    def of_grader(request: Request) -> Response:
-        request.scope["shows_grader"] = True
-        urls.GRADER.set(request.path_params.get("grader", ""))
+    def shown(request: Request) -> Response:
+        view = first_view_of(request)
+        request.scope["shows_grader"] = not of_all
+        urls.GRADER.set(request.path_params.get("grader", view.own if view.graders else ""))
         return answer(request)
 
-    return of_grader
+    return Route(path, shown, methods=sorted(route.methods or ()))

@@ -14,15 +14,17 @@ from converters.overrides import CANNOT
 from trecexam.errors import RatingConflictError, TrecexamError
 from trecexam.extensions.campaign.assessments import CellKey, PersonalJudgment, record_assessment, said_before
 from trecexam.extensions.page import urls
-from trecexam.extensions.page.assessing import Desk, Question, Task, guidelines, text_of
+from trecexam.extensions.page.assessing import Desk, Question, Task, guidelines, plan_of
 from trecexam.extensions.page.pages.people import rating_of
-from trecexam.extensions.page.people import standing
+from trecexam.extensions.page.people import standing, text_of
 from trecexam.extensions.page.rendering import (
     NotFoundError,
+    Switch,
+    first_view_of,
     form_of,
     go,
+    grader_folder,
     live_of,
-    rated_folder,
     render,
     view_of,
 )
@@ -48,6 +50,9 @@ def assess(request: Request) -> Response:
         with request.app.state.assessing.setdefault(user and user.name, Lock()):
             return _judged(request, _desk(request))
     desk = _desk(request)
+    elsewhere = to_planned(request, "/assess")
+    if elsewhere is not None:
+        return elsewhere
     following = desk.next_open()
     if following is not None:
         return go(request, urls.assess_passage(following.name))
@@ -57,6 +62,16 @@ def assess(request: Request) -> Response:
         planned=desk.plan is not None, judged=desk.judged,
         query_texts={query_id: desk.view.heads[query_id].text or query_id for query_id in desk.judged},
     )  # fmt: skip
+
+
+def to_planned(request: Request, page: str) -> Response | None:
+    """Where no grader is named, to this page of the one whose passages the plan has; None if that is here."""
+    first = first_view_of(request)
+    if "grader" in request.path_params or not first.others:
+        return None
+    folder, views = grader_folder(request), (first, *first.others.values())
+    name = next((view.own for view in views if plan_of(folder, view) is not None), first.own)
+    return None if name == first.own else go(request, urls.grader(name, page))
 
 
 def passage(request: Request) -> Response:
@@ -88,8 +103,9 @@ def _desk(request: Request) -> Desk:
     user = user_of(request)
     if user is None:
         raise NotFoundError("Assessors need names: start the page with `trecexam serve --users`.")
-    folder = rated_folder(request)
-    return Desk(folder, view_of(request), user.name, request.app.state.pooled)
+    view = view_of(request)
+    kept = request.app.state.pooled.setdefault(view.own, {})
+    return Desk(grader_folder(request), view, user.name, kept)
 
 
 def _named(desk: Desk, name: str, shown: str = "") -> Task:
@@ -110,7 +126,7 @@ def _shown(desk: Desk, task: Task) -> dict[str, Any]:
         "text": desk.text_of(task),
         "questions": questions,
         "picked": {q.number: q.own.rating for q in questions if q.own},
-        "best": desk.view.settings.max_rating,
+        "around": {} if (state := desk.view.query(task.query_id)) is None else state.around,
         "cannot": whole if whole is not None and whole.cannot else None,
         "note": _note_of(own)[1],
         "asks_why": asks_why,
@@ -336,7 +352,10 @@ def _last(request: Request, desk: Desk) -> dict[str, str] | None:
 
 def _render(request: Request, template: str, status: int = 200, **values: Any) -> Response:
     """A page that is the same for all who may judge: an organizer judges as blind as an assessor."""
-    return render(request, template, status, **values, sees_all=False)
+    view, first = view_of(request), first_view_of(request)
+    names = (first.own, *first.others) if first.others else ()
+    switches = [Switch(name, urls.grader(name, "/assess"), name == view.own) for name in names]
+    return render(request, template, status, **values, sees_all=False, switches=switches)
 
 
 ROUTES = [

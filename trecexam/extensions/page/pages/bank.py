@@ -16,8 +16,8 @@ from trecexam.extensions.page.rendering import (
     author_of,
     form_of,
     go,
+    grader_folder,
     live_of,
-    rated_folder,
     remember,
     render,
     view_of,
@@ -26,12 +26,11 @@ from trecexam.extensions.page.rendering import (
 from trecexam.line.overrides import digest_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping
 
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from trecexam.api import Track
     from trecexam.extensions.banks.editing import Edited, ToEdit
     from trecexam.extensions.page.view import View
 
@@ -44,60 +43,18 @@ def bank(request: Request) -> Response:
     return _page(request, request.path_params["query_id"])
 
 
-def add(request: Request) -> Response:
-    """Adds an item."""
-    form, query_id = form_of(request), request.path_params["query_id"]
-    text, kind, importance = form.get("text", ""), form.get("kind", ""), form.get("importance", "")
-    who, why = author_of(request), form.get("why", "")
-
-    def change(track: Track) -> Edited:
-        edited: Edited = track.bank.add_item(
-            query_id, text, who=who, why=why, kind=kind, importance=importance
-        )
-        return edited
-
-    return _changed(request, query_id, "", change, "Added")
-
-
-def edit(request: Request) -> Response:
-    """Changes an item's text."""
-    form, query_id = form_of(request), request.path_params["query_id"]
-    item_id, text, seen = form.get("item", ""), form.get("text", ""), form.get("seen") or None
-    who, why = author_of(request), form.get("why", "")
-
-    def change(track: Track) -> Edited:
-        edited: Edited = track.bank.edit_item(item_id, text, who=who, why=why, seen=seen)
-        return edited
-
-    return _changed(request, query_id, item_id, change, "Changed")
-
-
-def retire(request: Request) -> Response:
-    """Retires an item, or takes it back."""
-    form, query_id = form_of(request), request.path_params["query_id"]
-    item_id, seen, retired = form.get("item", ""), form.get("seen") or None, form.get("retired") == "yes"
-    who, why = author_of(request), form.get("why", "")
-
-    def change(track: Track) -> Edited:
-        edited: Edited = track.bank.retire_item(item_id, who=who, why=why, retired=retired, seen=seen)
-        return edited
-
-    return _changed(request, query_id, item_id, change, "Retired" if retired else "Taken back")
-
-
-def _changed(
-    request: Request, query_id: str, item_id: str, change: Callable[[Track], Edited], what: str
-) -> Response:
-    """Makes the change and goes back to the query; where it cannot, shows what was typed again."""
-    live, form = live_of(request), form_of(request)
+def change(request: Request) -> Response:
+    """Adds an item, changes its text, retires it or takes it back; where it cannot, what was typed again."""
+    live, form, query_id = live_of(request), form_of(request), request.path_params["query_id"]
+    what, view = request.url.path.rpartition("/")[2], _view(request, query_id)
     try:
         with open_track(live.root) as track:
-            done = change(track)
+            done = _CHANGES[what](track[view.own].bank, query_id, form, author_of(request))
     except ItemConflictError as error:
         return render(
-            request, "conflict_item.html", 409, query_id=query_id, item_id=item_id, now=error.now,
-            reason=error.reason, token="" if error.now is None else digest_of(error.now),
-            form=form, who=author_of(request), what=request.url.path.rpartition("/")[2],
+            request, "conflict_item.html", 409, query_id=query_id, item_id=form.get("item", ""),
+            now=error.now, reason=error.reason, token="" if error.now is None else digest_of(error.now),
+            form=form, who=author_of(request), what=what,
         )  # fmt: skip
     except (TrecexamError, ConversionError) as error:
         return _page(request, query_id, 422, trouble=str(error), typed=form)
@@ -105,7 +62,8 @@ def _changed(
         live.reload(wait=SOON)
         if request.app.state.grader is not None:
             request.app.state.grader.ask()
-    message = f"{what}: {done.item.text}" if done.written else f"It was so already: {done.item.text}"
+    said = {"item": "Added", "edit": "Changed"}.get(what, "Retired" if done.item.retired else "Taken back")
+    message = f"{said}: {done.item.text}" if done.written else f"It was so already: {done.item.text}"
     if done.warnings:
         message += f" To look at again: {'; '.join(done.warnings)}."
     return remember(
@@ -113,9 +71,33 @@ def _changed(
     )
 
 
+def _add(bank: Any, query_id: str, form: Mapping[str, str], who: str) -> Edited:
+    kind, importance = form.get("kind", ""), form.get("importance", "")
+    edited: Edited = bank.add_item(
+        query_id, form.get("text", ""), who=who, why=form.get("why", ""), kind=kind, importance=importance
+    )
+    return edited
+
+
+def _edit(bank: Any, query_id: str, form: Mapping[str, str], who: str) -> Edited:
+    seen, why = form.get("seen") or None, form.get("why", "")
+    edited: Edited = bank.edit_item(form.get("item", ""), form.get("text", ""), who=who, why=why, seen=seen)
+    return edited
+
+
+def _retire(bank: Any, query_id: str, form: Mapping[str, str], who: str) -> Edited:
+    seen, why, retired = form.get("seen") or None, form.get("why", ""), form.get("retired") == "yes"
+    edited: Edited = bank.retire_item(form.get("item", ""), who=who, why=why, retired=retired, seen=seen)
+    return edited
+
+
+#: By the end of the path.
+_CHANGES = {"item": _add, "edit": _edit, "retire": _retire}
+
+
 def _page(request: Request, query_id: str, status: int = 200, **values: Any) -> Response:
-    view = view_of(request)
-    folder = rated_folder(request)
+    view = _view(request, query_id)
+    folder = grader_folder(request)
     trouble = values.pop("trouble", "")
     items: tuple[ToEdit, ...] = ()
     try:
@@ -144,6 +126,19 @@ def _page(request: Request, query_id: str, status: int = 200, **values: Any) -> 
         who=who_of(request),
         typed=values.get("typed", {}),
     )
+
+
+def _view(request: Request, query_id: str) -> View:
+    """The state of the grader whose bank this is.
+
+    Raises:
+        NotFoundError: it asks about no item of a bank.
+    """
+    view = view_of(request)
+    state = view.query(query_id)
+    if state is not None and not state.has_bank:
+        raise NotFoundError(f"The grader {view.own} asks about no items of a bank.")
+    return view
 
 
 def _cells(view: View, query_id: str) -> int:
@@ -177,7 +172,7 @@ def _anchor(item_id: str) -> str:
 
 ROUTES = [
     Route("/bank/{query_id:name}", bank),
-    Route("/bank/{query_id:name}/item", add, methods=["POST"]),
-    Route("/bank/{query_id:name}/item/edit", edit, methods=["POST"]),
-    Route("/bank/{query_id:name}/item/retire", retire, methods=["POST"]),
+    Route("/bank/{query_id:name}/item", change, methods=["POST"]),
+    Route("/bank/{query_id:name}/item/edit", change, methods=["POST"]),
+    Route("/bank/{query_id:name}/item/retire", change, methods=["POST"]),
 ]

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from starlette.routing import Route
 
-from trecexam.extensions.page.listing import Address, ListedRows, in_order, listed
+from trecexam.extensions.page import urls
+from trecexam.extensions.page.drawing import link
+from trecexam.extensions.page.listing import Address, ListedRows, listed
 from trecexam.extensions.page.rendering import render, view_of
+from trecexam.extensions.page.tabled import Draw, tabled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -166,32 +169,12 @@ def _listed(
 
 
 def _items(request: Request, view: View, address: Address) -> Response:
-    search_text = address.get("q").casefold()
-    rows = [
-        (n, item)
-        for n, item in enumerate(view.items or ())
-        if search_text in f"{item.query_id}\t{item.item_id}\t{item.text}".casefold()
-    ]
-    keys = {
-        "doubt": lambda row: row[0],
-        "phi": lambda row: row[1].phi,
-        "relevant": lambda row: row[1].relevant_reached,
-        "nonrelevant": lambda row: row[1].nonrelevant_reached,
-        "query": lambda row: (row[1].query_id, row[1].index),
-    }
-    file_columns: dict[str, Callable[[Any], Any]] = {
-        "query": lambda row: row[1].query_id,
-        "item": lambda row: row[1].item_id,
-        "text": lambda row: row[1].text,
-        **{name: keys[name] for name in ("phi", "relevant", "nonrelevant")},
-    }
-    return render(
-        request,
-        "disagreements_items.html",
-        show="items",
-        rows=in_order(rows, address, keys, "doubt", file_columns),
-        known=view.items is not None,
-    )
+    table = None
+    if view.items is not None:
+        queries, ids = view.items["query_id"], view.items["item_id"]
+        draw: dict[str, Draw] = {"item_id": lambda at: link(urls.item(queries[at], ids[at]), ids[at])}
+        table = tabled(view.items, address, draw=draw)
+    return render(request, "disagreements_items.html", show="items", table=table)
 
 
 ROUTES = [Route("/disagreements", disagreements)]

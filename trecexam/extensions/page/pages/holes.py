@@ -22,15 +22,9 @@ if TYPE_CHECKING:
 def holes(request: Request) -> Response:
     """Every run's holes in its first ranks."""
     view = view_of(request)
-    table = tabled(_table(view), Address.of(request), f"-{_first(view)}")
-    return render(
-        request,
-        "holes.html",
-        table=table,
-        rows=table.rows,
-        depth=view.holes.depth,
-        link=lambda run: urls.run(run, sort=f"-{_first(view)}"),
-    )
+    first = f"-{_first(view)}"
+    table = tabled(_table(view), Address.of(request), first, links=lambda run: urls.run(run, sort=first))
+    return render(request, "holes.html", table=table, depth=view.holes.depth)
 
 
 def _first(view: View) -> str:

@@ -5,17 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from markupsafe import Markup
 from starlette.routing import Route
 
+from trecexam.extensions.page import drawing, urls
 from trecexam.extensions.page.answers import of_item
-from trecexam.extensions.page.listing import Address, in_order
+from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.pages.passages import STATUS
 from trecexam.extensions.page.rendering import NotFoundError, query_of, render, view_of
+from trecexam.extensions.page.tabled import tabled
 from trecexam.line.sheets import NOT_ASKED
+from trecexam.tables.table import Layout, Table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from starlette.requests import Request
     from starlette.responses import Response
+
+    from trecexam.extensions.page.view import QueryView, View
 
 
 def item(request: Request) -> Response:
@@ -32,43 +40,62 @@ def item(request: Request) -> Response:
         )
     column, item = column_and_item
     ratings, codes = state.ratings[:, column].tolist(), state.codes[:, column].tolist()
-    search_text, only = address.get("q").casefold(), address.get("rating")
+    only = address.get("rating")
     places = [
         place
         for place, rating in enumerate(ratings)
-        if codes[place] != NOT_ASKED
-        and (not only or (only == "none" and rating < 0) or only == str(rating))
-        and (
-            not search_text
-            or search_text in state.doc_ids[place].casefold()
-            or search_text in (state.texts[place] or "").casefold()
-        )
+        if codes[place] != NOT_ASKED and (not only or (only == "none" and rating < 0) or only == str(rating))
     ]
-    keys = {
-        "rating": lambda place: ratings[place] if ratings[place] >= 0 else None,
-        "doc": lambda place: state.doc_ids[place],
-        "judgment": lambda place: state.judgments.get(state.doc_ids[place]),
-    }
-    file_columns = {name: keys[name] for name in ("doc", "rating", "judgment")}
-    rows = in_order(places, address, keys, "-rating", file_columns)
-    answers = of_item(Path(view.store), view, state, column, list(rows.rows))
+    shown = tabled(
+        _table(view, state, places, ratings),
+        address,
+        "-rating",
+        links=lambda doc_id: urls.passage(state.query_id, doc_id, item_id),
+        draw={
+            "rating": lambda at: drawing.rating(ratings[places[at]], view.words),
+            "judgment": lambda at: drawing.label(
+                state.judgments.get(state.doc_ids[places[at]]), view.settings.min_relevant
+            ),
+        },
+        beginnings=("text",),
+    )
+    answers = of_item(Path(view.store), view, state, column, [places[at] for at in shown.rows.rows])
+
+    def said(at: int) -> Markup:
+        """What the grader said, or why it did not; who said something in its place."""
+        place, doc_id = places[at], state.doc_ids[places[at]]
+        why = STATUS.get(codes[place], "") if state.gradable[place] else "no text to grade"
+        human, answer = state.human.get((doc_id, item_id)), answers.by_id.get(doc_id)
+        by = f"{human.who}, the grader {why or codes[place]}" if human else why
+        tag = Markup('<small class="tag{}">{}</small> ').format("" if human else " bad", by) if by else ""
+        return Markup("{}{}").format(tag, drawing.text(answer and answer.text, 160))
+
     return render(
         request,
         "item.html",
         state=state,
         item=item,
         number=column + 1,
-        ratings=ratings,
-        codes=codes,
-        why={
-            place: STATUS.get(codes[place], "") if state.gradable[place] else "no text to grade"
-            for place in rows.rows
-        },
-        rows=rows,
-        answers=answers,
+        table=shown.with_drawn("answer", said),
+        trouble=answers.trouble,
+        n_all=sum(code != NOT_ASKED for code in codes),
         counts=[(value, ratings.count(value)) for value in range(view.settings.max_rating + 1)],
         unrated=sum(rating < 0 for rating, code in zip(ratings, codes, strict=True) if code != NOT_ASKED),
     )
+
+
+def _table(view: View, state: QueryView, places: Sequence[int], ratings: Sequence[int]) -> Table:
+    rows = tuple(
+        (
+            state.doc_ids[place],
+            ratings[place] if ratings[place] >= 0 else None,
+            state.judgments.get(state.doc_ids[place]),
+            state.texts[place] or "",
+        )
+        for place in places
+    )
+    short = {"doc": "Passage", "judgment": "judged"}
+    return Table(("doc", "rating", "judgment", "text"), rows, layout=Layout(("doc",), short=short))
 
 
 ROUTES = [Route("/query/{query_id:name}/item/{item_id:name}", item)]

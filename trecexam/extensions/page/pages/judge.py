@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 
 from trecexam.extensions.page import cookies, urls
-from trecexam.extensions.page.answers import of_passage
+from trecexam.extensions.page.answers import GraderAnswers, of_passage
 from trecexam.extensions.page.judging import JudgmentQueue, Key, Wish
-from trecexam.extensions.page.marking import marked
+from trecexam.extensions.page.marking import marked, marked_support
 from trecexam.extensions.page.pages.passages import cells_of
+from trecexam.extensions.page.people import choices
 from trecexam.extensions.page.rendering import NotFoundError, go, render, view_of, who_of
 from trecexam.extensions.page.users import user_of
 from trecexam.features.override.overriding import seen_token
@@ -81,30 +83,39 @@ def rated(request: Request, key: Key, rating: int | None, why: str, message: str
     cookie, trail = _trail(request)
     if rating is None:
         trail.forget(key)
-        return _remember(go(request, _address(request, key), message), cookie)
+        return back_to(request, key, message)
     trail.visit(key)
     trail.rate(key, why)
     next_key = trail.after(key) or next(iter(_open(request, view, _queue(request, view), trail)), None)
     return _remember(go(request, _address(request, next_key), message), cookie)
 
 
+def back_to(request: Request, key: Key, message: str) -> Response:
+    """To this judgment, with a message."""
+    return go(request, _address(request, key), message)
+
+
 def _judgment_page(request: Request, view: View, queue: JudgmentQueue, trail: Trail, key: Key) -> Response:
+    """A cell or passage to rate; of what is cited, what others said is shown after one's own label alone."""
     state = view.query(key.query_id)
     place = None if state is None else state.place(key.doc_id)
     if state is None or place is None:
         raise NotFoundError(f"'{key.doc_id}' is not in the pool of query '{key.query_id}' any more.")
-    answers = of_passage(Path(view.store), view, state, place)
+    human, who = state.human.get((key.doc_id, key.item_id)), who_of(request)
+    is_blind = view.is_cited and (human is None or human.who != who)
+    answers = GraderAnswers({}) if is_blind else of_passage(Path(view.store), view, state, place)
     cells = cells_of(state, place, answers.by_id)
+    if is_blind:
+        cells = [replace(each, rating=None, machine=None, status="", human=None) for each in cells]
     cell = next((candidate for candidate in cells if candidate.item.item_id == key.item_id), None)
-    if key.item_id and cell is None:
-        raise NotFoundError(f"Query '{key.query_id}' has no item '{key.item_id}' that is asked about.")
+    if cell is None and (key.item_id or view.is_cited):
+        raise NotFoundError(f"Query '{key.query_id}' has no item '{key.item_id}' that is asked about here.")
     text = state.texts[place] or ""
     best = max(
         cells, key=lambda candidate: -1 if candidate.machine is None else candidate.machine, default=None
     )
     focus = cell or best
     answer = focus.answer.text if focus and focus.answer else ""
-    undo = trail.rated[-1] if trail.rated else None
     return render(
         request,
         "judge.html",
@@ -116,14 +127,17 @@ def _judgment_page(request: Request, view: View, queue: JudgmentQueue, trail: Tr
         state=state,
         place=place,
         text=text,
-        spans=marked(text, answer),
+        spans=marked_support(text, cell.item.text) if view.is_cited and cell else marked(text, answer),
         cell=cell,
         cells=cells,
-        human=state.human.get((key.doc_id, key.item_id)),
-        token=seen_token(state.human.get((key.doc_id, key.item_id))),
-        who=who_of(request),
+        choices=choices(view, whole=not key.item_id),
+        human=None if is_blind else human,
+        others_said=is_blind and human is not None,
+        is_blind=is_blind,
+        token=seen_token(human),
+        who=who,
         why=trail.why or WHY,
-        undo=None if undo is None else _undone(view, undo),
+        undo=_undone(view, trail),
         back=trail.before(key),
         left=len(_open(request, view, queue, trail, shown=key)),
         stale=queue.stale(view.version),
@@ -131,10 +145,11 @@ def _judgment_page(request: Request, view: View, queue: JudgmentQueue, trail: Tr
     )
 
 
-def _undone(view: View, key: Key) -> dict[str, object] | None:
-    """The rating that can be taken back; None where it does not count any more."""
-    state = view.query(key.query_id)
-    row = None if state is None else state.human.get((key.doc_id, key.item_id))
+def _undone(view: View, trail: Trail) -> dict[str, object] | None:
+    """The browser's last rating, which can be taken back; None where none is there, or counts any more."""
+    key = trail.rated[-1] if trail.rated else None
+    state = None if key is None else view.query(key.query_id)
+    row = None if state is None or key is None else state.human.get((key.doc_id, key.item_id))
     return None if row is None else {"key": key, "row": row, "token": seen_token(row)}
 
 
@@ -150,6 +165,7 @@ def _nothing(request: Request, view: View, queue: JudgmentQueue, trail: Trail) -
         wish=wish_fields(wish_of(request)),
         measures=view.values.measures,
         skipped=skipped,
+        undo=_undone(view, trail),
         stale=queue.stale(view.version),
         learnt=_learnt(request, view),
     )
@@ -159,7 +175,7 @@ def _queue(request: Request, view: View) -> JudgmentQueue:
     judging: JudgeNext | None = request.app.state.judging
     if judging is None:
         return JudgmentQueue(failure="this page was started without judge-next")
-    judge_list = judging.of(wish_of(request))
+    judge_list = judging.of(wish_of(request)._replace(grader=view.own))
     judge_list.want(view.version)
     return judge_list.wait(FIRST_LOOK)
 
@@ -167,7 +183,7 @@ def _queue(request: Request, view: View) -> JudgmentQueue:
 def _learnt(request: Request, view: View) -> tuple[Learnt | None, bool] | None:
     """What was learned last, and whether that is of this state; None where nothing is learned here."""
     learning: LearnAgain | None = request.app.state.learning
-    return None if learning is None else learning.want(view.version)
+    return learning.want(view.own, view.version) if learning is not None and view.of_documents else None
 
 
 def wish_of(request: Request) -> Wish:
@@ -206,13 +222,13 @@ def _judged(request: Request, view: View, query_id: str) -> Collection[tuple[str
     """(doc_id, item_id) of what people rated of a query."""
     if not view.heads[query_id].human:
         return ()
-    kept: dict[str, tuple[object, frozenset[tuple[str, str]]]] = request.app.state.judged
-    part = view.parts[query_id]
+    kept: dict[tuple[str, str], tuple[object, frozenset[tuple[str, str]]]] = request.app.state.judged
+    part, at = view.parts[query_id], (view.own, query_id)
     # Opening hundreds of queries for each page would take too long.
-    if query_id not in kept or kept[query_id][0] is not part:
+    if at not in kept or kept[at][0] is not part:
         state = view.query(query_id)
-        kept[query_id] = part, frozenset(() if state is None else state.human)
-    return kept[query_id][1]
+        kept[at] = part, frozenset(() if state is None else state.human)
+    return kept[at][1]
 
 
 def _address(request: Request, key: Key | None) -> str:
@@ -222,7 +238,7 @@ def _address(request: Request, key: Key | None) -> str:
 
 def _trail(request: Request) -> tuple[str, Trail]:
     trail: tuple[str, Trail] = request.app.state.trails.of(
-        request.cookies.get(TRAIL, ""), who=user_of(request)
+        request.cookies.get(TRAIL, ""), user_of(request), view_of(request).own
     )
     return trail
 

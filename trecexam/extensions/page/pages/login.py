@@ -1,4 +1,4 @@
-"""Where people log in and out."""
+"""Where people log in and out, or say who they are."""
 
 from __future__ import annotations
 
@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING
 from starlette.routing import Route
 
 from trecexam.extensions.page import cookies, urls
-from trecexam.extensions.page.pages import judge, support
-from trecexam.extensions.page.rendering import SAID, WHO, NotFoundError, form_of, go, render
-from trecexam.extensions.page.users import VISITOR
+from trecexam.extensions.page.pages import judge
+from trecexam.extensions.page.rendering import (
+    SAID,
+    WHO,
+    NotFoundError,
+    form_of,
+    go,
+    remember,
+    render,
+    who_of,
+)
+from trecexam.extensions.page.users import VISITOR, user_of
+from trecexam.line.typed_text import MAX_WHO, typed
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -42,9 +52,24 @@ async def logout(request: Request) -> Response:
     sessions = _sessions(request)
     sessions.end(request.scope)
     response = go(request, urls.login())
-    for name in (sessions.cookie, SAID, WHO, judge.TRAIL, support.TRAIL):
+    for name in (sessions.cookie, SAID, WHO, judge.TRAIL):
         cookies.drop(response, name)
     return response
+
+
+def who(request: Request) -> Response:
+    """Asks who is there; with a form, remembers it.
+
+    Raises:
+        TrecexamError: what the form has can be no name.
+    """
+    if request.method == "POST" and user_of(request) is None:
+        form = form_of(request)
+        name = typed("a name", form.get("who", ""), MAX_WHO)
+        return remember(go(request, urls.local(form.get("back", ""))), name)
+    return render(
+        request, "who.html", who=who_of(request), back=urls.local(request.query_params.get("back", ""))
+    )
 
 
 def _form(
@@ -74,4 +99,5 @@ def _sessions(request: Request) -> Sessions:
 ROUTES = [
     Route("/login", login, methods=["GET", "POST"]),
     Route("/logout", logout, methods=["POST"]),
+    Route("/who", who, methods=["GET", "POST"]),
 ]

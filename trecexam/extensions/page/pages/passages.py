@@ -12,9 +12,10 @@ from starlette.routing import Route
 from trecexam.extensions.page.answers import GraderAnswer, of_passage
 from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.marking import marked
+from trecexam.extensions.page.people import choices
 from trecexam.extensions.page.rendering import NotFoundError, query_of, render, view_of, who_of
 from trecexam.features.override.overriding import seen_token
-from trecexam.line.sheets import ERROR, MISSING, NOT_ASKED, REFUSED, UNPARSED
+from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -81,6 +82,7 @@ def passage(request: Request) -> Response:
         trouble=answers.trouble,
         ranks=state.ranks(place),
         human=state.human.get((doc_id, "")),
+        choices=lambda item_id: choices(view, whole=not item_id),
         token=lambda item_id: seen_token(state.human.get((doc_id, item_id))),
         who=who_of(request),
         nearby=_nearby(state, place),
@@ -90,10 +92,8 @@ def passage(request: Request) -> Response:
 def cells_of(state: QueryView, place: int, answers: Mapping[str, GraderAnswer]) -> list[CellShown]:
     """The passage's cells in the items' order."""
     cells = []
-    for column, item in enumerate(state.items):
+    for column, item in state.asked(place):
         code, counts = int(state.codes[place, column]), int(state.ratings[place, column])
-        if code == NOT_ASKED:
-            continue
         status = STATUS.get(code, "")
         if not state.gradable[place]:
             status = "no text to grade"

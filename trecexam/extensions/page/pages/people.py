@@ -1,4 +1,4 @@
-"""What people say of cells and passages, and who they are."""
+"""What people say of cells and passages, in place of the grader whose page it is."""
 
 from __future__ import annotations
 
@@ -16,39 +16,23 @@ from trecexam.extensions.page.rendering import (
     author_of,
     form_of,
     go,
+    grader_folder,
     live_of,
-    rated_folder,
     remember,
     render,
     view_of,
-    who_of,
 )
-from trecexam.extensions.page.users import user_of
 from trecexam.features.override.overriding import Taken, seen_token, take
-from trecexam.line.typed_text import MAX_WHO, typed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from starlette.requests import Request
     from starlette.responses import Response
 
 
 #: What a person takes back is a line too, and needs a reason.
 WITHDRAWN = "withdrawn"
-
-
-def who(request: Request) -> Response:
-    """Asks who is there; with a form, remembers it.
-
-    Raises:
-        TrecexamError: what the form has can be no name.
-    """
-    if request.method == "POST" and user_of(request) is None:
-        form = form_of(request)
-        name = typed("a name", form.get("who", ""), MAX_WHO)
-        return remember(go(request, urls.local(form.get("back", ""))), name)
-    return render(
-        request, "who.html", who=who_of(request), back=urls.local(request.query_params.get("back", ""))
-    )
 
 
 def override(request: Request) -> Response:
@@ -60,7 +44,7 @@ def override(request: Request) -> Response:
         raise NotFoundError(f"No query '{key.query_id}' in the bank.")
     rating = rating_of(form.get("rating", ""))
     why = form.get("why", "") or (WITHDRAWN if rating is None else "")
-    folder = rated_folder(request)
+    folder = grader_folder(request)
     try:
         taken = take(
             folder,
@@ -73,16 +57,22 @@ def override(request: Request) -> Response:
             form.get("seen") or None,
         )
     except RatingConflictError as error:
+        if view.is_cited and form.get("from") == "judge":
+            # What they said is not told: one's own label is not in yet.
+            who = "that was withdrawn" if error.now is None else f"{error.now.who} labelled it"
+            live.reload()
+            message = f"Nothing of yours is written: meanwhile {who}. Label it again, if yours is to count."
+            return judge.back_to(request, key, message)
         return render(
             request, "conflict.html", 409, key=key, theirs=error.now, token=seen_token(error.now), form=form,
             who=author_of(request), rating=rating, why=why, state=state, place=state.place(key.doc_id),
             item_at=state.item(key.item_id), back=urls.local(form.get("back", "")),
         )  # fmt: skip
     if taken.written:
-        live.patch(key.query_id, lambda view, state: with_people(folder, view, state))
+        live.patch(view.own, key.query_id, lambda view, state: with_people(folder, view, state))
         if request.app.state.grader is not None:
             request.app.state.grader.ask()
-    message = said_of(taken)
+    message = said_of(taken, view.words)
     if form.get("from") == "judge":
         return remember(judge.rated(request, key, rating, form.get("why", ""), message), taken.row.who)
     return remember(go(request, urls.local(form.get("back", "")), message), taken.row.who)
@@ -101,23 +91,29 @@ def rating_of(text: str) -> int | None:
     return int(text)
 
 
-def said_of(taken: Taken) -> str:
-    """What is to be told of a rating that was taken."""
+def said_of(taken: Taken, words: Sequence[str] = ()) -> str:
+    """What is to be told of a rating that was taken.
+
+    Args:
+        words: what people call the ratings from 0, where they have names.
+    """
+
+    def said(rating: int | None) -> str:
+        return words[rating].replace("_", " ") if words and rating is not None else str(rating)
+
     row, before, written, after = taken
-    what = f"{row.doc_id} on {row.item_id}" if row.item_id else row.doc_id
+    what = f"{row.doc_id} on {row.item_id}" if row.item_id and not words else row.doc_id
     if not written:
         return f"{what}: {row.who} said so already."
     if row.rating is None and after is None:
-        return (
-            f"{what}: the rating {'' if before is None else f'{before.rating} by {before.who} '}is withdrawn."
-        )
+        withdrawn = "" if before is None else f"{said(before.rating)} by {before.who} "
+        return f"{what}: the rating {withdrawn}is withdrawn."
     if after is None:
-        return f"{what}: {row.rating} by {row.who} is kept; people differ, so that none counts."
-    instead = f", in place of {before.who}'s {before.rating}" if before and before.who != after.who else ""
-    return f"{what}: {after.rating} by {after.who} counts now{instead}."
+        return f"{what}: {said(row.rating)} by {row.who} is kept; people differ, so that none counts."
+    instead = (
+        f", in place of {before.who}'s {said(before.rating)}" if before and before.who != after.who else ""
+    )
+    return f"{what}: {said(after.rating)} by {after.who} counts now{instead}."
 
 
-ROUTES = [
-    Route("/override", override, methods=["POST"]),
-    Route("/who", who, methods=["GET", "POST"]),
-]
+ROUTES = [Route("/override", override, methods=["POST"])]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from starlette.routing import Route
 
 from trecexam.extensions.page import urls
-from trecexam.extensions.page.listing import Address, in_order
+from trecexam.extensions.page.drawing import label, link, strip
+from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.rendering import query_of, render, view_of
-from trecexam.extensions.page.tabled import tabled
+from trecexam.extensions.page.tabled import Tabled, tabled
 from trecexam.line.sheets import ERROR, MISSING, REFUSED, UNPARSED
 from trecexam.tables.table import Layout, Table
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from trecexam.extensions.page.view import QueryView, View
+    from trecexam.scores.values import MeasureValues
 
 #: What a query's page shows.
 SHOWN = ("passages", "items", "runs")
@@ -40,22 +42,12 @@ class PassageLine:
     rank: int
 
 
-@dataclass(frozen=True)
-class ItemRatingsLine:
-    """An item: how many passages have a rating on it, and how many reach it."""
-
-    column: int
-    rated: int
-    reached: int
-    mean: float | None
-
-
 def queries(request: Request) -> Response:
     """All queries of the bank."""
     view = view_of(request)
-    table = tabled(_queries(view), Address.of(request), "query")
+    table = tabled(_queries(view), Address.of(request), "query", links=urls.query)
     measure = next(iter(view.values.measures), "")
-    return render(request, "queries.html", table=table, rows=table.rows, measure=measure, link=urls.query)
+    return render(request, "queries.html", table=table, measure=measure)
 
 
 def query(request: Request) -> Response:
@@ -70,7 +62,7 @@ def query(request: Request) -> Response:
 
 def _queries(view: View) -> Table:
     """A row a query, with the runs' mean and best value of the first measure where there are runs."""
-    first = view.values.values[:, :, 0] if view.values.measures and view.values.runs else None
+    first = view.values.array[:, :, 0] if view.values.measures and view.values.runs else None
     means, best = ([], []) if first is None else (first.mean(axis=0).tolist(), first.max(axis=0).tolist())
     header = (
         *("query", "text", "items", "passages", "judged", "mean", "best"),
@@ -111,21 +103,6 @@ def passage_lines(view: View, state: QueryView) -> list[PassageLine]:
 
 def _passages(view: View, state: QueryView, address: Address) -> dict[str, Any]:
     rows = passage_lines(view, state)
-    search_text = address.get("q").casefold()
-    if search_text:
-        rows = [
-            row
-            for row in rows
-            if search_text in row.doc_id.casefold()
-            or search_text in (state.texts[row.place] or "").casefold()
-        ]
-    label, judgment = address.number("label"), address.get("judgment")
-    if label is not None:
-        rows = [row for row in rows if row.label == label]
-    if judgment == "none":
-        rows = [row for row in rows if row.judgment is None]
-    elif address.number("judgment") is not None:
-        rows = [row for row in rows if row.judgment == address.number("judgment")]
     settings = view.settings
     kind = address.get("disagree", "missed", "spurious", "both")
     if kind:
@@ -134,19 +111,45 @@ def _passages(view: View, state: QueryView, address: Address) -> dict[str, Any]:
     status = address.get("status", *STATUSES, "human", "no_text")
     if status:
         rows = [row for row in rows if _has(state, row, status)]
-    keys = {
-        "doc": lambda row: row.doc_id,
-        "label": lambda row: row.label,
-        "judgment": lambda row: row.judgment,
-        "reached": lambda row: row.reached,
-        "runs": lambda row: row.runs,
-        "rank": lambda row: row.rank,
-    }
     return {
-        "rows": in_order(sorted(rows, key=lambda row: -row.reached), address, keys, "-label"),
+        "table": passages_tabled(view, state, sorted(rows, key=lambda row: -row.reached), address),
         "statuses": ("human", *STATUSES, "no_text"),
-        "judgments": sorted({j for d, j in state.judgments.items() if state.place(d) is not None}),
+        "is_judged": any(state.place(doc_id) is not None for doc_id in state.judgments),
     }
+
+
+def passages_tabled(
+    view: View, state: QueryView, lines: Sequence[PassageLine], address: Address, *, ranked: bool = False
+) -> Tabled:
+    """Passages of a query with their labels and ratings.
+
+    Args:
+        ranked: they are in a run's order, and are listed in that; else by label.
+    """
+    settings = view.settings
+    header = ("rank", "doc", "label", "judgment", "reached", "runs", "best", "text")
+    rows = (
+        (
+            *(rank, line.doc_id, line.label, line.judgment, line.reached),
+            *(line.runs, line.rank or None, state.texts[line.place] or ""),
+        )
+        for rank, line in enumerate(lines, 1)
+    )
+    short = {"doc": "Passage", "judgment": "judged", "reached": "ratings by item", "best": "best rank"}
+    without = ("rank", "runs", "best") if ranked else ("rank",)
+    ranks = tuple(range(1, len(lines) + 1)) if ranked else ()
+    return tabled(
+        Table(header, tuple(rows), layout=Layout(("doc",), without=without, ranks=ranks, short=short)),
+        address,
+        "" if ranked else "-label",
+        links=lambda doc_id: urls.passage(state.query_id, doc_id),
+        draw={
+            "label": lambda at: label(lines[at].label, settings.least),
+            "judgment": lambda at: label(lines[at].judgment, settings.min_relevant),
+            "reached": lambda at: strip(state, lines[at].place),
+        },
+        beginnings=("text",),
+    )
 
 
 def _kind(row: PassageLine, least: int, min_relevant: int) -> str:
@@ -167,26 +170,22 @@ def _has(state: QueryView, row: PassageLine, status: str) -> bool:
 
 def _items(view: View, state: QueryView, address: Address) -> dict[str, Any]:
     rows = []
-    for column in range(len(state.items)):
+    for column, item in enumerate(state.items):
         ratings = state.ratings[:, column]
         rated = ratings[ratings >= 0]
         reached = int((rated >= view.settings.min_rating).sum())
-        rows.append(ItemRatingsLine(column, len(rated), reached, float(rated.mean()) if len(rated) else None))
-    search_text = address.get("q").casefold()
+        mean = float(rated.mean()) if len(rated) else None
+        rows.append((item.item_id, item.text, item.importance, len(rated), reached, mean))
+    layout = Layout(
+        ("text",),
+        without=("item",),
+        ranks=tuple(range(1, len(rows) + 1)),
+        short={"text": "Item", "reached": "reach it", "mean": "mean rating"},
+    )
+    table = Table(("item", "text", "importance", "rated", "reached", "mean"), tuple(rows), layout=layout)
     items = state.items
-    rows = [r for r in rows if search_text in f"{items[r.column].item_id}\t{items[r.column].text}".casefold()]
-    keys = {
-        "item": lambda row: row.column,
-        "rated": lambda row: row.rated,
-        "reached": lambda row: row.reached,
-        "mean": lambda row: row.mean,
-    }
-    file_columns: dict[str, Callable[[Any], Any]] = {
-        "item": lambda row: items[row.column].item_id,
-        "text": lambda row: items[row.column].text,
-        **{name: keys[name] for name in ("rated", "reached", "mean")},
-    }
-    return {"rows": in_order(rows, address, keys, "item", file_columns)}
+    draw = {"text": lambda at: link(urls.item(state.query_id, items[at].item_id), items[at].text)}
+    return {"table": tabled(table, address, draw=draw)}
 
 
 def _runs(view: View, state: QueryView, address: Address) -> dict[str, Any]:
@@ -194,16 +193,22 @@ def _runs(view: View, state: QueryView, address: Address) -> dict[str, Any]:
     judged = () if theirs is None or state.query_id not in theirs.query_ids else theirs.measures
     official: dict[str, list[float]] = {}
     if theirs is not None and judged:
-        official = dict(zip(theirs.runs, theirs.of_query(state.query_id).tolist(), strict=True))
+        official = dict(zip(theirs.runs, _on_query(theirs, state.query_id), strict=True))
     measures, none = view.values.measures, [None] * len(judged)
     rows = tuple(
         (run, *values, *official.get(run, none), state.retrieved.get(run, 0))
-        for run, values in zip(view.values.runs, view.values.of_query(state.query_id).tolist(), strict=True)
+        for run, values in zip(view.values.runs, _on_query(view.values, state.query_id), strict=True)
     )
     header = ("run", *measures, *(f"official {measure}" for measure in judged), "retrieved")
     table = Table(header, rows, layout=Layout(("run",)))
-    shown = tabled(table, address, f"-{measures[0]}" if measures else "run")
-    return {"table": shown, "rows": shown.rows, "link": lambda run: urls.run_query(run, state.query_id)}
+    links = lambda run: urls.run_query(run, state.query_id)  # noqa: E731
+    return {"table": tabled(table, address, f"-{measures[0]}" if measures else "run", links=links)}
+
+
+def _on_query(values: MeasureValues, query_id: str) -> list[list[float]]:
+    """Of each run the measures."""
+    on_query: list[list[float]] = values.array[:, values.query_ids.index(query_id)].tolist()
+    return on_query
 
 
 ROUTES = [Route("/queries", queries), Route("/query/{query_id:name}", query)]

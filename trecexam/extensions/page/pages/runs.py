@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 from starlette.routing import Route
 
 from trecexam.extensions.page import urls
-from trecexam.extensions.page.listing import Address, listed
+from trecexam.extensions.page.listing import Address
+from trecexam.extensions.page.pages.queries import passage_lines, passages_tabled
 from trecexam.extensions.page.rendering import NotFoundError, query_of, render, view_of
 from trecexam.extensions.page.tabled import tabled
 from trecexam.tables.table import Layout, Table
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from starlette.requests import Request
     from starlette.responses import Response
 
     from trecexam.extensions.page.view import View
+    from trecexam.scores.values import MeasureValues
 
 
 def run(request: Request) -> Response:
     """A run's values on every query."""
     view = view_of(request)
     name = _name(request, view)
-    table = tabled(_on_queries(view, name), Address.of(request), "query")
+    links = lambda query_id: urls.run_query(name, query_id)  # noqa: E731
+    table = tabled(_on_queries(view, name), Address.of(request), "query", links=links)
     standing = next(n for n, row in enumerate(view.board.rows, 1) if row.run == name)
     return render(
         request,
@@ -34,8 +39,6 @@ def run(request: Request) -> Response:
         row=view.board.rows[standing - 1],
         measures=view.values.measures,
         table=table,
-        rows=table.rows,
-        link=lambda query_id: urls.run_query(name, query_id),
     )
 
 
@@ -43,8 +46,9 @@ def run_query(request: Request) -> Response:
     """A run's first ranks for one query."""
     view, state = view_of(request), query_of(request)
     name = _name(request, view)
-    ranking = state.rankings.get(name, ())
-    values = view.values.of_run(name)[view.values.query_ids.index(state.query_id)].tolist()
+    values = _of_run(view.values, name)[view.values.query_ids.index(state.query_id)].tolist()
+    lines = {line.place: line for line in passage_lines(view, state)}
+    ranking = [lines[place] for place in state.rankings.get(name, ())]
     return render(
         request,
         "run_query.html",
@@ -52,16 +56,7 @@ def run_query(request: Request) -> Response:
         state=state,
         measures=view.values.measures,
         values=values,
-        rows=listed(
-            [(rank, place) for rank, place in enumerate(ranking, 1)],
-            Address.of(request),
-            columns={
-                "rank": lambda row: row[0],
-                "doc": lambda row: state.doc_ids[row[1]],
-                "label": lambda row: state.labels[row[1]],
-                "judgment": lambda row: state.judgments.get(state.doc_ids[row[1]]),
-            },
-        ),
+        table=passages_tabled(view, state, ranking, Address.of(request), ranked=True),
         retrieved=state.retrieved.get(name, 0),
     )
 
@@ -73,17 +68,22 @@ def _name(request: Request, view: View) -> str:
     return name
 
 
+def _of_run(values: MeasureValues, run: str) -> NDArray[np.float64]:
+    """(queries, measures)."""
+    return np.asarray(values.of_runs([run]).array[0])
+
+
 def _on_queries(view: View, name: str) -> Table:
     """A row a query; `place` is the run's among all runs by the first measure, from 1."""
     at = list(view.runs).index(name)
-    values = view.values.of_run(name)
+    values = _of_run(view.values, name)
     # Ties share the better place.
-    places = 1 + (view.values.values[:, :, 0] > values[:, 0]).sum(axis=0) if values.shape[1] else None
+    places = 1 + (view.values.array[:, :, 0] > values[:, 0]).sum(axis=0) if values.shape[1] else None
     theirs, holes = view.official_values, view.holes
     judged: tuple[str, ...] = () if theirs is None else theirs.measures
     official = {}
     if theirs is not None:
-        official = dict(zip(theirs.query_ids, theirs.of_run(name).tolist(), strict=True))
+        official = dict(zip(theirs.query_ids, _of_run(theirs, name).tolist(), strict=True))
     header = (
         *("query", "text", *view.values.measures, "place"),
         *(f"official {measure}" for measure in judged),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from markupsafe import Markup
 from starlette.routing import Route
 
 from trecexam.extensions.page.downloads import table_file
+from trecexam.extensions.page.drawing import count, number
 from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.rendering import live_of, render, view_of
-from trecexam.extensions.page.tabled import tabled
+from trecexam.extensions.page.tabled import drawn, tabled
 from trecexam.files.stamps import Rejected
 from trecexam.tables.table import Layout, Table
 
@@ -35,23 +37,29 @@ def work(request: Request) -> Response:
         "not graded yet": counts.missing,
         "without a text": counts.no_text_cells,
     }
-    file = table_file(Address.of(request), {"outcomes": Table(("cells", "number"), tuple(outcomes.items()))})
+    shares = [100 * n / counts.cells if counts.cells else None for n in outcomes.values()]
+    rows = tuple((*outcome, share) for outcome, share in zip(outcomes.items(), shares, strict=True))
+    table = Table(("cells", "number", "share, %"), rows, layout=Layout(("cells",)))
+    file = table_file(Address.of(request), {"outcomes": table})
     if file is not None:
         return file
+    used = None if now is None else now.usage
+    usage = [(name, used[key]) for key, name in USAGE.items() if used and used.get(key) is not None]
+    amounts = Table(("used", "amount"), tuple(usage), layout=Layout(("used",)))
     return render(
         request,
         "work.html",
         counts=counts,
-        outcomes=outcomes,
+        outcomes=drawn(table, draw={"share, %": lambda at: Markup(number(shares[at], 1))}),
         pace=pace,
         minutes=None if pace is None else left / pace / 60,
         left=left,
-        usage={
-            name: now.usage[key]
-            for key, name in USAGE.items()
-            if now is not None and now.usage is not None and now.usage.get(key) is not None
-        },
+        usage=drawn(amounts, draw={"amount": lambda at: _amount(*usage[at])}) if usage else None,
     )
+
+
+def _amount(name: str, amount: float) -> Markup:
+    return Markup(number(amount, 2) if name == "money" else count(int(amount)))
 
 
 def rejected(request: Request) -> Response:
@@ -59,7 +67,7 @@ def rejected(request: Request) -> Response:
     view = view_of(request)
     table = Table(Rejected._fields, tuple(map(tuple, view.rejected)), layout=Layout(("file",)))
     shown = tabled(table, Address.of(request), "file")
-    return render(request, "rejected.html", table=shown, rows=shown.rows, all=len(view.rejected))
+    return render(request, "rejected.html", table=shown, all=len(view.rejected))
 
 
 ROUTES = [Route("/work", work), Route("/rejected", rejected)]

@@ -1,4 +1,4 @@
-// Keys for judging: 0..5 rate, n next, p previous, u undo, ? help. They press the buttons and links that are
+// Keys for judging: digits rate, n next, p previous, u undo, ? help. They press the buttons and links that are
 // there anyhow, and do nothing while somebody types.
 "use strict";
 
@@ -22,9 +22,10 @@
   }
 
   document.addEventListener("keydown", (event) => {
-    if (!find("judge") || event.ctrlKey || event.altKey || event.metaKey || event.repeat || isTyping(event.target)) return;
+    if (!(find("judge") || find("judge-undo")) || event.ctrlKey || event.altKey || event.metaKey || event.repeat || isTyping(event.target)) return;
     if (event.key === "?") {
       const help = find("judge-help");
+      if (!help) return;
       help.open = !help.open;
       if (help.open) help.scrollIntoView({ block: "nearest" });
       event.preventDefault();

@@ -1,0 +1,83 @@
+"""What cells of the page's tables have beside words and numbers: links, ratings, labels, intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from trecexam.tables.terminal import cut
+
+if TYPE_CHECKING:
+    from trecexam.extensions.page.view import QueryView
+    from trecexam.scores.leaderboard import Score
+
+#: Letters of a text of which a table shows the beginning.
+BEGINNING = 120
+
+
+def link(address: str, name: str) -> Markup:
+    """A link that an id is."""
+    return Markup('<a href="{}"><bdi>{}</bdi></a>').format(address, name)
+
+
+def text(words: str | None, most: int = BEGINNING) -> Markup:
+    """The beginning of a text, in its own direction."""
+    return Markup('<span dir="auto">{}</span>').format(cut(words, most)) if words else Markup("")
+
+
+def rating(value: int | None, words: Sequence[str] = ()) -> Markup:
+    """A rating; `words` are what people call the ratings from 0, where they have names."""
+    if value is None or value < 0:
+        return _NO_RATING
+    named = words[value].replace("_", " ") if words else value
+    return Markup('<span class="rating r{}">{}</span>').format(min(value, 5), named)
+
+
+def label(value: int | None, least: int) -> Markup:
+    """A label, or a judgment: from `least` on it is relevant."""
+    if value is None:
+        return Markup('<span class="soft">–</span>')  # noqa: RUF001
+    return Markup('<span class="label{}">{}</span>').format(" yes" if value >= least else "", value)
+
+
+def strip(state: QueryView, place: int) -> Markup:
+    """A passage's ratings on all items, one small box each; made at once, as tables have hundreds of them."""
+    ratings = state.ratings[place].tolist()
+    listed = ", ".join(str(rating) if rating >= 0 else "none" for rating in ratings)
+    boxes = "".join(_BOXES[min(rating, 5)] for rating in ratings)
+    return Markup(f'<span class="strip" role="img" aria-label="ratings: {listed}">{boxes}</span>')
+
+
+def interval(score: Score, half: float, low: float, high: float) -> Markup:
+    """A mean and its interval, `half` to either side, drawn between `low` and `high`."""
+    span = (high - low) or 1
+    ends = [min(max((end - low) / span * 116 + 2, 0), 120) for end in (score.mean - half, score.mean + half)]
+    return Markup(
+        '<svg class="interval wide" viewBox="0 0 120 16" width="120" height="16" aria-hidden="true" '
+        'focusable="false"><line class="axis" x1="0" x2="120" y1="8" y2="8"/>'
+        f'<line class="whisker" x1="{ends[0]:.1f}" x2="{ends[1]:.1f}" y1="8" y2="8"/>'
+        f'<circle class="dot" cx="{(score.mean - low) / span * 116 + 2:.1f}" cy="8" r="3.5"/></svg>'
+    )
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A value with so many decimals; a dash where there is none."""
+    return "–" if value is None or not math.isfinite(value) else f"{value:.{digits}f}"  # noqa: RUF001
+
+
+def count(value: int | None) -> str:
+    """A whole number, its thousands apart; a dash where there is none."""
+    return "–" if value is None else f"{value:,}"  # noqa: RUF001
+
+
+_NO_RATING = Markup(
+    '<span class="rating none"><span class="unseen">no rating</span><span aria-hidden="true">–</span></span>'  # noqa: RUF001
+)
+_BOXES = {
+    rating: f'<span class="rating {f"r{rating}" if rating >= 0 else "none"}" aria-hidden="true">'
+    f"{rating if rating >= 0 else '–'}</span>"  # noqa: RUF001
+    for rating in range(-1, 6)
+}
