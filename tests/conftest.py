@@ -18,6 +18,7 @@ import real_trec_eval
 from outside import outside
 from support import HashGrader, graded_track, make_small_track
 
+import trecexam
 from trecexam.tables.plots.model import Drawing, Plot
 
 # A machine that has other work to do is slow, not wrong. `bash tests/run.sh --all` is thorough.
@@ -77,6 +78,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     # What is imported by now stays; looking through it for garbage took a fifth of the time of tests/scores.
     gc.freeze()
+    # Each update asks whether anything is frozen, and counting it takes as long as half of the update.
+    gc.get_freeze_count = lambda: 1
     # Looking less often takes another 9% off.
     gc.set_threshold(20_000, 10, 10)
 
@@ -121,6 +124,21 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture
 def small_track(tmp_path: Path) -> Path:
     return make_small_track(tmp_path / "track")
+
+
+@pytest.fixture
+def updated(updated_once: Path, tmp_path: Path) -> Path:
+    """A small track that was updated with a `HashGrader`."""
+    return Path(shutil.copytree(updated_once, tmp_path / "track"))
+
+
+@pytest.fixture(scope="session")
+def updated_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `updated` copies."""
+    root = make_small_track(tmp_path_factory.mktemp("updated") / "track")
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.update()
+    return root
 
 
 @pytest.fixture

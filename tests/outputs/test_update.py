@@ -97,33 +97,29 @@ def test_a_new_run_grades_only_its_new_passages(small_track: Path, hash_grader: 
     assert "new" in {row["run"] for row in rows(small_track / "out" / "leaderboard.tsv")}
 
 
-def test_removing_a_run_takes_it_off_and_keeps_its_grades(small_track: Path, hash_grader: HashGrader) -> None:
-    update(small_track, hash_grader)
-    gone = small_track / "runs" / "run0.run"
+def test_removing_a_run_takes_it_off_and_keeps_its_grades(updated: Path) -> None:
+    gone = updated / "runs" / "run0.run"
     content = gone.read_text()
     gone.unlink()
     again = HashGrader()
-    update(small_track, again)
-    assert "run0" not in {row["run"] for row in rows(small_track / "out" / "leaderboard.tsv")}
+    update(updated, again)
+    assert "run0" not in {row["run"] for row in rows(updated / "out" / "leaderboard.tsv")}
     gone.write_text(content)
-    update(small_track, again)
-    assert "run0" in {row["run"] for row in rows(small_track / "out" / "leaderboard.tsv")}
+    update(updated, again)
+    assert "run0" in {row["run"] for row in rows(updated / "out" / "leaderboard.tsv")}
     assert again.asked == []
 
 
-def test_editing_one_question_regrades_that_question_alone(
-    small_track: Path, hash_grader: HashGrader
-) -> None:
-    update(small_track, hash_grader)
-    bank = small_track / "bank.questions.jsonl"
+def test_editing_one_question_regrades_that_question_alone(updated: Path) -> None:
+    bank = updated / "bank.questions.jsonl"
     old = bank.read_text()
     bank.write_text(old.replace("question 2 of q1?", "an edited question?"))
     again = HashGrader()
-    update(small_track, again)
+    update(updated, again)
     assert {cell.item.text for cell in again.asked} == {"an edited question?"}
     bank.write_text(old)
     back = HashGrader()
-    update(small_track, back)
+    update(updated, back)
     assert back.asked == []
 
 
@@ -355,21 +351,19 @@ def test_manifest_names_every_input_and_output_with_its_sha256(
     assert "runs/run0.run" in manifest["inputs"]
 
 
-def test_deleted_outputs_come_back(small_track: Path, hash_grader: HashGrader) -> None:
-    update(small_track, hash_grader)
-    before = outputs(small_track)
-    (small_track / "out" / "rubric.qrels").unlink()
-    update(small_track, hash_grader)
-    assert outputs(small_track) == before
+def test_deleted_outputs_come_back(updated: Path, hash_grader: HashGrader) -> None:
+    before = outputs(updated)
+    (updated / "out" / "rubric.qrels").unlink()
+    update(updated, hash_grader)
+    assert outputs(updated) == before
 
 
-def test_correlation_goes_when_the_official_judgments_go(small_track: Path, hash_grader: HashGrader) -> None:
-    update(small_track, hash_grader)
+def test_correlation_goes_when_the_official_judgments_go(updated: Path, hash_grader: HashGrader) -> None:
     kept = {"correlation.tsv", "correlation.json", "swaps.tsv", "outliers.tsv"}
-    assert kept <= outputs(small_track).keys()
-    (small_track / "qrels.txt").unlink()
-    update(small_track, hash_grader)
-    assert not kept & outputs(small_track).keys()
+    assert kept <= outputs(updated).keys()
+    (updated / "qrels.txt").unlink()
+    update(updated, hash_grader)
+    assert not kept & outputs(updated).keys()
 
 
 def test_nothing_is_compared_with_judgments_of_other_queries(
@@ -390,19 +384,18 @@ def test_bad_official_judgments_do_not_stop_the_leaderboard(
 
 
 def test_a_bad_bank_stops_the_update_and_leaves_outputs_and_grades(
-    small_track: Path, hash_grader: HashGrader
+    updated: Path, hash_grader: HashGrader
 ) -> None:
-    update(small_track, hash_grader)
-    before = outputs(small_track)
-    bank = small_track / "bank.questions.jsonl"
+    before = outputs(updated)
+    bank = updated / "bank.questions.jsonl"
     good = bank.read_text()
     bank.write_text(good + good.splitlines()[0] + "\n")
     with pytest.raises(ConversionError, match=r"bank\.questions\.jsonl:4: "):
-        update(small_track, hash_grader)
-    assert outputs(small_track) == before
+        update(updated, hash_grader)
+    assert outputs(updated) == before
     bank.write_text(good)
     again = HashGrader()
-    update(small_track, again)
+    update(updated, again)
     assert again.asked == []
 
 
@@ -444,11 +437,10 @@ def test_update_is_refused_while_another_process_grades(small_track: Path, hash_
 
 
 def test_an_output_that_cannot_be_written_is_said_and_the_old_one_stays(
-    small_track: Path, hash_grader: HashGrader, monkeypatch: pytest.MonkeyPatch
+    updated: Path, hash_grader: HashGrader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    update(small_track, hash_grader)
-    before = outputs(small_track)
-    write_run(small_track / "runs" / "new.run", {"q1": ["q1-d03", "q1-d11"]})
+    before = outputs(updated)
+    write_run(updated / "runs" / "new.run", {"q1": ["q1-d03", "q1-d11"]})
 
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
@@ -456,10 +448,10 @@ def test_an_output_that_cannot_be_written_is_said_and_the_old_one_stays(
     with monkeypatch.context() as patch:
         patch.setattr("trecexam.files.atomic.os.fsync", full)
         with pytest.raises(TrecexamError, match="No space left on device; the old file is as it was"):
-            update(small_track, hash_grader)
-    assert outputs(small_track) == before
-    update(small_track, hash_grader)
-    assert "new" in {row["run"] for row in rows(small_track / "out" / "leaderboard.tsv")}
+            update(updated, hash_grader)
+    assert outputs(updated) == before
+    update(updated, hash_grader)
+    assert "new" in {row["run"] for row in rows(updated / "out" / "leaderboard.tsv")}
 
 
 def test_an_official_leaderboard_file_is_compared_with(small_track: Path, hash_grader: HashGrader) -> None:
@@ -475,12 +467,11 @@ def test_an_official_leaderboard_file_is_compared_with(small_track: Path, hash_g
     assert {row["n_runs"] for row in against} == {"3"}
 
 
-def test_a_changed_passage_text_is_graded_anew(small_track: Path, hash_grader: HashGrader) -> None:
-    update(small_track, hash_grader)
-    passages = small_track / "passages.jsonl"
+def test_a_changed_passage_text_is_graded_anew(updated: Path) -> None:
+    passages = updated / "passages.jsonl"
     passages.write_text(passages.read_text().replace("passage 0 about q1", "quite another text"))
     again = HashGrader()
-    update(small_track, again)
+    update(updated, again)
     assert {cell.text for cell in again.asked} == {"quite another text"}
     assert len(again.asked) == 4
 

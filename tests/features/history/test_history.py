@@ -58,12 +58,6 @@ def qrels(root: Path) -> dict[tuple[str, str], int]:
     return {(q, d): int(label) for q, _, d, label in (line.split(" ") for line in lines)}
 
 
-@pytest.fixture
-def logged(small_track: Path) -> Path:
-    update(small_track)
-    return small_track
-
-
 def test_the_first_leaderboard_is_entry_1_with_all_runs_new(small_track: Path) -> None:
     before = datetime.now(UTC).replace(microsecond=0)
     assert update(small_track).entry == 1
@@ -76,15 +70,15 @@ def test_the_first_leaderboard_is_entry_1_with_all_runs_new(small_track: Path) -
     assert log(small_track) == [(1, row.run) for row in entry.board.runs]
 
 
-def test_an_update_that_changes_nothing_adds_no_entry(logged: Path) -> None:
-    assert not update(logged).changed
+def test_an_update_that_changes_nothing_adds_no_entry(updated: Path) -> None:
+    assert not update(updated).changed
     # The file is another one, and says the same.
-    run = logged / "runs" / "run0.run"
+    run = updated / "runs" / "run0.run"
     run.write_text(run.read_text())
-    (logged / "qrels.txt").write_text("q1 0 q1-d00 1\n")
-    done = update(logged)
+    (updated / "qrels.txt").write_text("q1 0 q1-d00 1\n")
+    done = update(updated)
     assert (done.changed, done.entry) == (True, None)
-    assert len(entries(logged)) == 1
+    assert len(entries(updated)) == 1
 
 
 def test_before_anything_is_dropped_there_is_no_history(small_track: Path) -> None:
@@ -96,14 +90,13 @@ def test_before_anything_is_dropped_there_is_no_history(small_track: Path) -> No
     assert update(small_track).entry == 1
 
 
-def test_a_dropped_run_tells_ranks_means_and_labels_before_and_after(small_track: Path) -> None:
-    logged = small_track
-    (logged / "runs" / "run2.run").unlink()
-    update(logged)
-    old_board, old_labels = board(logged), qrels(logged)
-    write_run(logged / "runs" / "new.run", {q: [f"{q}-d11", f"{q}-d10", f"{q}-d00"] for q in ("q1", "q2")})
-    update(logged)
-    entry, new_board, new_labels = last(logged), board(logged), qrels(logged)
+def test_a_dropped_run_tells_ranks_means_and_labels_before_and_after(updated: Path) -> None:
+    (updated / "runs" / "run2.run").unlink()
+    update(updated)
+    old_board, old_labels = board(updated), qrels(updated)
+    write_run(updated / "runs" / "new.run", {q: [f"{q}-d11", f"{q}-d10", f"{q}-d00"] for q in ("q1", "q2")})
+    update(updated)
+    entry, new_board, new_labels = last(updated), board(updated), qrels(updated)
     assert entry.cause == "runs/new.run added"
     assert entry.files == {"added": ("runs/new.run",)}
     assert {(r.query_id, r.doc_id): (r.before, r.after) for r in entry.board.labels} == {
@@ -121,27 +114,27 @@ def test_a_dropped_run_tells_ranks_means_and_labels_before_and_after(small_track
         assert row.rank_after == 1 + better
 
 
-def test_a_removed_run_is_gone_and_dropped_again_it_is_new(logged: Path) -> None:
-    run = logged / "runs" / "run1.run"
+def test_a_removed_run_is_gone_and_dropped_again_it_is_new(updated: Path) -> None:
+    run = updated / "runs" / "run1.run"
     content = run.read_text()
     run.unlink()
-    update(logged)
-    gone = last(logged)
+    update(updated)
+    gone = last(updated)
     assert gone.cause == "runs/run1.run removed"
     assert [(row.run, row.rank_after) for row in gone.board.runs if row.change == "gone"] == [("run1", None)]
     run.write_text(content)
-    update(logged)
-    back = last(logged)
+    update(updated)
+    back = last(updated)
     assert [row.run for row in back.board.runs if row.change == "new"] == ["run1"]
-    assert back.after == entries(logged)[0].after
+    assert back.after == entries(updated)[0].after
 
 
-def test_an_edited_question_names_the_query_the_item_and_its_labels(logged: Path) -> None:
-    old_labels = qrels(logged)
-    bank = logged / "bank.questions.jsonl"
+def test_an_edited_question_names_the_query_the_item_and_its_labels(updated: Path) -> None:
+    old_labels = qrels(updated)
+    bank = updated / "bank.questions.jsonl"
     bank.write_text(bank.read_text().replace("question 2 of q1?", "an edited question?"))
-    update(logged)
-    entry, new_labels = last(logged), qrels(logged)
+    update(updated)
+    entry, new_labels = last(updated), qrels(updated)
     assert entry.cause == "bank.questions.jsonl edited"
     changed = {key for key in old_labels if old_labels[key] != new_labels[key]}
     assert changed
@@ -155,169 +148,169 @@ def test_an_edited_question_names_the_query_the_item_and_its_labels(logged: Path
         assert not row.file_changed
 
 
-def test_a_changed_setting_is_the_cause(logged: Path) -> None:
-    (logged / "trecexam.toml").write_text(CONFIG + '[scores]\nmin_rating = 3\nlabel = "count"\n')
-    update(logged)
-    entry = last(logged)
+def test_a_changed_setting_is_the_cause(updated: Path) -> None:
+    (updated / "trecexam.toml").write_text(CONFIG + '[scores]\nmin_rating = 3\nlabel = "count"\n')
+    update(updated)
+    entry = last(updated)
     assert entry.cause == "[scores] min_rating 4 -> 3; [scores] label max -> count"
     assert entry.settings == {"[scores] min_rating": (4, 3), "[scores] label": ("max", "count")}
 
 
-def test_settings_that_change_no_score_are_no_cause(logged: Path) -> None:
-    (logged / "trecexam.toml").write_text(CONFIG + "[watch]\nsettle = 9.0\n[grader]\nbatch_size = 3\n")
-    assert update(logged).entry is None
-    write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
-    update(logged)
-    assert last(logged).cause == "runs/new.run added"
+def test_settings_that_change_no_score_are_no_cause(updated: Path) -> None:
+    (updated / "trecexam.toml").write_text(CONFIG + "[watch]\nsettle = 9.0\n[grader]\nbatch_size = 3\n")
+    assert update(updated).entry is None
+    write_run(updated / "runs" / "new.run", {"q1": ["q1-d00"]})
+    update(updated)
+    assert last(updated).cause == "runs/new.run added"
 
 
-def test_a_change_without_effect_is_not_blamed_for_the_next_one(logged: Path) -> None:
-    passages = logged / "passages.jsonl"
+def test_a_change_without_effect_is_not_blamed_for_the_next_one(updated: Path) -> None:
+    passages = updated / "passages.jsonl"
     passages.write_text(passages.read_text() + '{"docid": "elsewhere", "text": "no run has it"}\n')
-    assert update(logged).entry is None
-    write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
-    update(logged)
-    assert last(logged).cause == "runs/new.run added"
+    assert update(updated).entry is None
+    write_run(updated / "runs" / "new.run", {"q1": ["q1-d00"]})
+    update(updated)
+    assert last(updated).cause == "runs/new.run added"
 
 
-def test_another_grader_is_the_cause(logged: Path) -> None:
-    assert update(logged, HashGrader(version=2)).entry is None
+def test_another_grader_is_the_cause(updated: Path) -> None:
+    assert update(updated, HashGrader(version=2)).entry is None
     other = HashGrader(version=3)
     other.status = lambda cell: "unparsed" if cell.doc_id == "q1-d03" else "ok"
-    update(logged, other)
-    assert last(logged).cause == "grader: version 2 -> 3"
-    assert [(row.doc_id, row.after) for row in last(logged).board.labels] == [("q1-d03", None)]
+    update(updated, other)
+    assert last(updated).cause == "grader: version 2 -> 3"
+    assert [(row.doc_id, row.after) for row in last(updated).board.labels] == [("q1-d03", None)]
 
 
-def test_files_that_were_not_taken_and_judgments_are_no_cause(logged: Path) -> None:
-    (logged / "runs" / "bad.run").write_text("q1 Q0 q1-d00 1 high bad\n")
-    (logged / "qrels.txt").write_text("q1 0 q1-d00 1\n")
-    write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
-    update(logged)
-    assert last(logged).cause == "runs/new.run added"
+def test_files_that_were_not_taken_and_judgments_are_no_cause(updated: Path) -> None:
+    (updated / "runs" / "bad.run").write_text("q1 Q0 q1-d00 1 high bad\n")
+    (updated / "qrels.txt").write_text("q1 0 q1-d00 1\n")
+    write_run(updated / "runs" / "new.run", {"q1": ["q1-d00"]})
+    update(updated)
+    assert last(updated).cause == "runs/new.run added"
 
 
-def test_a_human_label_is_the_cause(logged: Path) -> None:
-    old = qrels(logged)
-    with trecexam.open_track(logged, grader=HashGrader()) as track:
+def test_a_human_label_is_the_cause(updated: Path) -> None:
+    old = qrels(updated)
+    with trecexam.open_track(updated, grader=HashGrader()) as track:
         for doc_id in ("q1-d00", "q1-d01"):
             track.override("q1", doc_id, (old["q1", doc_id] + 3) % 6, who="ann", why="read it")
         track.update()
-    entry = last(logged)
+    entry = last(updated)
     assert entry.cause == "overrides.tsv added"
     assert {(row.doc_id, row.before, row.after) for row in entry.board.labels} == {
         (doc_id, old["q1", doc_id], (old["q1", doc_id] + 3) % 6) for doc_id in ("q1-d00", "q1-d01")
     }
-    (logged / "overrides.tsv").unlink()
-    update(logged)
-    assert last(logged).cause == "overrides.tsv removed"
+    (updated / "overrides.tsv").unlink()
+    update(updated)
+    assert last(updated).cause == "overrides.tsv removed"
 
 
 def test_a_stopped_update_is_not_logged_and_the_next_one_is_compared_with_the_last_that_was(
-    logged: Path,
+    updated: Path,
 ) -> None:
-    (first,) = entries(logged)
-    bank = logged / "bank.questions.jsonl"
+    (first,) = entries(updated)
+    bank = updated / "bank.questions.jsonl"
     bank.write_text(bank.read_text().replace(" of q", " quite unlike q"))
     graded: list[object] = []
     assert (
-        update(logged, HashGrader(batch=5), progress=graded.append, stop=lambda: bool(graded)).entry is None
+        update(updated, HashGrader(batch=5), progress=graded.append, stop=lambda: bool(graded)).entry is None
     )
-    assert json.loads((logged / "out" / "manifest.json").read_text())["complete"] is False
-    assert len(entries(logged)) == 1
-    update(logged)
-    entry = last(logged)
+    assert json.loads((updated / "out" / "manifest.json").read_text())["complete"] is False
+    assert len(entries(updated)) == 1
+    update(updated)
+    entry = last(updated)
     assert (entry.entry, entry.before) == (2, first.after)
     # Against the half graded outputs, labels would have come into being.
     assert all(row.before is not None for row in entry.board.labels)
 
 
 @pytest.mark.parametrize("damage", ["missing", "junk", "another version"])
-def test_where_the_earlier_state_cannot_be_read_the_entry_says_so(logged: Path, damage: str) -> None:
-    state = logged / ".trecexam" / "history.json.gz"
+def test_where_the_earlier_state_cannot_be_read_the_entry_says_so(updated: Path, damage: str) -> None:
+    state = updated / ".trecexam" / "history.json.gz"
     if damage == "missing":
         state.unlink()
     elif damage == "junk":
         state.write_bytes(b"junk")
     else:
         write_kept(state, b"{}", 99)
-    write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
-    assert update(logged).entry == 2
-    entry = last(logged)
+    write_run(updated / "runs" / "new.run", {"q1": ["q1-d00"]})
+    assert update(updated).entry == 2
+    entry = last(updated)
     assert entry.before is None
     assert {row.change for row in entry.board.runs} == {"new"}
     assert entry.board.labels == ()
     assert "could not be read" in entry.cause
-    (logged / "runs" / "new.run").unlink()
-    update(logged)
-    assert last(logged).cause == "runs/new.run removed"
+    (updated / "runs" / "new.run").unlink()
+    update(updated)
+    assert last(updated).cause == "runs/new.run removed"
 
 
-def test_a_damaged_state_is_made_again_where_nothing_changed_since(logged: Path) -> None:
-    state = logged / ".trecexam" / "history.json.gz"
+def test_a_damaged_state_is_made_again_where_nothing_changed_since(updated: Path) -> None:
+    state = updated / ".trecexam" / "history.json.gz"
     state.write_bytes(b"junk")
-    (logged / "out" / "leaderboard.tsv").unlink()
-    assert update(logged).entry is None
-    write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
-    assert update(logged).entry == 2
-    assert last(logged).before is not None
+    (updated / "out" / "leaderboard.tsv").unlink()
+    assert update(updated).entry is None
+    write_run(updated / "runs" / "new.run", {"q1": ["q1-d00"]})
+    assert update(updated).entry == 2
+    assert last(updated).before is not None
 
 
-def test_outputs_that_were_damaged_or_deleted_come_back_without_an_entry(logged: Path) -> None:
-    (logged / "out" / "leaderboard.json").write_text("{")
-    (logged / "out" / "rubric.qrels").unlink()
-    assert update(logged).entry is None
-    assert board(logged)
-    assert len(entries(logged)) == 1
+def test_outputs_that_were_damaged_or_deleted_come_back_without_an_entry(updated: Path) -> None:
+    (updated / "out" / "leaderboard.json").write_text("{")
+    (updated / "out" / "rubric.qrels").unlink()
+    assert update(updated).entry is None
+    assert board(updated)
+    assert len(entries(updated)) == 1
 
 
 @pytest.mark.parametrize("removed", ["out", "out/history"])
-def test_a_removed_folder_starts_again(logged: Path, removed: str) -> None:
-    write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
-    update(logged)
-    shutil.rmtree(logged / removed)
-    assert update(logged).entry == 1
-    (entry,) = entries(logged)
+def test_a_removed_folder_starts_again(updated: Path, removed: str) -> None:
+    write_run(updated / "runs" / "new.run", {"q1": ["q1-d00"]})
+    update(updated)
+    shutil.rmtree(updated / removed)
+    assert update(updated).entry == 1
+    (entry,) = entries(updated)
     assert entry.before is None
     assert {row.change for row in entry.board.runs} == {"new"}
 
 
-def test_a_deleted_log_comes_back_as_it_was(logged: Path) -> None:
-    write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
-    update(logged)
-    path = logged / "out" / "history" / "log.tsv"
+def test_a_deleted_log_comes_back_as_it_was(updated: Path) -> None:
+    write_run(updated / "runs" / "new.run", {"q1": ["q1-d00"]})
+    update(updated)
+    path = updated / "out" / "history" / "log.tsv"
     before = path.read_bytes()
     path.unlink()
-    assert update(logged).entry is None
+    assert update(updated).entry is None
     assert path.read_bytes() == before
 
 
-def test_the_log_only_grows_at_its_end(logged: Path) -> None:
-    path = logged / "out" / "history" / "log.tsv"
+def test_the_log_only_grows_at_its_end(updated: Path) -> None:
+    path = updated / "out" / "history" / "log.tsv"
     before = path.read_bytes()
-    write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
-    update(logged)
+    write_run(updated / "runs" / "new.run", {"q1": ["q1-d00"]})
+    update(updated)
     assert path.read_bytes().startswith(before)
     assert len(path.read_bytes()) > len(before)
 
 
-def test_old_entries_may_be_deleted(logged: Path) -> None:
-    (logged / "out" / "history" / "000001.json").unlink()
-    write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
-    assert update(logged).entry == 2
-    assert last(logged).before is not None
+def test_old_entries_may_be_deleted(updated: Path) -> None:
+    (updated / "out" / "history" / "000001.json").unlink()
+    write_run(updated / "runs" / "new.run", {"q1": ["q1-d00"]})
+    assert update(updated).entry == 2
+    assert last(updated).before is not None
     with pytest.raises(TrecexamError, match="no entry 1: there are 2 to 2"):
-        trecexam.open_track(logged, grader=HashGrader()).history.entry(1)
+        trecexam.open_track(updated, grader=HashGrader()).history.entry(1)
 
 
 def test_a_history_that_cannot_be_written_leaves_the_outputs_as_they_were(
-    logged: Path, monkeypatch: pytest.MonkeyPatch
+    updated: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def outputs() -> dict[str, bytes]:
-        return {str(path): path.read_bytes() for path in (logged / "out").rglob("*") if path.is_file()}
+        return {str(path): path.read_bytes() for path in (updated / "out").rglob("*") if path.is_file()}
 
     before = outputs()
-    write_run(logged / "runs" / "new.run", {"q1": ["q1-d03", "q1-d11"]})
+    write_run(updated / "runs" / "new.run", {"q1": ["q1-d03", "q1-d11"]})
 
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
@@ -325,9 +318,9 @@ def test_a_history_that_cannot_be_written_leaves_the_outputs_as_they_were(
     with monkeypatch.context() as patch:
         patch.setattr("trecexam.files.atomic.os.fsync", full)
         with pytest.raises(TrecexamError, match=r"history/000002\.json: cannot be written: No space left"):
-            update(logged)
+            update(updated)
     assert outputs() == before
-    assert update(logged).entry == 2
+    assert update(updated).entry == 2
 
 
 class _Killed(BaseException):
@@ -383,10 +376,10 @@ def test_killed_between_any_two_writes_an_entry_is_neither_lost_nor_there_twice(
     assert writes > 10
 
 
-def test_a_run_that_is_called_otherwise_because_of_another_file_is_not_new(logged: Path) -> None:
-    write_run(logged / "runs" / "sub" / "other.run", {"q1": ["q1-d00"]}, tag="run0")
-    update(logged)
-    rows = {row.run: row for row in last(logged).board.runs}
+def test_a_run_that_is_called_otherwise_because_of_another_file_is_not_new(updated: Path) -> None:
+    write_run(updated / "runs" / "sub" / "other.run", {"q1": ["q1-d00"]}, tag="run0")
+    update(updated)
+    rows = {row.run: row for row in last(updated).board.runs}
     assert (rows["run0"].change, rows["sub/other"].change) != ("gone", "new")
     assert "run0" in {row.was or row.run for row in rows.values()}
 
@@ -409,23 +402,23 @@ def test_all_runs_tied_share_a_rank_and_a_tied_one_more_moves_nobody(
     ]
 
 
-def test_manifest_and_update_count_the_outputs_alone(logged: Path) -> None:
-    manifest = json.loads((logged / "out" / "manifest.json").read_text())
+def test_manifest_and_update_count_the_outputs_alone(updated: Path) -> None:
+    manifest = json.loads((updated / "out" / "manifest.json").read_text())
     assert not any("history" in name for name in manifest["outputs"])
-    write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
-    out = logged / "out"
-    assert {path.parent for path in update(logged).written} == {out, out / "plots"}
+    write_run(updated / "runs" / "new.run", {"q1": ["q1-d00"]})
+    out = updated / "out"
+    assert {path.parent for path in update(updated).written} == {out, out / "plots"}
 
 
-def test_a_file_name_that_is_no_text_is_escaped(logged: Path) -> None:
+def test_a_file_name_that_is_no_text_is_escaped(updated: Path) -> None:
     name = b"b\xff.run".decode("utf-8", "surrogateescape")
-    for path in (logged / "runs" / "c.run", logged / "runs" / name):
+    for path in (updated / "runs" / "c.run", updated / "runs" / name):
         write_run(path, {"q1": ["q1-d00", "q1-d01"]}, tag="same")
-    update(logged)
-    rows = {row.run: row for row in last(logged).board.runs}
+    update(updated)
+    rows = {row.run: row for row in last(updated).board.runs}
     assert rows["b\\udcff"].change == "new"
-    assert "runs/b\\udcff.run" in last(logged).cause
-    assert "b\\udcff" in {run for _, run in log(logged)}
-    (logged / "runs" / name).write_text("q1 Q0 q1-d11 1 1 same\n")
-    update(logged)
-    assert {row.run: row for row in last(logged).board.runs}["b\\udcff"].file_changed
+    assert "runs/b\\udcff.run" in last(updated).cause
+    assert "b\\udcff" in {run for _, run in log(updated)}
+    (updated / "runs" / name).write_text("q1 Q0 q1-d11 1 1 same\n")
+    update(updated)
+    assert {row.run: row for row in last(updated).board.runs}["b\\udcff"].file_changed

@@ -134,20 +134,19 @@ def test_an_update_with_nothing_new_writes_and_draws_nothing(small_track: Path, 
     assert drawn == []
 
 
-def test_only_plots_whose_numbers_changed_are_drawn_again(small_track: Path, drawn: list[str]) -> None:
-    update(small_track)
+def test_only_plots_whose_numbers_changed_are_drawn_again(updated: Path, drawn: list[str]) -> None:
     drawn.clear()
-    (small_track / "qrels.txt").write_text("q1 0 q1-d00 3\nq1 0 q1-d05 1\nq2 0 q2-d01 2\n")
-    done = update(small_track)
+    (updated / "qrels.txt").write_text("q1 0 q1-d00 3\nq1 0 q1-d05 1\nq2 0 q2-d01 2\n")
+    done = update(updated)
     assert set(drawn) == OFFICIAL
     changed = {path.name.split(".")[0] for path in done.written if path.parent.name == "plots"}
     assert changed == OFFICIAL
 
 
 @pytest.fixture(scope="module")
-def updated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def standing(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A track that was updated, and that each test leaves as it was."""
-    root = make_small_track(tmp_path_factory.mktemp("updated") / "track")
+    root = make_small_track(tmp_path_factory.mktemp("standing") / "track")
     update(root)
     return root
 
@@ -155,39 +154,35 @@ def updated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", ["report.html", "plots/scatter.svg", "plots/items.tsv", "plots/grades.png"])
 @pytest.mark.parametrize("change", [Path.unlink, lambda path: path.write_bytes(b"edited")])
 def test_what_somebody_removed_or_edited_comes_back(
-    updated: Path, name: str, change: Callable[[Path], object]
+    standing: Path, name: str, change: Callable[[Path], object]
 ) -> None:
-    before = plots(updated), page(updated)
-    change(updated / "out" / name)
+    before = plots(standing), page(standing)
+    change(standing / "out" / name)
+    done = update(standing)
+    assert [path.relative_to(standing / "out").as_posix() for path in done.written] == [name]
+    assert (plots(standing), page(standing)) == before
+
+
+def test_switching_the_report_off_removes_it_and_is_no_news(updated: Path) -> None:
+    (updated / "out" / "plots" / "mine.txt").write_text("a note")
+    (updated / "trecexam.toml").write_text(CONFIG + "[report]\nwrite = false\n")
     done = update(updated)
-    assert [path.relative_to(updated / "out").as_posix() for path in done.written] == [name]
-    assert (plots(updated), page(updated)) == before
-
-
-def test_switching_the_report_off_removes_it_and_is_no_news(small_track: Path) -> None:
-    update(small_track)
-    (small_track / "out" / "plots" / "mine.txt").write_text("a note")
-    (small_track / "trecexam.toml").write_text(CONFIG + "[report]\nwrite = false\n")
-    done = update(small_track)
     assert done.entry is None
-    assert not (small_track / "out" / "report.html").exists()
-    assert set(plots(small_track)) == {"mine.txt"}
-    assert update(small_track).changed is False
-    assert "report.html" not in json.loads((small_track / "out" / "manifest.json").read_text())["outputs"]
-    (small_track / "out" / "plots" / "mine.txt").unlink()
-    (small_track / "out" / "rubric.qrels").unlink()
-    update(small_track)
-    assert not (small_track / "out" / "plots").exists()
-    (small_track / "trecexam.toml").write_text(CONFIG)
-    assert update(small_track).entry is None
-    assert names(small_track) == set(PLOTS)
+    assert not (updated / "out" / "report.html").exists()
+    assert set(plots(updated)) == {"mine.txt"}
+    assert update(updated).changed is False
+    assert "report.html" not in json.loads((updated / "out" / "manifest.json").read_text())["outputs"]
+    (updated / "out" / "plots" / "mine.txt").unlink()
+    (updated / "out" / "rubric.qrels").unlink()
+    update(updated)
+    assert not (updated / "out" / "plots").exists()
+    (updated / "trecexam.toml").write_text(CONFIG)
+    assert update(updated).entry is None
+    assert names(updated) == set(PLOTS)
 
 
-def test_a_plot_that_cannot_be_drawn_stops_nothing(
-    small_track: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    update(small_track)
-    whole = plots(small_track)
+def test_a_plot_that_cannot_be_drawn_stops_nothing(updated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = plots(updated)
 
     def draw(plot: Plot) -> Drawing:
         if plot.name == "scatter":
@@ -195,14 +190,14 @@ def test_a_plot_that_cannot_be_drawn_stops_nothing(
         return Drawing(b"<svg></svg>", b"png")
 
     monkeypatch.setattr(canvas, "_drawn", draw)
-    write_run(small_track / "runs" / "new.run", {"q1": ["q1-d03"]})
-    done = update(small_track)
+    write_run(updated / "runs" / "new.run", {"q1": ["q1-d03"]})
+    done = update(updated)
     assert done.complete
     assert done.runs == 4
-    assert set(whole) - set(plots(small_track)) == {"scatter.svg", "scatter.png"}
-    assert "could not be drawn: MemoryError: &lt;b&gt;no room&lt;/b&gt;" in page(small_track)
-    assert 'href="plots/scatter.svg"' not in page(small_track)
-    assert 'href="plots/scatter.tsv"' in page(small_track)
+    assert set(whole) - set(plots(updated)) == {"scatter.svg", "scatter.png"}
+    assert "could not be drawn: MemoryError: &lt;b&gt;no room&lt;/b&gt;" in page(updated)
+    assert 'href="plots/scatter.svg"' not in page(updated)
+    assert 'href="plots/scatter.tsv"' in page(updated)
 
 
 def test_matplotlib_that_cannot_be_imported_stops_nothing(
@@ -217,12 +212,11 @@ def test_matplotlib_that_cannot_be_imported_stops_nothing(
     assert set(plots(small_track)) == {f"{name}.tsv" for name in PLOTS}
 
 
-def test_without_official_judgments_the_page_says_so(small_track: Path) -> None:
-    update(small_track)
-    (small_track / "qrels.txt").unlink()
-    update(small_track)
-    assert names(small_track) == set(PLOTS) - OFFICIAL
-    said = read(small_track).words
+def test_without_official_judgments_the_page_says_so(updated: Path) -> None:
+    (updated / "qrels.txt").unlink()
+    update(updated)
+    assert names(updated) == set(PLOTS) - OFFICIAL
+    said = read(updated).words
     assert "Nothing to compare: it needs runs, and official judgments" in said["official"]
     assert "No official judgments." in said["official"]
     assert "unjudged" not in said["holes"]
