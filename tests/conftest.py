@@ -121,6 +121,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         Path(path).write_text("".join(f"{seconds:.2f}\t{name}\n" for name, seconds in SPENT.most_common()))
 
 
+@pytest.fixture(scope="session")
+def thorough() -> bool:
+    """Whether there is time for more of the same cases, as in `bash tests/run.sh --all`."""
+    return os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
+
+
 @pytest.fixture
 def small_track(tmp_path: Path) -> Path:
     return make_small_track(tmp_path / "track")
