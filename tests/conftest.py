@@ -31,9 +31,12 @@ for name, examples in (("trecexam", 20), ("thorough", 100)):
     )
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "trecexam"))
 
+#: The files of each of these folders share what is dear: a track of TREC DL 2019, models, a Ray cluster, of
+#: which two on a machine are in each other's way.
+TOGETHER = ("tests/dl19/", "tests/graders/language/", "tests/extensions/cluster/")
 #: What takes longest begins first, so that one process is not left alone with it at the end.
 LONGEST = (
-    "tests/extensions/cluster",
+    *TOGETHER,
     "tests/test_docs.py",
     "tests/faults",
     "tests/extensions",
@@ -42,18 +45,17 @@ LONGEST = (
 )
 #: What is killed at every step is tried by `bash tests/run.sh --all` alone.
 KILLS = re.compile(r"::test_\w*kill")
-#: These share one Ray cluster, and two of them on a machine are in each other's way.
-CLUSTER = ("tests/extensions/cluster/",)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Shares the tests out to pytest-xdist's processes by files."""
+    """Shares the tests out to pytest-xdist's processes by files, and a few folders as a whole."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "cluster" if nodeid.startswith(CLUSTER) else nodeid.split("::", 1)[0]
+            whole = (folder for folder in TOGETHER if nodeid.startswith(folder))
+            return next(whole, nodeid.split("::", 1)[0])
 
     return ByFile(config, log)
 

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from support import RECORDED, HashGrader, make_small_track, write_run
+from support import RECORDED, make_small_track, record_grades, write_run
 
 import trecexam
 from trecexam.api import Track
@@ -319,10 +319,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
             },
         )
     write_run(root / "runs" / "skips.run", {"q1": ["q1-d00", "q1-d01"]})
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        track.update()
-        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
-    shutil.rmtree(root / "out")
+    record_grades(root)
     shutil.rmtree(root / ".trecexam")
     (root / "trecexam.toml").write_text(RECORDED)
     assert run(["watch", str(root), "--once"]) == 0

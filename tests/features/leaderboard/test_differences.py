@@ -13,7 +13,7 @@ from typing import get_args
 import numpy as np
 import pytest
 from scipy import stats
-from support import RECORDED, HashGrader, make_small_track, write_run
+from support import RECORDED, make_small_track, record_grades, write_run
 
 import trecexam
 from trecexam.cli.compare import CORRECTIONS, TESTS
@@ -38,10 +38,7 @@ def track(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def update(root: Path) -> Path:
     """The track with the grades of a `HashGrader`, and without a report."""
-    with trecexam.open_track(root, grader=HashGrader()) as opened:
-        (root / "trecexam.toml").write_text("[track]\ndepth = 8\n[report]\nwrite = false\n")
-        opened.update()
-        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in opened.grades()))
+    record_grades(root)
     (root / "trecexam.toml").write_text(RECORDED + "[report]\nwrite = false\n")
     assert run(["watch", str(root), "--once"]) == 0
     return root

@@ -70,7 +70,11 @@ def test_where_it_shall_be_reproducible_a_text_hangs_on_nothing_that_is_asked_wi
 ) -> None:
     rng = random.Random(3)
     words = " ".join(PROMPTS).split()
-    prompts = list(dict.fromkeys(" ".join(rng.choices(words, k=rng.randint(3, 60))) for _ in range(16 if thorough else 6)))
+    prompts = list(
+        dict.fromkeys(
+            " ".join(rng.choices(words, k=rng.randint(3, 60))) for _ in range(16 if thorough else 6)
+        )
+    )
 
     def writer(**settings: object) -> Writer:
         own = {"model": str(models[kind]), "device": "cpu", "dtype": dtype, "max_new_tokens": 12}
