@@ -16,7 +16,7 @@ import hypothesis
 import pytest
 import real_trec_eval
 from outside import outside
-from support import HashGrader, graded_track, make_small_track
+from support import REPORTED, HashGrader, graded_track, make_small_track
 
 import trecexam
 from trecexam.tables.plots.model import Drawing, Plot
@@ -132,6 +132,12 @@ def thorough() -> bool:
 @pytest.fixture
 def small_track(tmp_path: Path) -> Path:
     return make_small_track(tmp_path / "track")
+
+
+@pytest.fixture
+def with_report(small_track: Path) -> None:
+    """Has updates of `small_track` write the report, too."""
+    (small_track / "trecexam.toml").write_text(REPORTED)
 
 
 @pytest.fixture

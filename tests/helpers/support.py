@@ -14,6 +14,8 @@ from converters.records import Item
 from trecexam.graders import Answer, Cell
 
 ROOT = Path(__file__).resolve().parents[2]
+#: The settings of a small track that writes a report, which is a quarter of the time of an update.
+REPORTED = "[track]\ndepth = 8\n"
 #: The settings of a small track whose grades are in a file.
 RECORDED = '[track]\ndepth = 8\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n'
 
@@ -74,7 +76,11 @@ def write_run(path: Path, ranking: dict[str, Sequence[str]], tag: str | None = N
 def make_small_track(
     root: Path, *, config: str = "", queries: int = 3, docs: int = 12, items: int = 4
 ) -> Path:
-    """A track with `queries` queries, 3 runs over `docs` passages each, and official judgments."""
+    """A track with `queries` queries, 3 runs over `docs` passages each, and official judgments.
+
+    Args:
+        config: its settings; without, it writes no report.
+    """
     root.mkdir(parents=True, exist_ok=True)
     qids = [f"q{n}" for n in range(1, queries + 1)]
     (root / "queries.tsv").write_text("".join(f"{q}\tquery number {q}\n" for q in qids))
@@ -104,7 +110,7 @@ def make_small_track(
     (root / "qrels.txt").write_text(
         "".join(f"{q} 0 {q}-d{d:02} {(d * 7 + len(q)) % 4}\n" for q in qids for d in range(docs))
     )
-    (root / "trecexam.toml").write_text(config or "[track]\ndepth = 8\n")
+    (root / "trecexam.toml").write_text(config or f"{REPORTED}[report]\nwrite = false\n")
     for number in range(3):
         write_run(
             root / "runs" / f"run{number}.run",

@@ -167,6 +167,7 @@ def test_a_track_without_runs_has_no_plot_and_says_what_to_do(tmp_path: Path) ->
                 opened.plot(name)
 
 
+@pytest.mark.usefixtures("with_report")
 def test_an_update_writes_pdfs_where_the_settings_say_so_and_draws_none_twice(
     small_track: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

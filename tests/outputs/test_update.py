@@ -39,6 +39,7 @@ def outputs(root: Path) -> Mapping[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted((root / "out").iterdir()) if path.is_file()}
 
 
+@pytest.mark.usefixtures("with_report")
 def test_every_pooled_cell_is_graded_once_and_every_output_is_written(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
@@ -333,6 +334,7 @@ def test_a_stop_ends_after_the_batch_in_hand_and_leaves_consistent_outputs(small
     assert json.loads((small_track / "out" / "manifest.json").read_text())["complete"] is True
 
 
+@pytest.mark.usefixtures("with_report")
 def test_manifest_names_every_input_and_output_with_its_sha256(
     small_track: Path, hash_grader: HashGrader
 ) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import HashGrader, make_small_track, write_run
+from support import REPORTED, HashGrader, make_small_track, write_run
 
 import trecexam
 from trecexam.cli.main import run
@@ -22,7 +22,8 @@ from trecexam.tables.plots.model import Drawing, Plot
 
 PLOTS = ("coverage", "grades", "grades_by_item", "items", "leaderboard", "scatter", "thresholds")
 OFFICIAL = {"scatter", "thresholds"}
-CONFIG = "[track]\ndepth = 8\n"
+
+pytestmark = pytest.mark.usefixtures("with_report")
 
 
 def update(root: Path, grader: HashGrader | None = None, **options: Any) -> Update:
@@ -82,6 +83,12 @@ def read(root: Path) -> _Text:
         "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "pre", "code", "svg", "footer",
     }  # fmt: skip
     return parser
+
+
+@pytest.fixture
+def updated(small_track: Path) -> Path:
+    update(small_track)
+    return small_track
 
 
 @pytest.fixture
@@ -146,7 +153,7 @@ def test_only_plots_whose_numbers_changed_are_drawn_again(updated: Path, drawn: 
 @pytest.fixture(scope="module")
 def standing(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A track that was updated, and that each test leaves as it was."""
-    root = make_small_track(tmp_path_factory.mktemp("standing") / "track")
+    root = make_small_track(tmp_path_factory.mktemp("standing") / "track", config=REPORTED)
     update(root)
     return root
 
@@ -165,7 +172,7 @@ def test_what_somebody_removed_or_edited_comes_back(
 
 def test_switching_the_report_off_removes_it_and_is_no_news(updated: Path) -> None:
     (updated / "out" / "plots" / "mine.txt").write_text("a note")
-    (updated / "trecexam.toml").write_text(CONFIG + "[report]\nwrite = false\n")
+    (updated / "trecexam.toml").write_text(REPORTED + "[report]\nwrite = false\n")
     done = update(updated)
     assert done.entry is None
     assert not (updated / "out" / "report.html").exists()
@@ -176,7 +183,7 @@ def test_switching_the_report_off_removes_it_and_is_no_news(updated: Path) -> No
     (updated / "out" / "rubric.qrels").unlink()
     update(updated)
     assert not (updated / "out" / "plots").exists()
-    (updated / "trecexam.toml").write_text(CONFIG)
+    (updated / "trecexam.toml").write_text(REPORTED)
     assert update(updated).entry is None
     assert names(updated) == set(PLOTS)
 
@@ -258,7 +265,7 @@ def test_an_official_leaderboard_alone_is_compared(small_track: Path) -> None:
 
 
 def test_measures_that_no_threshold_changes_have_no_plot_of_it(small_track: Path) -> None:
-    (small_track / "trecexam.toml").write_text(CONFIG + '[scores]\nmeasures = ["nDCG@5"]\n')
+    (small_track / "trecexam.toml").write_text(REPORTED + '[scores]\nmeasures = ["nDCG@5"]\n')
     update(small_track)
     assert names(small_track) == set(PLOTS) - {"thresholds"}
     assert "min_rating has no bearing on any of the track's measures" in read(small_track).words["official"]
@@ -306,7 +313,7 @@ def test_passages_without_a_text_are_said(small_track: Path) -> None:
 
 
 def test_one_run_and_one_query_have_a_page(tmp_path: Path) -> None:
-    root = make_small_track(tmp_path / "track", queries=1)
+    root = make_small_track(tmp_path / "one", config=REPORTED, queries=1)
     for path in sorted((root / "runs").iterdir())[1:]:
         path.unlink()
     update(root)
@@ -318,7 +325,7 @@ def test_one_run_and_one_query_have_a_page(tmp_path: Path) -> None:
 @pytest.mark.parametrize("average", ["all", "answered"])
 def test_other_labels_and_averages_have_a_page(small_track: Path, label: str, average: str) -> None:
     (small_track / "trecexam.toml").write_text(
-        CONFIG + f'[scores]\nlabel = "{label}"\naverage = "{average}"\nmin_answers = 2\nmeasures = '
+        REPORTED + f'[scores]\nlabel = "{label}"\naverage = "{average}"\nmin_answers = 2\nmeasures = '
         '["nDCG@5", "alpha_nDCG@5", "nCover(rel=3,partial=2)@4"]\n'
     )
     write_run(small_track / "runs" / "skips.run", {"q1": ["q1-d03", "q1-d11"]})
@@ -379,7 +386,7 @@ def test_texts_of_others_cannot_break_the_page(small_track: Path) -> None:
         write_run(small_track / "runs" / f"{n}.run", {"q1": ["q1-d00"], "q2": ["q2-d01"]}, tag=tag)
     (small_track / "runs" / "<img src=x onerror=alert(1)>.run").write_text("not a run <b>\n")
     (small_track / "runs" / b"b\xff\xfe.run".decode("utf-8", "surrogateescape")).write_text("nor this\n")
-    (small_track / "trecexam.toml").write_text(CONFIG + "[report]\ntitle = '<i>Mine</i> \u202e'\n")
+    (small_track / "trecexam.toml").write_text(REPORTED + "[report]\ntitle = '<i>Mine</i> \u202e'\n")
     update(small_track)
     said = read(small_track)
     assert "img" not in said.tags
@@ -406,7 +413,7 @@ def test_long_tables_are_cut_with_their_length_and_file(small_track: Path) -> No
 def test_the_page_of_the_same_inputs_is_the_same(tmp_path: Path) -> None:
     pages = set()
     for name in ("one", "other"):
-        root = make_small_track(tmp_path / name)
+        root = make_small_track(tmp_path / name, config=REPORTED)
         update(root)
         pages.add(page(root))
     assert len(pages) == 1
@@ -431,6 +438,6 @@ def test_all_settings_explain_the_report(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_an_unknown_report_setting_names_the_known_one(small_track: Path) -> None:
-    (small_track / "trecexam.toml").write_text(CONFIG + "[report]\nwrites = false\n")
+    (small_track / "trecexam.toml").write_text(REPORTED + "[report]\nwrites = false\n")
     with pytest.raises(trecexam.errors.ConfigError, match="did you mean `write`"):
         update(small_track)
