@@ -360,8 +360,8 @@ def test_deleted_outputs_come_back(updated: Path, hash_grader: HashGrader) -> No
     assert outputs(updated) == before
 
 
-def test_correlation_goes_when_the_official_judgments_go(updated: Path, hash_grader: HashGrader) -> None:
-    kept = {"correlation.tsv", "correlation.json", "swaps.tsv", "outliers.tsv"}
+def test_what_compares_goes_when_the_official_judgments_go(updated: Path, hash_grader: HashGrader) -> None:
+    kept = {"correlation.tsv", "correlation.json", "swaps.tsv", "outliers.tsv", "agreement.tsv"}
     assert kept <= outputs(updated).keys()
     (updated / "qrels.txt").unlink()
     update(updated, hash_grader)

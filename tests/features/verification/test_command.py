@@ -262,41 +262,6 @@ def test_negative_judgments_are_judgments_of_not_relevant(
     assert {r["judgment"] for r in table(capsys, "grid", graded)} == {"-2", "1", "2", "3"}
 
 
-def test_without_official_judgments_two_views_work_and_two_say_what_they_need(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (graded / "qrels.txt").unlink()
-    for view in ("grading", "grid"):
-        assert {row["judgment"] for row in table(capsys, view, graded)} == {""}
-        assert "judgment" not in err(capsys, view, graded, status=0)
-    for view in ("missing", "spurious"):
-        text = err(capsys, view, graded)
-        assert "no official judgments: put qrels.txt here" in text
-        assert text.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("qrels", "reason"),
-    [
-        ("x9 0 q1-d00 1\n", "none of its 1 queries ('x9') is among the track's"),
-        ("q1 0 msmarco_1 1\n", "are document ids written in another form?"),
-        ("q1 0 q1-d00 one\n", "were not taken"),
-    ],
-)
-def test_judgments_that_miss_the_pool_are_told(
-    graded: Path, capsys: pytest.CaptureFixture[str], qrels: str, reason: str
-) -> None:
-    (graded / "qrels.txt").write_text(qrels)
-    for view in ("missing", "spurious"):
-        text = err(capsys, view, graded)
-        assert reason in text
-        assert text.count("\n") == 1
-    for view in ("grading", "grid"):
-        text = err(capsys, view, graded, status=0)
-        assert text.startswith("no judgments shown: ")
-        assert reason in text
-
-
 def test_queries_without_judgments_are_named_and_left_out(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -307,19 +272,6 @@ def test_queries_without_judgments_are_named_and_left_out(
         capsys, "missing", graded, status=0
     )
     assert "qrels.txt: no official judgments of 'q2'" in err(capsys, "missing", graded, "-q", "q2")
-
-
-@pytest.mark.parametrize("view", VIEWS)
-def test_a_track_that_was_never_graded_says_what_to_do(
-    graded: Path, capsys: pytest.CaptureFixture[str], view: str
-) -> None:
-    shutil.rmtree(graded / ".trecexam")
-    text = err(capsys, view, graded)
-    assert f"nothing is graded yet: `trecexam watch {graded} --once` grades" in text
-    assert text.count("\n") == 1
-    shutil.rmtree(graded / "runs")
-    (graded / "runs").mkdir()
-    assert f"drop runs into {graded / 'runs'}, then" in err(capsys, view, graded)
 
 
 @pytest.mark.parametrize(
