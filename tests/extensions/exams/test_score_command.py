@@ -35,17 +35,9 @@ from trecexam.extensions.exams.scoring import Answered, Examinee, ExamSetup, ret
 from trecexam.files.exclusive_lock import exclusive_lock
 from trecexam.graders.causal import CausalBackend
 from trecexam.graders.continuations import PromptContinuations, scored
-from trecexam.graders.server import exchange
 from trecexam.graders.writing.asking import Job
 
 STEMS = ("What is moved by a pump?", "What is on the coil in winter?", "Which power is used?")
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.05)
-    monkeypatch.setenv("TEST_KEY", KEY)
 
 
 @pytest.fixture(scope="module")

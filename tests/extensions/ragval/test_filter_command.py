@@ -16,7 +16,6 @@ from ragval import KEY, write_lines
 from scripted_server import Exchange, serving
 
 from trecexam.cli.main import run
-from trecexam.graders.server import exchange
 
 ROWS: list[dict[str, Any]] = [
     {"id": "a", "content": "Old news.", "date": "2022-05-01", "lang": "en"},
@@ -27,13 +26,6 @@ ROWS: list[dict[str, Any]] = [
     {"id": "f", "content": "Late news.", "date": "2024-01-01T00:00:00+01:00", "lang": "en"},
     {"id": "b", "content": "Good news.", "date": "June 5, 2023", "lang": "en", "url": "http://x"},
 ]
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.05)
-    monkeypatch.setenv("TEST_KEY", KEY)
 
 
 @pytest.fixture

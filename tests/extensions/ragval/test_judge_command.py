@@ -23,18 +23,10 @@ from trecexam.cli.main import run
 from trecexam.daemon import Daemon
 from trecexam.errors import StoreError
 from trecexam.files.kept import recall, remember
-from trecexam.graders.server import exchange
 from trecexam.line import paces
 
 HEADER = "run_id\tn\tunparsed\ttruthfulness\trelevance\tsum\tn_input_tokens\tn_output_tokens"
 NOWHERE = "http://127.0.0.1:9/v1"
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.05)
-    monkeypatch.setenv("TEST_KEY", KEY)
 
 
 def table(root: Path) -> list[list[str]]:
