@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import itertools
 import json
@@ -12,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from support import tsv_rows
 
 import trecexam
 from trecexam.cli.main import run
@@ -78,11 +78,6 @@ def tau_b(x: Sequence[float], y: Sequence[float]) -> float:
     return sum(a * b for a, b in signs) / untied
 
 
-def written(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t"))
-
-
 def test_tau_and_kappa_of_each_grader_at_each_threshold_are_those_counted_by_hand(
     track: Path,
     graders: list[str],
@@ -108,7 +103,7 @@ def test_tau_and_kappa_of_each_grader_at_each_threshold_are_those_counted_by_han
     }
     ranks = json.loads((dl19 / "official_leaderboard.json").read_text())
     names = [name for name in rankings if name in ranks]
-    rows = written(out)
+    rows = tsv_rows(out)
     assert [(row["grader"], row["min_rating"]) for row in rows] == [
         *((grader, str(t)) for grader in ("graded", "changed") for t in range(1, 6)),
         *(("qrels", str(t)) for t in range(1, 4)),
@@ -149,7 +144,7 @@ def test_kappa_between_two_graders_is_that_counted_by_hand(
         ("graded", "qrels", "labels"): [(best[key][0], judgments[key]) for key in pool],
         ("changed", "qrels", "labels"): [(best[key][1], judgments[key]) for key in pool],
     }
-    rows = written(out)
+    rows = tsv_rows(out)
     assert {(row["grader"], row["other_grader"], row["over"]) for row in rows} == of_pair.keys()
     assert len(rows) == 6 + 6 + 4 + 4
     for row in rows:
@@ -164,7 +159,7 @@ def test_kappa_between_two_graders_is_that_counted_by_hand(
         ("1", "1"), ("2", "2"), ("3", "3"), ("4", "2")
     ]  # fmt: skip
     assert run(["compare-graders", str(track), *graders[:4], "--between", "items", "-o", str(by_item)]) == 0
-    items = [row for row in written(by_item) if row["min_rating"] == "4"]
+    items = [row for row in tsv_rows(by_item) if row["min_rating"] == "4"]
     assert len(items) == 210
     for row in items[::23]:
         pairs = [

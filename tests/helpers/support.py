@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -119,6 +121,24 @@ def make_small_track(
             else {q: [f"{q}-d{(d + number * 3) % docs:02}" for d in range(docs - 2)] for q in qids},
         )
     return root
+
+
+def tsv_rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def json_rows(path: Path) -> list[Any]:
+    """What each line says."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Waits for it."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "did not happen in time"
+        time.sleep(0.02)
 
 
 def ask(

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import csv
 import gzip
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from support import HashGrader, hashed_rating, make_small_track, write_run
+from support import HashGrader, hashed_rating, make_small_track, tsv_rows, write_run
 
 import trecexam
 from converters.errors import ConversionError
@@ -22,11 +21,6 @@ from trecexam.outputs.update import update as update_of
 def update(root: Path, grader: HashGrader) -> trecexam.outputs.updates.Update:  # type: ignore[name-defined]
     with trecexam.open_track(root, grader=grader) as track:
         return track.update()
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 def qrels(path: Path) -> dict[tuple[str, str], int]:
@@ -95,7 +89,7 @@ def test_a_new_run_grades_only_its_new_passages(small_track: Path, hash_grader: 
         touched = 3 if hash_grader.asked else 0
         assert values.evaluated - evaluated == 3 + touched
         assert done.changed
-    assert "new" in {row["run"] for row in rows(small_track / "out" / "leaderboard.tsv")}
+    assert "new" in {row["run"] for row in tsv_rows(small_track / "out" / "leaderboard.tsv")}
 
 
 def test_removing_a_run_takes_it_off_and_keeps_its_grades(updated: Path) -> None:
@@ -104,10 +98,10 @@ def test_removing_a_run_takes_it_off_and_keeps_its_grades(updated: Path) -> None
     gone.unlink()
     again = HashGrader()
     update(updated, again)
-    assert "run0" not in {row["run"] for row in rows(updated / "out" / "leaderboard.tsv")}
+    assert "run0" not in {row["run"] for row in tsv_rows(updated / "out" / "leaderboard.tsv")}
     gone.write_text(content)
     update(updated, again)
-    assert "run0" in {row["run"] for row in rows(updated / "out" / "leaderboard.tsv")}
+    assert "run0" in {row["run"] for row in tsv_rows(updated / "out" / "leaderboard.tsv")}
     assert again.asked == []
 
 
@@ -154,7 +148,7 @@ def test_a_run_that_skips_a_query_scores_0_there(small_track: Path, hash_grader:
     scores = {row["run"]: row for row in board["runs"]}
     values = {
         (r["run"], r["query_id"], r["measure"]): float(r["value"])
-        for r in rows(small_track / "out" / "per_query.tsv")
+        for r in tsv_rows(small_track / "out" / "per_query.tsv")
     }
     for name in board["measures"]:
         assert values["skips", "q3", name] == 0
@@ -171,9 +165,9 @@ def test_the_named_option_averages_over_answered_queries_only(
     update(root, hash_grader)
     values = {
         (r["run"], r["query_id"], r["measure"]): float(r["value"])
-        for r in rows(root / "out" / "per_query.tsv")
+        for r in tsv_rows(root / "out" / "per_query.tsv")
     }
-    row = next(r for r in rows(root / "out" / "leaderboard.tsv") if r["run"] == "skips")
+    row = next(r for r in tsv_rows(root / "out" / "leaderboard.tsv") if r["run"] == "skips")
     assert float(row["nDCG@8"]) == pytest.approx(values["skips", "q1", "nDCG@8"], abs=1e-6)
 
 
@@ -185,10 +179,10 @@ def test_a_bad_run_is_rejected_with_its_line_and_the_rest_goes_on(
     bad.write_text("q1 Q0 q1-d00 1 9.0 bad\nq1 Q0 q1-d01 2 many bad\n")
     done = update(small_track, hash_grader)
     assert [(row.file, row.line) for row in done.rejected] == [("runs/sub/bad.run", 2)]
-    written = rows(small_track / "out" / "rejected.tsv")
+    written = tsv_rows(small_track / "out" / "rejected.tsv")
     assert written[0]["file"] == "runs/sub/bad.run"
     assert written[0]["line"] == "2"
-    assert len(rows(small_track / "out" / "leaderboard.tsv")) == 3
+    assert len(tsv_rows(small_track / "out" / "leaderboard.tsv")) == 3
 
 
 def test_queries_that_the_bank_does_not_have_are_noted_and_left_out(
@@ -210,7 +204,7 @@ def test_queries_that_the_bank_does_not_have_are_noted_and_left_out(
     )
     assert [(row.file, row.line) for row in done.rejected] == [("runs/other.run", 1)]
     assert "none of its queries is in the bank" in done.rejected[0].reason
-    names = {row["run"] for row in rows(small_track / "out" / "leaderboard.tsv")}
+    names = {row["run"] for row in tsv_rows(small_track / "out" / "leaderboard.tsv")}
     assert names == {"run0", "run1", "run2", "again", "more", "more2"}
 
 
@@ -229,7 +223,7 @@ def test_a_run_that_is_there_twice_is_noted(small_track: Path, hash_grader: Hash
         "a slip",
     )
     assert done.rejected == ()
-    assert len(rows(small_track / "out" / "leaderboard.tsv")) == 6
+    assert len(tsv_rows(small_track / "out" / "leaderboard.tsv")) == 6
 
 
 def test_a_passage_with_two_texts_is_named_with_both_lines_and_the_first_counts(
@@ -269,7 +263,7 @@ def test_files_with_the_same_tag_are_named_by_their_paths(small_track: Path, has
     for name in ("bm25.run", "sub/dense.run.txt"):
         write_run(small_track / "runs" / name, {"q1": ["q1-d00"]}, tag="Anserini")
     update(small_track, hash_grader)
-    names = {row["run"] for row in rows(small_track / "out" / "leaderboard.tsv")}
+    names = {row["run"] for row in tsv_rows(small_track / "out" / "leaderboard.tsv")}
     assert names == {"run0", "run1", "run2", "bm25", "sub/dense.run"}
 
 
@@ -382,7 +376,7 @@ def test_bad_official_judgments_do_not_stop_the_leaderboard(
     (small_track / "qrels.txt").write_text("q1 0 q1-d00 1\nq1 0 q1-d01 yes\n")
     done = update(small_track, hash_grader)
     assert [(row.file, row.line) for row in done.rejected] == [("qrels.txt", 2)]
-    assert len(rows(small_track / "out" / "leaderboard.tsv")) == 3
+    assert len(tsv_rows(small_track / "out" / "leaderboard.tsv")) == 3
 
 
 def test_a_bad_bank_stops_the_update_and_leaves_outputs_and_grades(
@@ -430,7 +424,7 @@ def test_a_track_without_runs_has_an_empty_leaderboard(small_track: Path, hash_g
         path.unlink()
     done = update(small_track, hash_grader)
     assert done.counts.cells == 0
-    assert rows(small_track / "out" / "leaderboard.tsv") == []
+    assert tsv_rows(small_track / "out" / "leaderboard.tsv") == []
 
 
 def test_update_is_refused_while_another_process_grades(small_track: Path, hash_grader: HashGrader) -> None:
@@ -453,7 +447,7 @@ def test_an_output_that_cannot_be_written_is_said_and_the_old_one_stays(
             update(updated, hash_grader)
     assert outputs(updated) == before
     update(updated, hash_grader)
-    assert "new" in {row["run"] for row in rows(updated / "out" / "leaderboard.tsv")}
+    assert "new" in {row["run"] for row in tsv_rows(updated / "out" / "leaderboard.tsv")}
 
 
 def test_an_official_leaderboard_file_is_compared_with(small_track: Path, hash_grader: HashGrader) -> None:
@@ -463,7 +457,7 @@ def test_an_official_leaderboard_file_is_compared_with(small_track: Path, hash_g
     update(small_track, hash_grader)
     against = [
         r
-        for r in rows(small_track / "out" / "correlation.tsv")
+        for r in tsv_rows(small_track / "out" / "correlation.tsv")
         if r["official_measure"] == "official_leaderboard"
     ]
     assert {row["n_runs"] for row in against} == {"3"}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from exams import CHOICES, PASSAGE, STEM, question, write_exam
+from support import json_rows
 
 pytest.importorskip("rapidfuzz")
 pytest.importorskip("simplemma")
@@ -32,15 +33,11 @@ def exam(tmp_path: Path) -> Path:
     )
 
 
-def lines(path: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
 def test_what_stays_what_goes_and_why_is_written(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = exam.parent / "out"
     without = settings(exam, 'without = ["extra-candidate-jaccard"]')
     assert run(["exam", "filter", str(exam), "-o", str(out), *without]) == 0
-    kept, dropped = lines(out / "kept.jsonl"), lines(out / "dropped.jsonl")
+    kept, dropped = json_rows(out / "kept.jsonl"), json_rows(out / "dropped.jsonl")
     assert [row["question_id"] for row in kept] == ["x0", "x4"]
     assert kept[0]["raw"] == "as it \u00fc was"
     assert (kept[1]["bloom"], kept[1]["question_type"]) == (["Applying"], "how")
@@ -63,7 +60,7 @@ def test_what_stays_what_goes_and_why_is_written(exam: Path, capsys: pytest.Capt
     assert "5 questions: 3 dropped, 2 kept" in said.err
     # What is kept is an exam again, and none of it goes a second time.
     assert run(["exam", "filter", str(out / "kept.jsonl"), "-o", str(out / "again"), *without]) == 0
-    assert lines(out / "again" / "kept.jsonl") == kept
+    assert json_rows(out / "again" / "kept.jsonl") == kept
     assert [each.rest["bloom"] for each in read_exam(out / "kept.jsonl")] == [[], ["Applying"]]
 
 
@@ -86,7 +83,7 @@ def test_thresholds_come_from_the_track(exam: Path) -> None:
     )
     out = exam.parent / "out"
     assert run(["exam", "filter", str(exam), "-o", str(out), "--track", str(track)]) == 0
-    assert [row["question_id"] for row in lines(out / "dropped.jsonl")] == ["x4"]
+    assert [row["question_id"] for row in json_rows(out / "dropped.jsonl")] == ["x4"]
     stats = json.loads((out / "stats.json").read_bytes())
     assert stats["settings"]["without"] == ["duplicates", "extra-candidate-jaccard"]
     assert stats["settings"]["shares"] == {"intra-candidate-jaccard": 0.0}
@@ -96,7 +93,7 @@ def test_a_share_of_duplicates_is_taken_out(exam: Path, capsys: pytest.CaptureFi
     out = exam.parent / "out"
     share = settings(exam, "shares = {duplicates = 0.2}")
     assert run(["exam", "filter", str(exam), "-o", str(out), *share]) == 0
-    found = [row for row in lines(out / "dropped.jsonl") if "duplicates" in row["filters"]]  # type: ignore[operator]
+    found = [row for row in json_rows(out / "dropped.jsonl") if "duplicates" in row["filters"]]  # type: ignore[operator]
     assert [row["question_id"] for row in found] == ["x1"]
     stats = json.loads((out / "stats.json").read_bytes())
     assert stats["filters"]["duplicates"]["share"] == 0.2

@@ -20,7 +20,7 @@ pytest.importorskip("tenacity")
 import torch
 from outside import outside
 from scripted_server import KEY, Exchange, serving
-from support import write_run
+from support import json_rows, write_run
 from tiny_models import save_llama
 
 from trecexam.cli.main import run
@@ -51,10 +51,6 @@ def exam(tmp_path: Path) -> Path:
     return write_exam(tmp_path / "exam.jsonl", made)
 
 
-def rows(path: Path) -> list[dict[str, object]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
 def test_each_retriever_and_number_of_examples_is_an_examinee(
     exam: Path, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -77,7 +73,7 @@ def test_each_retriever_and_number_of_examples_is_an_examinee(
     assert "tiny+bm25+0: 1 retrieved documents have no text" in said.err
     assert "tiny+bm25+0: 1 questions are not in the run" in said.err
     # The matrix says what the scores say, and these what a plain forward pass says.
-    details = {(row["examinee"], row["question_id"]): row for row in rows(out / "answers.jsonl")}
+    details = {(row["examinee"], row["question_id"]): row for row in json_rows(out / "answers.jsonl")}
     for row in matrix[1:]:
         for question_id, value in zip(matrix[0][1:], row[1:], strict=True):
             scores = details[row[0], question_id]["scores"]
@@ -121,14 +117,14 @@ def test_other_examinees_stay_and_the_same_one_is_replaced(exam: Path, model: Pa
     out = exam.parent / "out"
     start = ["exam", "score", str(exam), "-o", str(out), "--model", str(model)]
     assert run(start) == 0
-    before = rows(out / "responses.jsonl")
+    before = json_rows(out / "responses.jsonl")
     other = shutil.copytree(model, exam.parent / "other")
     assert run([*start[:-1], str(other)]) == 0
     assert run(start) == 0
-    found = {row["examinee"]: row for row in rows(out / "responses.jsonl")}
+    found = {row["examinee"]: row for row in json_rows(out / "responses.jsonl")}
     assert list(found) == ["other+closed-book+0", "tiny+closed-book+0"]
     assert found["tiny+closed-book+0"] == before[0]
-    assert len(rows(out / "answers.jsonl")) == 6
+    assert len(json_rows(out / "answers.jsonl")) == 6
 
 
 def test_a_model_here_is_asked_about_each_question_once_though_it_is_stopped_halfway(
@@ -237,7 +233,7 @@ def test_a_server_is_asked_for_letters_once(exam: Path, capsys: pytest.CaptureFi
         assert "\\begin{tabular}" in capsys.readouterr().out
         assert len(server.bodies) == 6
     assert any("Context:Passage 1." in body["messages"][-1]["content"] for body in server.bodies)
-    assert rows(out / "answers.jsonl")[2]["raw"] == "I do not know."
+    assert json_rows(out / "answers.jsonl")[2]["raw"] == "I do not know."
     assert KEY not in "".join(path.read_text() for path in out.iterdir())
 
 

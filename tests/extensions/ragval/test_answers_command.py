@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
+from support import json_rows
 
 pytest.importorskip("httpx2")
 pytest.importorskip("tenacity")
@@ -35,10 +35,6 @@ def make(root: Path, url: str) -> Path:
     return make_track(root, url, more=f"[generator]\n{text}price_in = 1.0\nprice_out = 1.0\n")
 
 
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
 def test_both_bounds_are_answered_once_and_bound_the_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -61,7 +57,7 @@ def test_both_bounds_are_answered_once_and_bound_the_report(
             for key, text in BLOCKS.items()
         ]
     )
-    (row, *_) = lines(root / "runs" / "oracle.jsonl")
+    (row, *_) = json_rows(root / "runs" / "oracle.jsonl")
     assert row["origin"].pop("time").endswith("Z")
     assert row == {
         "question_id": "k1/1",
@@ -113,7 +109,7 @@ def test_what_is_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
             made = track.ragval.answer(["oracle"])
         assert made.complete
         assert len(server.bodies) == 3
-    assert len(lines(root / "runs" / "oracle.jsonl")) == 3
+    assert len(json_rows(root / "runs" / "oracle.jsonl")) == 3
 
 
 def test_a_question_without_an_answer_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -127,7 +123,7 @@ def test_a_question_without_an_answer_is_named(tmp_path: Path, capsys: pytest.Ca
         root = make(tmp_path / "track", server.url)
         assert run(["ragval", "answers", str(root)]) == 1
     assert "question k2/1: the model" in capsys.readouterr().err
-    assert [row["question_id"] for row in lines(root / "runs" / "closed-book.jsonl")] == ["k1/1", "k3/1"]
+    assert [row["question_id"] for row in json_rows(root / "runs" / "closed-book.jsonl")] == ["k1/1", "k3/1"]
 
 
 def test_a_bank_without_blocks_cannot_be_answered(

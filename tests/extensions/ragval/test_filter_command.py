@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import json_rows
 
 pytest.importorskip("httpx2")
 pytest.importorskip("tenacity")
@@ -33,10 +34,6 @@ def blocks(tmp_path: Path) -> Path:
     return write_lines(tmp_path / "blocks.jsonl", ROWS)
 
 
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
 def track(root: Path, url: str, **settings: Any) -> Path:
     root.mkdir(exist_ok=True)
     words = {"name": "openai", "model": "tiny", "base_url": url, "key_env": "TEST_KEY", **settings}
@@ -52,8 +49,8 @@ def test_blocks_are_chosen_by_date_and_field_and_each_dropped_one_says_why(
     words = ["--after", "2023", "--before", "2024-01-01", "--where", "lang=en"]
     assert run(["ragval", "filter", str(blocks), "-o", str(out), *words]) == 0
     # In UTC the last one is of 2023.
-    assert lines(out / "kept.jsonl") == [ROWS[1], ROWS[5]]
-    dropped = {(row["id"], *row["filters"]): row["reason"] for row in lines(out / "dropped.jsonl")}
+    assert json_rows(out / "kept.jsonl") == [ROWS[1], ROWS[5]]
+    dropped = {(row["id"], *row["filters"]): row["reason"] for row in json_rows(out / "dropped.jsonl")}
     assert dropped == {
         ("a", "after"): "after: date is 2022-05-01",
         ("c", "where lang=en"): "where lang=en: lang is de",
@@ -77,7 +74,7 @@ def test_nothing_is_dropped_where_nothing_is_asked_for_but_doubles(
 ) -> None:
     assert run(["ragval", "filter", str(blocks), "-o", str(tmp_path / "out"), "--latex", "--wide"]) == 0
     assert "\\begin{tabular}" in capsys.readouterr().out
-    assert lines(tmp_path / "out" / "kept.jsonl") == ROWS[:-1]
+    assert json_rows(tmp_path / "out" / "kept.jsonl") == ROWS[:-1]
     packed = tmp_path / "blocks.jsonl.gz"
     packed.write_bytes(gzip.compress(blocks.read_bytes()))
     assert run(["ragval", "filter", str(packed), "-o", str(tmp_path / "again")]) == 0
@@ -121,12 +118,12 @@ def test_what_a_model_knows_is_dropped_and_asked_once(
         assert (schema is None) == plain
         assert run(words) == 0
         assert len(server.bodies) == 6
-    dropped = {row["id"]: row["reason"] for row in lines(out / "dropped.jsonl")}
+    dropped = {row["id"]: row["reason"] for row in json_rows(out / "dropped.jsonl")}
     assert dropped == {
         "a": "known: tiny says that it knows it",
         "b": "duplicates: the same as line 2",
     }
-    assert [row["id"] for row in lines(out / "kept.jsonl")] == ["b", "c", "d", "e", "f"]
+    assert [row["id"] for row in json_rows(out / "kept.jsonl")] == ["b", "c", "d", "e", "f"]
     stats = json.loads((out / "stats.json").read_bytes())["known"]
     assert {key: stats[key] for key in ("yes", "no", "unparsed")} == {"yes": 1, "no": 4, "unparsed": 1}
     said = capsys.readouterr().err
@@ -141,7 +138,7 @@ def test_a_server_that_is_down_drops_nothing(
     words = ["--known", str(root)]
     assert run(["ragval", "filter", str(blocks), "-o", str(tmp_path / "out"), *words]) in (1, 2)
     kept = tmp_path / "out" / "kept.jsonl"
-    assert not kept.exists() or lines(kept) == ROWS[:-1]
+    assert not kept.exists() or json_rows(kept) == ROWS[:-1]
     assert KEY not in capsys.readouterr().err
 
 
@@ -175,7 +172,7 @@ def test_blocks_are_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFixt
     path = write_lines(tmp_path / "kept.jsonl", ROWS)
     assert run(["ragval", "filter", str(path), "-o", str(tmp_path), "--where", "lang=en"]) == 2
     assert "would be overwritten" in capsys.readouterr().err
-    assert lines(path) == ROWS
+    assert json_rows(path) == ROWS
 
 
 def test_lines_that_are_no_blocks_are_named_and_the_others_are_filtered(
@@ -184,7 +181,7 @@ def test_lines_that_are_no_blocks_are_named_and_the_others_are_filtered(
     rows = [ROWS[0], "{half", {"title": "nothing"}, {"id": "a", "content": "Other news."}, ROWS[1]]
     path = write_lines(tmp_path / "blocks.jsonl", rows)
     assert run(["ragval", "filter", str(path), "-o", str(tmp_path / "out"), "--after", "2023"]) == 1
-    assert lines(tmp_path / "out" / "kept.jsonl") == [ROWS[1]]
+    assert json_rows(tmp_path / "out" / "kept.jsonl") == [ROWS[1]]
     stats = json.loads((tmp_path / "out" / "stats.json").read_bytes())
     assert (stats["blocks"], stats["dropped"], stats["kept"], stats["rejected"]) == (2, 1, 1, 3)
     said = capsys.readouterr().err.splitlines()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import json_rows
 
 pytest.importorskip("httpx2")
 pytest.importorskip("tenacity")
@@ -41,10 +42,6 @@ def track(root: Path, url: str, blocks: list[Any] = BLOCKS, **settings: Any) -> 
     return root
 
 
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
 def test_each_block_gets_a_question_that_keeps_the_block_and_where_it_is_from(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -61,7 +58,7 @@ def test_each_block_gets_a_question_that_keeps_the_block_and_where_it_is_from(
     }
     # Hot, and with a seed that is noted.
     assert {(body["temperature"], body["seed"]) for body in bodies.values()} == {(1.0, 0)}
-    first, second = lines(root / "bank.questions.jsonl")
+    first, second = json_rows(root / "bank.questions.jsonl")
     assert first["origin"].pop("time").endswith("Z")
     assert first == {
         "question_id": "k1/1",
@@ -70,7 +67,7 @@ def test_each_block_gets_a_question_that_keeps_the_block_and_where_it_is_from(
         "origin": {"prompt": "ragval-question", "model": "tiny", "seed": 0, "text": "Why Heat, in 0?"},
     }
     assert (second["question_id"], second["content"]) == ("k2/1", "Cold sinks.")
-    (unread,) = lines(root / "questions.unread.jsonl")
+    (unread,) = json_rows(root / "questions.unread.jsonl")
     assert (unread["reason"], unread["raw"]) == ("no question mark", "I will not.")
     said = capsys.readouterr().err
     assert "no question in 1 answer: no question mark" in said
@@ -94,7 +91,7 @@ def test_more_questions_a_block_come_with_other_seeds_and_nothing_is_asked_twice
         first_block(root, 3)
         assert len(server.bodies) == 3
         assert path.read_bytes().startswith(before)
-        assert [(row["question_id"], row["origin"]["seed"]) for row in lines(path)] == [
+        assert [(row["question_id"], row["origin"]["seed"]) for row in json_rows(path)] == [
             ("k1/1", 7),
             ("k1/2", 8),
             ("k1/3", 9),
@@ -103,7 +100,7 @@ def test_more_questions_a_block_come_with_other_seeds_and_nothing_is_asked_twice
         path.unlink()
         first_block(root, 3)
         assert len(server.bodies) == 3
-    assert len(lines(path)) == 3
+    assert len(json_rows(path)) == 3
 
 
 def test_what_people_made_of_questions_stays(tmp_path: Path) -> None:
@@ -116,7 +113,7 @@ def test_what_people_made_of_questions_stays(tmp_path: Path) -> None:
         path.write_bytes(edited + own)
         assert run(["ragval", "questions", str(root)]) == 0
         assert path.read_bytes().startswith(edited + own + b"\n")
-        assert [row["question_id"] for row in lines(path)] == ["k1/1", "k2/1", "k2/2"]
+        assert [row["question_id"] for row in json_rows(path)] == ["k1/1", "k2/1", "k2/2"]
 
 
 def test_a_question_that_a_block_has_already_is_no_new_one(
@@ -126,7 +123,7 @@ def test_a_question_that_a_block_has_already_is_no_new_one(
         root = track(tmp_path / "track", server.url)
         root.joinpath("blocks.jsonl").write_text(json.dumps(BLOCKS[0]) + "\n")
         assert run(["ragval", "questions", str(root), "--per-block", "2"]) == 0
-    assert len(lines(root / "bank.questions.jsonl")) == 1
+    assert len(json_rows(root / "bank.questions.jsonl")) == 1
     assert "no question in 1 answer: the block has this question" in capsys.readouterr().err
 
 
@@ -140,7 +137,7 @@ def test_a_long_block_is_cut_after_15000_characters_and_counted(
         prompts = {body["messages"][-1]["content"] for body in server.bodies}
     assert {prompt.rpartition("text: ")[2] for prompt in prompts} == {"x" * 14_999 + "y", "x" * 15_000}
     assert "1 block cut at the end" in capsys.readouterr().err
-    assert lines(root / "bank.questions.jsonl")[0]["content"] == content
+    assert json_rows(root / "bank.questions.jsonl")[0]["content"] == content
 
 
 def test_temperature_prompt_and_file_are_as_one_says(tmp_path: Path) -> None:
@@ -153,7 +150,7 @@ def test_temperature_prompt_and_file_are_as_one_says(tmp_path: Path) -> None:
             opened.ragval.write_questions(prompt=prompt, seed=4, limit=1, output=mine)
         assert server.bodies[0]["temperature"] == 0.3
         assert server.bodies[0]["messages"][-1]["content"] == "On Heat. text: Heat rises."
-    (row,) = lines(root / "bank.mine.jsonl")
+    (row,) = json_rows(root / "bank.mine.jsonl")
     assert row["origin"]["seed"] == 4
     assert row["origin"]["prompt"].startswith("mine sha256:")
 
@@ -163,7 +160,7 @@ def test_lines_of_judged_answers_serve_as_blocks(tmp_path: Path) -> None:
     with serving(asked) as server:
         root = track(tmp_path / "track", server.url, rows)
         assert run(["ragval", "questions", str(root)]) == 0
-    (row,) = lines(root / "bank.questions.jsonl")
+    (row,) = json_rows(root / "bank.questions.jsonl")
     assert set(row) == {"question_id", "question", "title", "content", "block_id", "origin"}
     assert row["question_id"] == f"{row['block_id']}/1"
 
@@ -178,7 +175,7 @@ def test_what_is_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
             made = opened.ragval.write_questions(per_block=2)
         assert made.complete
         assert len(server.bodies) == 6
-    assert len(lines(root / "bank.questions.jsonl")) == 4
+    assert len(json_rows(root / "bank.questions.jsonl")) == 4
 
 
 def test_a_budget_counts_all_seeds_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -221,5 +218,5 @@ def test_a_line_that_is_no_block_is_named_and_the_others_are_asked_about(
     with serving(asked) as server:
         root = track(tmp_path / "track", server.url, [BLOCKS[0], {"title": "nothing"}, BLOCKS[1]])
         assert run(["ragval", "questions", str(root)]) == 1
-    assert len(lines(root / "bank.questions.jsonl")) == 2
+    assert len(json_rows(root / "bank.questions.jsonl")) == 2
     assert f"not taken: {root / 'blocks.jsonl'}:2: the block has no" in capsys.readouterr().err

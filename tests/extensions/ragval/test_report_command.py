@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import csv
 import gzip
 import json
 import re
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import ROOT
+from support import ROOT, tsv_rows
 
 from converters.ragval import read_judged
 from trecexam import TrecexamError
@@ -42,11 +41,6 @@ def files(tmp_path: Path) -> list[Path]:
         )
     )
     return [good, poor]
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t"))
 
 
 def test_report_prints_the_systems_best_first_in_the_columns_others_rely_on(
@@ -122,11 +116,13 @@ def test_a_folder_gets_all_files_and_a_later_report_leaves_none_of_an_earlier_on
     assert everything == [*tables, *plots, "report.json", "report.tsv", "significance.tsv", "sweep.tsv"]
     assert (out / "report.tsv").read_text() == printed
     assert (out / "plots" / "means.png").read_bytes()[:4] == b"\x89PNG"
-    swept = rows(out / "sweep.tsv")
+    swept = tsv_rows(out / "sweep.tsv")
     assert [(row["parameter"], row["value"], row["run_id"]) for row in swept] == [
         ("chunk_size", value, f"rag-{value}") for value in ("128", "512", "2048")
     ]
-    places = {row["run_id"]: float(row["place"]) for row in rows(out / "bounds.tsv") if row["score"] == "sum"}
+    places = {
+        row["run_id"]: float(row["place"]) for row in tsv_rows(out / "bounds.tsv") if row["score"] == "sum"
+    }
     assert set(places) == {"rag-128", "rag-512", "rag-2048"}
     assert all(0 < place < 1 for place in places.values())
     ragval_report(*files).write(out, plots=False)
@@ -147,7 +143,8 @@ def test_a_parameter_can_be_a_column_of_a_table_with_series_by_the_other_columns
     )
     arguments = ["ragval", "report", str(answers), "--parameters", str(table)]
     assert run([*arguments, "-o", str(tmp_path / "out"), "--sweep", "k"]) == 0
-    assert [(row["series"], row["value"], row["run_id"]) for row in rows(tmp_path / "out" / "sweep.tsv")] == [
+    swept = tsv_rows(tmp_path / "out" / "sweep.tsv")
+    assert [(row["series"], row["value"], row["run_id"]) for row in swept] == [
         ("A", "1", "a1"), ("A", "20", "a2"), ("B", "1", "b1")
     ]  # fmt: skip
     said = capsys.readouterr().err
@@ -175,7 +172,7 @@ def test_bad_lines_are_named_and_counted_and_the_rest_is_reported(
     assert said[1].startswith(f'trecexam: {files[0]}:5: "truthfulness" is 6: a number from 1 to 5')
     assert said[2].startswith(f"trecexam: {files[0]}:6: not valid JSON")
     assert said[3] == "lines with errors: 3"
-    assert [(row["file"], row["line"]) for row in rows(out / "rejected.tsv")] == [
+    assert [(row["file"], row["line"]) for row in tsv_rows(out / "rejected.tsv")] == [
         (str(files[0]), number) for number in "456"
     ]
 
@@ -281,6 +278,6 @@ def test_the_page_shows_what_the_command_prints(
     assert run(arguments.split()) == 0
     printed = [row.split("\t") for row in capsys.readouterr().out.splitlines()]
     assert [row.split() for row in output.splitlines()] == printed
-    bounds = {tuple(row.values()) for row in rows(tmp_path / "report" / "bounds.tsv")}
+    bounds = {tuple(row.values()) for row in tsv_rows(tmp_path / "report" / "bounds.tsv")}
     (shown,) = re.findall(r"```text\nrun_id +score.*\n([^`]*)```", page)
     assert {tuple(row.split()) for row in shown.splitlines()} <= bounds
