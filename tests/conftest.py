@@ -16,8 +16,9 @@ import hypothesis
 import pytest
 import real_trec_eval
 from outside import outside
-from support import HashGrader, graded_track, make_small_track
+from support import REPORTED, HashGrader, graded_track, make_small_track
 
+import trecexam
 from trecexam.tables.plots.model import Drawing, Plot
 
 # A machine that has other work to do is slow, not wrong. `bash tests/run.sh --all` is thorough.
@@ -30,9 +31,12 @@ for name, examples in (("trecexam", 20), ("thorough", 100)):
     )
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "trecexam"))
 
+#: The files of each of these folders share what is dear: a track of TREC DL 2019, models, a Ray cluster, of
+#: which two on a machine are in each other's way.
+TOGETHER = ("tests/dl19/", "tests/graders/language/", "tests/extensions/cluster/")
 #: What takes longest begins first, so that one process is not left alone with it at the end.
 LONGEST = (
-    "tests/extensions/cluster",
+    *TOGETHER,
     "tests/test_docs.py",
     "tests/faults",
     "tests/extensions",
@@ -41,18 +45,17 @@ LONGEST = (
 )
 #: What is killed at every step is tried by `bash tests/run.sh --all` alone.
 KILLS = re.compile(r"::test_\w*kill")
-#: These share one Ray cluster, and two of them on a machine are in each other's way.
-CLUSTER = ("tests/extensions/cluster/",)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Shares the tests out to pytest-xdist's processes by files."""
+    """Shares the tests out to pytest-xdist's processes by files, and a few folders as a whole."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "cluster" if nodeid.startswith(CLUSTER) else nodeid.split("::", 1)[0]
+            whole = (folder for folder in TOGETHER if nodeid.startswith(folder))
+            return next(whole, nodeid.split("::", 1)[0])
 
     return ByFile(config, log)
 
@@ -77,6 +80,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     # What is imported by now stays; looking through it for garbage took a fifth of the time of tests/scores.
     gc.freeze()
+    # Each update asks whether anything is frozen, and counting it takes as long as half of the update.
+    gc.get_freeze_count = lambda: 1
     # Looking less often takes another 9% off.
     gc.set_threshold(20_000, 10, 10)
 
@@ -118,9 +123,36 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         Path(path).write_text("".join(f"{seconds:.2f}\t{name}\n" for name, seconds in SPENT.most_common()))
 
 
+@pytest.fixture(scope="session")
+def thorough() -> bool:
+    """Whether there is time for more of the same cases, as in `bash tests/run.sh --all`."""
+    return os.environ.get("HYPOTHESIS_PROFILE") == "thorough"
+
+
 @pytest.fixture
 def small_track(tmp_path: Path) -> Path:
     return make_small_track(tmp_path / "track")
+
+
+@pytest.fixture
+def with_report(small_track: Path) -> None:
+    """Has updates of `small_track` write the report, too."""
+    (small_track / "trecexam.toml").write_text(REPORTED)
+
+
+@pytest.fixture
+def updated(updated_once: Path, tmp_path: Path) -> Path:
+    """A small track that was updated with a `HashGrader`."""
+    return Path(shutil.copytree(updated_once, tmp_path / "track"))
+
+
+@pytest.fixture(scope="session")
+def updated_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `updated` copies."""
+    root = make_small_track(tmp_path_factory.mktemp("updated") / "track")
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.update()
+    return root
 
 
 @pytest.fixture

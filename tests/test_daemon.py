@@ -6,14 +6,14 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
 from forked import start_forked, trecexam
-from support import hashed_rating, make_small_track, write_run
+from support import hashed_rating, make_small_track, until, write_run
 
 from trecexam.api import open_track
 from trecexam.daemon import Daemon
@@ -58,13 +58,6 @@ def board(root: Path) -> set[str]:
     except FileNotFoundError:
         return set()
     return {line.split("\t")[0] for line in text.splitlines()[1:]}
-
-
-def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "did not happen in time"
-        time.sleep(0.02)
 
 
 @contextmanager

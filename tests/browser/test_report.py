@@ -147,6 +147,7 @@ def test_it_can_be_read_with_the_keyboard(opened: Page) -> None:
     assert summary.evaluate("e => e.parentElement.open")
 
 
+@pytest.mark.usefixtures("with_report")
 def test_a_plot_that_failed_leaves_the_page_in_order(
     tmp_path: Path, small_track: Path, page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -247,14 +247,6 @@ def test_a_measure_that_does_not_exist_is_said(graded: Path, capsys: pytest.Capt
     assert "Cover" in err(capsys, "correlate", graded, "--official-measure", "Cover(rel=4)@20")
 
 
-def test_commands_without_official_judgments_say_what_they_need(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (graded / "qrels.txt").unlink()
-    assert "official judgments (qrels.txt) or an official leaderboard" in err(capsys, "correlate", graded)
-    assert "no official judgments: put qrels.txt here" in err(capsys, "leaderboard", graded, "--official")
-
-
 def test_every_command_has_help_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     text = out(capsys, "--help")
     for name, (_, _, line) in commands().items():

@@ -15,10 +15,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support import HashGrader, make_small_track, write_run
+from support import make_small_track, record_grades, write_run
 from wcwidth import wcswidth
 
-import trecexam
 from trecexam.cli.main import run
 
 Shown = Callable[..., list[str]]
@@ -65,9 +64,7 @@ def graded(root: Path, names: list[str]) -> Path:
     for n, name in enumerate(names):
         docs = {q: [f"{q}-d{(d * 5 + n) % 12:02}" for d in range(12 - n % 5)] for q in ("q1", "q2", "q3")}
         write_run(root / "runs" / f"{name}.run", docs)
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        track.update()
-        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
+    record_grades(root)
     with (root / "trecexam.toml").open("a") as settings:
         settings.write('[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
     assert run(["watch", str(root), "--once"]) == 0

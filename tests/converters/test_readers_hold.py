@@ -43,7 +43,8 @@ def test_a_line_of_five_columns_is_named_wherever_the_sixth_is_missing(tmp_path:
 def test_two_delimiters_across_two_blocks_are_seen(tmp_path: Path) -> None:
     block = 4 * 1024 * 1024
     head = "q Q0 d1 1 9 " + "t" * 60 + "\n"
-    filler = "".join(f"q{n} Q0 d 1 1 t\n" for n in range(10**6))[: block - 200].rpartition("\n")[0] + "\n"
+    lines = "".join(f"q{n} Q0 d 1 1 t\n" for n in range(block // 16))
+    filler = lines[: block - 200].rpartition("\n")[0] + "\n"
     start = head + filler
     for shift in (0, 1):
         pad = f"x Q0 {'d' * (block - len(start) - len('x Q0 ') - 1 + shift)}"

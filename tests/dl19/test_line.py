@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import itertools
 import json
@@ -14,6 +13,7 @@ from pathlib import Path
 import ir_measures
 import pytest
 from drawn_texts import assert_readable
+from support import tsv_rows
 
 import trecexam
 from trecexam.cli.main import run
@@ -33,11 +33,6 @@ def pooled(ratings: Ratings, rankings: Rankings) -> Ratings:
     return {q: {d: of for d, of in docs.items() if (q, d) in pool} for q, docs in ratings.items()}
 
 
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t"))
-
-
 def test_rubric_qrels_are_the_best_ratings(track: Path, pooled: Ratings) -> None:
     expected = [f"{q} 0 {d} {max(pooled[q][d].values())}" for q in sorted(pooled) for d in sorted(pooled[q])]
     assert (track / "out" / "rubric.qrels").read_text().splitlines() == expected
@@ -48,7 +43,7 @@ def test_cover_and_precision_are_what_sets_and_counts_give(
 ) -> None:
     values = {
         (r["run"], r["query_id"], r["measure"]): float(r["value"])
-        for r in rows(track / "out" / "per_query.tsv")
+        for r in tsv_rows(track / "out" / "per_query.tsv")
     }
     for name, by_query in rankings.items():
         for query_id, graded in pooled.items():
@@ -65,9 +60,9 @@ def test_cover_and_precision_are_what_sets_and_counts_give(
 
 def test_leaderboard_is_means_and_standard_errors_of_the_per_query_values(track: Path) -> None:
     values: dict[tuple[str, str], list[float]] = {}
-    for row in rows(track / "out" / "per_query.tsv"):
+    for row in tsv_rows(track / "out" / "per_query.tsv"):
         values.setdefault((row["run"], row["measure"]), []).append(float(row["value"]))
-    board = rows(track / "out" / "leaderboard.tsv")
+    board = tsv_rows(track / "out" / "leaderboard.tsv")
     assert len(board) == 37
     for row in board:
         for measure in [m for m in row if m != "run" and not m.endswith(".stderr")]:
@@ -84,14 +79,14 @@ def test_values_are_those_of_ir_measures_on_the_written_files(track: Path) -> No
     measures = [ir_measures.nDCG @ 20, ir_measures.AP(rel=4), ir_measures.P(rel=4) @ 20]
     qrels = list(ir_measures.read_trec_qrels(str(track / "out" / "rubric.qrels")))
     diversity = list(ir_measures.read_trec_qrels(str(track / "out" / "rubric.subtopics.qrels")))
-    for row in rows(track / "out" / "leaderboard.tsv"):
+    for row in tsv_rows(track / "out" / "leaderboard.tsv"):
         scored = list(ir_measures.read_trec_run(str(track / "runs" / f"{row['run']}.run")))
         for measure, value in ir_measures.calc_aggregate(measures, qrels, scored).items():
             assert float(row[str(measure)]) == pytest.approx(value, abs=1e-6)
     # pyndeval breaks ties in another direction, so one run without ties stands for all.
     alpha = ir_measures.alpha_nDCG @ 20
     scored = list(ir_measures.read_trec_run(str(track / "runs" / "p_bert.run")))
-    board = {row["run"]: row for row in rows(track / "out" / "leaderboard.tsv")}
+    board = {row["run"]: row for row in tsv_rows(track / "out" / "leaderboard.tsv")}
     expected = ir_measures.calc_aggregate([alpha], diversity, scored)[alpha]
     assert float(board["p_bert"]["alpha_nDCG@20"]) == pytest.approx(expected, abs=1e-6)
 
@@ -113,7 +108,7 @@ def test_cover_stands_beside_ndcg_in_ir_measures(track: Path) -> None:
 def test_correlations_are_what_scipy_gives_on_the_two_leaderboards(track: Path, dl19: Path) -> None:
     from scipy import stats
 
-    board = {row["run"]: row for row in rows(track / "out" / "leaderboard.tsv")}
+    board = {row["run"]: row for row in tsv_rows(track / "out" / "leaderboard.tsv")}
     qrels = list(ir_measures.read_trec_qrels(str(dl19 / "qrels.txt")))
     p20 = ir_measures.P @ 20
     official = {
@@ -122,7 +117,7 @@ def test_correlations_are_what_scipy_gives_on_the_two_leaderboards(track: Path, 
         )[p20]
         for name in board
     }
-    found = {(r["measure"], r["official_measure"]): r for r in rows(track / "out" / "correlation.tsv")}
+    found = {(r["measure"], r["official_measure"]): r for r in tsv_rows(track / "out" / "correlation.tsv")}
     row = found["P(rel=4)@20", "P@20"]
     ours = [float(board[name]["P(rel=4)@20"]) for name in sorted(board)]
     theirs = [round(official[name], 12) for name in sorted(board)]
@@ -161,7 +156,7 @@ def test_swapped_pairs_and_outliers_are_those_of_the_two_leaderboards(track: Pat
         for a, b in pairs
         if (means[0][a] - means[0][b]) * (means[1][a] - means[1][b]) < 0
     }
-    table = rows(track / "out" / "swaps.tsv")
+    table = tsv_rows(track / "out" / "swaps.tsv")
     assert {(row["run_a"], row["run_b"]) for row in table} == swapped
     assert len(swapped) == 100
     for row in table:
@@ -170,7 +165,7 @@ def test_swapped_pairs_and_outliers_are_those_of_the_two_leaderboards(track: Pat
             assert float(row[name]) == pytest.approx(p, abs=1e-6)
             # Of 666 pairs, the swapped ones are adjusted with all others.
             assert p <= float(row[f"{name}.holm"]) + 1e-6 <= min(1, 666 * p) + 2e-6
-    far = rows(track / "out" / "outliers.tsv")
+    far = tsv_rows(track / "out" / "outliers.tsv")
     ranks = [
         dict(zip(side, stats.rankdata([-mean for mean in side.values()]), strict=True)) for side in means
     ]
@@ -218,7 +213,7 @@ def test_judged_passages_change_denominators_and_no_measure_on_ranks(
     values = {
         name: {
             (r["run"], r["query_id"], r["measure"]): float(r["value"])
-            for r in rows(root / "out" / "per_query.tsv")
+            for r in tsv_rows(root / "out" / "per_query.tsv")
         }
         for name, root in zip(names, (track, all_judged), strict=True)
     }
@@ -259,7 +254,7 @@ def test_embedding_agrees_with_the_official_judgments(dl19: Path, tmp_path: Path
     assert run(["init", str(root), *map(str, arguments)]) == 0
     # The other queries are noted as not in the bank.
     assert run(["watch", str(root), "--once"]) == 0
-    found = {(r["measure"], r["official_measure"]): r for r in rows(root / "out" / "correlation.tsv")}
+    found = {(r["measure"], r["official_measure"]): r for r in tsv_rows(root / "out" / "correlation.tsv")}
     # Measured 0.770 (0.846 on all queries); a lexical grader is near zero here.
     assert float(found["P(rel=4)@20", "P@20"]["kendall_tau"]) > 0.75
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from forked import preload, start_forked
 from slow_update import update_slowly
-from support import make_small_track, write_run
+from support import REPORTED, make_small_track, write_run
 
 ROUNDS = 12
 NO_REPORT = "[report]\nwrite = false\n"
@@ -73,7 +73,9 @@ def outputs(root: Path) -> dict[str, bytes]:
 
 @pytest.mark.slow
 def test_killed_at_random_moments_it_ends_where_an_undisturbed_run_ends(tmp_path: Path) -> None:
-    calm, stormy = (make_small_track(tmp_path / name, queries=4, docs=13) for name in ("calm", "stormy"))
+    calm, stormy = (
+        make_small_track(tmp_path / name, config=REPORTED, queries=4, docs=13) for name in ("calm", "stormy")
+    )
     child = start(calm)
     began = time.monotonic()
     finish(child, calm)

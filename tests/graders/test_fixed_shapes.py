@@ -49,8 +49,10 @@ def _grader(dtype: str, **settings: object) -> EmbeddingGrader:
     return EmbeddingGrader(folder, device="cpu", dtype=dtype, **settings)  # type: ignore[arg-type]
 
 
-def test_a_vector_has_the_same_bits_alone_in_company_and_in_any_order(grader: EmbeddingGrader) -> None:
-    texts = passages(10)
+def test_a_vector_has_the_same_bits_alone_in_company_and_in_any_order(
+    grader: EmbeddingGrader, thorough: bool
+) -> None:
+    texts = passages(10 if thorough else 5)
     alone = {text: grader.embed([text])[0].tobytes() for text in texts}
     for seed in range(2):
         shuffled = random.Random(seed).sample(texts, len(texts) - seed)
@@ -60,8 +62,10 @@ def test_a_vector_has_the_same_bits_alone_in_company_and_in_any_order(grader: Em
         ] == []
 
 
-def test_answers_are_the_same_in_whatever_updates_the_cells_come(grader: EmbeddingGrader) -> None:
-    asked = cells(8)
+def test_answers_are_the_same_in_whatever_updates_the_cells_come(
+    grader: EmbeddingGrader, thorough: bool
+) -> None:
+    asked = cells(8 if thorough else 3)
     expected = {cell: answer for batch in grader.grade(asked) for cell, answer in batch}
     vectors = {text: vector.tobytes() for text, vector in grader._items.items()}
     assert len(expected) == len(asked)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,8 @@ from converters.records import Item
 from trecexam.graders import Answer, Cell
 
 ROOT = Path(__file__).resolve().parents[2]
+#: The settings of a small track that writes a report, which is a quarter of the time of an update.
+REPORTED = "[track]\ndepth = 8\n"
 #: The settings of a small track whose grades are in a file.
 RECORDED = '[track]\ndepth = 8\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n'
 
@@ -74,7 +78,11 @@ def write_run(path: Path, ranking: dict[str, Sequence[str]], tag: str | None = N
 def make_small_track(
     root: Path, *, config: str = "", queries: int = 3, docs: int = 12, items: int = 4
 ) -> Path:
-    """A track with `queries` queries, 3 runs over `docs` passages each, and official judgments."""
+    """A track with `queries` queries, 3 runs over `docs` passages each, and official judgments.
+
+    Args:
+        config: its settings; without, it writes no report.
+    """
     root.mkdir(parents=True, exist_ok=True)
     qids = [f"q{n}" for n in range(1, queries + 1)]
     (root / "queries.tsv").write_text("".join(f"{q}\tquery number {q}\n" for q in qids))
@@ -104,7 +112,7 @@ def make_small_track(
     (root / "qrels.txt").write_text(
         "".join(f"{q} 0 {q}-d{d:02} {(d * 7 + len(q)) % 4}\n" for q in qids for d in range(docs))
     )
-    (root / "trecexam.toml").write_text(config or "[track]\ndepth = 8\n")
+    (root / "trecexam.toml").write_text(config or f"{REPORTED}[report]\nwrite = false\n")
     for number in range(3):
         write_run(
             root / "runs" / f"run{number}.run",
@@ -113,6 +121,24 @@ def make_small_track(
             else {q: [f"{q}-d{(d + number * 3) % docs:02}" for d in range(docs - 2)] for q in qids},
         )
     return root
+
+
+def tsv_rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+
+
+def json_rows(path: Path) -> list[Any]:
+    """What each line says."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Waits for it."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "did not happen in time"
+        time.sleep(0.02)
 
 
 def ask(
@@ -129,13 +155,16 @@ def ask(
     return Cell("q1", "the query", doc_id, text, item)
 
 
+def record_grades(root: Path) -> None:
+    """Puts the grades that a `HashGrader` gives into grades.jsonl; nothing is written to out/."""
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.grading.grade()
+        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
+
+
 def graded_track(root: Path, **shape: int) -> Path:
     """A track that the `recorded` grader has graded, outputs written; `shape` as for make_small_track."""
-    make_small_track(root, **shape)
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        track.update()
-        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
-    shutil.rmtree(root / "out")
+    record_grades(make_small_track(root, **shape))
     shutil.rmtree(root / ".trecexam")
     (root / "trecexam.toml").write_text(RECORDED)
     with trecexam.open_track(root) as track:

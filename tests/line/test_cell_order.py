@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from support import HashGrader, make_small_track
+from support import REPORTED, HashGrader, make_small_track
 
 import trecexam
 from trecexam.graders import Answer, Cell
@@ -114,7 +114,7 @@ def test_other_graders_go_by_the_bank(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("share", ["nothing", "prompts", "answer"])
 def test_any_order_gives_the_same_grades_and_the_same_bytes(tmp_path: Path, share: str) -> None:
-    bank, root = make_small_track(tmp_path / "bank"), make_small_track(tmp_path / "useful")
+    bank, root = (make_small_track(tmp_path / name, config=REPORTED) for name in ("bank", "useful"))
     update(bank, HashGrader())
     seen: list[tuple[str, str]] = []
     for batches in (1, 2, 3, None):

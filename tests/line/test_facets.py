@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support import HashGrader, hashed_rating, make_small_track
+from support import HashGrader, hashed_rating, make_small_track, record_grades
 
 import trecexam
 from trecexam.cli.main import run
@@ -31,9 +31,7 @@ def faceted(root: Path, *, in_query_id: bool) -> Path:
 
 
 def update(root: Path) -> None:
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        track.update()
-        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
+    record_grades(root)
     toml = (root / "trecexam.toml").read_text()
     (root / "trecexam.toml").write_text(f'{toml}[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
     assert run(["watch", str(root), "--once"]) == 0

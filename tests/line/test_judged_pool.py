@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import HashGrader, hashed_rating, make_small_track
+from support import HashGrader, hashed_rating, make_small_track, tsv_rows
 
 import trecexam
 from trecexam.extensions.campaign.judge_next.next_judgments import next_judgments
@@ -49,11 +48,6 @@ def update(root: Path, grader: HashGrader | None = None) -> HashGrader:
     with trecexam.open_track(root, grader=grader) as track:
         track.update()
     return grader
-
-
-def table(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t"))
 
 
 def labelled(root: Path) -> set[tuple[str, str]]:
@@ -98,7 +92,7 @@ def test_judged_passages_with_a_text_are_graded_and_labelled_and_off_by_default_
 
 def test_judged_passages_without_a_text_are_counted_in_a_line(root: Path) -> None:
     update(root)
-    assert [row for row in table(root / "out" / "rejected.tsv") if row["file"] == "qrels.txt"] == [
+    assert [row for row in tsv_rows(root / "out" / "rejected.tsv") if row["file"] == "qrels.txt"] == [
         {
             "file": "qrels.txt",
             "line": "",
@@ -273,12 +267,12 @@ def test_the_history_names_the_judgments_where_these_move_the_leaderboard(root: 
     update(root)
     (root / "qrels.txt").write_text("".join((root / "qrels.txt").read_text().splitlines(True)[:9]))
     update(root)
-    causes = [row["cause"] for row in table(root / "out" / "history" / "log.tsv")]
+    causes = [row["cause"] for row in tsv_rows(root / "out" / "history" / "log.tsv")]
     assert causes[-1] == "qrels.txt edited"
     for config, change in ((OFF, "True -> False"), (ON, "False -> True")):
         (root / "trecexam.toml").write_text(config.replace("depth = 3", "depth = 2"))
         update(root)
-        cause = table(root / "out" / "history" / "log.tsv")[-1]["cause"]
+        cause = tsv_rows(root / "out" / "history" / "log.tsv")[-1]["cause"]
         assert f"[track] pool_judged {change}" in cause
         assert "qrels.txt" not in cause
 

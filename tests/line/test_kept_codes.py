@@ -22,13 +22,10 @@ from trecexam.track import TrackFolder
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(updated: Path) -> Path:
     """A track whose grades are stored and whose codes are kept."""
-    root = make_small_track(tmp_path / "track")
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        track.update()
-    assert codes_of(root).exists()
-    return root
+    assert codes_of(updated).exists()
+    return updated
 
 
 def codes_of(root: Path) -> Path:
@@ -70,6 +67,8 @@ def refuse_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_fresh_process_reads_no_grade_of_a_store_that_is_as_the_last_update_left_it(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.update()
     expected = values(root)
     with monkeypatch.context() as patched:
         refuse_to_read(patched)

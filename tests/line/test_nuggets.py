@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from outside import outside
-from support import HashGrader
+from support import HashGrader, tsv_rows
 
 import converters
 import trecexam
@@ -107,11 +107,6 @@ def published(rows: list[dict[str, str]]) -> dict[str, float]:
     }
 
 
-def table(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-
-
 def means(root: Path) -> dict[str, dict[str, float]]:
     with trecexam.open_track(root) as track:
         board = track.leaderboard(list(NAMES.values()))
@@ -129,7 +124,7 @@ def test_nuggetizers_scores_come_out_of_its_assignments(
         for name, by_query in ASSIGNED.items()
     }
     key_of = {name: key for key, name in NAMES.items()}
-    values = table(judged / "out" / "per_query.tsv")
+    values = tsv_rows(judged / "out" / "per_query.tsv")
     assert len(values) == len(ASSIGNED) * len(IMPORTANCE) * len(NAMES)
     for row in values:
         said = expected[row["run"].replace("%20", " ")].get(row["query_id"], dict.fromkeys(NAMES, 0.0))
@@ -214,7 +209,7 @@ def test_the_history_says_that_the_bank_moved_a_run(judged: Path) -> None:
     rows[2]["nuggets"][0]["importance"] = "vital"
     lines(bank, rows)
     assert run(["watch", str(judged), "--once"]) == 0
-    log = [row for row in table(judged / "out" / "history" / "log.tsv") if row["entry"] == "2"]
+    log = [row for row in tsv_rows(judged / "out" / "history" / "log.tsv") if row["entry"] == "2"]
     assert {row["cause"] for row in log} == {"bank.nuggets.jsonl edited"}
     assert [row["run"] for row in log] == ["good"]
     assert {row["labels_changed"] for row in log} == {"0"}
@@ -286,7 +281,7 @@ def test_a_bank_without_a_vital_nugget_scores_0_on_them_and_a_line_says_so(
     line = f"no item of the bank is vital, so all runs have 0 in {', '.join(vital)}"
     assert run(["watch", str(judged), "--once"]) == 0
     assert line in capsys.readouterr().err
-    board = table(judged / "out" / "leaderboard.tsv")
+    board = tsv_rows(judged / "out" / "leaderboard.tsv")
     assert len(board) == len(ASSIGNED)
     assert {float(row[name]) for row in board for name in vital} == {0.0}
     assert line.replace("'", "&#39;").removeprefix("no") in (judged / "out" / "report.html").read_text()
@@ -407,12 +402,12 @@ def test_answers_are_refused_where_they_are_no_run(judged: Path, tmp_path: Path)
     lines(runs / "retrieved.jsonl", [retrieved | {"nuggets": nuggets("q1", [S, N, N])}])
     lines(runs / "broken.jsonl", [*answers("good")[:1], {"qid": "q2"}])
     assert run(["watch", str(judged), "--once"]) == 1
-    reasons = {row["file"]: row["reason"] for row in table(judged / "out" / "rejected.tsv")}
+    reasons = {row["file"]: row["reason"] for row in tsv_rows(judged / "out" / "rejected.tsv")}
     assert "responses of 2 runs ('good', 'short', ...): make a file for each" in reasons["runs/several.jsonl"]
     assert "stands twice for query" in reasons["runs/twice.jsonl"]
     assert "neither a run nor generated responses" in reasons["runs/retrieved.jsonl"]
     assert "neither a run nor generated responses" in reasons["runs/broken.jsonl"]
-    assert {row["run"] for row in table(judged / "out" / "leaderboard.tsv")} == {
+    assert {row["run"] for row in tsv_rows(judged / "out" / "leaderboard.tsv")} == {
         "good", "fair%20one", "quiet", "short"
     }  # fmt: skip
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support import HashGrader, hashed_rating
+from support import HashGrader, hashed_rating, tsv_rows
 
 import trecexam
 from converters.bank import read_bank, write_bank
@@ -41,11 +40,6 @@ def updated(root: Path) -> tuple[HashGrader, Any]:
     grader = HashGrader()
     with trecexam.open_track(root, grader=grader) as track:
         return grader, track.update()
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t"))
 
 
 def outputs(root: Path) -> dict[str, bytes]:
@@ -100,7 +94,8 @@ def test_a_retired_item_is_in_no_file_and_in_no_denominator(small_track: Path) -
     assert {cell.item.item_id for cell in grader.asked if cell.query_id == "q1"} == {"q1/0", "q1/2", "q1/3"}
     left = [f"question {n} of q1?" for n in (0, 2, 3)]
     values = {
-        (row["run"], row["query_id"]): float(row["value"]) for row in rows(small_track / "out/per_query.tsv")
+        (row["run"], row["query_id"]): float(row["value"])
+        for row in tsv_rows(small_track / "out/per_query.tsv")
     }
     for name in ("run0", "run1", "run2"):
         assert values[name, "q1"] == pytest.approx(cover(small_track, name, "q1", left), abs=1e-6)
@@ -138,7 +133,7 @@ def test_a_query_whose_items_are_all_retired_leaves_and_is_named_once(small_trac
     assert [str(row) for row in done.rejected] == [
         "bank.questions.jsonl: all items of query 'q2' are retired: it is not evaluated (lost: cell)"
     ]
-    assert {row["query_id"] for row in rows(small_track / "out/per_query.tsv")} == {"q1", "q3"}
+    assert {row["query_id"] for row in tsv_rows(small_track / "out/per_query.tsv")} == {"q1", "q3"}
     assert "q2 " not in (small_track / "out/rubric.qrels").read_text()
     assert done.runs == 3
 
@@ -187,7 +182,7 @@ def test_a_retired_item_keeps_what_people_said_of_it(
     retire(small_track, query_id="q2")
     _, done = updated(small_track)
     assert "overrides.tsv" not in {row.file for row in done.rejected}
-    human = rows(small_track / "out/human.tsv")
+    human = tsv_rows(small_track / "out/human.tsv")
     assert [(row["query_id"], row["state"]) for row in human] == [("q1", "retired"), ("q2", "retired")]
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
         with pytest.raises(TrecexamError, match="item 'q1/1' of query 'q1' is retired"):

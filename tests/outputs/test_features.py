@@ -17,6 +17,7 @@ from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Table
 
 
+@pytest.mark.usefixtures("with_report")
 def test_a_feature_is_in_the_outputs_and_in_the_report_by_what_it_declares(
     small_track: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import ROOT, HashGrader, make_small_track, write_run
+from support import REPORTED, ROOT, HashGrader, make_small_track, write_run
 
 import trecexam
 
@@ -42,7 +42,7 @@ NAMES = (
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = make_small_track(tmp_path_factory.mktemp("golden") / "track")
+    root = make_small_track(tmp_path_factory.mktemp("golden") / "track", config=REPORTED)
     (root / "official_leaderboard.json").write_text('{"run0": 1, "run1": 2, "run2": 3}')
     write_run(root / "runs" / "skips.run", {"q1": ["q1-d03", "q1-d00"], "q9": ["q1-d00"]})
     (root / "runs" / "bad.run").write_text("q1 Q0 q1-d00 1 high bad\n")

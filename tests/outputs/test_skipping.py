@@ -118,6 +118,7 @@ def test_a_run_of_graded_passages_makes_no_qrels_again(small_track: Path, made: 
     assert all(stamps(small_track)[name] == before[name] for name in CELLS)
 
 
+@pytest.mark.usefixtures("with_report")
 def test_a_file_that_is_not_taken_makes_nothing_but_its_line_in_rejected(
     small_track: Path, made: list[str]
 ) -> None:
@@ -127,6 +128,7 @@ def test_a_file_that_is_not_taken_makes_nothing_but_its_line_in_rejected(
     assert {path.name for path in done.written} == {"rejected.tsv", "report.html", "manifest.json"}
 
 
+@pytest.mark.usefixtures("with_report")
 def test_a_title_of_the_report_makes_all_again_and_writes_only_what_differs(
     small_track: Path, made: list[str]
 ) -> None:
@@ -197,6 +199,7 @@ def test_after_a_stopped_update_all_is_as_if_it_had_not_been_stopped(
     assert content(small_track) == after
 
 
+@pytest.mark.usefixtures("with_report")
 def test_the_leaderboard_is_in_place_before_anything_else_is_made(
     small_track: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -423,6 +426,7 @@ def test_responses_that_name_their_query_by_its_text_follow_other_texts(tmp_path
     assert {name: by_steps[name] for name in RUNS} == {name: content(root)[name] for name in RUNS}
 
 
+@pytest.mark.usefixtures("with_report")
 def test_what_tells_that_judgments_are_merged_is_looked_at(small_track: Path) -> None:
     update(small_track)
     (small_track / "qrels.txt.sources.tsv").write_text("query_id\tdoc_id\n")

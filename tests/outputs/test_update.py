@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import csv
 import gzip
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from support import HashGrader, hashed_rating, make_small_track, write_run
+from support import HashGrader, hashed_rating, make_small_track, tsv_rows, write_run
 
 import trecexam
 from converters.errors import ConversionError
@@ -24,11 +23,6 @@ def update(root: Path, grader: HashGrader) -> trecexam.outputs.updates.Update:  
         return track.update()
 
 
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-
-
 def qrels(path: Path) -> dict[tuple[str, str], int]:
     return {
         (q, d): int(label) for q, _, d, label in (line.split(" ") for line in path.read_text().splitlines())
@@ -39,6 +33,7 @@ def outputs(root: Path) -> Mapping[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted((root / "out").iterdir()) if path.is_file()}
 
 
+@pytest.mark.usefixtures("with_report")
 def test_every_pooled_cell_is_graded_once_and_every_output_is_written(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
@@ -94,36 +89,32 @@ def test_a_new_run_grades_only_its_new_passages(small_track: Path, hash_grader: 
         touched = 3 if hash_grader.asked else 0
         assert values.evaluated - evaluated == 3 + touched
         assert done.changed
-    assert "new" in {row["run"] for row in rows(small_track / "out" / "leaderboard.tsv")}
+    assert "new" in {row["run"] for row in tsv_rows(small_track / "out" / "leaderboard.tsv")}
 
 
-def test_removing_a_run_takes_it_off_and_keeps_its_grades(small_track: Path, hash_grader: HashGrader) -> None:
-    update(small_track, hash_grader)
-    gone = small_track / "runs" / "run0.run"
+def test_removing_a_run_takes_it_off_and_keeps_its_grades(updated: Path) -> None:
+    gone = updated / "runs" / "run0.run"
     content = gone.read_text()
     gone.unlink()
     again = HashGrader()
-    update(small_track, again)
-    assert "run0" not in {row["run"] for row in rows(small_track / "out" / "leaderboard.tsv")}
+    update(updated, again)
+    assert "run0" not in {row["run"] for row in tsv_rows(updated / "out" / "leaderboard.tsv")}
     gone.write_text(content)
-    update(small_track, again)
-    assert "run0" in {row["run"] for row in rows(small_track / "out" / "leaderboard.tsv")}
+    update(updated, again)
+    assert "run0" in {row["run"] for row in tsv_rows(updated / "out" / "leaderboard.tsv")}
     assert again.asked == []
 
 
-def test_editing_one_question_regrades_that_question_alone(
-    small_track: Path, hash_grader: HashGrader
-) -> None:
-    update(small_track, hash_grader)
-    bank = small_track / "bank.questions.jsonl"
+def test_editing_one_question_regrades_that_question_alone(updated: Path) -> None:
+    bank = updated / "bank.questions.jsonl"
     old = bank.read_text()
     bank.write_text(old.replace("question 2 of q1?", "an edited question?"))
     again = HashGrader()
-    update(small_track, again)
+    update(updated, again)
     assert {cell.item.text for cell in again.asked} == {"an edited question?"}
     bank.write_text(old)
     back = HashGrader()
-    update(small_track, back)
+    update(updated, back)
     assert back.asked == []
 
 
@@ -157,7 +148,7 @@ def test_a_run_that_skips_a_query_scores_0_there(small_track: Path, hash_grader:
     scores = {row["run"]: row for row in board["runs"]}
     values = {
         (r["run"], r["query_id"], r["measure"]): float(r["value"])
-        for r in rows(small_track / "out" / "per_query.tsv")
+        for r in tsv_rows(small_track / "out" / "per_query.tsv")
     }
     for name in board["measures"]:
         assert values["skips", "q3", name] == 0
@@ -174,9 +165,9 @@ def test_the_named_option_averages_over_answered_queries_only(
     update(root, hash_grader)
     values = {
         (r["run"], r["query_id"], r["measure"]): float(r["value"])
-        for r in rows(root / "out" / "per_query.tsv")
+        for r in tsv_rows(root / "out" / "per_query.tsv")
     }
-    row = next(r for r in rows(root / "out" / "leaderboard.tsv") if r["run"] == "skips")
+    row = next(r for r in tsv_rows(root / "out" / "leaderboard.tsv") if r["run"] == "skips")
     assert float(row["nDCG@8"]) == pytest.approx(values["skips", "q1", "nDCG@8"], abs=1e-6)
 
 
@@ -188,10 +179,10 @@ def test_a_bad_run_is_rejected_with_its_line_and_the_rest_goes_on(
     bad.write_text("q1 Q0 q1-d00 1 9.0 bad\nq1 Q0 q1-d01 2 many bad\n")
     done = update(small_track, hash_grader)
     assert [(row.file, row.line) for row in done.rejected] == [("runs/sub/bad.run", 2)]
-    written = rows(small_track / "out" / "rejected.tsv")
+    written = tsv_rows(small_track / "out" / "rejected.tsv")
     assert written[0]["file"] == "runs/sub/bad.run"
     assert written[0]["line"] == "2"
-    assert len(rows(small_track / "out" / "leaderboard.tsv")) == 3
+    assert len(tsv_rows(small_track / "out" / "leaderboard.tsv")) == 3
 
 
 def test_queries_that_the_bank_does_not_have_are_noted_and_left_out(
@@ -213,7 +204,7 @@ def test_queries_that_the_bank_does_not_have_are_noted_and_left_out(
     )
     assert [(row.file, row.line) for row in done.rejected] == [("runs/other.run", 1)]
     assert "none of its queries is in the bank" in done.rejected[0].reason
-    names = {row["run"] for row in rows(small_track / "out" / "leaderboard.tsv")}
+    names = {row["run"] for row in tsv_rows(small_track / "out" / "leaderboard.tsv")}
     assert names == {"run0", "run1", "run2", "again", "more", "more2"}
 
 
@@ -232,7 +223,7 @@ def test_a_run_that_is_there_twice_is_noted(small_track: Path, hash_grader: Hash
         "a slip",
     )
     assert done.rejected == ()
-    assert len(rows(small_track / "out" / "leaderboard.tsv")) == 6
+    assert len(tsv_rows(small_track / "out" / "leaderboard.tsv")) == 6
 
 
 def test_a_passage_with_two_texts_is_named_with_both_lines_and_the_first_counts(
@@ -272,7 +263,7 @@ def test_files_with_the_same_tag_are_named_by_their_paths(small_track: Path, has
     for name in ("bm25.run", "sub/dense.run.txt"):
         write_run(small_track / "runs" / name, {"q1": ["q1-d00"]}, tag="Anserini")
     update(small_track, hash_grader)
-    names = {row["run"] for row in rows(small_track / "out" / "leaderboard.tsv")}
+    names = {row["run"] for row in tsv_rows(small_track / "out" / "leaderboard.tsv")}
     assert names == {"run0", "run1", "run2", "bm25", "sub/dense.run"}
 
 
@@ -337,6 +328,7 @@ def test_a_stop_ends_after_the_batch_in_hand_and_leaves_consistent_outputs(small
     assert json.loads((small_track / "out" / "manifest.json").read_text())["complete"] is True
 
 
+@pytest.mark.usefixtures("with_report")
 def test_manifest_names_every_input_and_output_with_its_sha256(
     small_track: Path, hash_grader: HashGrader
 ) -> None:
@@ -355,21 +347,19 @@ def test_manifest_names_every_input_and_output_with_its_sha256(
     assert "runs/run0.run" in manifest["inputs"]
 
 
-def test_deleted_outputs_come_back(small_track: Path, hash_grader: HashGrader) -> None:
-    update(small_track, hash_grader)
-    before = outputs(small_track)
-    (small_track / "out" / "rubric.qrels").unlink()
-    update(small_track, hash_grader)
-    assert outputs(small_track) == before
+def test_deleted_outputs_come_back(updated: Path, hash_grader: HashGrader) -> None:
+    before = outputs(updated)
+    (updated / "out" / "rubric.qrels").unlink()
+    update(updated, hash_grader)
+    assert outputs(updated) == before
 
 
-def test_correlation_goes_when_the_official_judgments_go(small_track: Path, hash_grader: HashGrader) -> None:
-    update(small_track, hash_grader)
-    kept = {"correlation.tsv", "correlation.json", "swaps.tsv", "outliers.tsv"}
-    assert kept <= outputs(small_track).keys()
-    (small_track / "qrels.txt").unlink()
-    update(small_track, hash_grader)
-    assert not kept & outputs(small_track).keys()
+def test_what_compares_goes_when_the_official_judgments_go(updated: Path, hash_grader: HashGrader) -> None:
+    kept = {"correlation.tsv", "correlation.json", "swaps.tsv", "outliers.tsv", "agreement.tsv"}
+    assert kept <= outputs(updated).keys()
+    (updated / "qrels.txt").unlink()
+    update(updated, hash_grader)
+    assert not kept & outputs(updated).keys()
 
 
 def test_nothing_is_compared_with_judgments_of_other_queries(
@@ -386,23 +376,22 @@ def test_bad_official_judgments_do_not_stop_the_leaderboard(
     (small_track / "qrels.txt").write_text("q1 0 q1-d00 1\nq1 0 q1-d01 yes\n")
     done = update(small_track, hash_grader)
     assert [(row.file, row.line) for row in done.rejected] == [("qrels.txt", 2)]
-    assert len(rows(small_track / "out" / "leaderboard.tsv")) == 3
+    assert len(tsv_rows(small_track / "out" / "leaderboard.tsv")) == 3
 
 
 def test_a_bad_bank_stops_the_update_and_leaves_outputs_and_grades(
-    small_track: Path, hash_grader: HashGrader
+    updated: Path, hash_grader: HashGrader
 ) -> None:
-    update(small_track, hash_grader)
-    before = outputs(small_track)
-    bank = small_track / "bank.questions.jsonl"
+    before = outputs(updated)
+    bank = updated / "bank.questions.jsonl"
     good = bank.read_text()
     bank.write_text(good + good.splitlines()[0] + "\n")
     with pytest.raises(ConversionError, match=r"bank\.questions\.jsonl:4: "):
-        update(small_track, hash_grader)
-    assert outputs(small_track) == before
+        update(updated, hash_grader)
+    assert outputs(updated) == before
     bank.write_text(good)
     again = HashGrader()
-    update(small_track, again)
+    update(updated, again)
     assert again.asked == []
 
 
@@ -435,7 +424,7 @@ def test_a_track_without_runs_has_an_empty_leaderboard(small_track: Path, hash_g
         path.unlink()
     done = update(small_track, hash_grader)
     assert done.counts.cells == 0
-    assert rows(small_track / "out" / "leaderboard.tsv") == []
+    assert tsv_rows(small_track / "out" / "leaderboard.tsv") == []
 
 
 def test_update_is_refused_while_another_process_grades(small_track: Path, hash_grader: HashGrader) -> None:
@@ -444,11 +433,10 @@ def test_update_is_refused_while_another_process_grades(small_track: Path, hash_
 
 
 def test_an_output_that_cannot_be_written_is_said_and_the_old_one_stays(
-    small_track: Path, hash_grader: HashGrader, monkeypatch: pytest.MonkeyPatch
+    updated: Path, hash_grader: HashGrader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    update(small_track, hash_grader)
-    before = outputs(small_track)
-    write_run(small_track / "runs" / "new.run", {"q1": ["q1-d03", "q1-d11"]})
+    before = outputs(updated)
+    write_run(updated / "runs" / "new.run", {"q1": ["q1-d03", "q1-d11"]})
 
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
@@ -456,10 +444,10 @@ def test_an_output_that_cannot_be_written_is_said_and_the_old_one_stays(
     with monkeypatch.context() as patch:
         patch.setattr("trecexam.files.atomic.os.fsync", full)
         with pytest.raises(TrecexamError, match="No space left on device; the old file is as it was"):
-            update(small_track, hash_grader)
-    assert outputs(small_track) == before
-    update(small_track, hash_grader)
-    assert "new" in {row["run"] for row in rows(small_track / "out" / "leaderboard.tsv")}
+            update(updated, hash_grader)
+    assert outputs(updated) == before
+    update(updated, hash_grader)
+    assert "new" in {row["run"] for row in tsv_rows(updated / "out" / "leaderboard.tsv")}
 
 
 def test_an_official_leaderboard_file_is_compared_with(small_track: Path, hash_grader: HashGrader) -> None:
@@ -469,18 +457,17 @@ def test_an_official_leaderboard_file_is_compared_with(small_track: Path, hash_g
     update(small_track, hash_grader)
     against = [
         r
-        for r in rows(small_track / "out" / "correlation.tsv")
+        for r in tsv_rows(small_track / "out" / "correlation.tsv")
         if r["official_measure"] == "official_leaderboard"
     ]
     assert {row["n_runs"] for row in against} == {"3"}
 
 
-def test_a_changed_passage_text_is_graded_anew(small_track: Path, hash_grader: HashGrader) -> None:
-    update(small_track, hash_grader)
-    passages = small_track / "passages.jsonl"
+def test_a_changed_passage_text_is_graded_anew(updated: Path) -> None:
+    passages = updated / "passages.jsonl"
     passages.write_text(passages.read_text().replace("passage 0 about q1", "quite another text"))
     again = HashGrader()
-    update(small_track, again)
+    update(updated, again)
     assert {cell.text for cell in again.asked} == {"quite another text"}
     assert len(again.asked) == 4
 

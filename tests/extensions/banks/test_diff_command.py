@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import HashGrader, write_run
+from support import HashGrader, make_small_track, write_run
 
 import trecexam
 from trecexam.cli.main import run
@@ -43,20 +43,19 @@ def graded_with(root: Path, path: Path) -> None:
     own = bank(root).read_bytes()
     shutil.copy(path, bank(root))
     with trecexam.open_track(root, grader=HashGrader()) as track:
-        track.update()
+        track.grading.grade()
     bank(root).write_bytes(own)
 
 
 def outputs_under(root: Path, path: Path, measures: list[str]) -> tuple[dict[str, int], dict[str, Any]]:
-    """Labels and leaderboards of a copy of the track whose bank is another one, from an update."""
+    """Labels and leaderboards of a copy of the track that is graded with another bank."""
     copy = root.parent / f"copy-{path.stem}"
     shutil.copytree(root, copy, ignore=shutil.ignore_patterns("out", ".trecexam"))
     shutil.copy(path, bank(copy))
     with trecexam.open_track(copy, grader=HashGrader()) as track:
-        track.update()
+        track.grading.grade()
+        labels = {f"{row.query_id} {row.doc_id}": row.relevance for row in track.qrels()}
         boards = {name: track.leaderboard([name]) for name in measures}
-    lines = (copy / "out" / "rubric.qrels").read_text().splitlines()
-    labels = {f"{q} {d}": int(label) for q, _, d, label in map(str.split, lines)}
     return labels, {name: {row.run: row.scores[0].mean for row in b.rows} for name, b in boards.items()}
 
 
@@ -82,17 +81,23 @@ def difference(root: Path, old: Path, new: Path, measures: list[str] | None = No
     return found
 
 
-@pytest.fixture
-def track(small_track: Path) -> Path:
+@pytest.fixture(scope="module")
+def eight_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = make_small_track(tmp_path_factory.mktemp("diff") / "track")
     for number in range(3, 8):
         docs = [f"d{(d * (number * 2 - 1)) % 12:02}" for d in range(9)]
         write_run(
-            small_track / "runs" / f"run{number}.run",
+            root / "runs" / f"run{number}.run",
             {q: list(dict.fromkeys(f"{q}-{d}" for d in docs)) for q in ("q1", "q2", "q3")},
         )
-    with trecexam.open_track(small_track, grader=HashGrader()) as opened:
+    with trecexam.open_track(root, grader=HashGrader()) as opened:
         opened.update()
-    return small_track
+    return root
+
+
+@pytest.fixture
+def track(eight_runs: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(eight_runs, tmp_path / "track"))
 
 
 def reword(rows: Rows) -> None:
@@ -165,6 +170,8 @@ def test_nothing_is_written_and_the_open_track_is_as_before(track: Path, tmp_pat
             if path.is_file() and not path.name.endswith(("-shm", "-wal"))
         }
 
+    with trecexam.open_track(track, grader=HashGrader()) as opened:
+        opened.update()
     before = state()
     with trecexam.open_track(track, grader=HashGrader()) as opened:
         board, status = opened.leaderboard(), opened.status()

@@ -35,13 +35,6 @@ from trecexam.graders.server import exchange
 QUERIES = {"q1": "cost of nuclear power", "q2": "who was Ada Lovelace", "q3": "how do bees fly"}
 
 
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.05)
-    monkeypatch.setenv("TEST_KEY", KEY)
-
-
 @pytest.fixture
 def track(tmp_path: Path) -> Callable[..., Path]:
     """Makes a track without a bank; settings go into [generator]."""

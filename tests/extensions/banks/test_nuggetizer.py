@@ -30,18 +30,11 @@ from converters.records import Item
 from trecexam.cli.main import run
 from trecexam.extensions.banks.generation.nuggetizing import system_of
 from trecexam.extensions.banks.generation.prompts import prompt_text
-from trecexam.graders.server import exchange
 from trecexam.graders.writing import WrittenText
 
 QUERIES = {"q1": "cost of nuclear power", "q2": "how do {query} bees fly"}
 #: Passages of each query's runs; d00 is everybody's first.
 N_PASSAGES = 25
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.05)
 
 
 @pytest.fixture

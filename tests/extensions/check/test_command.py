@@ -4,10 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from support import HashGrader, make_small_track
+from support import make_small_track, record_grades
 
 import converters
-import trecexam
 from trecexam.cli.main import run
 from trecexam.extensions.check.preflight import check_qrels, check_run, takes
 
@@ -21,9 +20,7 @@ def graded(tmp_path: Path) -> Path:
     """A track with a recording of every grade that it needs."""
     root = make_small_track(tmp_path / "track", config=RECORDED)
     (root / "grades.jsonl").write_text("")
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        track.update()
-        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
+    record_grades(root)
     assert run(["watch", str(root), "--once"]) == 0
     return root
 

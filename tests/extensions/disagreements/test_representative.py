@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import kendalltau
-from support import RECORDED, HashGrader, make_small_track, write_run
+from support import RECORDED, make_small_track, record_grades, write_run
 
 import trecexam
 from trecexam.cli.main import run
@@ -78,15 +78,14 @@ def test_noise_is_fitted_on_one_half_and_worth_little_on_the_other() -> None:
     assert all(np.isnan(figures).all() for figures in split_half(noise[:3], 2))
 
 
-@pytest.fixture
-def many(tmp_path: Path) -> Path:
-    root = make_small_track(tmp_path / "track", queries=6)
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six queries and nine runs; tests read only."""
+    root = make_small_track(tmp_path_factory.mktemp("many") / "track", queries=6)
     for number in range(3, 9):
         ranking = {f"q{q}": [f"q{q}-d{(d * 5 + number * q) % 12:02}" for d in range(12)] for q in range(1, 7)}
         write_run(root / "runs" / f"run{number}.run", ranking)
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        track.update()
-        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
+    record_grades(root)
     (root / "trecexam.toml").write_text(RECORDED)
     assert run(["watch", str(root), "--once"]) == 0
     return root

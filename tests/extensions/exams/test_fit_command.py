@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from support import RECORDED, HashGrader, make_small_track, write_run
+from support import RECORDED, make_small_track, record_grades, tsv_rows, write_run
 
 import trecexam
 from trecexam.api import Track
@@ -19,11 +19,6 @@ from trecexam.cli.main import run
 from trecexam.extensions.exams import fit_exam, fitting, improve_exam
 from trecexam.extensions.exams.irt.model import probability
 from trecexam.extensions.exams.irt.settings import Settings
-
-
-def table(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t"))
 
 
 @pytest.fixture
@@ -70,18 +65,18 @@ def test_fit_writes_the_files_and_columns_that_others_rely_on(
         == 0
     )
     shown = capsys.readouterr()
-    items = table(out / "items.tsv")
+    items = tsv_rows(out / "items.tsv")
     assert list(items[0]) == ["item", "a", "b", "c", "se_a", "se_b", "se_c", "infit", "outfit", "n"]
     assert [row["item"] for row in items] == [f"q{i}" for i in range(12)]
     assert items[5]["n"] == "14"
-    assert list(table(out / "examinees.tsv")[0]) == ["examinee", "theta", "se", "accuracy"]
-    assert [row["examinee"] for row in table(out / "examinees.tsv")] == [f"s{j}" for j in range(15)]
-    levels = table(out / "components.tsv")
+    assert list(tsv_rows(out / "examinees.tsv")[0]) == ["examinee", "theta", "se", "accuracy"]
+    assert [row["examinee"] for row in tsv_rows(out / "examinees.tsv")] == [f"s{j}" for j in range(15)]
+    levels = tsv_rows(out / "components.tsv")
     assert list(levels[0]) == ["component", "level", "theta", "se"]
     assert [(row["component"], row["level"]) for row in levels] == [
         ("llm", "llm0"), ("llm", "llm1"), ("llm", "llm2"), ("retriever", "bm25"), ("retriever", "dense"),
     ]  # fmt: skip
-    curves = table(out / "information.tsv")
+    curves = tsv_rows(out / "information.tsv")
     assert list(curves[0])[:3] == ["theta", "test", "test.compat"]
     assert "bloom level:remembering" in curves[0]
     assert (curves[0]["theta"], curves[-1]["theta"]) == ("-4.000000", "4.000000")
@@ -124,11 +119,11 @@ def test_fit_writes_the_files_and_columns_that_others_rely_on(
 def test_the_likelihood_in_fit_json_is_that_of_the_written_tables(matrix: Path, tmp_path: Path) -> None:
     out = tmp_path / "fitted"
     assert run(["exam", "fit", str(matrix), "-o", str(out)]) == 0
-    items, people = table(out / "items.tsv"), table(out / "examinees.tsv")
+    items, people = tsv_rows(out / "items.tsv"), tsv_rows(out / "examinees.tsv")
     a, b, c = (np.array([float(row[name]) for row in items]) for name in "abc")
     p = probability([float(row["theta"]) for row in people], a, b, c)
     total = 0.0
-    for j, row in enumerate(table(matrix)):
+    for j, row in enumerate(tsv_rows(matrix)):
         for i in range(12):
             if row[f"q{i}"]:
                 total += math.log(p[j, i] if row[f"q{i}"] == "1" else 1 - p[j, i])
@@ -142,8 +137,8 @@ def test_a_second_fit_leaves_nothing_of_the_first(matrix: Path, tmp_path: Path) 
     assert run([*call, "--model", "1pl"]) == 0
     assert not (out / "components.tsv").exists()
     assert not (out / "plots" / "components.svg").exists()
-    assert {row["a"] for row in table(out / "items.tsv")} == {"1.000000"}
-    assert {row["c"] for row in table(out / "items.tsv")} == {"0.000000"}
+    assert {row["a"] for row in tsv_rows(out / "items.tsv")} == {"1.000000"}
+    assert {row["c"] for row in tsv_rows(out / "items.tsv")} == {"0.000000"}
 
 
 def test_json_is_fit_json_and_python_gives_the_same(
@@ -158,7 +153,7 @@ def test_json_is_fit_json_and_python_gives_the_same(
     }
     assert shown["information_at_mean"] == kept["information"]
     assert shown["notes"][: len(kept["notes"])] == kept["notes"]
-    assert [row["item"] for row in shown["items"]] == [row["item"] for row in table(out / "items.tsv")]
+    assert [row["item"] for row in shown["items"]] == [row["item"] for row in tsv_rows(out / "items.tsv")]
     found = fit_exam(matrix, Settings.of("2pl", priors=True))
     assert found.fit.log_likelihood == shown["log_likelihood"]
 
@@ -173,7 +168,7 @@ def test_improve_writes_a_folder_a_step_and_the_curve_of_every_step(
     assert run([*call, "--steps", "4"]) == 0
     assert run([*call, "--steps", "2"]) == 0
     shown = capsys.readouterr()
-    steps = table(out / "steps.tsv")
+    steps = tsv_rows(out / "steps.tsv")
     assert [row["n_items"] for row in steps] == ["12", "10", "8"]
     assert [row["folder"] for row in steps] == ["step-0", "step-1", "step-2"]
     assert sorted(path.name for path in out.iterdir()) == [
@@ -184,14 +179,14 @@ def test_improve_writes_a_folder_a_step_and_the_curve_of_every_step(
         "step-2",
         "steps.tsv",
     ]
-    left = [row["item"] for row in table(out / "step-2" / "items.tsv")]
+    left = [row["item"] for row in tsv_rows(out / "step-2" / "items.tsv")]
     gone = " ".join(row["dropped"] for row in steps).split()
     assert sorted(left + gone) == sorted(f"q{i}" for i in range(12))
     assert gone[0] == "q3"
     told = json.loads((out / "improve.json").read_text())["steps"]
     assert [name for step in told for name in step["dropped"]] == gone
     assert [step["converged"] for step in told] == [True, True, True]
-    assert "step 2: 8 items" in table(out / "plots" / "information_by_step.tsv")[0]
+    assert "step 2: 8 items" in tsv_rows(out / "plots" / "information_by_step.tsv")[0]
     assert shown.out.splitlines()[-3:] == (out / "steps.tsv").read_text().splitlines()[-3:]
     again = improve_exam(matrix, steps=2, drop=0.2)
     assert [len(step.exam.items) for step in again.fits] == [12, 10, 8]
@@ -241,7 +236,7 @@ def test_an_examinee_that_only_the_components_have_is_said_and_left_out(
     ]
     assert run([*call]) == 0
     assert "without responses, and left out: 'other'" in capsys.readouterr().err
-    assert [row["level"] for row in table(tmp_path / "o" / "components.tsv")] == ["a", "b"]
+    assert [row["level"] for row in tsv_rows(tmp_path / "o" / "components.tsv")] == ["a", "b"]
 
 
 def test_who_and_what_has_no_response_is_left_out_and_said(
@@ -321,10 +316,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
             },
         )
     write_run(root / "runs" / "skips.run", {"q1": ["q1-d00", "q1-d01"]})
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        track.update()
-        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
-    shutil.rmtree(root / "out")
+    record_grades(root)
     shutil.rmtree(root / ".trecexam")
     (root / "trecexam.toml").write_text(RECORDED)
     assert run(["watch", str(root), "--once"]) == 0
@@ -369,13 +361,13 @@ def test_exam_fit_of_a_track_writes_a_leaderboard_and_its_agreement(
     out = track / "out" / "exam"
     assert "Kendall's tau of abilities" in shown.err
     assert len(shown.out.splitlines()) == 10
-    assert list(table(out / "correlation.tsv")[0])[:4] == [
+    assert list(tsv_rows(out / "correlation.tsv")[0])[:4] == [
         "measure",
         "official_measure",
         "n_runs",
         "kendall_tau",
     ]
-    quality = table(out / "item_quality.tsv")
+    quality = tsv_rows(out / "item_quality.tsv")
     assert {row["query_id"] for row in quality} == {"q1", "q2", "q3"}
     assert quality[0]["text"].startswith("question")
     # What was written can be read back as a matrix.
@@ -450,7 +442,7 @@ def test_a_track_without_grades_is_told_so(tmp_path: Path, capsys: pytest.Captur
 
 def test_improving_a_track_names_its_folder(track: Path) -> None:
     assert run(["exam", "improve", str(track), "--steps", "2"]) == 0
-    steps = table(track / "out" / "exam-improved" / "steps.tsv")
+    steps = tsv_rows(track / "out" / "exam-improved" / "steps.tsv")
     assert len(steps) == 3
 
 

@@ -18,20 +18,12 @@ from scripted_server import KEY, Exchange, serving
 import trecexam
 from trecexam.cli.main import run
 from trecexam.extensions.exams.exam_file import read_exam
-from trecexam.graders.server import exchange
 
 PASSAGES = [
     {"docid": "d1", "text": "Heat pumps move heat.", "title": "Pumps", "topic": "heat"},
     {"docid": "d2", "text": "Frost settles on coils {title}."},
     {"docid": "d3", "text": "Nobody asks about this."},
 ]
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.05)
-    monkeypatch.setenv("TEST_KEY", KEY)
 
 
 @pytest.fixture

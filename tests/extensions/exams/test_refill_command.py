@@ -15,11 +15,10 @@ pytest.importorskip("tenacity")
 pytest.importorskip("rapidfuzz")
 pytest.importorskip("simplemma")
 
-from scripted_server import KEY, Exchange, serving
+from scripted_server import Exchange, serving
 
 from trecexam.cli.main import run
 from trecexam.extensions.exams.exam_file import read_exam
-from trecexam.graders.server import exchange
 
 COPIED = "electric power for its compressor"
 GOOD = "Smoke from a chimney"
@@ -28,13 +27,6 @@ STEMS = {
     "second": "Whatever is carried indoors by such a machine on cold days in winter?",
     "third": "According to the documentation, which of these things needs a compressor?",
 }
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.05)
-    monkeypatch.setenv("TEST_KEY", KEY)
 
 
 def answering(*answers: str) -> Callable[[Exchange], None]:

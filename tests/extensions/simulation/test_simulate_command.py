@@ -195,14 +195,6 @@ def test_bad_options_are_refused_in_a_line(
 
 
 @BOTH
-def test_without_official_judgments_it_says_what_it_needs(
-    apart: Path, capsys: pytest.CaptureFixture[str], kind: str
-) -> None:
-    (apart / "qrels.txt").unlink()
-    assert "no official judgments: put qrels.txt here" in refused(capsys, kind, apart)
-
-
-@BOTH
 def test_no_runs_one_run_and_tied_runs_have_no_tau_and_say_so(
     graded: Path, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:

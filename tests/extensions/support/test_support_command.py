@@ -12,6 +12,7 @@ import pytest
 from cited import GOOD, PASSAGES, POOR, label_of, make_cited_track, response, write_responses
 from outside import outside
 from scripted_server import Scripted, serving
+from support import tsv_rows
 
 pytest.importorskip("httpx2")
 pytest.importorskip("tenacity")
@@ -25,11 +26,6 @@ from trecexam.errors import TrecexamError
 WEIGHT = {"full_support": 1.0, "partial_support": 0.5}
 
 
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t"))
-
-
 def graded_now(root: Path) -> int:
     """What `watch --once` says of the track, then what `support` shows of it."""
     status = run(["watch", str(root), "--once"])
@@ -37,7 +33,7 @@ def graded_now(root: Path) -> int:
 
 
 def labels(root: Path) -> list[tuple[str, ...]]:
-    return [tuple(row.values()) for row in rows(root / "out" / "support.tsv")]
+    return [tuple(row.values()) for row in tsv_rows(root / "out" / "support.tsv")]
 
 
 def naive(table: list[dict[str, str]], run_: str, queries: tuple[str, ...]) -> tuple[float, float, float]:
@@ -87,7 +83,7 @@ def test_sentences_are_graded_once_with_the_first_passage_that_they_cite(
             ("poor", "q1", "2", "lost", "no_text"),
             ("poor", "q1", "3", "", "out_of_range"),
         ]
-        good, poor = rows(root / "out" / "support_runs.tsv")
+        good, poor = tsv_rows(root / "out" / "support_runs.tsv")
         assert shown.out == (root / "out" / "support_runs.tsv").read_text()
         assert (good["run"], good["responses"], good["out_of_range"], good["no_text"]) == (
             "good",
@@ -125,9 +121,9 @@ def test_scores_are_those_of_the_labels_by_sums_written_out(
     with serving(judging) as server:
         root = make_cited_track(tmp_path / "track", server.url, citations="all")
         assert graded_now(root) == 0
-        table = rows(root / "out" / "support.tsv")
+        table = tsv_rows(root / "out" / "support.tsv")
         assert ("good", "q1", "1", "q1-cost", "partial_support") in labels(root)
-        for row in rows(root / "out" / "support_runs.tsv"):
+        for row in tsv_rows(root / "out" / "support_runs.tsv"):
             expected = naive(table, row["run"], ("q1", "q2"))
             values = tuple(float(row[name]) for name in ("SupportP", "SupportR", "SupportF1"))
             assert values == pytest.approx(expected, abs=1e-6)
@@ -154,7 +150,7 @@ def test_scores_are_those_of_the_labels_by_sums_written_out(
         path.write_text(path.read_text().replace('citations = "all"', ""))
         assert graded_now(root) == 0
         assert len(server.bodies) == before
-        assert len(rows(root / "out" / "support.tsv")) == len(table) - 1
+        assert len(tsv_rows(root / "out" / "support.tsv")) == len(table) - 1
 
 
 def test_updates_grade_support_and_leaderboard_and_report_show_it(
@@ -166,8 +162,8 @@ def test_updates_grade_support_and_leaderboard_and_report_show_it(
         assert len(server.bodies) == 4
         assert run(["watch", str(root), "--once"]) == 0
         assert "nothing new" in capsys.readouterr().err
-    board = rows(root / "out" / "leaderboard.tsv")
-    table = rows(root / "out" / "support.tsv")
+    board = tsv_rows(root / "out" / "leaderboard.tsv")
+    table = tsv_rows(root / "out" / "support.tsv")
     assert [row["run"] for row in board] == ["good", "poor"]
     for row in board:
         p, _, f1 = naive(table, row["run"], ("q1", "q2"))
@@ -192,7 +188,7 @@ def test_a_track_needs_no_bank_for_support_alone(tmp_path: Path) -> None:
         root = make_cited_track(tmp_path / "track", server.url)
         (root / "bank.nuggets.jsonl").unlink()
         assert graded_now(root) == 0
-    (good, poor) = rows(root / "out" / "support_runs.tsv")
+    (good, poor) = tsv_rows(root / "out" / "support_runs.tsv")
     assert (good["run"], float(good["SupportP"]), poor["responses"]) == ("good", 0.875, "1")
 
 
@@ -205,7 +201,7 @@ def test_other_commands_live_with_measures_of_support(
         worse = json.loads(json.dumps(GOOD).replace("move heat", "sing songs").replace("salt", "blue"))
         write_responses(root / "runs" / "good.jsonl", *worse)
         assert run(["watch", str(root), "--once"]) == 0
-        board = rows(root / "out" / "leaderboard.tsv")
+        board = tsv_rows(root / "out" / "leaderboard.tsv")
         assert [float(row["SupportP"]) for row in board] == [0.5, 0]
         assert (root / "out" / "history" / "000002.json").exists()
         capsys.readouterr()
@@ -371,7 +367,7 @@ def test_truncated_responses_lose_what_comes_after(
         assert run(["watch", str(root), "--once"]) == 0
         assert run(["support", str(root), "-o", str(cut)]) == 0
         assert "responses are cut after 400 words" in capsys.readouterr().err
-        table = {path: {row["run"]: row for row in rows(path)} for path in (whole, cut)}
+        table = {path: {row["run"]: row for row in tsv_rows(path)} for path in (whole, cut)}
         assert [float(table[path]["long"]["words"]) for path in (whole, cut)] == [402, 400]
         assert [table[path]["long"]["over_limit"] for path in (whole, cut)] == ["1", "1"]
         assert table[whole]["good"] == table[cut]["good"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import shutil
 import sqlite3
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 from cited import GOOD, PASSAGES, make_cited_track, response, write_responses
 from scripted_server import serving
+from support import tsv_rows
 
 pytest.importorskip("httpx2")
 pytest.importorskip("tenacity")
@@ -48,11 +48,6 @@ def root(labelled_once: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(labelled_once, tmp_path / "people"))
 
 
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t"))
-
-
 def give(root: Path, query: str, doc: str, sentence: str, *more: str) -> int:
     return run(["override", str(root), "--query", query, "--doc", doc, "--item", sentence, *more])
 
@@ -84,7 +79,7 @@ def test_a_persons_label_counts_in_all_responses_with_that_sentence_and_citation
     assert after["good"] == before["good"]
     assert after["poor"][0] - before["poor"][0] == pytest.approx(1 / 3 / 2)
     assert after["shared"][:2] == pytest.approx([before["shared"][0] + 0.5 / 2] * 2)
-    (line,) = rows(root / "overrides.support.tsv")
+    (line,) = tsv_rows(root / "overrides.support.tsv")
     assert line["item_id"].startswith("statement:")
     assert "poor" not in "".join(line.values())
 
@@ -95,7 +90,7 @@ def test_a_persons_label_counts_in_all_responses_with_that_sentence_and_citation
 )
 def test_a_label_is_given_as_a_word_or_as_its_code(root: Path, words: str, label: int) -> None:
     assert give(root, "q2", "q2-sea", "good:1", "--rating", words, *ANN) == 0
-    assert [row["rating"] for row in rows(root / "overrides.support.tsv")] == [str(label)]
+    assert [row["rating"] for row in tsv_rows(root / "overrides.support.tsv")] == [str(label)]
 
 
 @pytest.mark.parametrize(
@@ -153,9 +148,9 @@ def test_the_provenance_shows_in_every_output_and_a_withdrawal_brings_all_back(
     assert (counts["cells"], counts["ok"], counts["no_text_cells"], counts["human_cells"]) == (6, 5, 1, 0)
     assert give(root, "q1", "q1-cost", "good:2", "--rating", "no", *ANN) == 0
     assert run(["watch", str(root), "--once"]) == 0
-    (line,) = (row for row in rows(root / "out" / "support.tsv") if row["who"])
+    (line,) = (row for row in tsv_rows(root / "out" / "support.tsv") if row["who"])
     assert (line["run"], line["sentence"], line["label"], line["who"]) == ("good", "2", "no_support", "ann")
-    (human,) = rows(root / "out" / "human.tsv")
+    (human,) = tsv_rows(root / "out" / "human.tsv")
     assert (human["rating"], human["machine"], human["who"], human["state"]) == ("0", "1", "ann", "counts")
     counts = json.loads((root / "out" / "manifest.json").read_text())["counts"]
     assert (counts["cells"], counts["ok"], counts["no_text_cells"], counts["human_cells"]) == (6, 5, 1, 1)

@@ -33,9 +33,14 @@ from trecexam.extensions.workbench.records import (
 )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def graded() -> Path:
     return outside("dl19/graded.flan-t5-large.jsonl.gz")
+
+
+@pytest.fixture(scope="module")
+def real(graded: Path) -> list[PooledPassage]:
+    return list(read_pool(graded))
 
 
 def put(tmp_path: Path, *rows: Any) -> Path:
@@ -71,11 +76,12 @@ def test_the_real_graded_pool_comes_back_whole(graded: Path, tmp_path: Path) -> 
             assert new.rstrip(b"\n") == orjson.dumps(orjson.loads(old))
 
 
-def test_the_real_graded_pool_has_every_judgment_rank_rating_and_answer(graded: Path) -> None:
-    passages = list(read_pool(graded))
+def test_the_real_graded_pool_has_every_judgment_rank_rating_and_answer(
+    graded: Path, real: list[PooledPassage]
+) -> None:
     with gzip.open(graded) as file:
         raw = [(query_id, row) for query_id, rows in map(json.loads, file) for row in rows]
-    for passage, (query_id, row) in zip(passages, raw, strict=True):
+    for passage, (query_id, row) in zip(real, raw, strict=True):
         data, (grades,) = row["paragraph_data"], row["exam_grades"]
         assert (passage.query_id, passage.doc_id, passage.text) == (
             query_id,
@@ -94,10 +100,9 @@ def test_the_real_graded_pool_has_every_judgment_rank_rating_and_answer(graded: 
         assert (passage.rest, grading.rest) == ({}, {})
 
 
-def test_the_real_pools_runs_and_judgments_are_those_of_its_files(graded: Path) -> None:
-    passages = list(read_pool(graded))
-    assert sorted(qrels_of(passages)) == sorted(converters.read(outside("dl19/qrels.txt")))
-    runs = runs_of(passages)
+def test_the_real_pools_runs_and_judgments_are_those_of_its_files(real: list[PooledPassage]) -> None:
+    assert sorted(qrels_of(real)) == sorted(converters.read(outside("dl19/qrels.txt")))
+    runs = runs_of(real)
     assert len(runs) == 37
     for name, entries in runs.items():
         lines = outside(f"dl19/runs/{name}.run").read_text().splitlines()

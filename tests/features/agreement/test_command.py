@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 import pytest
-from support import RECORDED, HashGrader, make_small_track
+from support import RECORDED, HashGrader
 
 import trecexam
 from trecexam.cli.main import run
@@ -235,52 +235,6 @@ def test_a_persons_ratings_do_not_count_as_the_graders(
     )
     assert run(["watch", str(graded), "--once"]) == 0
     assert (graded / "out" / "agreement.tsv").read_text() == before
-
-
-def test_without_official_judgments_it_says_what_it_needs_and_the_file_goes(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert (graded / "out" / "agreement.tsv").exists()
-    (graded / "qrels.txt").unlink()
-    text = err(capsys, "agreement", graded)
-    assert text.startswith(f"trecexam: {graded}: no official judgments: put qrels.txt here or name a file")
-    assert text.count("\n") == 1
-    assert run(["watch", str(graded), "--once"]) == 0
-    assert not (graded / "out" / "agreement.tsv").exists()
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "why"),
-    [
-        ("q", "Q", "none of its 3 queries ('Q1', 'Q2', ...) is among the track's ('q1', 'q2', ...)"),
-        ("-d", ".", "are document ids written in another form?"),
-    ],
-)
-def test_judgments_that_miss_the_pool_are_told_why(
-    graded: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, why: str
-) -> None:
-    (graded / "qrels.txt").write_text((graded / "qrels.txt").read_text().replace(old, new))
-    text = err(capsys, "agreement", graded)
-    assert why in text
-    assert text.count("\n") == 1
-    assert run(["watch", str(graded), "--once"]) == 0
-    assert not (graded / "out" / "agreement.tsv").exists()
-
-
-def test_passages_that_both_have_pooled_but_no_one_graded_are_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = make_small_track(tmp_path / "t", config=RECORDED)
-    (root / "grades.jsonl").write_text('{"query_id": "q1", "doc_id": "d", "item_id": "i", "rating": 1}\n')
-    text = err(capsys, "agreement", root)
-    assert "nothing is graded yet" in text
-    assert "`trecexam watch" in text
-
-
-def test_without_runs_it_says_so(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for path in (graded / "runs").iterdir():
-        path.unlink()
-    assert "drop runs into the track's runs folder" in err(capsys, "agreement", graded)
 
 
 def test_graded_and_judged_passages_that_differ_are_told(

@@ -268,12 +268,6 @@ def test_without_official_judgments_it_says_what_it_needs(
     assert "no official leaderboard: put official_leaderboard.json here" in said
 
 
-def test_without_runs_it_says_so(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for path in (graded / "runs").iterdir():
-        path.unlink()
-    assert "no runs to compare yet" in refusal(capsys, graded)
-
-
 def test_official_judgments_that_were_not_taken_are_named(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

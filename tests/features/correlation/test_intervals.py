@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support import RECORDED, HashGrader, make_small_track, write_run
+from support import RECORDED, make_small_track, record_grades, write_run
 
-import trecexam
 from trecexam.cli.main import run
 from trecexam.features.correlation.paired_scores import PairedScores, without_interval
 
@@ -21,17 +21,15 @@ WHY = (
 SIDES = ["-m", "P(rel=4)@8", "--official-measure", "nDCG@10"]
 
 
-@pytest.fixture
-def tied(tmp_path: Path) -> Path:
-    """Six queries and seven runs, of which five are the same."""
-    root = make_small_track(tmp_path / "track", queries=6)
+@pytest.fixture(scope="module")
+def tied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six queries and seven runs, of which five are the same; tests read only."""
+    root = make_small_track(tmp_path_factory.mktemp("tied") / "track", queries=6)
     same = {f"q{q}": [f"q{q}-d{d:02}" for d in range(8)] for q in range(1, 7)}
     for number in range(3, 7):
         write_run(root / "runs" / f"run{number}.run", same)
     write_run(root / "runs" / "run0.run", same)
-    with trecexam.open_track(root, grader=HashGrader()) as track:
-        track.update()
-        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in track.grades()))
+    record_grades(root)
     (root / "trecexam.toml").write_text(RECORDED)
     assert run(["watch", str(root), "--once"]) == 0
     return root
@@ -79,12 +77,13 @@ def test_few_queries_are_the_reason_where_they_are(graded: Path, capsys: pytest.
 
 
 def test_runs_that_differ_have_intervals_and_no_reason(
-    tied: Path, capsys: pytest.CaptureFixture[str]
+    tied: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    root = Path(shutil.copytree(tied, tmp_path / "track"))
     for number in range(3, 7):
         ranking = {f"q{q}": [f"q{q}-d{(d * 5 + number * q) % 12:02}" for d in range(12)] for q in range(1, 7)}
-        write_run(tied / "runs" / f"run{number}.run", ranking)
-    out, err = talk(capsys, "correlate", str(tied), "-m", "nDCG@8", "--official-measure", "nDCG@8")
+        write_run(root / "runs" / f"run{number}.run", ranking)
+    out, err = talk(capsys, "correlate", str(root), "-m", "nDCG@8", "--official-measure", "nDCG@8")
     (row,) = csv.DictReader(out.splitlines(), delimiter="\t")
     for name in ("kendall_tau", "tau_ap", "tau_ap_b", "rbo"):
         assert float(row[f"{name}.low"]) <= float(row[name]) <= float(row[f"{name}.high"])

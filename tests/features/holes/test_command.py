@@ -168,37 +168,6 @@ def test_without_official_judgments_grades_are_counted_and_it_says_what_it_needs
     assert "until then only ungraded passages are counted" in said
 
 
-def test_judgments_that_cannot_be_read_are_named(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (graded / "qrels.txt").write_text("q1 0 q1-d00 high\n")
-    rows, said = table(capsys, graded)
-    assert {row[4] for row in rows} == {""}
-    assert "qrels.txt:1: the official judgments were not taken" in said
-
-
-@pytest.mark.parametrize(
-    ("line", "why"),
-    [
-        ("1 0 q1-d00 1", "are query ids written in another form?"),
-        ("q1 0 msmarco_q1-d00 1", "are document ids written in another form?"),
-    ],
-)
-def test_judgments_with_other_ids_are_told_so(
-    graded: Path, capsys: pytest.CaptureFixture[str], line: str, why: str
-) -> None:
-    (graded / "qrels.txt").write_text(line + "\n")
-    rows, said = table(capsys, graded)
-    assert why in said
-    assert all(row[3] == row[4] for row in rows)
-
-
-def test_a_track_without_runs_says_so(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for path in (graded / "runs").iterdir():
-        path.unlink()
-    rows, said = table(capsys, graded)
-    assert rows == []
-    assert said == f"no runs yet: drop some into {graded / 'runs'}\n"
-
-
 def test_a_depth_of_none_is_refused(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["holes", str(graded), "--depth", "0"]) == 2
     assert "Traceback" not in capsys.readouterr().err

@@ -13,7 +13,7 @@ from typing import get_args
 import numpy as np
 import pytest
 from scipy import stats
-from support import RECORDED, HashGrader, make_small_track, write_run
+from support import RECORDED, make_small_track, record_grades, tsv_rows, write_run
 
 import trecexam
 from trecexam.cli.closer import CORRECTIONS, TESTS
@@ -38,23 +38,15 @@ def track(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def update(root: Path) -> Path:
     """The track with the grades of a `HashGrader`, and without a report."""
-    with trecexam.open_track(root, grader=HashGrader()) as opened:
-        (root / "trecexam.toml").write_text("[track]\ndepth = 8\n[report]\nwrite = false\n")
-        opened.update()
-        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in opened.grades()))
+    record_grades(root)
     (root / "trecexam.toml").write_text(RECORDED + "[report]\nwrite = false\n")
     assert run(["watch", str(root), "--once"]) == 0
     return root
 
 
-def rows(path: Path) -> list[Row]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file, delimiter="\t"))
-
-
 def per_query(root: Path, measure: str) -> dict[str, list[float]]:
     values: dict[str, list[float]] = {}
-    for row in rows(root / "out" / "per_query.tsv"):
+    for row in tsv_rows(root / "out" / "per_query.tsv"):
         if row["measure"] == measure:
             values.setdefault(row["run"], []).append(float(row["value"]))
     return values
@@ -83,7 +75,7 @@ def letters(text: str) -> set[str]:
 
 
 def test_differences_in_out_are_the_paired_t_tests_of_all_pairs(track: Path) -> None:
-    board = rows(track / "out" / "leaderboard.tsv")
+    board = tsv_rows(track / "out" / "leaderboard.tsv")
     measure = list(board[0])[1]
     values = per_query(track, measure)
     order = [row["run"] for row in board]
@@ -97,7 +89,7 @@ def test_differences_in_out_are_the_paired_t_tests_of_all_pairs(track: Path) -> 
     # The pair without a test counts among them.
     last = {("", ""): 2.0}
     holm = holm_by_hand(p | last)
-    table = rows(track / "out" / "differences.tsv")
+    table = tsv_rows(track / "out" / "differences.tsv")
     assert list(table[0]) == [
         "run_a", "run_b", "measure", "difference", "effect_size", "t", "p", "p_corrected", "reject",
     ]  # fmt: skip
@@ -124,9 +116,9 @@ def test_two_runs_share_a_letter_if_they_do_not_differ_significantly(
     track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     different = {
-        (row["run_a"], row["run_b"]): row["reject"] for row in rows(track / "out" / "differences.tsv")
+        (row["run_a"], row["run_b"]): row["reject"] for row in tsv_rows(track / "out" / "differences.tsv")
     }
-    groups = {row["run"]: row["group"] for row in rows(track / "out" / "groups.tsv")}
+    groups = {row["run"]: row["group"] for row in tsv_rows(track / "out" / "groups.tsv")}
     for (a, b), rejected in different.items():
         assert letters(groups[a]).isdisjoint(letters(groups[b])) == (rejected == "True")
     plain_header, plain = printed(capsys, track, command="leaderboard")
@@ -140,7 +132,7 @@ def test_two_runs_share_a_letter_if_they_do_not_differ_significantly(
 def test_a_baseline_has_the_columns_and_values_of_pyterriers_experiment(
     track: Path, capsys: pytest.CaptureFixture[str], test: str
 ) -> None:
-    measures = list(rows(track / "out" / "leaderboard.tsv")[0])[1::2][:2]
+    measures = list(tsv_rows(track / "out" / "leaderboard.tsv")[0])[1::2][:2]
     words = [word for name in measures for word in ("-m", name)]
     plain_header, plain = printed(capsys, track, *words, command="leaderboard")
     header, shown = printed(capsys, track, *words, "--baseline", "run1", "--test", test)
@@ -181,7 +173,7 @@ def test_a_baseline_has_the_columns_and_values_of_pyterriers_experiment(
 def test_pairs_in_a_pipe_are_the_file_in_out_and_more_on_demand(
     track: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    measures = list(rows(track / "out" / "leaderboard.tsv")[0])[1::2]
+    measures = list(tsv_rows(track / "out" / "leaderboard.tsv")[0])[1::2]
     capsys.readouterr()
     assert run(["compare", str(track), "--pairs", "-m", measures[0]]) == 0
     assert capsys.readouterr().out == (track / "out" / "differences.tsv").read_text()
@@ -248,7 +240,7 @@ def test_a_track_of_one_run_or_none_has_nothing_to_compare(
     for number in range(runs, 3):
         (root / "runs" / f"run{number}.run").unlink()
     update(root)
-    assert rows(root / "out" / "differences.tsv") == []
+    assert tsv_rows(root / "out" / "differences.tsv") == []
     _, shown = printed(capsys, root)
     assert [row["group"] for row in shown] == ["a"] * runs
     _, compared = printed(capsys, root, "--baseline", "run0") if runs else ([], [])
@@ -259,8 +251,8 @@ def test_a_track_of_one_run_or_none_has_nothing_to_compare(
 def test_one_query_tells_no_runs_apart(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track", queries=1)
     update(root)
-    assert {row["group"] for row in rows(root / "out" / "groups.tsv")} == {"a"}
-    assert {row["p"] for row in rows(root / "out" / "differences.tsv")} == {""}
+    assert {row["group"] for row in tsv_rows(root / "out" / "groups.tsv")} == {"a"}
+    assert {row["p"] for row in tsv_rows(root / "out" / "differences.tsv")} == {""}
     with trecexam.open_track(root) as opened:
         assert not opened.compare(test="randomisation").measures[0].reject.any()
 
@@ -279,7 +271,7 @@ def test_a_run_with_a_value_that_is_none_is_last_and_differs_from_nobody() -> No
 
 def test_the_report_shows_groups(graded: Path) -> None:
     page = (graded / "out" / "report.html").read_text()
-    groups = {row["run"]: row["group"] for row in rows(graded / "out" / "groups.tsv")}
+    groups = {row["run"]: row["group"] for row in tsv_rows(graded / "out" / "groups.tsv")}
     assert len(groups) == 3
     for name, group in groups.items():
         assert f'<bdi>{name}</bdi></th><td class="name"><bdi>{group}</bdi></td>' in page

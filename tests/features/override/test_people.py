@@ -115,6 +115,7 @@ def test_time_and_notes_are_kept_and_the_file_gets_columns_for_them(track: Track
     assert lines[1].endswith("\t7.25\tsee d03")
 
 
+@pytest.mark.usefixtures("with_report")
 def test_the_rule_is_a_setting_and_is_shown(track: Track, capsys: pytest.CaptureFixture[str]) -> None:
     for who, rating in (("Ann", 1), ("Bob", 4), ("Cid", 1)):
         track.override(*CELL, rating, who=who, why="x")

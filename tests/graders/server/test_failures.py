@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scripted_server import KEY, Exchange, serving
-from support import ask
+from support import ask, until
 
 import trecexam
 from trecexam import daemon as daemons
@@ -328,13 +328,6 @@ def test_errors_are_asked_about_again_when_a_person_says_so_and_nothing_else_is(
     assert all("passage 2 about q1" in prompt for prompt, count in again.items() if count)
     with trecexam.open_track(root) as opened:
         assert (opened.grading.counts().error, opened.grading.counts().missing) == (0, 0)
-
-
-def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "did not happen in time"
-        time.sleep(0.02)
 
 
 def test_a_server_that_is_down_is_said_and_grading_goes_on_when_it_is_back(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from scipy import stats
-from support import HashGrader, hashed_rating, make_small_track, write_run
+from support import REPORTED, HashGrader, hashed_rating, make_small_track, write_run
 
 import trecexam
 
@@ -22,7 +22,7 @@ Rows = list[dict[str, str]]
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A track in which a run skips queries, answers are unparsed, and a passage has no text."""
-    root = make_small_track(tmp_path_factory.mktemp("numbers") / "track", docs=13)
+    root = make_small_track(tmp_path_factory.mktemp("numbers") / "track", config=REPORTED, docs=13)
     write_run(root / "runs" / "skips.run", {"q1": ["q1-d03", "q1-d00", "nowhere"]})
     grader = HashGrader()
     grader.status = lambda cell: "unparsed" if cell.doc_id in {"q2-d01", "q1-d03"} else "ok"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import HashGrader, make_small_track, write_run
+from support import REPORTED, HashGrader, make_small_track, write_run
 
 import trecexam
 from trecexam.cli.main import run
@@ -22,7 +22,8 @@ from trecexam.tables.plots.model import Drawing, Plot
 
 PLOTS = ("coverage", "grades", "grades_by_item", "items", "leaderboard", "scatter", "thresholds")
 OFFICIAL = {"scatter", "thresholds"}
-CONFIG = "[track]\ndepth = 8\n"
+
+pytestmark = pytest.mark.usefixtures("with_report")
 
 
 def update(root: Path, grader: HashGrader | None = None, **options: Any) -> Update:
@@ -85,6 +86,12 @@ def read(root: Path) -> _Text:
 
 
 @pytest.fixture
+def updated(small_track: Path) -> Path:
+    update(small_track)
+    return small_track
+
+
+@pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the plots that are drawn."""
     found: list[str] = []
@@ -134,20 +141,19 @@ def test_an_update_with_nothing_new_writes_and_draws_nothing(small_track: Path, 
     assert drawn == []
 
 
-def test_only_plots_whose_numbers_changed_are_drawn_again(small_track: Path, drawn: list[str]) -> None:
-    update(small_track)
+def test_only_plots_whose_numbers_changed_are_drawn_again(updated: Path, drawn: list[str]) -> None:
     drawn.clear()
-    (small_track / "qrels.txt").write_text("q1 0 q1-d00 3\nq1 0 q1-d05 1\nq2 0 q2-d01 2\n")
-    done = update(small_track)
+    (updated / "qrels.txt").write_text("q1 0 q1-d00 3\nq1 0 q1-d05 1\nq2 0 q2-d01 2\n")
+    done = update(updated)
     assert set(drawn) == OFFICIAL
     changed = {path.name.split(".")[0] for path in done.written if path.parent.name == "plots"}
     assert changed == OFFICIAL
 
 
 @pytest.fixture(scope="module")
-def updated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def standing(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A track that was updated, and that each test leaves as it was."""
-    root = make_small_track(tmp_path_factory.mktemp("updated") / "track")
+    root = make_small_track(tmp_path_factory.mktemp("standing") / "track", config=REPORTED)
     update(root)
     return root
 
@@ -155,39 +161,35 @@ def updated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", ["report.html", "plots/scatter.svg", "plots/items.tsv", "plots/grades.png"])
 @pytest.mark.parametrize("change", [Path.unlink, lambda path: path.write_bytes(b"edited")])
 def test_what_somebody_removed_or_edited_comes_back(
-    updated: Path, name: str, change: Callable[[Path], object]
+    standing: Path, name: str, change: Callable[[Path], object]
 ) -> None:
-    before = plots(updated), page(updated)
-    change(updated / "out" / name)
+    before = plots(standing), page(standing)
+    change(standing / "out" / name)
+    done = update(standing)
+    assert [path.relative_to(standing / "out").as_posix() for path in done.written] == [name]
+    assert (plots(standing), page(standing)) == before
+
+
+def test_switching_the_report_off_removes_it_and_is_no_news(updated: Path) -> None:
+    (updated / "out" / "plots" / "mine.txt").write_text("a note")
+    (updated / "trecexam.toml").write_text(REPORTED + "[report]\nwrite = false\n")
     done = update(updated)
-    assert [path.relative_to(updated / "out").as_posix() for path in done.written] == [name]
-    assert (plots(updated), page(updated)) == before
-
-
-def test_switching_the_report_off_removes_it_and_is_no_news(small_track: Path) -> None:
-    update(small_track)
-    (small_track / "out" / "plots" / "mine.txt").write_text("a note")
-    (small_track / "trecexam.toml").write_text(CONFIG + "[report]\nwrite = false\n")
-    done = update(small_track)
     assert done.entry is None
-    assert not (small_track / "out" / "report.html").exists()
-    assert set(plots(small_track)) == {"mine.txt"}
-    assert update(small_track).changed is False
-    assert "report.html" not in json.loads((small_track / "out" / "manifest.json").read_text())["outputs"]
-    (small_track / "out" / "plots" / "mine.txt").unlink()
-    (small_track / "out" / "rubric.qrels").unlink()
-    update(small_track)
-    assert not (small_track / "out" / "plots").exists()
-    (small_track / "trecexam.toml").write_text(CONFIG)
-    assert update(small_track).entry is None
-    assert names(small_track) == set(PLOTS)
+    assert not (updated / "out" / "report.html").exists()
+    assert set(plots(updated)) == {"mine.txt"}
+    assert update(updated).changed is False
+    assert "report.html" not in json.loads((updated / "out" / "manifest.json").read_text())["outputs"]
+    (updated / "out" / "plots" / "mine.txt").unlink()
+    (updated / "out" / "rubric.qrels").unlink()
+    update(updated)
+    assert not (updated / "out" / "plots").exists()
+    (updated / "trecexam.toml").write_text(REPORTED)
+    assert update(updated).entry is None
+    assert names(updated) == set(PLOTS)
 
 
-def test_a_plot_that_cannot_be_drawn_stops_nothing(
-    small_track: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    update(small_track)
-    whole = plots(small_track)
+def test_a_plot_that_cannot_be_drawn_stops_nothing(updated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = plots(updated)
 
     def draw(plot: Plot) -> Drawing:
         if plot.name == "scatter":
@@ -195,14 +197,14 @@ def test_a_plot_that_cannot_be_drawn_stops_nothing(
         return Drawing(b"<svg></svg>", b"png")
 
     monkeypatch.setattr(canvas, "_drawn", draw)
-    write_run(small_track / "runs" / "new.run", {"q1": ["q1-d03"]})
-    done = update(small_track)
+    write_run(updated / "runs" / "new.run", {"q1": ["q1-d03"]})
+    done = update(updated)
     assert done.complete
     assert done.runs == 4
-    assert set(whole) - set(plots(small_track)) == {"scatter.svg", "scatter.png"}
-    assert "could not be drawn: MemoryError: &lt;b&gt;no room&lt;/b&gt;" in page(small_track)
-    assert 'href="plots/scatter.svg"' not in page(small_track)
-    assert 'href="plots/scatter.tsv"' in page(small_track)
+    assert set(whole) - set(plots(updated)) == {"scatter.svg", "scatter.png"}
+    assert "could not be drawn: MemoryError: &lt;b&gt;no room&lt;/b&gt;" in page(updated)
+    assert 'href="plots/scatter.svg"' not in page(updated)
+    assert 'href="plots/scatter.tsv"' in page(updated)
 
 
 def test_matplotlib_that_cannot_be_imported_stops_nothing(
@@ -217,12 +219,11 @@ def test_matplotlib_that_cannot_be_imported_stops_nothing(
     assert set(plots(small_track)) == {f"{name}.tsv" for name in PLOTS}
 
 
-def test_without_official_judgments_the_page_says_so(small_track: Path) -> None:
-    update(small_track)
-    (small_track / "qrels.txt").unlink()
-    update(small_track)
-    assert names(small_track) == set(PLOTS) - OFFICIAL
-    said = read(small_track).words
+def test_without_official_judgments_the_page_says_so(updated: Path) -> None:
+    (updated / "qrels.txt").unlink()
+    update(updated)
+    assert names(updated) == set(PLOTS) - OFFICIAL
+    said = read(updated).words
     assert "Nothing to compare: it needs runs, and official judgments" in said["official"]
     assert "No official judgments." in said["official"]
     assert "unjudged" not in said["holes"]
@@ -264,7 +265,7 @@ def test_an_official_leaderboard_alone_is_compared(small_track: Path) -> None:
 
 
 def test_measures_that_no_threshold_changes_have_no_plot_of_it(small_track: Path) -> None:
-    (small_track / "trecexam.toml").write_text(CONFIG + '[scores]\nmeasures = ["nDCG@5"]\n')
+    (small_track / "trecexam.toml").write_text(REPORTED + '[scores]\nmeasures = ["nDCG@5"]\n')
     update(small_track)
     assert names(small_track) == set(PLOTS) - {"thresholds"}
     assert "min_rating has no bearing on any of the track's measures" in read(small_track).words["official"]
@@ -312,7 +313,7 @@ def test_passages_without_a_text_are_said(small_track: Path) -> None:
 
 
 def test_one_run_and_one_query_have_a_page(tmp_path: Path) -> None:
-    root = make_small_track(tmp_path / "track", queries=1)
+    root = make_small_track(tmp_path / "one", config=REPORTED, queries=1)
     for path in sorted((root / "runs").iterdir())[1:]:
         path.unlink()
     update(root)
@@ -324,7 +325,7 @@ def test_one_run_and_one_query_have_a_page(tmp_path: Path) -> None:
 @pytest.mark.parametrize("average", ["all", "answered"])
 def test_other_labels_and_averages_have_a_page(small_track: Path, label: str, average: str) -> None:
     (small_track / "trecexam.toml").write_text(
-        CONFIG + f'[scores]\nlabel = "{label}"\naverage = "{average}"\nmin_answers = 2\nmeasures = '
+        REPORTED + f'[scores]\nlabel = "{label}"\naverage = "{average}"\nmin_answers = 2\nmeasures = '
         '["nDCG@5", "alpha_nDCG@5", "nCover(rel=3,partial=2)@4"]\n'
     )
     write_run(small_track / "runs" / "skips.run", {"q1": ["q1-d03", "q1-d11"]})
@@ -385,7 +386,7 @@ def test_texts_of_others_cannot_break_the_page(small_track: Path) -> None:
         write_run(small_track / "runs" / f"{n}.run", {"q1": ["q1-d00"], "q2": ["q2-d01"]}, tag=tag)
     (small_track / "runs" / "<img src=x onerror=alert(1)>.run").write_text("not a run <b>\n")
     (small_track / "runs" / b"b\xff\xfe.run".decode("utf-8", "surrogateescape")).write_text("nor this\n")
-    (small_track / "trecexam.toml").write_text(CONFIG + "[report]\ntitle = '<i>Mine</i> \u202e'\n")
+    (small_track / "trecexam.toml").write_text(REPORTED + "[report]\ntitle = '<i>Mine</i> \u202e'\n")
     update(small_track)
     said = read(small_track)
     assert "img" not in said.tags
@@ -412,7 +413,7 @@ def test_long_tables_are_cut_with_their_length_and_file(small_track: Path) -> No
 def test_the_page_of_the_same_inputs_is_the_same(tmp_path: Path) -> None:
     pages = set()
     for name in ("one", "other"):
-        root = make_small_track(tmp_path / name)
+        root = make_small_track(tmp_path / name, config=REPORTED)
         update(root)
         pages.add(page(root))
     assert len(pages) == 1
@@ -437,6 +438,6 @@ def test_all_settings_explain_the_report(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_an_unknown_report_setting_names_the_known_one(small_track: Path) -> None:
-    (small_track / "trecexam.toml").write_text(CONFIG + "[report]\nwrites = false\n")
+    (small_track / "trecexam.toml").write_text(REPORTED + "[report]\nwrites = false\n")
     with pytest.raises(trecexam.errors.ConfigError, match="did you mean `write`"):
         update(small_track)

@@ -20,7 +20,8 @@ from trecexam.tables.plots.model import Plot
 from trecexam.tables.plots.paper import paper_figure
 
 NAMES = ("leaderboard", "scatter", "thresholds", "coverage", "grades", "grades_by_item", "items")
-WIDTHS = (3.33, 7.0)
+#: Of one column, where room is short, and of two.
+WIDTHS = (3.33, pytest.param(7.0, marks=pytest.mark.slow))
 
 
 def crowd(n: int, *, outlier: bool = False) -> Plot:

@@ -28,16 +28,9 @@ from trecexam.daemon import Daemon
 from trecexam.errors import GraderError, LockedError
 from trecexam.extensions.page import grading
 from trecexam.files.track_lock import TrackLock
-from trecexam.graders.server import exchange
 from trecexam.track import TrackFolder
 
 Capture = pytest.CaptureFixture[str]
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.05)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from support import ask
 pytest.importorskip("httpx2")
 pytest.importorskip("tenacity")
 
-from ragval import KEY, judging
+from ragval import judging
 from scripted_server import Exchange, serving
 
 from converters.records import Item
@@ -19,7 +19,6 @@ from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.extensions.ragval.grader import Judge
 from trecexam.graders import Answer, Cell, create
-from trecexam.graders.server import exchange
 
 SYSTEM = (
     "Your task is to evaluate answers given by a chatbot. You are provided the user query, the chatbot "
@@ -28,13 +27,6 @@ SYSTEM = (
     "concerning relevance and truthfulness. Give a score of 1 for relevance if the answer is that the "
     "chatbot doesn't know."
 )
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(exchange, "LONGEST_PAUSE", 0.05)
-    monkeypatch.setenv("TEST_KEY", KEY)
 
 
 def judge(url: str, **settings: object) -> Judge:

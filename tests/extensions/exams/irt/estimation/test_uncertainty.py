@@ -64,7 +64,8 @@ def test_intervals_of_abilities_hold_the_truth_as_often_as_they_say(simulate) ->
     assert 0.9 < np.mean(held) < 0.99
 
 
-@pytest.mark.parametrize("priors", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("priors", [False, True])
 def test_intervals_of_stretched_abilities_hold_the_truth_too(simulate, priors: bool) -> None:  # type: ignore[no-untyped-def]
     held = []
     for seed in range(6):
@@ -75,7 +76,8 @@ def test_intervals_of_stretched_abilities_hold_the_truth_too(simulate, priors: b
     assert 0.92 < np.mean(held) < 0.98
 
 
-@pytest.mark.parametrize("priors", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("priors", [False, True])
 def test_intervals_of_components_hold_the_truth_as_often_as_they_say(simulate, priors: bool) -> None:  # type: ignore[no-untyped-def]
     held = []
     for seed in range(8):

@@ -1,0 +1,95 @@
+"""What commands say of a track without runs, grades or official judgments: all of them the same."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from trecexam.cli.main import run
+
+Damage = Callable[[Path], object]
+#: Commands that compare with official judgments, and that evaluate on them, whatever they are of.
+COMPARE = ("agreement TRACK", "verify missing TRACK", "verify spurious TRACK")
+EVALUATE = ("simulate runs TRACK", "simulate removal TRACK", "leaderboard TRACK --official")
+#: Commands that do without, and say so.
+WITHOUT = ("verify grading TRACK", "verify grid TRACK", "holes TRACK")
+ABSENT = "no official judgments: put qrels.txt here"
+
+
+def qrels(text: str) -> Damage:
+    return lambda root: (root / "qrels.txt").write_text(text)
+
+
+def said(capsys: pytest.CaptureFixture[str], command: str, root: Path, status: int) -> str:
+    """What goes to stderr; of a refusal one line, and nothing to stdout."""
+    capsys.readouterr()
+    assert run([str(root) if word == "TRACK" else word for word in command.split()]) == status
+    printed = capsys.readouterr()
+    assert "Traceback" not in printed.err
+    assert status == 0 or (printed.out, printed.err.count("\n")) == ("", 1)
+    return printed.err
+
+
+@pytest.mark.parametrize(
+    ("damage", "refuse", "reason"),
+    [
+        (lambda root: (root / "qrels.txt").unlink(), COMPARE + EVALUATE, ABSENT),
+        (
+            qrels("q1 0 q1-d00 one\n"),
+            COMPARE + EVALUATE,
+            "qrels.txt:1: the official judgments were not taken",
+        ),
+        (
+            qrels("x9 0 q1-d00 1\n"),
+            COMPARE,
+            "none of its 1 queries ('x9') is among the track's ('q1', 'q2', ...)",
+        ),
+        (qrels("q1 0 msmarco_1 1\n"), COMPARE, "are document ids written in another form?"),
+    ],
+)
+def test_official_judgments_that_cannot_be_used_are_told(
+    graded: Path, capsys: pytest.CaptureFixture[str], damage: Damage, refuse: tuple[str, ...], reason: str
+) -> None:
+    damage(graded)
+    for command in refuse:
+        assert reason in said(capsys, command, graded, 2)
+    for command in WITHOUT:
+        told = said(capsys, command, graded, 0)
+        if command.startswith("holes") or reason is not ABSENT:
+            assert reason in told
+        else:
+            assert "judgment" not in told
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "reason"),
+    [
+        ("agreement TRACK", 2, "drop runs into the track's runs folder"),
+        ("holes TRACK", 0, "no runs yet: drop some into"),
+        *((f"{name} TRACK", 2, "no runs to compare yet") for name in ("correlate", "swaps", "outliers")),
+    ],
+)
+def test_without_runs_it_says_so(
+    graded: Path, capsys: pytest.CaptureFixture[str], command: str, status: int, reason: str
+) -> None:
+    for path in (graded / "runs").iterdir():
+        path.unlink()
+    assert reason in said(capsys, command, graded, status)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["agreement TRACK", *(f"verify {view} TRACK" for view in ("grading", "grid", "missing", "spurious"))],
+)
+def test_a_track_that_was_never_graded_says_what_to_do(
+    graded: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    shutil.rmtree(graded / ".trecexam")
+    assert f"`trecexam watch {graded} --once` grades" in said(capsys, command, graded, 2)
+    if command.startswith("verify"):
+        shutil.rmtree(graded / "runs")
+        (graded / "runs").mkdir()
+        assert f"drop runs into {graded / 'runs'}, then" in said(capsys, command, graded, 2)
