@@ -20,6 +20,7 @@ from trecexam.line.loaded_track import (
     applies_of,
     files_of,
     is_of_documents,
+    needs_bank,
 )
 from trecexam.line.loader import TrackLoader
 from trecexam.line.track_graders import usable_folders
@@ -77,7 +78,8 @@ def on_loaded(function: Callable[Concatenate[Assessment, P], R]) -> Callable[Con
     @wraps(function)
     def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> R:
         _check_arguments(method, self, *args, **kwargs)
-        return function(_loader_for(self, function, *args, **kwargs).load(), *args, **kwargs)
+        loader = _loader_for(self, function, *args, **kwargs)
+        return function(loader.load(bank_needed=needs_bank(function)), *args, **kwargs)
 
     return _with_self(method, function)
 
@@ -199,8 +201,11 @@ def _loader_for(
     """
     if track._is_joint:
         applies = applies_of(function)
-        loader = track._loaders.first_asked(lambda each: applies(each, *args, **kwargs))
-        if is_of_documents(function) and not loader.load().of_documents:
+        bank_needed = needs_bank(function)
+        loader = track._loaders.first_asked(
+            lambda each: applies(each, *args, **kwargs), bank_needed=bank_needed
+        )
+        if is_of_documents(function) and not loader.load(bank_needed=bank_needed).of_documents:
             unable = track._loaders.load().unable
             if unable:
                 raise TrecexamError(

@@ -26,6 +26,7 @@ L = TypeVar("L", bound=Hashable)
 Applies = Callable[..., bool]
 _APPLIES: dict[Callable[..., object], Applies] = {}
 _OF_DOCUMENTS: set[Callable[..., object]] = set()
+_BANK_OPTIONAL: set[Callable[..., object]] = set()
 _HAS_FILES: dict[Callable[..., object], Callable[[TrackFolder], bool]] = {}
 
 
@@ -123,6 +124,17 @@ def of_documents(function: F) -> F:
     """
     _OF_DOCUMENTS.add(function)
     return asked_of(lambda track, *args, **kwargs: track.of_documents)(function)
+
+
+def bank_optional(function: F) -> F:
+    """Marks a function that works on runs, texts and judgments alone: a track without a bank will do."""
+    _BANK_OPTIONAL.add(function)
+    return function
+
+
+def needs_bank(function: Callable[..., object]) -> bool:
+    """Whether a function, or the one that it wraps, is not marked so."""
+    return unwrap(function) not in _BANK_OPTIONAL
 
 
 def of_one_grader(has_files: Callable[[TrackFolder], bool]) -> Callable[[F], F]:
@@ -254,15 +266,20 @@ class TrackLoaders(Mapping[str, TrackLoader]):
         """That of the first grader."""
         return self[next(iter(self))]
 
-    def first_asked(self, applies: Callable[[Assessment], bool] = lambda track: True) -> TrackLoader:
+    def first_asked(
+        self, applies: Callable[[Assessment], bool] = lambda track: True, *, bank_needed: bool = True
+    ) -> TrackLoader:
         """That of the first grader that a question applies to, see `asked_of`.
 
         Where it applies to none, the first that can go on; where none can, the first of all, who says why.
+
+        Args:
+            bank_needed: as of `TrackLoader.load`.
         """
         able: TrackLoader | None = None
         for name in self:
             try:
-                track = self[name].load()
+                track = self[name].load(bank_needed=bank_needed)
             except (TrecexamError, ConversionError):
                 continue
             able = able or self[name]

@@ -12,7 +12,7 @@ from trecexam.extensions.campaign.assessments import CellKey, asked_items, is_do
 from trecexam.extensions.campaign.dividing import Topic, divided, reassigned
 from trecexam.extensions.campaign.judge_next.next_judgments import next_judgments
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, plan_path, read_plan, write_plan
-from trecexam.extensions.learn.judging_plan.planning import plan_judgments
+from trecexam.extensions.learn.judging_order import plan_judgments
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.typed_text import MAX_WHO, typed
 from trecexam.scores.retrieved import retrieved_weights
@@ -197,7 +197,7 @@ def _places(
         most = max((len(pooled.doc_ids) for pooled in track.pool.values()), default=1)
         learned = plan_judgments(track, query_ids=query_ids, per_query=max(1, most), progress=progress)
         pairs = [(row.query_id, row.doc_id) for row in learned.rows]
-        notes = learned.about
+        notes = learned.notes
     elif order != "retrieved":
         level: Literal["passage"] | None = None if track.config.judging.scale is None else "passage"
         listed = next_judgments(track, level=level, by=order, query_ids=query_ids, progress=progress)
