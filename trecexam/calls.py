@@ -137,7 +137,9 @@ def on_loaded(
             answer = joint(self._loaders.load(), *args, **kwargs)
             if answer is not None:
                 return answer
-        return function(_loader_for(self, function, *args, **kwargs).load(), *args, **kwargs)
+        loader = _loader_for(self, function, *args, **kwargs)
+        bank_needed = not AskedOf.of(function).bank_optional
+        return function(loader.load(bank_needed=bank_needed), *args, **kwargs)
 
     return _with_self(method, function)
 
@@ -259,8 +261,11 @@ def _loader_for(
     """
     asked = AskedOf.of(function)
     if track._is_joint:
-        loader = track._loaders.first_asked(lambda each: asked.applies(each, *args, **kwargs))
-        if asked.documents and not loader.load().of_documents:
+        bank_needed = not asked.bank_optional
+        loader = track._loaders.first_asked(
+            lambda each: asked.applies(each, *args, **kwargs), bank_needed=bank_needed
+        )
+        if asked.documents and not loader.load(bank_needed=bank_needed).of_documents:
             unable = track._loaders.load().unable
             if unable:
                 raise TrecexamError(

@@ -103,7 +103,7 @@ class InputReader:
             folder.official_leaderboard(),
         )
         return [
-            *(folder.bank(optional=self._bankless) if bank_files is None else bank_files),
+            *(folder.bank(optional=True) if bank_files is None else bank_files),
             *(p for p in optional if p is not None),
             *folder.run_files(),
         ]
@@ -122,6 +122,15 @@ class InputReader:
             ),
             tuple((path, stamp(path), path in hold and self._dropped.stamp_of(path)) for path in paths),
         )
+
+    def check_bank(self) -> None:
+        """Refuses a track that lacks the bank that its grader needs.
+
+        Raises:
+            TrackError: there is none, or a named one is missing.
+        """
+        if not self._bankless:
+            self.folder.bank()
 
     def counting(self, hold: Collection[Path]) -> dict[Path, Stamp]:
         """The stamps of what counts of each input file.
@@ -167,7 +176,7 @@ class InputReader:
 
     def _read(self, hold: Collection[Path], bank_files: Sequence[Path] | None) -> TrackInputs:
         rejected: list[Rejected] = []
-        files = self.folder.bank(optional=self._bankless) if bank_files is None else bank_files
+        files = self.folder.bank(optional=True) if bank_files is None else bank_files
         whole, bank_queries = self._bank(files, rejected)
         if self._bankless:
             whole = self._of_the_track(whole)
@@ -176,7 +185,10 @@ class InputReader:
         official = self._optional(self.folder.qrels(), "qrels", read_qrels_file, rejected)
         if self.folder.config.track.dataset is not None:
             texts, official = self._dataset(texts, official, rejected)
-        if self._queries is None:
+        if not files and not self._bankless:
+            # Runs, texts and judgments can be worked with all the same.
+            bank = Bank(dict.fromkeys(sorted(texts), ()))
+        elif self._queries is None:
             bank = self._asked(whole, texts, files, rejected)
         else:
             bank = Bank(dict.fromkeys(self._known_queries(whole, texts), ()), whole.retired)

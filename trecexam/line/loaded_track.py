@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import unwrap
 from pathlib import Path
 from typing import TypeVar
@@ -35,11 +35,13 @@ class AskedOf:
             of graders whose labels are of something else.
         has_files: of a function of a folder, which is of the first whose folder has such files; None where it
             is of the track as a whole.
+        bank_optional: it works on runs, texts and judgments alone: a track without a bank will do.
     """
 
     applies: Callable[..., bool] = lambda track, *args, **kwargs: True
     documents: bool = False
     has_files: Callable[[TrackFolder], bool] | None = None
+    bank_optional: bool = False
 
     def __call__(self, function: F) -> F:
         """Marks a function so."""
@@ -57,6 +59,8 @@ _MARKED: dict[Callable[..., object], AskedOf] = {}
 asked_of = AskedOf
 #: Marks a function that is about documents: see `AskedOf.documents`.
 of_documents = AskedOf(lambda track, *args, **kwargs: track.of_documents, documents=True)
+#: Marks one that is about documents, and needs no bank: see `AskedOf.bank_optional`.
+of_judgments = replace(of_documents, bank_optional=True)
 
 
 def of_one_grader(has_files: Callable[[TrackFolder], bool]) -> AskedOf:
@@ -238,15 +242,20 @@ class TrackLoaders(Mapping[str, TrackLoader]):
         """That of the first grader."""
         return self[next(iter(self))]
 
-    def first_asked(self, applies: Callable[[Assessment], bool] = lambda track: True) -> TrackLoader:
+    def first_asked(
+        self, applies: Callable[[Assessment], bool] = lambda track: True, *, bank_needed: bool = True
+    ) -> TrackLoader:
         """That of the first grader that a question applies to, see `asked_of`.
 
         Where it applies to none, the first that can go on; where none can, the first of all, who says why.
+
+        Args:
+            bank_needed: as of `TrackLoader.load`.
         """
         able: TrackLoader | None = None
         for name in self:
             try:
-                track = self[name].load()
+                track = self[name].load(bank_needed=bank_needed)
             except (TrecexamError, ConversionError):
                 continue
             able = able or self[name]

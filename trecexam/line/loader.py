@@ -179,6 +179,8 @@ class TrackLoader:
         depth: int | None = None,
         bank_files: Sequence[Path] | None = None,
         select_runs: Callable[[TrackInputs], TrackInputs] | None = None,
+        *,
+        bank_needed: bool = True,
     ) -> Assessment:
         """The track as it is now; grades nothing. Where no input changed, it is the one of the last call.
 
@@ -187,11 +189,14 @@ class TrackLoader:
             depth: ranks of each run that are pooled; None for the track's.
             bank_files: None for the track's. What the track's measures need is asked of its own bank alone.
             select_runs: gives the inputs with the runs that are meant, in place of all of the track.
+            bank_needed: False gives a track without a bank, too: its queries have no items then.
 
         Raises:
             TrecexamError, ConversionError: the bank or the passages are missing or unreadable.
         """
         self.renew()
+        if bank_needed and bank_files is None:
+            self.inputs.check_bank()
         # Where it was closed meanwhile, what was loaded is forgotten.
         _ = self.store
         if self._seen_graded != self._graded:

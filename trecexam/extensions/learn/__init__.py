@@ -13,9 +13,6 @@ EXTENSION = Extension(
         "learned-leaderboard": Command(
             f"{__name__}.cli.boards:learned_leaderboard", "Runs by learned labels.", "holes"
         ),
-        "learned-correlate": Command(
-            f"{__name__}.cli.boards:learned_correlate", "How far those agree officially.", "holes"
-        ),
         "cross-validate": Command(
             f"{__name__}.cli.boards:cross_validate",
             "How good learned labels are.",
@@ -24,6 +21,7 @@ EXTENSION = Extension(
         "learned-next": Command(
             f"{__name__}.cli.next:learned_next", "What people should judge, to learn most from it.", "people"
         ),
+        "settle": Command(f"{__name__}.cli.next:settle", "Does a claim survive full judging?", "holes"),
     },
     accessors={"learn": f"{__name__}.accessor:LearnAccessor"},
     features=(f"{__name__}.outputs:LEARNING",),

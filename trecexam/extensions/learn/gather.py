@@ -1,16 +1,16 @@
-"""From a loaded track to what is learned from: passages with a text, their features and their judgments."""
+"""From a loaded track to what is learned from: its pooled passages, their features and their judgments."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from trecexam.errors import TrecexamError
-from trecexam.extensions.learn.arithmetic.features import query_features
-from trecexam.extensions.learn.arithmetic.learning import QueryPassages
-from trecexam.extensions.learn.arithmetic.pooled import PooledQueryToLearn
+from trecexam.extensions.learn.arithmetic.features import Lexical, query_features
+from trecexam.extensions.learn.arithmetic.passages import Floats, QueryPassages, Vectors
 from trecexam.extensions.learn.encoding import Encoded, TrackVectors
 from trecexam.extensions.learn.language import odd_languages
 from trecexam.extensions.learn.ratings import cell_ratings, mean_ratings
@@ -20,111 +20,97 @@ from trecexam.tables.text import plural, shorten_list
 
 #: So many passages of each query are looked at for their language.
 _SAMPLE = 5
+#: Passages of other queries that stand for what no run retrieves, of each query, at most.
+BACKGROUND = 20
 
 
 class Gathered(NamedTuple):
-    """The queries that have a text and pooled passages, in bank order.
+    """The queries with pooled passages, in bank order.
 
     Attributes:
-        n_encoded: how many passages were encoded.
+        n_encoded: how many texts were encoded.
         unusable: for how many ratings numbers are stored that can be no probabilities.
     """
 
-    queries: tuple[PooledQueryToLearn, ...]
+    queries: tuple[QueryPassages, ...]
     n_encoded: int
     unusable: int
 
 
 def gather(
-    track: Assessment,
-    vectors: TrackVectors,
-    official: Official | None,
-    *,
-    grades: bool = True,
-    progress: Encoded | None = None,
+    track: Assessment, vectors: TrackVectors, official: Official | None, progress: Encoded | None = None
 ) -> Gathered:
     """What a track has to learn from.
 
-    Args:
-        grades: whether the grader's ratings, where there are any, are features too; expected ones where it
-            gave probabilities.
-
     Raises:
-        TrecexamError: nothing is pooled; no pooled passage has a text, or no query that has such ones.
+        TrecexamError: nothing is pooled.
     """
-    texts = {
-        query_id: [
-            (at, doc, track.texts[doc]) for at, doc in enumerate(pooled.doc_ids) if _has_text(track, doc)
-        ]
-        for query_id, pooled in track.pool.items()
-        if _asks(track, query_id)
-    }
-    if not any(pooled.doc_ids for pooled in track.pool.values()):
+    pooled = {query_id: of for query_id, of in track.pool.items() if of.doc_ids}
+    if not pooled:
         raise TrecexamError(
             "the pool is empty, so there is nothing to learn of: drop runs first, or set `pool_judged` in "
             "[track]",
             path=track.folder.runs,
         )
-    if not any(texts.values()):
-        raise TrecexamError(
-            "no pooled passage has a text to learn from, or its query has none: name them with `passages` "
-            "and `queries` in [track]",
-            path=track.folder.root,
-        )
-    asked = {query_id: track.query_texts[query_id] for query_id in texts}
-    items = {query_id: [item.text for item in track.bank.items.get(query_id, ())] for query_id in texts}
-    passages: dict[str, list[str]] = {}
-    for query_id, rows in texts.items():
-        passages.setdefault(asked[query_id], []).extend(text for _, _, text in rows)
-    n_encoded = vectors.encode(
-        passages, sorted({text for of_query in items.values() for text in of_query}), progress
-    )
-    unparsed = track.config.scores.unparsed
-    ratings = {query_id: cell_ratings(track.sheets[query_id], track.grades, unparsed) for query_id in texts}
-    graded = grades and any((of_query >= 0).any() for of_query, _ in ratings.values())
-    queries = []
-    for query_id, rows in texts.items():
-        pooled = track.pool[query_id]
-        at = np.array([row for row, _, _ in rows], np.intp)
-        of_texts = [text for _, _, text in rows]
+    asks = {query_id: track.query_texts.get(query_id, "").strip() for query_id in pooled}
+    texts = {doc: track.texts.get(doc, "").strip() for of in pooled.values() for doc in of.doc_ids}
+    every = sorted({*texts.values(), *asks.values()} - {""})
+    n_encoded = vectors.encode(every, progress)
+    vector_of = dict(zip(every, vectors.of(every), strict=True))
+    nothing = np.zeros(vectors.of(every[:1]).shape[1] if every else 1, np.float32)
+    lexical = Lexical({text for text in texts.values() if text})
+    queries, unusable = [], 0
+    for query_id, of in pooled.items():
+        ratings, odd = _ratings(track, query_id)
+        unusable += odd
         judged = {} if official is None else official.judged.get(query_id, {})
-        judgments = np.array([judged.get(doc, np.nan) for doc in pooled.doc_ids], np.float64)
-        in_pool = set(pooled.doc_ids)
-        rated, _ = ratings[query_id]
-        features = (
-            query_features(
-                vectors.of([asked[query_id]])[0],
-                vectors.of(items[query_id]),
-                vectors.of(of_texts),
-                vectors.max_sims(asked[query_id], of_texts),
-                [len(text) for text in of_texts],
-                rated[at] if graded else None,
-            )
-            if rows
-            else np.empty((0, 0))
+        docs = [*of.doc_ids, *_background(query_id, of.doc_ids, texts)]
+        n, of_texts = len(of.doc_ids), [texts[doc] for doc in docs]
+        rows: Vectors = np.array([vector_of.get(text, nothing) for text in of_texts])
+        features, background = query_features(
+            of.ranks,
+            vector_of.get(asks[query_id], nothing),
+            rows,
+            [len(text) for text in of_texts],
+            lexical.scores(asks[query_id], of_texts),
+            np.append(ratings, np.full(len(docs) - n, np.nan)),
+            np.array([bool(text) for text in of_texts]),
+            n,
         )
         queries.append(
-            PooledQueryToLearn(
-                QueryPassages(
-                    query_id,
-                    tuple(doc for _, doc, _ in rows),
-                    vectors.of(of_texts),
-                    features,
-                    judgments[at],
-                ),
-                pooled.doc_ids,
-                at,
-                judgments,
-                pooled.ranks,
-                np.array([label for doc, label in judged.items() if doc not in in_pool], np.float64),
-                mean_ratings(rated),
+            QueryPassages(
+                query_id,
+                of.doc_ids,
+                of.ranks,
+                np.array([judged.get(doc, np.nan) for doc in of.doc_ids], np.float64),
+                np.array([label for doc, label in judged.items() if doc not in set(of.doc_ids)], np.float64),
+                features,
+                background,
+                rows[:n],
             )
         )
-    return Gathered(
-        tuple(query for query in queries if len(query.rows)),
-        n_encoded,
-        sum(unusable for _, unusable in ratings.values()) if grades else 0,
-    )
+    return Gathered(tuple(queries), n_encoded, unusable)
+
+
+def _ratings(track: Assessment, query_id: str) -> tuple[Floats, int]:
+    """The grader's mean rating of each pooled passage, NaN where it has none; and how many are unusable."""
+    sheet = track.sheets[query_id]
+    if not sheet.items or sheet.cells is not None:
+        return np.full(len(sheet.doc_ids), np.nan), 0
+    ratings, unusable = cell_ratings(sheet, track.grades, track.config.scores.unparsed)
+    return mean_ratings(ratings), unusable
+
+
+def _background(query_id: str, pooled: Sequence[str], texts: Mapping[str, str]) -> list[str]:
+    """Passages with a text that are pooled for other queries alone, the same whatever order files have."""
+    here = set(pooled)
+    others = [doc for doc, text in texts.items() if text and doc not in here]
+    if len(others) > BACKGROUND:
+        digest = hashlib.sha256(query_id.encode(errors="surrogatepass")).digest()
+        rng = np.random.default_rng(list(digest[:16]))
+        drawn = rng.choice(len(others), BACKGROUND, replace=False)
+        others = [sorted(others)[at] for at in np.sort(drawn).tolist()]
+    return sorted(others)
 
 
 def odd_judgments(track: Assessment, official: Official) -> Iterator[str]:
@@ -134,44 +120,34 @@ def odd_judgments(track: Assessment, official: Official) -> Iterator[str]:
         doc
         for query_id, judged in official.judged.items()
         for doc in judged
-        if query_id not in track.pool or doc not in track.sheets[query_id].row_of
+        if query_id in track.pool and doc not in set(track.pool[query_id].doc_ids)
     ]
     if outside:
         yield (
-            f"{plural(len(outside), 'judged passage')} ({shorten_list(outside, 2, dots=True)}) not in the "
-            "pool: not learned from; `pool_judged = true` in [track] pools those with a text"
+            f"{plural(len(outside), 'judged passage')} outside of the pool: not learned from, unless "
+            "`pool_judged = true` in [track]"
         )
-    without_text = [
-        doc
-        for query_id, judged in official.judged.items()
-        for doc in judged
-        if query_id in track.pool and doc in track.sheets[query_id].row_of and not _has_text(track, doc)
-    ]
-    if without_text:
+
+
+def odd_texts(track: Assessment, model: str) -> Iterator[str]:
+    """What of the pool is known by the votes of the runs alone, or hardly by this encoder, a line each."""
+    docs = {doc for of in track.pool.values() for doc in of.doc_ids}
+    without = [doc for doc in sorted(docs) if not track.texts.get(doc, "").strip()]
+    if without:
         yield (
-            f"{plural(len(without_text), 'judged passage')} ({shorten_list(without_text, 2, dots=True)}) "
-            "without a text: the judgment counts, and nothing is learned from it"
+            f"{plural(len(without), 'pooled passage')} ({shorten_list(without, 2, dots=True)}) without a text: "
+            "known by the votes of the runs alone"
         )
-
-
-def odd_texts(track: Assessment, queries: Sequence[PooledQueryToLearn], model: str) -> Iterator[str]:
-    """What of the pool cannot be learned of, or hardly by this encoder, a line each."""
-    unknown = sum(int(np.isnan(np.delete(query.judgments, query.rows)).sum()) for query in queries)
-    if unknown:
-        yield f"{plural(unknown, 'unjudged passage')} without a text: no gain, and no label"
-    mute = [query_id for query_id in track.pool if not _asks(track, query_id)]
+    mute = [query_id for query_id in track.pool if not track.query_texts.get(query_id, "").strip()]
     if mute:
         yield (
-            f"{plural(len(mute), 'query')} ({shorten_list(mute, 3, dots=True)}) without a text: left out, "
-            "but for the official lines"
+            f"{plural(len(mute), 'query')} ({shorten_list(mute, 3, dots=True)}) without a text: passages are "
+            "known by votes and length alone"
         )
-    sample = [track.texts[doc] for query in queries for doc in query.passages.doc_ids[:_SAMPLE]]
+    sample = [
+        text
+        for of in track.pool.values()
+        for doc in of.doc_ids[:_SAMPLE]
+        if (text := track.texts.get(doc, "").strip())
+    ]
     yield from odd_languages(sample, model)
-
-
-def _asks(track: Assessment, query_id: str) -> bool:
-    return bool(track.query_texts.get(query_id, "").strip())
-
-
-def _has_text(track: Assessment, doc_id: str) -> bool:
-    return bool(track.texts.get(doc_id, "").strip())

@@ -10,13 +10,13 @@ from typing import Any
 from converters.records import Qrel
 from converters.trec_qrels import qrels_line
 from trecexam.extensions.learn.arithmetic.learning import Prediction
-from trecexam.extensions.learn.arithmetic.pooled import PooledQueryToLearn
+from trecexam.extensions.learn.arithmetic.passages import QueryPassages
 from trecexam.extensions.learn.encoding import Encoded, Encoder
 from trecexam.extensions.learn.learned_board import LearnedBoard, board_of
 from trecexam.extensions.learn.learned_pool import learn_pool
 from trecexam.files.atomic import make_folder, remove, replace_together, sha256
 from trecexam.line.assessment import Assessment, Part
-from trecexam.line.loaded_track import of_documents
+from trecexam.line.loaded_track import of_judgments
 from trecexam.line.official import Official
 from trecexam.line.sources import LEARNED_IDENTITY, LEARNED_QRELS
 from trecexam.tables.result import Result
@@ -34,8 +34,7 @@ class LearnedLabels(Result):
     """What the passages of a pool were judged, or would be.
 
     Attributes:
-        rows: query, passage, gain, standard deviation, label, judged or not; one for each pooled passage that
-            is judged or has a text.
+        rows: query, passage, gain, standard deviation, label, judged or not; one for each pooled passage.
         qrels: the official judgments as they are, and after them a line for each other row.
         board: the runs by expected nDCG and AP; None where there are no runs.
         identity: what it was learned by and from; `track` are digests of the track's parts.
@@ -88,29 +87,34 @@ class LearnedLabels(Result):
         return tuple(written)
 
 
-@of_documents
+@of_judgments
 def learn(
     track: Assessment,
     *,
     source: Path | str | None = None,
     encoder: str | Encoder | None = None,
-    grades: bool = True,
     progress: Encoded | None = None,
 ) -> LearnedLabels:
     """Learns from the track's judgments, and gives all of its pool gains and labels; grades nothing.
 
     Arguments, and what is raised, are those of `learn_pool`.
     """
-    pool = learn_pool(track, source=source, encoder=encoder, grades=grades, progress=progress)
+    pool = learn_pool(track, source=source, encoder=encoder, progress=progress)
+    board = board_of(track, pool) if track.runs else None
     rows = tuple(_rows(pool.data.queries, pool.predictions))
     judged = sum(row[-1] == "yes" for row in rows)
     return LearnedLabels(
         rows,
         _qrels(pool.data.official, rows),
-        board_of(track, pool) if track.runs else None,
+        board if board is not None and not board.doubts else None,
         {**pool.identity, "track": {part: track.part_digests[part] for part in PARTS}},
         (
             *pool.notes,
+            *(
+                [f"no leaderboard by learned labels: {board.doubts}"]
+                if board is not None and board.doubts
+                else []
+            ),
             f"learned from {plural(pool.identity['judgments']['count'], 'judgment')}: {judged:,} passages "
             f"are judged, {len(rows) - judged:,} have learned labels",
         ),
@@ -119,29 +123,20 @@ def learn(
 
 
 def _rows(
-    queries: Sequence[PooledQueryToLearn], predictions: Sequence[Prediction]
+    queries: Sequence[QueryPassages], predictions: Sequence[Prediction]
 ) -> list[tuple[str, str, float, float, int, str]]:
-    rows = []
-    for query, prediction in zip(queries, predictions, strict=True):
-        predicted = dict(
-            zip(
-                query.passages.doc_ids,
-                zip(
-                    prediction.gains.tolist(),
-                    prediction.deviations.tolist(),
-                    prediction.labels.tolist(),
-                    strict=True,
-                ),
-                strict=True,
-            )
+    return [
+        (query.query_id, doc_id, gain, deviation, int(label), "yes" if judged else "no")
+        for query, prediction in zip(queries, predictions, strict=True)
+        for doc_id, gain, deviation, label, judged in zip(
+            query.doc_ids,
+            prediction.gains.tolist(),
+            prediction.deviations.tolist(),
+            prediction.labels.tolist(),
+            query.judged.tolist(),
+            strict=True,
         )
-        for doc_id, judgment in zip(query.doc_ids, query.judgments.tolist(), strict=True):
-            if judgment == judgment:
-                rows.append((query.passages.query_id, doc_id, judgment, 0.0, int(judgment), "yes"))
-            elif doc_id in predicted:
-                gain, deviation, label = predicted[doc_id]
-                rows.append((query.passages.query_id, doc_id, gain, deviation, int(label), "no"))
-    return rows
+    ]
 
 
 def _qrels(official: Official | None, rows: Sequence[tuple[str, str, float, float, int, str]]) -> bytes:

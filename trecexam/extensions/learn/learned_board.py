@@ -13,27 +13,40 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from trecexam.errors import TrecexamError
-from trecexam.extensions.learn.arithmetic.expected_scores import DRAWS, ExpectedScores, expected_scores
-from trecexam.extensions.learn.arithmetic.features import Floats
-from trecexam.extensions.learn.arithmetic.pooled import PooledQueryToLearn
-from trecexam.extensions.learn.arithmetic.retrieval import retrieved_alike
+from trecexam.extensions.learn.arithmetic.check import compare, condensed, design, expectations, zeros
+from trecexam.extensions.learn.arithmetic.passages import FEATURES, Floats, QueryPassages
+from trecexam.extensions.learn.arithmetic.scores import DRAWS, ExpectedScores, expected_scores
 from trecexam.extensions.learn.encoding import Encoded, Encoder
-from trecexam.extensions.learn.learned_pool import LearnedPool, learn_pool
+from trecexam.extensions.learn.learned_pool import LearnedPool, fitted, learn_pool
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import NO_RUNS
-from trecexam.line.loaded_track import of_documents
+from trecexam.line.loaded_track import of_judgments
 from trecexam.scores.correlation import half_width
+from trecexam.scores.encoder_likeness import MAX_RANKS, agreement, runs_like_encoder
 from trecexam.scores.values import TIE_DECIMALS
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table
+from trecexam.tables.text import plural, shorten_list
 
 #: Of nDCG; less where the pool is not so deep.
 K = 10
 #: With fewer queries nothing can be said of others.
 MIN_QUERIES = 2
-#: Judged passages a query, and their share of the pool. With less of both, unless they are retrieved as the
-#: others are, too few intervals hold the truth, and none is given: learned-intervals.md of tests/benchmarks.
-MIN_JUDGED, MIN_SHARE = 15, 0.2
+#: Intervals are given where all is judged, or a random sample of at least this share: with less, too few of
+#: them hold the truth (results/learned.md of tests/benchmarks).
+MIN_SHARE = 0.5
+
+#: The ways that the learned leaderboard has to be as good as.
+LEARNED, ZERO, CONDENSED = "learned", "unjudged = 0", "condensed"
+#: What to do instead.
+_INSTEAD = {
+    ZERO: "`trecexam leaderboard {root} --official`, which takes unjudged passages as not relevant",
+    CONDENSED: "lists without unjudged passages: `nDCG(judged_only=True)@10` with ir_measures",
+}
+
+
+class NotTrustedError(TrecexamError):
+    """A learned leaderboard that the track's own judgments do not support."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +59,9 @@ class LearnedBoard(Result):
         runs: best first; of equal means the first by name.
         judged: of each run, the share of its passages down to nDCG's rank that are judged.
         scores: with the runs in this order.
-        these_queries: whether intervals are for these queries alone, and hold the labels only.
-        judged_a_query: pooled passages that are judged, of a query on average.
-        enough: whether enough is judged for intervals, as `enough_judged`.
-        notes: what the intervals are, and what else a reader must know.
+        intervals: whether enough is judged for intervals.
+        doubts: why the ranking is not to be trusted; "" where the track's judgments support it.
+        notes: what a reader must know.
     """
 
     measures: tuple[str, str]
@@ -57,22 +69,21 @@ class LearnedBoard(Result):
     runs: tuple[str, ...]
     judged: tuple[float, ...]
     scores: ExpectedScores
-    these_queries: bool
-    judged_a_query: float
-    enough: bool
+    intervals: bool
+    doubts: str
     notes: tuple[str, ...]
 
     @cached_property
     def ends(self) -> tuple[Floats, Floats]:
-        """The ends of the means' 95% intervals, shape (2, runs) each; NaN with one query, or not `enough`.
+        """The ends of the means' 95% intervals, shape (2, runs) each; NaN where none are given.
 
         mean -+ t * root of `ExpectedScores.variances`, with Student's t of n - 1 degrees of freedom for n
         queries. They may lie beyond 0..1.
         """
         n = len(self.query_ids)
-        if n < MIN_QUERIES or not self.enough:
+        if n < MIN_QUERIES or not self.intervals:
             return (np.full(self.scores.means.shape, math.nan),) * 2
-        half = half_width(np.sqrt(self.scores.variances(these_queries=self.these_queries)), n)
+        half = half_width(np.sqrt(self.scores.variances()), n)
         return self.scores.means - half, self.scores.means + half
 
     @property
@@ -92,113 +103,163 @@ class LearnedBoard(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The measures, how many queries, and what the intervals are for."""
+        """The measures, how many queries, and why the ranking is not to be trusted."""
         return {
             "measures": list(self.measures),
             "n_queries": len(self.query_ids),
-            "intervals": "these queries" if self.these_queries else "all queries",
+            "doubts": self.doubts or None,
         }
 
-    def summary(self) -> str:
-        """What the intervals are, in a line."""
-        n = len(self.query_ids)
-        expected = f"expected over {n:,} queries, with labels learned for what is not judged; "
-        if not self.enough:
-            return (
-                f"{expected}no intervals: {self.judged_a_query:.1f} passages a query are judged; where these "
-                f"are no random sample, fewer than {MIN_JUDGED} and less than {MIN_SHARE:.0%} of the pool, "
-                "too few hold the truth"
-            )
-        held = "the labels only: these queries" if self.these_queries else "the labels and the queries"
-        return f"{expected}95% intervals hold what is uncertain in {held}; {self._measured()}"
 
-    def _measured(self) -> str:
-        """How many intervals held the truth, as tests/benchmarks/results/learned-intervals.md has it."""
-        if self.these_queries:
-            return "they are rough: on DL 2019 92 to 97% held the truth of nDCG, 87 to 94% that of AP"
-        return "on DL 2019 90 to 94% held the truth of nDCG, 94 to 97% that of AP"
-
-
-@of_documents
+@of_judgments
 def learned_leaderboard(
     track: Assessment,
     *,
-    these_queries: bool = False,
+    insist: bool = False,
     source: Path | str | None = None,
     encoder: str | Encoder | None = None,
-    grades: bool = True,
     draws: int = DRAWS,
     seed: int = 0,
     progress: Encoded | None = None,
 ) -> LearnedBoard:
     """The runs by expected nDCG@10, and AP, where learned labels stand for missing judgments; grades nothing.
 
-    Judged passages count as judged. Labels of the others are drawn again and again from what is learned, each
-    passage's together with those like it; scores are means over draws. An unjudged passage without a text
-    counts as not relevant. Ranks beyond the pool's depth are not looked at: AP is AP@depth. A query without
-    judgments counts by what the others say of it; one without a text or a pooled passage is left out.
+    Judged passages count as judged. Labels of the others are drawn again and again from what is learned;
+    scores are means over draws. Ranks beyond the pool's depth are not looked at: AP is AP@depth. A query
+    without judgments counts by what the others say of it; one without a pooled passage is left out.
+
+    Before it is given, half of the track's judgments are hidden, and it must order the runs no worse than
+    giving 0 to unjudged passages, and than leaving them out (`arithmetic.check`).
 
     Args:
-        these_queries: intervals for the means that all judgments of these queries would give; else for those
-            over all queries that might have been asked.
-        source, encoder, grades, progress: as of `track.learn.labels`.
+        insist: gives it where another way orders the runs better, too; a note says so.
+        source, encoder, progress: as of `track.learn.labels`.
         draws: how many, at least two.
         seed: of the random numbers; the same one gives the same leaderboard.
 
     Raises:
+        NotTrustedError: another way orders the runs better, or nothing says that none does.
         TrecexamError: as `track.learn.labels`, or there are no runs.
     """
     if not track.runs:
         raise TrecexamError(NO_RUNS, path=track.folder.runs)
-    pool = learn_pool(track, source=source, encoder=encoder, grades=grades, progress=progress)
-    return board_of(track, pool, these_queries=these_queries, draws=draws, seed=seed)
+    board = board_of(
+        track, learn_pool(track, source=source, encoder=encoder, progress=progress), draws=draws, seed=seed
+    )
+    if board.doubts and not insist:
+        raise NotTrustedError(f"{board.doubts}; --insist shows it all the same", path=track.folder.root)
+    return board
 
 
-def board_of(
-    track: Assessment, pool: LearnedPool, *, these_queries: bool = False, draws: int = DRAWS, seed: int = 0
-) -> LearnedBoard:
-    """As `learned_leaderboard`, of what was learned of the track; it must have runs."""
-    queries, min_relevant = pool.data.queries, track.config.scores.min_relevant
-    k = min(K, track.depth)
+def board_of(track: Assessment, pool: LearnedPool, *, draws: int = DRAWS, seed: int = 0) -> LearnedBoard:
+    """The leaderboard of what was learned of the track, which must have runs, trusted or not."""
+    queries, others = pool.data.queries, pool.data.others
+    min_relevant, k = track.config.scores.min_relevant, min(K, track.depth)
+    names = tuple(track.runs)
     with threadpool_limits(1):
-        scores = expected_scores(pool.learned, queries, k, min_relevant, draws, seed, pool.data.others)
-    names, judged = tuple(track.runs), _judged(queries, k)
-    means = np.round(scores.means[0], TIE_DECIMALS).tolist()
-    order = sorted(range(len(names)), key=lambda at: (-means[at], names[at]))
+        scores = expected_scores(pool.learned, queries, k, min_relevant, draws, seed, others)
+        doubts = _doubts(track, queries, others)
+    judged = _judged(queries, k)
+    order = _order(scores.means[0], names)
+    kind, _ = design(queries)
+    n_judged = sum(int(query.judged.sum()) for query in queries)
+    n_pooled = sum(len(query.doc_ids) for query in queries)
+    intervals = kind == "all" or (kind == "random" and n_judged >= MIN_SHARE * n_pooled)
     board = LearnedBoard(
         (f"nDCG@{k}", f"AP(rel={min_relevant})@{track.depth}"),
-        tuple(query.passages.query_id for query in queries),
+        tuple(query.query_id for query in queries),
         tuple(names[at] for at in order),
         tuple(judged[at] for at in order),
-        ExpectedScores(scores.values[:, order], scores.drawn[..., order], scores.refitted[..., order]),
-        these_queries,
-        _judged_a_query(queries),
-        enough_judged(queries),
+        scores.of_runs(order),
+        intervals,
+        doubts,
         pool.notes,
     )
-    return board.noted(board.summary())
+    how = {
+        "all": "all of the pool is judged",
+        "random": f"a random {n_judged / n_pooled:.0%} of the pool is judged",
+        "most retrieved": f"the most retrieved {n_judged / len(queries):.1f} passages of a query are judged",
+    }[kind]
+    without = "" if intervals else "; no intervals, as too few would hold the truth"
+    summary = (
+        f"expected over {plural(len(queries), 'query')}, with labels learned for what is not judged; "
+        f"{how}{without}"
+    )
+    return board.noted(*([doubts] if doubts else []), summary, *_of_the_encoder(track, pool, board, k))
 
 
-def enough_judged(queries: Sequence[PooledQueryToLearn]) -> bool:
-    """Whether enough is judged for 95% intervals that hold the truth about so often.
+def _doubts(track: Assessment, queries: Sequence[QueryPassages], others: Sequence[QueryPassages]) -> str:
+    """Why the learned leaderboard is not to be trusted, and what to do instead; "" where it is."""
+    if all(query.judged.all() for query in queries):
+        return ""
+    ways = {LEARNED: expectations, ZERO: zeros, CONDENSED: condensed}
+    try:
+        compared = compare(queries, ways, track.config.scores.min_relevant, others)
+    except ValueError as error:
+        return (
+            f"too few judgments to see whether learned labels order the runs well ({error}): judge more, see "
+            f"`trecexam learned-next {track.folder.root}`"
+        )
+    if compared.hidden < 1:
+        return (
+            "too few judgments to see whether learned labels order the runs well: judge at least two passages "
+            f"of a query, see `trecexam learned-next {track.folder.root}`"
+        )
+    best = compared.best(LEARNED, (ZERO, CONDENSED))
+    if best == LEARNED:
+        return ""
+    return (
+        f"with half of the judgments hidden `{best}` orders the runs better than learned labels do (loss "
+        f"{compared.ways[best].loss:.3f} against {compared.ways[LEARNED].loss:.3f}): take "
+        f"{_INSTEAD[best].format(root=track.folder.root)}"
+    )
 
-    As many as `MIN_JUDGED` a query, a share of `MIN_SHARE`, or passages that are retrieved as the others are.
-    """
-    n_pooled = sum(len(query.doc_ids) for query in queries)
-    n_judged = _judged_a_query(queries) * len(queries)
-    return n_judged >= min(MIN_JUDGED * len(queries), MIN_SHARE * n_pooled) or retrieved_alike(queries)
+
+def _of_the_encoder(track: Assessment, pool: LearnedPool, board: LearnedBoard, k: int) -> list[str]:
+    """A note on runs that rank passages as the encoder does: their ranks with and without its cosine."""
+    queries = pool.data.queries
+    agreements = np.full((len(board.runs), len(queries)), math.nan)
+    for at, query in enumerate(queries):
+        ranks = query.ranks[:, :MAX_RANKS]
+        if ranks.shape[1] > 1 and len(query.doc_ids) > 1:
+            cosines = np.append(query.features[:, FEATURES.index("cosine")], math.nan)
+            agreements[:, at] = agreement(cosines[ranks])
+    names = tuple(track.runs)
+    alike = [names[at] for at in runs_like_encoder(agreements)]
+    if not alike:
+        return []
+    with threadpool_limits(1):
+        blind = fitted(track, pool.data, without=("cosine",))
+        scores = expected_scores(
+            blind,
+            queries,
+            k,
+            track.config.scores.min_relevant,
+            DRAWS // 2,
+            others=pool.data.others,
+            fits=False,
+        )
+    ranks_without = {names[at]: rank for rank, at in enumerate(_order(scores.means[0], names), 1)}
+    ranks_here = dict(zip(board.runs, board.ranks, strict=True))
+    moved = [f"{run} {ranks_here[run]} ({ranks_without[run]})" for run in board.runs if run in alike]
+    return [
+        f"{plural(len(alike), 'run')} {'ranks' if len(alike) == 1 else 'rank'} passages much as the encoder of "
+        f"these labels does; rank here, and (without the encoder's cosine): {shorten_list(moved, quote='')}; "
+        "the true rank may be between them"
+    ]
 
 
-def _judged_a_query(queries: Sequence[PooledQueryToLearn]) -> float:
-    return sum(int((~np.isnan(query.judgments)).sum()) for query in queries) / len(queries)
+def _order(means: Floats, names: Sequence[str]) -> list[int]:
+    rounded = np.round(means, TIE_DECIMALS).tolist()
+    return sorted(range(len(names)), key=lambda at: (-rounded[at], names[at]))
 
 
-def _judged(queries: Sequence[PooledQueryToLearn], k: int) -> list[float]:
+def _judged(queries: Sequence[QueryPassages], k: int) -> list[float]:
     """Of each run the share of its first k passages that are judged; 0 where it has none."""
     retrieved = judged = np.zeros(len(queries[0].ranks), np.int64)
     for query in queries:
         top = query.ranks[:, :k]
-        known = np.append(~np.isnan(query.judgments), False)
+        known = np.append(query.judged, False)
         retrieved = retrieved + (top >= 0).sum(axis=1)
         judged = judged + known[top].sum(axis=1)
     shares: list[float] = (judged / np.maximum(retrieved, 1)).tolist()

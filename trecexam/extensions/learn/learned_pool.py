@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,11 +15,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from trecexam.errors import TrecexamError
-from trecexam.extensions.learn.arithmetic.learning import Learned, Prediction, QueryPassages, fit, predict
-from trecexam.extensions.learn.arithmetic.pooled import PooledQueryToLearn
-from trecexam.extensions.learn.arithmetic.steps import C
+from trecexam.extensions.learn.arithmetic.learning import Learned, Prediction, fit, predict
+from trecexam.extensions.learn.arithmetic.passages import FEATURES, QueryPassages
 from trecexam.extensions.learn.encoding import Encoded, Encoder, TrackVectors
-from trecexam.extensions.learn.gather import Gathered, gather, odd_judgments, odd_texts
+from trecexam.extensions.learn.gather import gather, odd_judgments, odd_texts
 from trecexam.extensions.learn.peoples_labels import with_peoples_labels
 from trecexam.extensions.learn.settings import LearnSection
 from trecexam.extensions.learn.text_encoder import TextEncoder
@@ -46,20 +45,16 @@ class LearningData:
         others: of the other track, with its judgments.
         official: the track's judgments; None where there are none.
         notes: what a reader must know, a line each.
-        n_encoded: how many passages were encoded.
+        n_encoded: how many texts were encoded.
         encoder: its name and identity.
-        graded: whether the grader's ratings are among the features.
-        asked_here: which of `others` are queries of the track, too: their texts are the same.
     """
 
-    queries: tuple[PooledQueryToLearn, ...]
+    queries: tuple[QueryPassages, ...]
     others: tuple[QueryPassages, ...]
     official: Official | None
     notes: tuple[str, ...]
     n_encoded: int
     encoder: dict[str, Any]
-    graded: bool
-    asked_here: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +64,7 @@ class LearnedPool:
     Attributes:
         data: what it was learned from; `data.queries` are those that `predictions` are of.
         learned: what was fitted.
-        predictions: of each query's passages that have a text.
+        predictions: of each query's passages.
         notes: what a reader must know, a line each.
     """
 
@@ -89,39 +84,48 @@ def learn_pool(
     *,
     source: Path | str | None = None,
     encoder: str | Encoder | None = None,
-    grades: bool = True,
     official: Official | None = None,
     progress: Encoded | None = None,
 ) -> LearnedPool:
     """Learns from the track's judgments, and predicts what its pool would be judged; grades nothing.
 
-    For each step of the judgment scale a logistic regression on features of query and passage; the sum of
-    their probabilities, and on what they leave unexplained a Gaussian process over each query's passages.
+    For each step of the judgment scale a logistic regression on the votes of the runs, the cosine with the
+    query and the length, on words that passage and query share and the grader's rating where they add
+    something; and a Gaussian process over each query's passages where that adds something.
 
     Args:
         source: another track, whose judgments are learned from, too.
         encoder: a sentence-transformers model, as a folder or a hub id, or an object with `identity` and
             `encode`. None: what [learn] names, else that of the track's grader if it is `embedding`, else the
             extra `offline`.
-        grades: whether the grader's ratings, where there are any, are features, too.
         official: people's judgments in place of the track's.
-        progress: called with how many passages are encoded, and of how many.
+        progress: called with how many texts are encoded, and of how many.
 
     Raises:
-        TrecexamError: no judgments, or all the same; texts are missing; scales do not fit.
+        TrecexamError: no judgments, or all the same; scales do not fit.
         GraderError: the encoder is not installed.
     """
-    data = gather_data(
-        track, source=source, encoder=encoder, grades=grades, official=official, progress=progress
-    )
+    data = gather_data(track, source=source, encoder=encoder, official=official, progress=progress)
     with threadpool_limits(1):
-        try:
-            learned = fit([*data.others, *(query.passages for query in data.queries)])
-        except ValueError as error:
-            why = "; ".join([str(error), *(data.official.warnings() if data.official else ())])
-            raise TrecexamError(f"nothing to learn: {why}; {MORE}", path=track.folder.root) from None
-        predictions = tuple(predict(learned, query.passages) for query in data.queries)
+        learned = fitted(track, data)
+        predictions = tuple(predict(learned, query) for query in data.queries)
     return LearnedPool(data, learned, predictions, (*data.notes, *_few(data.queries, data.others, learned)))
+
+
+def fitted(track: Assessment, data: LearningData, without: Sequence[str] = ()) -> Learned:
+    """What is learned from the judgments.
+
+    Args:
+        without: names of features that are left out.
+
+    Raises:
+        TrecexamError: there are none, or all are the same.
+    """
+    try:
+        return fit([*data.others, *data.queries], without)
+    except ValueError as error:
+        why = "; ".join([str(error), *(data.official.warnings() if data.official else ())])
+        raise TrecexamError(f"nothing to learn: {why}; {MORE}", path=track.folder.root) from None
 
 
 def gather_data(
@@ -129,7 +133,6 @@ def gather_data(
     *,
     source: Path | str | None = None,
     encoder: str | Encoder | None = None,
-    grades: bool = True,
     official: Official | None = None,
     progress: Encoded | None = None,
 ) -> LearningData:
@@ -144,43 +147,45 @@ def gather_data(
         official = _official(track, needed=source is None)
     if encoder is None or isinstance(encoder, str):
         encoder = track_encoder(track, encoder)
-    pools = [(track, official)]
-    # Its store is read while features are made.
-    with ExitStack() as stack:
-        if source is not None:
-            other = stack.enter_context(TrackLoader(TrackFolder.open(source))).load()
+    own = gather(track, TrackVectors(track.folder.shared_state, encoder), official, progress)
+    others: tuple[QueryPassages, ...] = ()
+    n_encoded, unusable = own.n_encoded, own.unusable
+    notes = [
+        *([] if official is None else odd_judgments(track, official)),
+        *odd_texts(track, str(getattr(encoder, "name", "the encoder"))),
+    ]
+    if source is not None:
+        with ExitStack() as stack:
+            other = stack.enter_context(TrackLoader(TrackFolder.open(source))).load(bank_needed=False)
             if other.folder.root.resolve() == track.folder.root.resolve():
                 raise TrecexamError("is this track itself, whose judgments count already", path=source)
-            pools.append((other, _official(other, needed=True)))
-            # Ratings of one grader say nothing about those of another.
-            grades = grades and other.grader.identity == track.grader.identity
-        own, *rest = sides = _gathered(pools, encoder, progress, grades=grades)
-        if len({side.queries[0].passages.features.shape[1] for side in sides}) > 1:
-            own, *rest = _gathered(pools, encoder, progress, grades=False)
-    queries = own.queries
-    others = rest[0].queries if rest else ()
-    own_texts = {track.query_texts[query.passages.query_id].strip() for query in queries}
-    asked_here = frozenset(
-        query.passages.query_id
-        for query in others
-        if pools[1][0].query_texts[query.passages.query_id].strip() in own_texts
-    )
-    model = str(getattr(encoder, "name", "the encoder"))
-    notes = [*([] if official is None else odd_judgments(track, official)), *odd_texts(track, queries, model)]
-    notes += unusable_lines(own.unusable + sum(of.unusable for of in rest))
-    if source is not None:
-        notes += _other_scale(queries, others, source)
+            vectors = TrackVectors(other.folder.shared_state, encoder)
+            there = gather(other, vectors, _official(other, needed=True), progress)
+            if other.grader.identity != track.grader.identity:
+                # Ratings of one grader say nothing about those of another.
+                there = there._replace(queries=tuple(map(_without_ratings, there.queries)))
+        # A query that both ask may have another id there, and another query the same one.
+        others = tuple(_renamed(query, Path(source).name) for query in there.queries)
+        n_encoded, unusable = n_encoded + there.n_encoded, unusable + there.unusable
+        notes += _other_scale(own.queries, others, source)
     return LearningData(
-        queries,
-        tuple(query.passages for query in others),
+        own.queries,
+        others,
         official,
-        tuple(notes),
-        own.n_encoded + sum(of.n_encoded for of in rest),
+        (*notes, *unusable_lines(unusable)),
+        n_encoded,
         {"model": getattr(encoder, "name", None), **encoder.identity},
-        # Of each feature there are two columns.
-        queries[0].passages.features.shape[1] > 12,
-        asked_here,
     )
+
+
+def _without_ratings(query: QueryPassages) -> QueryPassages:
+    features = query.features.copy()
+    features[:, FEATURES.index("rating")] = 0
+    return replace(query, features=features)
+
+
+def _renamed(query: QueryPassages, track: str) -> QueryPassages:
+    return replace(query, query_id=f"{track}/{query.query_id}")
 
 
 def track_encoder(track: Assessment, model: str | None = None) -> TextEncoder:
@@ -197,25 +202,6 @@ def track_encoder(track: Assessment, model: str | None = None) -> TextEncoder:
     if model is None and settings.name == "embedding":
         return TextEncoder(settings.model, track.folder.root, settings.device, settings.revision)
     return TextEncoder(model, track.folder.root, settings.device)
-
-
-def _gathered(
-    pools: Sequence[tuple[Assessment, Official | None]],
-    encoder: Encoder,
-    progress: Encoded | None,
-    *,
-    grades: bool,
-) -> list[Gathered]:
-    return [
-        gather(
-            track,
-            TrackVectors(track.folder.shared_state, encoder),
-            official,
-            grades=grades,
-            progress=progress,
-        )
-        for track, official in pools
-    ]
 
 
 def people_judgments(track: Assessment) -> tuple[Official | None, int]:
@@ -247,7 +233,7 @@ def _official(track: Assessment, *, needed: bool) -> Official | None:
 
 
 def _other_scale(
-    queries: Sequence[PooledQueryToLearn], others: Sequence[PooledQueryToLearn], source: Path | str
+    queries: Sequence[QueryPassages], others: Sequence[QueryPassages], source: Path | str
 ) -> Iterator[str]:
     """Refuses judgments of two scales, as far as their highest labels say that they are.
 
@@ -257,9 +243,7 @@ def _other_scale(
     Raises:
         TrecexamError: with both.
     """
-    judged = [
-        np.concatenate([q.judgments[~np.isnan(q.judgments)] for q in side]) for side in (queries, others)
-    ]
+    judged = [np.concatenate([q.judgments[q.judged] for q in side]) for side in (queries, others)]
     if not all(map(len, judged)):
         return
     here, there = (float(of_side.max()) for of_side in judged)
@@ -270,30 +254,26 @@ def _other_scale(
         raise TrecexamError(f"{both}they are not of one scale, so nothing can be learned from both")
 
 
-def _few(
-    queries: Sequence[PooledQueryToLearn], others: Sequence[QueryPassages], learned: Learned
-) -> list[str]:
+def _few(queries: Sequence[QueryPassages], others: Sequence[QueryPassages], learned: Learned) -> list[str]:
     """What makes the judgments few, a line each."""
     notes = []
-    judged = [q for q in queries if not np.isnan(q.passages.judgments).all()]
+    judged = [query for query in queries if query.judged.any()]
     if learned.n_judgments < FEW:
         notes.append(
             f"learned from {plural(learned.n_judgments, 'judgment')} only: see `trecexam cross-validate`"
         )
     if len(judged) == 1 and not others:
         notes.append(
-            f"all judgments are of one query, '{judged[0].passages.query_id}': what is learned may not hold "
-            "for the others"
+            f"all judgments are of one query, '{judged[0].query_id}': what is learned may not hold for the "
+            "others"
         )
-    without = [q.passages.query_id for q in queries if np.isnan(q.passages.judgments).all()]
+    without = [query.query_id for query in queries if not query.judged.any()]
     if without:
         notes.append(
             f"{len(without):,} of {plural(len(queries), 'query')} ({shorten_list(without, 3, dots=True)}) "
             "without a judgment: their gains are of the other queries' judgments alone"
         )
-    never = [
-        f"{step:g}" for step, cut in zip(learned.steps.scale[1:], learned.cuts, strict=True) if np.isinf(cut)
-    ]
+    never = [f"{step:g}" for step, cut in zip(learned.scale[1:], learned.cuts, strict=True) if np.isinf(cut)]
     if never:
         notes.append(f"no cut for the label {', '.join(never)} is better than chance: no passage gets it")
     return notes
@@ -302,12 +282,11 @@ def _few(
 def _identity(data: LearningData, learned: Learned) -> dict[str, Any]:
     digest = hashlib.sha256()
     n_judged = 0
-    for passages in (*data.others, *(query.passages for query in data.queries)):
-        judged = ~np.isnan(passages.judgments)
-        n_judged += int(judged.sum())
-        for doc_id, judgment in zip(passages.doc_ids, passages.judgments.tolist(), strict=True):
+    for query in (*data.others, *data.queries):
+        n_judged += int(query.judged.sum())
+        for doc_id, judgment in zip(query.doc_ids, query.judgments.tolist(), strict=True):
             if judgment == judgment:
-                digest.update(f"{passages.query_id}\0{doc_id}\0{judgment:g}\n".encode(errors="surrogatepass"))
+                digest.update(f"{query.query_id}\0{doc_id}\0{judgment:g}\n".encode(errors="surrogatepass"))
     return {
         "encoder": data.encoder,
         "judgments": {
@@ -315,9 +294,8 @@ def _identity(data: LearningData, learned: Learned) -> dict[str, Any]:
             "sha256": digest.hexdigest(),
             "count": n_judged,
         },
-        "grader_ratings": data.graded,
-        "scale": learned.steps.scale.tolist(),
-        "c": C,
+        "features": list(learned.features),
+        "scale": learned.scale.tolist(),
         "kernel": None if learned.kernel is None else asdict(learned.kernel),
         "cuts": [None if np.isinf(cut) else cut for cut in learned.cuts.tolist()],
         "versions": {"scikit-learn": version("scikit-learn"), "numpy": version("numpy")},

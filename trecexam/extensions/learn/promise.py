@@ -29,7 +29,7 @@ def promising_places(
 
     Args:
         stop: asked while texts are encoded; True ends it.
-        progress: called after each passage that is encoded.
+        progress: called with how many texts are encoded, and of how many.
         encoder: None for `track_encoder`.
     """
     if not ranks_items(track) or not track.counts.missing:
@@ -43,11 +43,9 @@ def promising_places(
             query_id: [track.texts.get(doc_id, "") for doc_id in sheet.doc_ids]
             for query_id, sheet in track.sheets.items()
         }
-        passages: dict[str, list[str]] = {}
-        for query_id, of_query in texts.items():
-            passages.setdefault(track.query_texts.get(query_id, ""), []).extend(of_query)
         items = {query_id: [item.text for item in sheet.items] for query_id, sheet in track.sheets.items()}
-        vectors.encode(passages, sorted(set().union(*items.values())), _stoppable(progress, stop))
+        every = set().union(*texts.values(), *items.values())
+        vectors.encode(every, _stoppable(progress, stop))
     except (TrecexamError, StoppedError, ImportError):
         # Not installed (a model's folder may be here without torch), or not to be fetched: the order is a
         # matter of taste, grading is not.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trecexam.config import UnparsedPolicy
-from trecexam.extensions.learn.arithmetic.features import Floats
+from trecexam.extensions.learn.arithmetic.passages import Floats
 from trecexam.line.sheets import Sheet
 from trecexam.line.stored_grades import StoredGrades
 from trecexam.scores.ratings import MAX_RATING

@@ -17,7 +17,7 @@ from trecexam.features.fill.teaching import LEARNED, Advice, Labels, TaughtLabel
 
 if TYPE_CHECKING:
     from trecexam.extensions.learn.arithmetic.learning import Prediction
-    from trecexam.extensions.learn.arithmetic.pooled import PooledQueryToLearn
+    from trecexam.extensions.learn.arithmetic.passages import QueryPassages
     from trecexam.extensions.learn.encoding import Encoded
     from trecexam.line.assessment import Assessment
     from trecexam.line.official import Official
@@ -30,17 +30,13 @@ class JudgmentsTeach:
         verdict, why = kept_verdict(track, official)
         check = CHECK.format(track.folder.root)
         if verdict is None:
-            return Advice(None, True, "", why, check)
-        return Advice(verdict.best, verdict.grades, verdict.summary, None, check)
+            return Advice(None, "", why, check)
+        return Advice(verdict.best, verdict.summary, None, check)
 
-    def labels(
-        self, track: Assessment, official: Official, *, grades: bool, progress: Encoded | None = None
-    ) -> TaughtLabels:
-        pool = learn_pool(track, official=official, grades=grades, progress=progress)
+    def labels(self, track: Assessment, official: Official, progress: Encoded | None = None) -> TaughtLabels:
+        pool = learn_pool(track, official=official, progress=progress)
         labels = {
-            query.passages.query_id: dict(
-                zip(query.passages.doc_ids, _hole_labels(prediction, pool), strict=True)
-            )
+            query.query_id: dict(zip(query.doc_ids, _hole_labels(prediction), strict=True))
             for query, prediction in zip(pool.data.queries, pool.predictions, strict=True)
         }
         return TaughtLabels(
@@ -61,7 +57,7 @@ class PoolLearner:
         n_unlearned: how often these were too few to learn from.
     """
 
-    def __init__(self, queries: Sequence[PooledQueryToLearn]) -> None:
+    def __init__(self, queries: Sequence[QueryPassages]) -> None:
         self._queries = queries
         self.n_unlearned = 0
 
@@ -69,50 +65,38 @@ class PoolLearner:
         seen = [
             query.hiding(np.array([doc_id in docs for doc_id in query.doc_ids], bool))
             for query in self._queries
-            for docs in [dropped.get(query.passages.query_id, ())]
+            for docs in [dropped.get(query.query_id, ())]
         ]
         with threadpool_limits(1):
             try:
-                learned = fit([query.passages for query in seen])
+                learned = fit(seen)
             except ValueError:
                 self.n_unlearned += 1
                 return {}
             return {
-                query.passages.query_id: dict(
-                    zip(
-                        query.passages.doc_ids,
-                        map(int, predict(learned, query.passages).labels.tolist()),
-                        strict=True,
-                    )
+                query.query_id: dict(
+                    zip(query.doc_ids, map(int, predict(learned, query).labels.tolist()), strict=True)
                 )
                 for query in seen
-                if query.passages.query_id in dropped
+                if query.query_id in dropped
             }
 
 
-def _hole_labels(prediction: Prediction, pool: LearnedPool) -> Sequence[HoleLabel]:
-    """Gains and labels as they are; the confidence of a label is the probability that a person's judgment,
-    normal with the gain as mean, is nearest to it among the labels of the scale.
-    """
-    from scipy.special import ndtr
-
-    scale = pool.learned.steps.scale
-    borders = np.concatenate([[-np.inf], (scale[1:] + scale[:-1]) / 2, [np.inf]])
-    at = np.searchsorted(scale, prediction.labels)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        chances = ndtr((borders[at + 1] - prediction.gains) / prediction.deviations) - ndtr(
-            (borders[at] - prediction.gains) / prediction.deviations
-        )
+def _hole_labels(prediction: Prediction) -> list[HoleLabel]:
+    """Gains and labels as they are, and how likely a person's judgment is that label."""
     return [
-        HoleLabel(int(label), gain, chance if math.isfinite(chance) else None)
-        for label, gain, chance in zip(
-            prediction.labels.tolist(), prediction.gains.tolist(), chances.tolist(), strict=True
+        HoleLabel(int(label), gain, confidence)
+        for label, gain, confidence in zip(
+            prediction.labels.tolist(),
+            prediction.gains.tolist(),
+            prediction.confidences.tolist(),
+            strict=True,
         )
     ]
 
 
 def _in_words(pool: LearnedPool) -> str:
-    scale, cuts = pool.learned.steps.scale.tolist(), pool.learned.cuts.tolist()
+    scale, cuts = pool.learned.scale.tolist(), pool.learned.cuts.tolist()
     steps = [
         f"from {cut:.2f}: {label:g}" for cut, label in zip(cuts, scale[1:], strict=True) if math.isfinite(cut)
     ]

@@ -1,14 +1,15 @@
-"""Vectors of texts and of their tokens, by the model of the `embedding` grader, in bfloat16."""
+"""Vectors of texts by the model of the `embedding` grader, in bfloat16."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from trecexam.extensions.learn.arithmetic.passages import Vectors
 from trecexam.graders.embedding import load_model
-from trecexam.graders.fixed_shapes import EncodedText, FixedShapes
+from trecexam.graders.fixed_shapes import FixedShapes
 from trecexam.graders.weights import OFFLINE_MODEL, config_digest, embedding_folder, weights_digest
 
 
@@ -40,12 +41,12 @@ class TextEncoder:
             "dtype": "bfloat16",
         }
 
-    def encode(self, texts: Sequence[str]) -> Iterator[tuple[str, EncodedText]]:
-        """Each text and what it is encoded as, the longest first; past the model's length they are cut.
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Unit vectors, shape (len(texts), dimension); texts past the model's length are cut at their end.
 
         Vectors are a function of their text alone, to the last bit, as those of the `embedding` grader.
         """
-        return self._shaped.encode_tokens(sorted(texts, key=lambda text: (-len(text), text)))
+        return self._shaped.encode(texts)
 
     @cached_property
     def _shaped(self) -> FixedShapes:

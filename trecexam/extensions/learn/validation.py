@@ -1,196 +1,121 @@
-"""How good learning is on this track: `cross-validate`."""
+"""How good learned labels are on this track: `cross-validate`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from converters.label_table import read_teams
 from trecexam.errors import TrecexamError
-from trecexam.extensions.learn.arithmetic.pooled import PooledQueryToLearn
-from trecexam.extensions.learn.cross_validation import CrossValidation, Row, verdicts
-from trecexam.extensions.learn.encoding import Encoded, Encoder
-from trecexam.extensions.learn.graders import coverage, graders_of
-from trecexam.extensions.learn.keeping import keep
-from trecexam.extensions.learn.learned_pool import MORE, LearningData, gather_data, track_encoder
-from trecexam.extensions.learn.splits import (
-    Split,
-    all_hidden,
-    half_of_teams,
-    most_retrieved,
-    queries_left_out,
-    random_share,
-    teams_left_out,
+from trecexam.extensions.learn.arithmetic.check import (
+    REPEATS,
+    Comparison,
+    Way,
+    compare,
+    condensed,
+    design,
+    expectations,
+    labels,
+    zeros,
 )
+from trecexam.extensions.learn.arithmetic.learning import Learned
+from trecexam.extensions.learn.arithmetic.passages import Floats, QueryPassages
+from trecexam.extensions.learn.encoding import Encoded, Encoder
+from trecexam.extensions.learn.learned_board import CONDENSED, LEARNED, ZERO
+from trecexam.extensions.learn.learned_pool import MORE, LearningData, gather_data
+from trecexam.extensions.learn.verdict import Verdict, keep_verdict, verdict_basis
+from trecexam.features.fill.arithmetic import scale_map
+from trecexam.features.fill.teaching import GRADER, NOTHING
 from trecexam.line.assessment import Assessment
-from trecexam.line.loaded_track import of_documents
-from trecexam.line.loader import TrackLoader
-from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES
+from trecexam.line.loaded_track import of_judgments
+from trecexam.scores.kappa import kappa
+from trecexam.scores.labels import labels as grader_labels
 from trecexam.tables.result import Result
-from trecexam.tables.table import Layout, Table, Value
-from trecexam.tables.text import plural, shorten_list
-from trecexam.track import TrackFolder
+from trecexam.tables.table import Layout, Table
 
-#: Shares of the judgments that are known, and how many of a query's, unless said.
-KNOWN = (0.1, 0.5)
-TOP = (5, 10)
+#: Column `used_by`.
+BOARD, FILL = "learned-leaderboard", "fill"
 
 
 @dataclass(frozen=True)
 class Validation(Result):
-    """How good learning is on judgments that were hidden from it, beside plain rules.
+    """Which ways to treat unjudged passages order the runs well here, and how good their labels are.
 
     Attributes:
-        rows: split by split, "learned" first.
-        notes: what a reader must know to read the numbers; for each split whether learning is better than the
-            other rules; which way to fill holes is the best, as is kept for `fill`.
+        rows: (used by, way, loss, kappa, low, high, verdict).
+        design: how the judged passages came to be judged: all of the pool, at random, the most retrieved.
+        share: of pairs of a judged and an unjudged passage, in which the judged one is retrieved more.
+        judged, hidden: how many judgments there are, and how many were hidden at once.
+        best: which way to fill is the best: "learned", "grader" or "none".
+        notes: what a reader must know to read the numbers.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[tuple[str, str, float, float, float, float, str], ...]
+    design: str
+    share: float
+    judged: int
+    hidden: float
+    best: str
     notes: tuple[str, ...]
 
     def declare(self) -> dict[str, Table]:
-        """A row for each way of hiding judgments and each way of treating what is hidden."""
-        figures = ("kappa", "tau", "shift", "gain")
-        header = [name for figure in figures for name in (figure, f"{figure}.low", f"{figure}.high")]
-        rows: Iterable[tuple[Value, ...]] = (
-            (
-                *(row.split, row.method, round(row.known), round(row.hidden)),
-                *(
-                    value
-                    for estimate in (row.kappa, row.tau, row.shift, row.gain)
-                    for value in (estimate.value, estimate.low, estimate.high)
-                ),
-            )
-            for row in self.rows
-        )
-        layout = Layout(("split", "method"), figures)
-        return {"ways": Table(("split", "method", "known", "hidden", *header), tuple(rows), layout=layout)}
+        """A row for each way, first those of the learned leaderboard, then those of `fill`."""
+        header = ("used_by", "way", "loss", "kappa", "kappa.low", "kappa.high", "verdict")
+        layout = Layout(("used_by", "way"), ("loss", "kappa", "verdict"))
+        return {"ways": Table(header, self.rows, layout=layout)}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """How many judgments of which kind, and the best way to fill."""
+        return {
+            "design": self.design,
+            "retrieved_more": self.share,
+            "judged": self.judged,
+            "hidden": self.hidden,
+            "best": self.best,
+        }
 
 
-@of_documents
+@of_judgments
 def cross_validate(
     track: Assessment,
     *,
-    known: Sequence[float] | None = None,
-    top: Sequence[int] | None = None,
-    teams: Path | str | None = None,
-    source: Path | str | None = None,
     encoder: str | Encoder | None = None,
-    grades: bool = True,
-    repeats: int = 3,
-    resamples: int = 300,
-    seed: int = 0,
     progress: Encoded | None = None,
     steps: Callable[[int, int], None] | None = None,
 ) -> Validation:
-    """Hides judgments from learning, and compares what it says of them with people and with plain rules.
+    """Hides half of the track's judgments from learning, and compares what it says of them with people.
 
-    All judgments of a query are hidden; with a `source`, all of the track; then a random share of all, then
-    of each query all but its most retrieved passages, then those that each team alone brought in, and those
-    that half of the teams did not bring in. Beside learning stand: one label for all unjudged passages, lists
-    without them, and the mean ratings of each grader that ever graded here, cut where they agree best with
-    what is known. Nothing that is hidden is seen by what is fitted: regressions, kernel and cuts are fitted
-    anew each time. Which way to fill holes was best is kept for `fill`, unless there is a `source`.
+    Judged passages alone are looked at. What the learned leaderboard prints is compared with giving 0 to
+    unjudged passages and with leaving them out; what `fill` writes with leaving holes, and with the labels of
+    the track's grader, cut where they agree best with the known judgments. Nothing that is hidden is seen by
+    what is fitted. Which way to fill holes is best is kept for `fill`: learned labels, unless another way is
+    better by more than chance.
 
     Args:
-        known: shares of all judgments that are known, drawn at random; between 0 and 1. None: 0.1 and 0.5.
-        top: how many judged passages of each query are known, the most retrieved first. None: 5 and 10.
-        teams: a file of `run<TAB>team` lines; without one each run is a team.
-        repeats: how often shares, and halves of the teams, are drawn.
-        resamples: how many subsets of the queries the intervals are made of.
-        seed: of what is drawn.
-        source: another track, whose judgments are learned from, too, but for those of queries that are asked
-            here as well. Where this track has no judgments, that one is validated within itself, by the
-            features that both have.
+        encoder, progress: as of `track.learn.labels`.
         steps: called with how many fits are done, and of how many.
 
-    The others, and what is raised, are as of `learn`; beside it a file of teams that cannot be read.
-    """
-    for share in known or ():
-        if not 0 < share < 1:
-            raise TrecexamError(f"known = {share:g}: between 0 and 1")
-    if encoder is None or isinstance(encoder, str):
-        encoder = track_encoder(track, encoder)
-    gathered = gather_data(track, source=source, encoder=encoder, grades=grades, progress=progress)
-    hide = partial(_splits, known=known or KNOWN, top=top or TOP, teams=teams, repeats=repeats, seed=seed)
-    if source is None or any((~np.isnan(query.judgments)).any() for query in gathered.queries):
-        splits = hide(track, gathered.queries, source)
-        validation = _validated(track, gathered, splits, resamples, seed, steps)
-        # Of what is learned from another track `fill` knows nothing.
-        line = None if source is not None else keep(track, gathered, validation.rows, splits)
-        return validation if line is None else replace(validation, notes=(*validation.notes, line))
-    with TrackLoader(TrackFolder.open(source)) as loader:
-        other = loader.load()
-        of_other = gather_data(other, encoder=encoder, grades=gathered.graded, progress=progress)
-        splits = hide(other, of_other.queries, None)
-        within = _validated(other, of_other, splits, resamples, seed, steps)
-    where = (
-        f"no judgments here, so all figures are of {source} within itself: `queries left out` is what "
-        "carries over to other queries there; to other passages and people it may be less"
-    )
-    return replace(within, notes=(where, *within.notes))
-
-
-def _splits(
-    track: Assessment,
-    queries: Sequence[PooledQueryToLearn],
-    source: Path | str | None,
-    *,
-    known: Sequence[float],
-    top: Sequence[int],
-    teams: Path | str | None,
-    repeats: int,
-    seed: int,
-) -> list[Split]:
-    """The ways to hide judgments.
-
     Raises:
-        TrecexamError: no runs, or none of the teams' runs is here.
-        ConversionError: the teams' file cannot be read.
+        TrecexamError: as `track.learn.labels`; or no runs.
     """
     if not track.runs:
         raise TrecexamError("no runs to rank: drop some first", path=track.folder.runs)
-    judgments = [query.judgments for query in queries]
-    ranks = [query.ranks for query in queries]
-    of_teams = _teams(tuple(track.runs), teams)
-    return [
-        queries_left_out(judgments),
-        *([] if source is None else [all_hidden(judgments, f"none known but of {Path(source).name}")]),
-        *(random_share(judgments, share, repeats, seed) for share in known),
-        *(most_retrieved(judgments, ranks, k) for k in top),
-        teams_left_out(judgments, ranks, of_teams),
-        half_of_teams(judgments, ranks, of_teams, repeats, seed),
-    ]
-
-
-def _validated(
-    track: Assessment,
-    gathered: LearningData,
-    splits: Sequence[Split],
-    resamples: int,
-    seed: int,
-    steps: Callable[[int, int], None] | None,
-) -> Validation:
-    graders, least = graders_of(track, gathered.queries), track.config.scores.min_relevant
-    try:
-        validation = CrossValidation(
-            gathered.queries,
-            least,
-            graders,
-            [query for query in gathered.others if query.query_id not in gathered.asked_here],
-            resamples,
-            seed,
-        )
-    except ValueError as error:
-        raise TrecexamError(f"nothing to validate on: {error}; {MORE}", path=track.folder.root) from None
-    total = sum(len(repeat) for split in splits for repeat in split.repeats)
+    data = gather_data(track, encoder=encoder, progress=progress)
+    assert data.official is not None
+    queries, least = data.queries, track.config.scores.min_relevant
+    kind, share = design(queries)
+    of_board: dict[str, Way] = {LEARNED: expectations, ZERO: zeros, CONDENSED: condensed}
+    of_fill: dict[str, Way] = {LEARNED: labels, NOTHING: zeros}
+    automatic = _grader_labels(track, queries)
+    if any((~np.isnan(of)).any() for of in automatic):
+        of_fill[GRADER] = partial(_by_grader, automatic)
+    total = 1 if kind == "most retrieved" else REPEATS
     done = 0
 
     def step() -> None:
@@ -199,55 +124,114 @@ def _validated(
         if steps is not None:
             steps(done, total)
 
-    rows: list[Row] = []
-    notes = [*gathered.notes, *coverage(graders)]
-    judged = np.concatenate([query.judgments for query in gathered.queries])
-    relevant = set(judged[~np.isnan(judged)] >= least)
+    # Of the same fits.
+    ways = {(BOARD, name): way for name, way in of_board.items()}
+    ways |= {(FILL, name): way for name, way in of_fill.items()}
+    named = {f"{used_by}\t{name}": way for (used_by, name), way in ways.items()}
+    try:
+        with threadpool_limits(1):
+            compared = compare(queries, named, least, step=step)
+    except ValueError as error:
+        raise TrecexamError(f"nothing to validate on: {error}; {MORE}", path=track.folder.root) from None
+    if compared.hidden < 1:
+        raise TrecexamError(
+            f"too few judgments to hide half of them: judge at least two passages of a query; {MORE}",
+            path=track.folder.root,
+        )
+    rows: list[tuple[str, str, float, float, float, float, str]] = []
+    best = {}
+    for used_by, of in ((BOARD, of_board), (FILL, of_fill)):
+        first, *others = (f"{used_by}\t{name}" for name in of)
+        chosen = compared.best(first, others)
+        best[used_by] = chosen.split("\t")[1]
+        for name in of:
+            rows.append(_row(compared, used_by, name, chosen))
+    validation = Validation(
+        tuple(rows),
+        kind,
+        share,
+        sum(int(query.judged.sum()) for query in queries),
+        compared.hidden,
+        best[FILL],
+        data.notes,
+    )
+    return validation.noted(*_notes(validation, least, queries), *_keep(track, data, compared, best[FILL]))
+
+
+def _row(
+    compared: Comparison, used_by: str, name: str, chosen: str
+) -> tuple[str, str, float, float, float, float, str]:
+    of_way = compared.ways[f"{used_by}\t{name}"]
+    agreed = kappa(of_way.counts) if used_by == FILL and name != NOTHING else None
+    figures = (math.nan,) * 3 if agreed is None else (agreed.value, agreed.low, agreed.high)
+    return used_by, name, of_way.loss, *figures, "best" if f"{used_by}\t{name}" == chosen else ""
+
+
+def _grader_labels(track: Assessment, queries: Sequence[QueryPassages]) -> list[Floats]:
+    """The grader's own labels of each query's passages, without people's; NaN where it has none."""
+    scores = track.config.scores
+    automatic: Mapping[str, Mapping[str, int]] = {
+        of.query_id: grader_labels(of, scores.label, scores.min_rating, scores.min_answers)
+        for of in track.ratings(human=False)
+    }
+    return [
+        np.array([automatic.get(query.query_id, {}).get(doc, math.nan) for doc in query.doc_ids])
+        for query in queries
+    ]
+
+
+def _by_grader(automatic: Sequence[Floats], queries: Sequence[QueryPassages], _: Learned) -> list[Floats]:
+    """What `fill` writes by the grader: its label by the rule that agrees best with known judgments."""
+    both = [~np.isnan(of) & query.judged for of, query in zip(automatic, queries, strict=True)]
+    labels = np.concatenate([of[rows] for of, rows in zip(automatic, both, strict=True)]).astype(int)
+    judged = np.concatenate([query.judgments[rows] for query, rows in zip(queries, both, strict=True)])
+    try:
+        rule = scale_map.fitted(labels.tolist(), judged.astype(int).tolist())
+    except ValueError:
+        rule = scale_map.thresholds({10**9: 0})
+    return [
+        np.where(
+            query.judged,
+            query.judgments,
+            [0.0 if math.isnan(label) else float(rule(int(label))) for label in of.tolist()],
+        )
+        for of, query in zip(automatic, queries, strict=True)
+    ]
+
+
+def _notes(validation: Validation, least: int, queries: Sequence[QueryPassages]) -> list[str]:
+    if validation.design == "most retrieved":
+        how = (
+            "the judged passages are the most retrieved ones, so of each query the less retrieved half was "
+            "hidden; loss: by how much nDCG@10 of a run is off by what is hidden, beside the other runs"
+        )
+    else:
+        how = (
+            "the judged passages are retrieved as the others are, as by a random sample, so a random half was "
+            "hidden, again and again; loss: 1 - tau of the leaderboard with the hidden half's judgments"
+        )
+    notes = [f"{how} (judged alone: passages without a judgment have no part in it)"]
+    judged = np.concatenate([query.judgments[query.judged] for query in queries])
+    relevant = set((judged >= least).tolist())
     if len(relevant) == 1:
         which = "every" if True in relevant else "no"
         notes.append(
             f"{which} judgment reaches `min_relevant = {least}`, so kappa says nothing: set it in [scores]"
         )
-    if gathered.asked_here:
-        notes.append(
-            f"{plural(len(gathered.asked_here), 'query')} "
-            f"({shorten_list(sorted(gathered.asked_here), 3, dots=True)}) of the other track are asked here, "
-            "too: nothing is learned from their judgments here, as they may be those that are hidden"
-        )
-    for split in splits:
-        if not any(hidden.any() for repeat in split.repeats for part in repeat for hidden in part.hidden):
-            notes.append(f"{split.name}: there is nothing to hide")
-            continue
-        try:
-            with threadpool_limits(1):
-                rows += validation.rows(split, step)
-        except ValueError as error:
-            notes.append(f"{split.name}: too little is left to learn from ({error})")
-    if not rows:
-        raise TrecexamError(f"too few judgments to validate on: {notes[-1]}; {MORE}", path=track.folder.root)
-    if any(math.isnan(row.tau.low) > math.isnan(row.tau.value) for row in rows) and resamples > 0:
-        notes.append(
-            f"tau has no interval with fewer than {MIN_QUERIES} queries, or where the runs have fewer than "
-            f"{MIN_DISTINCT} distinct values on a side"
-        )
-    return Validation(tuple(rows), (*notes, *verdicts(rows)))
+    return notes
 
 
-def _teams(runs: Sequence[str], path: Path | str | None) -> dict[str, list[int]]:
-    """Team -> the places of its runs; a run without a team is one by itself.
-
-    Raises:
-        TrecexamError: none of the file's runs is here.
-        ConversionError: the file cannot be read.
-    """
-    team_of = {} if path is None else read_teams(path)
-    if path is not None and not set(runs) & team_of.keys():
-        raise TrecexamError(
-            "none of its runs is on the leaderboard; use the names that `trecexam leaderboard` shows",
-            path=Path(path),
-        )
-    teams: dict[str, list[int]] = {}
-    for at, run in enumerate(runs):
-        # A space is in no name of a run that stands for itself.
-        teams.setdefault(f"team {team_of[run]}" if run in team_of else run, []).append(at)
-    return teams
+def _keep(track: Assessment, data: LearningData, compared: Comparison, best: str) -> list[str]:
+    """Keeps the verdict for `fill`; what is said of it."""
+    assert data.official is not None
+    encoder = {name: value for name, value in data.encoder.items() if name != "model"}
+    losses = {
+        name.split("\t")[1]: of.loss for name, of in compared.ways.items() if name.startswith(f"{FILL}\t")
+    }
+    verdict = Verdict(best=best, basis=verdict_basis(track, data.official, encoder), losses=losses)
+    line = f"the best way to fill holes: {best}; losses: {verdict.summary}"
+    try:
+        keep_verdict(track.folder.state, verdict)
+    except TrecexamError as error:
+        return [f"{line}; not kept for `trecexam fill`: {error}"]
+    return [line]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from pydantic import BaseModel, ConfigDict
 
 from trecexam.errors import TrecexamError
 from trecexam.extensions.learn.learned_pool import track_encoder
-from trecexam.features.fill.teaching import LEARNED
 from trecexam.files.kept import read_kept, write_kept
 from trecexam.files.stamps import stamp
 from trecexam.graders.base import identity_digest
@@ -24,67 +22,30 @@ FILE = "verdict.json"
 CHECK = "`trecexam cross-validate {}`"
 
 
-class SplitFigures(BaseModel):
-    """What came of a split by each way that can fill.
-
-    Attributes:
-        split: what was hidden.
-        tau: way -> Kendall's tau with the leaderboard of all judgments, -1..1.
-        kappa: way -> of hidden judgments, relevant or not, -1..1; empty where a way has none.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    split: str
-    tau: dict[str, float]
-    kappa: dict[str, float]
-
-
 class Verdict(BaseModel):
-    """Which way to fill was best, of which judgments, and by what.
+    """Which way to fill orders the runs best, of which judgments.
 
     Attributes:
-        best: the way.
-        basis: what it hangs on: digests of judgments, encoder and grader.
-        grades: whether the grader's ratings were features.
-        splits: the figures it was made of.
+        best: "learned", "grader", or "none": leave holes.
+        basis: what it depends on: digests of judgments, encoder and grader.
+        losses: way -> how far it is from the right order, see `arithmetic.check.compare`.
     """
 
     model_config = ConfigDict(frozen=True)
 
     best: str
     basis: dict[str, str]
-    grades: bool
-    splits: tuple[SplitFigures, ...]
+    losses: dict[str, float]
 
     @property
     def summary(self) -> str:
-        """The best way beside learning, or beside the next where that is the best, with their means."""
-        others = [way for way in self.splits[0].tau if way != self.best]
-        other = LEARNED if LEARNED in others else max(others, key=lambda way: _means(self.splits, way)[0])
-        parts = (
-            f"{way} (mean tau {tau:.3f}, kappa {kappa:.3f})"
-            for way in (self.best, other)
-            for tau, kappa in [_means(self.splits, way)]
-        )
-        return " against ".join(parts)
-
-
-def best_way(splits: Sequence[SplitFigures]) -> str:
-    """Learning, where its mean tau over the splits is greater than each other way's, and its mean kappa not
-    below; else of the ways that it does not beat so the one with the greatest mean tau.
-
-    Args:
-        splits: at least one, each with the same ways.
-    """
-    means = {way: _means(splits, way) for way in splits[0].tau}
-    tau, kappa = means.pop(LEARNED, (-math.inf, -math.inf))
-    unbeaten = [way for way, other in means.items() if other[0] >= tau or other[1] > kappa]
-    return max(unbeaten, key=lambda way: means[way][0], default=LEARNED)
+        """The ways with their losses, the best first."""
+        ordered = sorted(self.losses, key=lambda way: (way != self.best, self.losses[way]))
+        return ", ".join(f"{way} {self.losses[way]:.3f}" for way in ordered)
 
 
 def verdict_basis(track: Assessment, official: Official, encoder: Mapping[str, Any]) -> dict[str, str]:
-    """What a verdict hangs on, as digests.
+    """What a verdict depends on, as digests.
 
     Args:
         encoder: its identity.
@@ -125,31 +86,25 @@ def kept_verdict(track: Assessment, official: Official | None = None) -> tuple[V
     content = read_kept(path := track.folder.state / FILE)
     if content is None:
         return None, _again(track, "cannot be read") if stamp(path) else None
-    verdict = Verdict.model_validate_json(content)
     try:
+        verdict = Verdict.model_validate_json(content)
         basis = verdict_basis(track, official or official_judgments(track), track_encoder(track).identity)
+    except ValueError:
+        return None, _again(track, "cannot be read")
     except TrecexamError as error:
         return None, f"the kept cross-validation does not count: {error}"
     other = [name for name, digest in basis.items() if verdict.basis.get(name) != digest]
     if other:
-        return None, _again(track, f"is of other {' and '.join(map(_NAMES.__getitem__, other))}")
-    if verdict.grades and not track.counts.ok:
+        return None, _again(track, f"is of another {' and '.join(map(_NAMES.__getitem__, other))}")
+    if verdict.best == "grader" and not track.counts.ok:
         return None, _again(track, "is of grades that are gone")
     return verdict, None
 
 
 #: What a basis names, in words.
-_NAMES: Mapping[str, str] = {"judgments": "judgments", "encoder": "encoders", "grader": "graders"}
+_NAMES: Mapping[str, str] = {"judgments": "set of judgments", "encoder": "encoder", "grader": "grader"}
 
 
 def _again(track: Assessment, why: str) -> str:
     command = CHECK.format(track.folder.root)
     return f"the kept cross-validation {why}: {command} with what is here now makes another"
-
-
-def _means(splits: Sequence[SplitFigures], way: str) -> tuple[float, float]:
-    kappas = [split.kappa[way] for split in splits if way in split.kappa]
-    return (
-        sum(split.tau[way] for split in splits) / len(splits),
-        sum(kappas) / len(kappas) if kappas else 0.0,
-    )

@@ -19,9 +19,10 @@ from threadpoolctl import threadpool_limits
 
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
+from trecexam.extensions.learn.arithmetic.settling import Undecided, standing, undecided
 from trecexam.extensions.learn.encoding import NoEncoder
-from trecexam.extensions.learn.judging_plan.expected_change import DrawnLeaderboards, Undecided
-from trecexam.extensions.learn.judging_plan.planning import judged_passages
+from trecexam.extensions.learn.judging_order import judged_passages
+from trecexam.extensions.learn.learned_board import K
 from trecexam.extensions.learn.learned_pool import learn_pool, people_judgments, track_encoder
 from trecexam.extensions.page import child
 from trecexam.line.loader import TrackLoader
@@ -161,15 +162,15 @@ def _learn(root: Path, grader: str) -> Learnt:
     try:
         # A loader of its own, as the settings may have changed.
         with TrackLoader(open_folder(root, grader)) as loader:
-            track = loader.load()
+            track = loader.load(bank_needed=False)
             if not judged_passages(track):
                 return Learnt("no passage is judged yet")
             pool = learn_pool(
                 track, encoder=NoEncoder(track_encoder(track)), official=people_judgments(track)[0]
             )
         with threadpool_limits(1):
-            undecided = DrawnLeaderboards(pool.learned, pool.data.queries).undecided
-        return Learnt("", pool.learned.n_judgments, undecided)
+            known = standing(pool.learned, pool.data.queries, min(K, track.depth))
+        return Learnt("", pool.learned.n_judgments, undecided(known))
     except (TrecexamError, ConversionError) as error:
         return Learnt(str(error))
     except Exception as error:

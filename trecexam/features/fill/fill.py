@@ -18,7 +18,7 @@ from trecexam.features.fill.ways import check_request, choose_way, stated
 from trecexam.features.fill.without_grader import merged_without_grader
 from trecexam.files.track_lock import TrackLock
 from trecexam.line.grading import Progress, count_missing
-from trecexam.line.loaded_track import of_documents
+from trecexam.line.loaded_track import of_judgments
 from trecexam.line.loader import TrackLoader
 from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.official import Official, official_judgments, read_official
@@ -40,7 +40,7 @@ NO_SUBTOPIC = frozenset(("0", "Q0"))
 FEW = 50
 
 
-@of_documents
+@of_judgments
 def find_holes(
     loader: TrackLoader,
     qrels: Path | str | None = None,
@@ -56,13 +56,12 @@ def find_holes(
     Args:
         qrels: official judgments in place of the track's.
         depth: ranks of each run that are pooled, in place of the track's.
-        rule: how automatic labels become official ones. None: "fitted" on the passages with both, where
-            there are such, else "identity".
+        rule: how automatic labels become official ones. None: "fitted" on the passages with both.
         cuts: automatic label -> official label, for "thresholds", which they imply; None:
             min_rating -> min_relevant.
         as_unjudged: new lines get the label -1.
-        by: what fills: "grader", "learned" (labels learned from the judgments). None: "learned" where the
-            last cross-validation found it the best, else "grader".
+        by: what fills: "grader", "learned" (labels learned from the judgments). None: what the last
+            cross-validation found best, else "grader".
 
     Raises:
         TrecexamError: there are no official judgments, or `fill` wrote them; they have nothing in common with
@@ -76,7 +75,7 @@ def find_holes(
     return _find_holes(loader, request)
 
 
-@of_documents
+@of_judgments
 def fill(
     loader: TrackLoader,
     to_fill: HolesToFill,
@@ -117,7 +116,7 @@ def fill(
                 raise GraderError(outcome.why)
             graded = outcome.cells
     else:
-        track = loader.load(depth=to_fill.pool_depth)
+        track = loader.load(depth=to_fill.pool_depth, bank_needed=to_fill.way == GRADER)
     filled = (
         merged(track, to_fill, graded)
         if to_fill.way == GRADER
@@ -135,9 +134,11 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     refuse_merged(request.qrels or loader.folder.qrels())
     judgments = None if request.qrels is None else read_official(request.qrels)
     pool_depth = max(depth, loader.config.track.depth)
-    track = loader.load(depth=pool_depth)
+    track = loader.load(depth=pool_depth, bank_needed=False)
     judgments = judgments or official_judgments(track)
-    way, grades, way_notes = choose_way(track, judgments, request)
+    way, way_notes = choose_way(track, judgments, request)
+    if way == GRADER:
+        loader.inputs.check_bank()
     queries = track.bank.query_ids
     pooled = pool(track.runs.values(), queries, depth)
     # Negative lines stay as they are: they are somebody's, though trec_eval takes them for no judgment.
@@ -153,7 +154,7 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
             "are left out: negative labels alone stop trec_eval" if request.as_unjudged else "are all holes"
         )
         notes.append(
-            f"{_queries(list(unjudged))} of the bank have no official judgment; their "
+            f"{_queries(list(unjudged))} have no official judgment; their "
             f"{sum(map(len, unjudged.values())):,} passages {left}"
         )
         if request.as_unjudged:
@@ -177,7 +178,6 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
         (*way_notes, *notes),
         rejected,
         way,
-        grades,
     )
     remarks = (*rejected_notes(rejected, len(rejected)), *found.remarks, found.summary())
     return replace(found, remarks=remarks, notes=(*remarks, *rule_notes, f"labels, as of now: {rule}"))
@@ -228,13 +228,11 @@ def choose_rule(
     try:
         rule = scale_map.fitted(*both)
     except ValueError as error:
-        why = (
-            f"no rule can be fitted: {error}; `trecexam watch {track.folder.root} --once` grades judged "
-            "passages of the pool too, or choose"
-        )
-        if request.rule == "fitted":
-            raise TrecexamError(f"{judgments.source}: {why} --map identity or --map thresholds") from None
-        return scale_map.IDENTITY, (f"{why} --map thresholds; until then labels stay as they are",)
+        raise TrecexamError(
+            f"{judgments.source}: no rule gives official labels for the grader's: {error}; "
+            f"`trecexam watch {track.folder.root} --once` grades judged passages of the pool too, or choose "
+            "--map identity or --map thresholds, or --by learned"
+        ) from None
     if rule.n_both < FEW:
         return rule, (f"the rule is fitted on {rule.n_both:,} passages only; see --map",)
     return rule, ()

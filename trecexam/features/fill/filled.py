@@ -32,7 +32,7 @@ class FillRequest:
     Attributes:
         qrels: the official judgments, in place of the track's.
         depth: ranks of each run that are pooled; None for the track's.
-        rule: how automatic labels become official ones; None: "fitted" where it can be, else "identity".
+        rule: how automatic labels become official ones; None: "fitted".
         cuts: automatic label -> official label, of "thresholds"; empty: min_rating -> min_relevant.
         as_unjudged: the new lines get a negative label.
         by: "grader" or "learned"; None: what is said in `trecexam.features.fill.ways.choose_way`.
@@ -63,7 +63,6 @@ class HolesToFill(Result):
         remarks: what people should know of it, however it is filled.
         rejected: runs, or lines of them, that were rejected: their passages are not in the pool.
         way: by what they are filled: "grader" or "learned".
-        grades: of "learned", whether the grader's ratings are features.
         notes: the remarks, and what is to be said of the rule, as of now.
     """
 
@@ -79,7 +78,6 @@ class HolesToFill(Result):
     remarks: tuple[str, ...]
     rejected: tuple[Rejected, ...]
     way: str = GRADER
-    grades: bool = True
     notes: tuple[str, ...] = ()
 
     @property

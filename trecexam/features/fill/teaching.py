@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
     from trecexam.line.official import Official
 
-#: Ways to fill; in comparisons beside them "label:1", the same label for each passage.
-LEARNED, GRADER, LABEL = "learned", "grader", "label:"
+#: Ways to fill, and to leave holes; in comparisons beside them "label:1", the same label for each passage.
+LEARNED, GRADER, NOTHING, LABEL = "learned", "grader", "none", "label:"
 
 #: query_id -> doc_id -> label
 Labels = Mapping[str, Mapping[str, int]]
-#: Called with how many passages are encoded, and of how many.
+#: Called with how many texts are encoded, and of how many.
 Encoded = Callable[[int, int], None]
 
 
@@ -28,7 +28,7 @@ class TaughtLabels:
     """Learned labels of a track's pool.
 
     Attributes:
-        labels: query_id -> doc_id -> what it gets; of pooled passages with a text.
+        labels: query_id -> doc_id -> what it gets; of pooled passages.
         rule: how a gain becomes a label, in words.
         machine: what encoded the texts.
         notes: what a reader must know, a line each.
@@ -44,15 +44,14 @@ class Advice(NamedTuple):
     """Which way to fill was found best here, the last time that somebody looked.
 
     Attributes:
-        best: the way; None where nobody looked, or what was found is of another state.
-        grades: whether the grader's ratings were features.
+        best: the way, "none" for leaving holes; None where nobody looked, or what was found is of another
+            state.
         summary: the figures, in a line.
         why: where something was found that does not count, why, in a line.
         check: the command that looks.
     """
 
     best: str | None
-    grades: bool
     summary: str
     why: str | None
     check: str
@@ -77,10 +76,8 @@ class Teacher(Protocol):
         """Which way to fill was found best."""
         ...
 
-    def labels(
-        self, track: Assessment, official: Official, *, grades: bool, progress: Encoded | None = None
-    ) -> TaughtLabels:
-        """What the pooled passages with a text would be judged, learned from these judgments.
+    def labels(self, track: Assessment, official: Official, progress: Encoded | None = None) -> TaughtLabels:
+        """What the pooled passages would be judged, learned from these judgments.
 
         Raises:
             TrecexamError: nothing can be learned here; the message says why.

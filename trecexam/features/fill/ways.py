@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from trecexam.errors import TrecexamError
 from trecexam.features.fill.arithmetic import scale_map
-from trecexam.features.fill.teaching import GRADER, LABEL, LEARNED, teacher, the_teacher
+from trecexam.features.fill.teaching import GRADER, LABEL, LEARNED, NOTHING, teacher, the_teacher
 
 if TYPE_CHECKING:
     from trecexam.config import ScoresSection
@@ -38,39 +38,45 @@ def constant_label(way: str) -> int | None:
     return None if parts is None else int(parts[1])
 
 
-def choose_way(
-    track: Assessment, official: Official, request: FillRequest
-) -> tuple[str, bool, tuple[str, ...]]:
-    """By what holes are filled.
-
-    Where nothing is asked for, by learned labels if the last cross-validation is of these judgments, and
-    found these the best; else by the grader. Where learned labels are asked for and it found another way the
-    best, a note says so.
+def choose_way(track: Assessment, official: Official, request: FillRequest) -> tuple[str, tuple[str, ...]]:
+    """By what holes are filled: what is asked for, else what the last cross-validation of these judgments
+    found best, else the grader.
 
     Returns:
-        "grader" or "learned"; of "learned", whether the grader's ratings are features, as they were in the
-        cross-validation; what is to be said of the choice, a line each.
+        "grader" or "learned"; what is to be said of the choice, a line each.
+
+    Raises:
+        TrecexamError: nothing is asked for, and leaving holes was found best.
     """
     mapped = bool(request.rule or request.cuts)
-    if request.by == GRADER or (mapped and request.by is None):
-        return GRADER, True, ()
-    if request.by is None and teacher() is None:
-        return GRADER, True, ()
+    if request.by == GRADER or (request.by is None and (mapped or teacher() is None)):
+        return GRADER, ()
     verdict = the_teacher().advice(track, official)
-    unmapped = ("learned labels are on the official scale already: --map changes nothing",) if mapped else ()
+    if request.by == LEARNED:
+        notes = []
+        if verdict.best is None:
+            notes.append(
+                verdict.why or f"nobody has checked that learned labels are good here: {verdict.check}"
+            )
+        elif verdict.best != LEARNED:
+            notes.append(f"learned labels are not the best way here; cross-validation: {verdict.summary}")
+        if mapped:
+            notes.append("learned labels are on the official scale already: --map changes nothing")
+        return LEARNED, tuple(notes)
     if verdict.best is None:
-        if request.by is None:
-            return GRADER, True, (f"{verdict.why}; until then the grader fills",) if verdict.why else ()
-        unchecked = "nobody has checked that learned labels are the best way here; "
-        return LEARNED, True, (verdict.why or f"{unchecked}{verdict.check} does", *unmapped)
-    shown = f"cross-validation here: {verdict.summary}"
-    if verdict.best == LEARNED:
-        note = f"filled by learned labels; {shown}; --by grader takes the grader's"
-        return LEARNED, verdict.grades, unmapped if request.by else (note,)
-    if request.by is None:
-        return GRADER, True, ()
-    note = f"learned labels are not the best way; {shown}; without --by the grader fills"
-    return LEARNED, verdict.grades, (note, *unmapped)
+        return GRADER, (f"{verdict.why}; until then the grader fills",) if verdict.why else ()
+    if verdict.best == NOTHING:
+        raise TrecexamError(
+            "cross-validation here found that leaving holes orders the runs better than filling them "
+            f"({verdict.summary}): --by learned or --by grader fills them all the same",
+            path=track.folder.root,
+        )
+    return verdict.best, (
+        f"filled by {_WHOSE[verdict.best]} labels; cross-validation here: {verdict.summary}",
+    )
+
+
+_WHOSE = {LEARNED: "learned", GRADER: "the grader's"}
 
 
 def stated(scores: ScoresSection, rule: RuleName | None, cuts: Mapping[int, int] | None) -> ScaleMap | None:

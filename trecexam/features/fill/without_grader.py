@@ -25,7 +25,7 @@ def merged_without_grader(
     """
     official = to_fill.official
     encoded = None if progress is None else (lambda done, of: progress(Progress(done, of)))
-    taught = the_teacher().labels(track, official, grades=to_fill.grades, progress=encoded)
+    taught = the_teacher().labels(track, official, encoded)
     rows = merge_labels(
         official.rows,
         to_fill.holes,

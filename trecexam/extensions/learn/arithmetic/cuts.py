@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trecexam.extensions.learn.arithmetic.features import Floats
+from trecexam.extensions.learn.arithmetic.passages import Floats
 
 
 def fit_cuts(gains: Floats, labels: Floats, scale: Floats) -> Floats:

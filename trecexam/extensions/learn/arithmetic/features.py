@@ -1,84 +1,125 @@
-"""What is known of a passage beside its text: a row of numbers, each also standardised within its query."""
+"""What is known of a passage before anybody judges it: a number for each of `FEATURES`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Vectors = NDArray[np.float32]
+from trecexam.extensions.learn.arithmetic.passages import Floats, Vectors
 
-#: Passages nearest to the query whose mean is the centroid.
-NEAREST = 20
+#: Of reciprocal rank fusion, as Cormack, Clarke & Buettcher have it.
+RRF = 60
+#: Of BM25, as Lucene has them.
+K1, B = 1.2, 0.75
+
+_WORD = re.compile(r"[^\W_]+")
 
 
-def max_sim(query_tokens: Vectors, passage_tokens: Vectors) -> float:
-    """Late interaction: the mean over a query's tokens of the greatest cosine with any token of the passage.
+def fusion(ranks: NDArray[np.int32], n: int) -> Floats:
+    """log(1 + rank) of each passage by reciprocal rank fusion of the runs; ties have their mean rank.
 
-    Khattab & Zaharia, "ColBERT", SIGIR 2020, equation 3, divided by the number of query tokens.
+    Each run adds 1 / (60 + rank) (Cormack, Clarke & Buettcher, "Reciprocal Rank Fusion outperforms Condorcet
+    and individual Rank Learning Methods", SIGIR 2009).
 
     Args:
-        query_tokens, passage_tokens: unit vectors, shape (tokens, dimension).
+        ranks: as of `QueryPassages`.
+        n: how many passages there are.
     """
-    if not len(query_tokens) or not len(passage_tokens):
-        return 0.0
-    return float((query_tokens @ passage_tokens.T).max(axis=1).mean())
+    adds = np.broadcast_to(1 / (RRF + 1 + np.arange(ranks.shape[1])), ranks.shape)[ranks >= 0]
+    # Rounded, as the order of the runs must not decide between passages.
+    votes = np.round(np.bincount(ranks[ranks >= 0], adds, minlength=n), 9)
+    _, place, count = np.unique(-votes, return_inverse=True, return_counts=True)
+    last = np.cumsum(count)
+    return np.asarray(np.log1p((last - (count - 1) / 2)[place]))
+
+
+def unretrieved(n: int) -> float:
+    """What `fusion` is of a passage that no run has, where they have n."""
+    return math.log(n + 2)
+
+
+class Lexical:
+    """BM25 over a collection of texts (Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and
+    Beyond", 2009), in Lucene's form.
+
+    Args:
+        texts: the collection, each once.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._words = {text: Counter(words(text)) for text in texts}
+        self._length = {text: sum(counts.values()) for text, counts in self._words.items()}
+        self._found_in = Counter(word for counts in self._words.values() for word in counts)
+        self._mean_length = sum(self._length.values()) / max(1, len(self._length)) or 1.0
+
+    def scores(self, query: str, texts: Sequence[str]) -> Floats:
+        """Of each text, which is one of the collection."""
+        n = len(self._words)
+        scores = np.zeros(len(texts))
+        for word, times in Counter(words(query)).items():
+            found = self._found_in.get(word, 0)
+            weight = times * math.log(1 + (n - found + 0.5) / (found + 0.5)) if found else 0.0
+            for at, text in enumerate(texts) if weight else ():
+                count = self._words[text].get(word)
+                if count:
+                    norm = 1 - B + B * self._length[text] / self._mean_length
+                    scores[at] += weight * count * (K1 + 1) / (count + K1 * norm)
+        return scores
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in lower case."""
+    return _WORD.findall(text.lower())
 
 
 def query_features(
+    ranks: NDArray[np.int32],
     query: Vectors,
-    items: Vectors,
     passages: Vectors,
-    max_sims: Sequence[float],
-    lengths: Sequence[int],
-    ratings: Floats | None = None,
-) -> Floats:
-    """The features of a query's passages.
+    lengths: Sequence[float],
+    lexical: Floats,
+    ratings: Floats,
+    has_text: NDArray[np.bool_],
+    n_pooled: int,
+) -> tuple[Floats, Floats]:
+    """The features of a query's pooled passages, and of its background.
+
+    All but fusion are less their mean over the pooled passages, divided by their standard deviation; what is
+    not known of a passage (no text, no rating) is 0 then.
 
     Args:
+        ranks: as of `QueryPassages`.
         query: a unit vector.
-        items: unit vectors, shape (n_items, dimension); may be empty.
-        passages: unit vectors, shape (n, dimension).
-        max_sims: of each passage with the query.
-        lengths: characters of each passage.
-        ratings: a grader's, or expected ones, shape (n, n_items), -1 where there is none; None leaves their
-            features out.
+        passages: unit vectors of the pooled passages, then of the background; zeros where there is no text.
+        lengths, lexical, ratings, has_text: of the same; characters, BM25, a grader's mean rating (NaN where
+            there is none), and whether there is a text.
+        n_pooled: how many are pooled.
 
     Returns:
-        Shape (n, 12), or (n, 16) with ratings: first the cosine with the query, the greatest and mean cosine
-        with the items, `max_sim`, the cosine with the centroid of the 20 passages nearest to the query, the
-        logarithm of the length, and the greatest and mean rating; then the same less their means over the
-        passages, divided by their standard deviations (0 where all are the same). Without an item, or a
-        rating of a passage, what is said of these is 0.
+        Shapes (n_pooled, 5) and (the others, 5), a column for each of `FEATURES`.
     """
-    cosines = passages @ query
-    by_item = passages @ items.T if len(items) else np.zeros((len(passages), 1), np.float32)
-    nearest = np.argsort(-cosines, kind="stable")[:NEAREST]
-    centroid = passages[nearest].sum(axis=0)
-    norm = float(np.linalg.norm(centroid))
+    n_others = len(passages) - n_pooled
     columns = [
-        cosines,
-        by_item.max(axis=1),
-        by_item.mean(axis=1),
-        np.asarray(max_sims),
-        passages @ (centroid / norm if norm else centroid),
-        np.log1p(np.asarray(lengths)),
+        np.concatenate([fusion(ranks, n_pooled), np.full(n_others, unretrieved(n_pooled))]),
+        _standardised(np.where(has_text, passages @ query, np.nan), n_pooled),
+        _standardised(np.where(has_text, np.log1p(np.asarray(lengths, np.float64)), np.nan), n_pooled),
+        _standardised(np.where(has_text, lexical, np.nan), n_pooled),
+        _standardised(ratings, n_pooled),
     ]
-    if ratings is not None:
-        rated = np.maximum(ratings, 0)
-        n_rated = np.maximum((ratings >= 0).sum(axis=1), 1)
-        columns += [rated.max(axis=1, initial=0), rated.sum(axis=1) / n_rated]
-    raw = np.column_stack(columns).astype(np.float64)
-    return np.hstack([raw, standardised(raw)])
+    both = np.column_stack(columns).astype(np.float64)
+    return both[:n_pooled], both[n_pooled:]
 
 
-def standardised(columns: Floats) -> Floats:
-    """Each column less its mean, divided by its standard deviation; 0 where all its values are the same."""
-    if not len(columns):
-        return columns
-    spread = columns.std(axis=0)
+def _standardised(values: Floats, n_pooled: int) -> Floats:
+    """By mean and standard deviation of the first ones that are known; 0 where these are all the same."""
+    known = values[:n_pooled][~np.isnan(values[:n_pooled])].astype(np.float64)
+    spread = float(known.std()) if known.size else 0.0
     # Rounding leaves a spread where all values are the same.
-    same = spread <= 1e-9 * np.maximum(np.abs(columns).max(axis=0), 1)
-    return np.asarray(np.where(same, 0.0, (columns - columns.mean(axis=0)) / np.where(same, 1.0, spread)))
+    if spread <= 1e-9 * max(1.0, float(np.abs(known).max(initial=0))):
+        return np.zeros(len(values))
+    return np.asarray(np.nan_to_num((values - known.mean()) / spread))

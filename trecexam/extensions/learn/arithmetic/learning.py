@@ -1,4 +1,4 @@
-"""Fits all of it on a track's judgments, and says what the passages without one would be judged."""
+"""Fits what a track's judgments teach, and says what the passages without one would be judged."""
 
 from __future__ import annotations
 
@@ -8,37 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from trecexam.extensions.learn.arithmetic.cuts import fit_cuts, labels_of
-from trecexam.extensions.learn.arithmetic.features import Floats, Vectors
-from trecexam.extensions.learn.arithmetic.process import (
-    KERNELS,
-    Kernel,
-    choose_kernel,
-    leave_one_out,
-    posterior,
+from trecexam.extensions.learn.arithmetic.passages import FEATURES, Floats, QueryPassages
+from trecexam.extensions.learn.arithmetic.process import Kernel, carried, carried_from_others, choose_kernel
+from trecexam.extensions.learn.arithmetic.regression import (
+    Regression,
+    adds,
+    choose_columns,
+    expected,
+    fit_regression,
+    scale_of,
+    unseen,
 )
-from trecexam.extensions.learn.arithmetic.steps import C, Steps, fit_steps, unseen_gains
-
-#: Into how many parts queries go where each is to be predicted without its own judgments.
-FOLDS = 5
-
-
-@dataclass(frozen=True, eq=False)
-class QueryPassages:
-    """The pooled passages of a query that have a text.
-
-    Attributes:
-        query_id: the query.
-        doc_ids: sorted.
-        vectors: float32 unit vectors, shape (n, dimension).
-        features: shape (n, features).
-        judgments: shape (n,); NaN where there is none.
-    """
-
-    query_id: str
-    doc_ids: tuple[str, ...]
-    vectors: Vectors
-    features: Floats
-    judgments: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,78 +26,122 @@ class Learned:
     """What was fitted.
 
     Attributes:
-        steps: of the scale.
-        kernel: of all queries' processes; None leaves neighbours out.
-        cuts: of each step.
+        regression: the probability of each step of the scale, by the features.
+        for_runs: the same, with an intercept for each query: what leaderboards are made of.
+        kernel: by which judgments are carried to passages alike, for labels; None where that adds nothing.
+        cuts: of each step the gain from which on a passage gets its label.
         n_judgments: fitted on so many.
     """
 
-    steps: Steps
+    regression: Regression
+    for_runs: Regression
     kernel: Kernel | None
     cuts: Floats
     n_judgments: int
 
+    @property
+    def scale(self) -> Floats:
+        """The labels, increasing."""
+        return self.regression.scale
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the features that count."""
+        return tuple(FEATURES[at] for at in self.regression.columns)
+
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """Of a query's passages, shape (n,) each.
+    """Of a query's passages.
 
     Attributes:
-        gains: the expected label; a judged passage has its judgment.
+        probabilities: of each step of the scale, shape (steps, passages); 0 or 1 of judged passages.
+        gains: the expected label, shape (passages,).
         deviations: the standard deviation of what a person would say; 0 of judged passages.
         labels: by the cuts; a judged passage has its judgment.
+        confidences: the probability of that label.
     """
 
+    probabilities: Floats
     gains: Floats
     deviations: Floats
     labels: Floats
+    confidences: Floats
 
 
-def fit(queries: Sequence[QueryPassages], kernels: Sequence[Kernel] = KERNELS, c: float = C) -> Learned:
-    """Fits steps, kernel and cuts on the judgments of these queries.
+def fit(queries: Sequence[QueryPassages], without: Sequence[str] = (), neighbours: bool = True) -> Learned:
+    """Fits regressions, kernel and cuts on the judgments of these queries.
+
+    The Gaussian process counts where it adds something: where the squared error of gains, of passages whose
+    own judgment it does not see, is less with it than without by more than one standard error over queries.
 
     Args:
-        kernels: what is chosen among; none leaves the Gaussian process out.
-        c: the inverse of the strength of the regressions' penalty.
+        without: names of features that are left out.
+        neighbours: False leaves the Gaussian process out.
 
     Raises:
         ValueError: no judgments, or not two different ones.
     """
-    judged = [(query, np.flatnonzero(~np.isnan(query.judgments))) for query in queries]
-    judged = [(query, rows) for query, rows in judged if len(rows)]
-    features = [query.features[rows] for query, rows in judged]
-    labels = [query.judgments[rows] for query, rows in judged]
-    every = np.vstack(features) if features else np.empty((0, 1))
-    steps = fit_steps(every, np.concatenate([*labels, []]), c=c)
-    unseen = unseen_gains(features, labels, FOLDS, c)
-    residuals = [of_query - gains for of_query, gains in zip(labels, unseen, strict=True)]
-    vectors = [query.vectors[rows] for query, rows in judged]
-    kernel = choose_kernel(list(zip(vectors, residuals, strict=True)), kernels) if kernels else None
-    if kernel is not None:
-        unseen = tuple(
-            gains + leave_one_out(kernel, of_query, residual)
-            for gains, of_query, residual in zip(unseen, vectors, residuals, strict=True)
-        )
-    cuts = fit_cuts(np.concatenate(unseen), np.concatenate(labels), steps.scale)
-    return Learned(steps, kernel, cuts, sum(map(len, labels)))
+    scale = scale_of(queries)
+    left_out = {FEATURES.index(name) for name in without}
+    columns = tuple(at for at in choose_columns(queries, scale) if at not in left_out)
+    regression = fit_regression(queries, columns, scale)
+    judged = [query for query in queries if query.judged.any()]
+    predicted = unseen(judged, columns, scale)
+    gains = [
+        expected(of_query, scale)[query.judged] for query, of_query in zip(judged, predicted, strict=True)
+    ]
+    labels = [query.judgments[query.judged] for query in judged]
+    kernel = None
+    if neighbours:
+        residuals = [
+            (query.vectors[query.judged], of_query - gain)
+            for query, of_query, gain in zip(judged, labels, gains, strict=True)
+        ]
+        chosen = choose_kernel(residuals)
+        with_neighbours = [
+            gain + carried_from_others(chosen, *of_query)
+            for gain, of_query in zip(gains, residuals, strict=True)
+        ]
+        less = [
+            float(((label - gain) ** 2 - (label - other) ** 2).sum())
+            for label, gain, other in zip(labels, gains, with_neighbours, strict=True)
+        ]
+        if adds(np.array(less)):
+            kernel, gains = chosen, with_neighbours
+    cuts = fit_cuts(np.concatenate(gains), np.concatenate(labels), scale)
+    for_runs = fit_regression(queries, columns, scale, by_query=True)
+    return Learned(regression, for_runs, kernel, cuts, sum(map(len, labels)))
 
 
 def predict(learned: Learned, query: QueryPassages) -> Prediction:
     """What the passages of a query would be judged, by what was fitted and the query's own judgments."""
-    scale = learned.steps.scale
-    gains = learned.steps.gains(query.features)
-    known = ~np.isnan(query.judgments)
-    if learned.kernel is None:
-        deviations = np.sqrt(np.maximum((gains - scale[0]) * (scale[-1] - gains), 0))
-    else:
-        mean, variance = posterior(
-            learned.kernel, query.vectors[known], query.judgments[known] - gains[known], query.vectors
-        )
-        gains, deviations = gains + mean, np.sqrt(variance)
-    labels = labels_of(gains, learned.cuts, scale)
-    gains = np.clip(gains, scale[0], scale[-1])
+    scale, known = learned.scale, query.judged
+    reached = query.judgments >= scale[1:, None]
+    p = learned.regression.probabilities(query)
+    if learned.kernel is not None and known.any():
+        carry = carried(learned.kernel, query.vectors[known], query.vectors)
+        p = p + (reached[:, known] - p[:, known]) @ carry.T
+        p = np.minimum.accumulate(np.clip(p, 0, 1), axis=0)
+    p = np.where(known, reached, p)
+    gains = expected(p, scale)
+    labels = np.where(known, query.judgments, labels_of(gains, learned.cuts, scale))
+    of_label = -np.diff(np.vstack([np.ones(p.shape[1]), p, np.zeros(p.shape[1])]), axis=0)
+    variances = (of_label * (scale[:, None] - gains) ** 2).sum(axis=0)
     return Prediction(
+        p,
         np.where(known, query.judgments, gains),
-        np.where(known, 0.0, deviations),
-        np.where(known, query.judgments, labels),
+        np.where(known, 0.0, np.sqrt(variances)),
+        labels,
+        of_label[np.searchsorted(scale, labels), np.arange(len(labels))],
     )
+
+
+def by_regression(learned: Learned, query: QueryPassages) -> Floats:
+    """Probabilities of each step for a query's passages by the regressions alone, as leaderboards take them.
+
+    Returns:
+        Shape (steps, passages); 0 or 1 of judged passages.
+    """
+    reached = query.judgments >= learned.scale[1:, None]
+    return np.asarray(np.where(query.judged, reached, learned.for_runs.probabilities(query)))

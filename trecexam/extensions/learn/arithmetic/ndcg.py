@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.extensions.learn.arithmetic.features import Floats
+from trecexam.extensions.learn.arithmetic.passages import Floats
 
 
 def ndcg(ranks: NDArray[np.int32], gains: Floats, k: int, elsewhere: Floats | None = None) -> Floats:

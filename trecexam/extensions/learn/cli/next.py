@@ -1,9 +1,9 @@
-"""`trecexam learned-next`."""
+"""`trecexam learned-next` and `settle`: what people should judge."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -21,30 +21,54 @@ if TYPE_CHECKING:
 )
 @track_argument
 @click.option(
-    "--per-query", type=click.IntRange(min=1), metavar="K", help="Passages of each query  [default: 5]"
+    "--per-query", type=click.IntRange(min=1), metavar="K", help="Passages of each query  [default: 5]."
 )
 @click.option(
-    "--budget",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Judgments in all, --per-query of each query at most; fewer where more do not move the leaderboard.",
+    "--budget", type=click.IntRange(min=1), metavar="N", help="Judgments in all, evenly over queries."
+)
+@click.option(
+    "--by",
+    type=click.Choice(["retrieved", "mtc"]),
+    default="retrieved",
+    show_default=True,
+    help="The order: most retrieved first, a tenth at random; or what tells most of the order of the runs "
+    "(minimal test collections).",
 )
 @reading
 def learned_next(
-    track: Path,
-    per_query: int | None,
-    budget: int | None,
+    track: Path, per_query: int | None, budget: int | None, by: Literal["retrieved", "mtc"]
 ) -> Result:
-    """The passages of TRACK from whose judgments `trecexam learn` learns most: what people should judge next.
+    """Show what people should judge next, so that leaderboards and labels of TRACK gain most.
 
-    A plan for nDCG@10: of each query the most retrieved passages that nobody judged, by which the leaderboard
-    gains, and a random share, by which labels gain. `gain` is the expected judgment, `sd` its standard
-    deviation. It needs no grade; the first time passages are encoded, as by `trecexam learn`.
+    A passage of each query in turn. `gain` is the expected judgment, `sd` its standard deviation. It needs no
+    grade and no bank; the first time texts are encoded, as by `trecexam learn`.
     """
-    with trecexam.open_track(track) as opened, show.grading("encoding", "encoded", "passages") as encoding:
+    with trecexam.open_track(track) as opened, show.grading("encoding", "encoded", "texts") as encoding:
         plan: Result = opened.learn.next(
-            per_query=per_query,
-            budget=budget,
-            progress=show.steps(encoding),
+            per_query=per_query, budget=budget, by=by, progress=show.steps(encoding)
         )
     return plan
+
+
+@click.command(epilog='Example: trecexam settle mytrack "bm25 > dense" -o judge-these.tsv')
+@track_argument
+@click.argument("claim")
+@click.option(
+    "--most",
+    type=click.IntRange(min=0),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Passages of the plan, at most.",
+)
+@reading
+def settle(track: Path, claim: str, most: int) -> Result:
+    """Show whether CLAIM survives full judging of TRACK: "A > B", "A > B > C", or "the first five".
+
+    Shows the probability that the order of the runs by nDCG@10 over these queries stays once the whole pool is
+    judged, the pairs that it depends on, and where it is open the passages whose judgments decide it soonest,
+    best first. A pipe or -o is given this plan: `trecexam judge plan TRACK --passages PLAN` has people judge it.
+    """
+    with trecexam.open_track(track) as opened, show.grading("encoding", "encoded", "texts") as encoding:
+        settled: Result = opened.learn.settle(claim, most=most, progress=show.steps(encoding))
+    return settled

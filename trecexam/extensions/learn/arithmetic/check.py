@@ -1,0 +1,274 @@
+"""Which way to treat unjudged passages orders the runs best, told from judged passages alone: half are hidden.
+
+What nobody judged has no part in it: a leaderboard that gives never-judged passages 0 would be on the side of
+giving 0 to what is hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trecexam.extensions.learn.arithmetic.learning import Learned, by_regression, fit, predict
+from trecexam.extensions.learn.arithmetic.ndcg import ndcg
+from trecexam.extensions.learn.arithmetic.passages import FEATURES, Bools, Floats, QueryPassages
+from trecexam.extensions.learn.arithmetic.regression import expected
+from trecexam.scores.correlation import half_width
+from trecexam.scores.rank_correlation.resampling import QueryDraws
+from trecexam.scores.rank_correlation.tau import tau_b_columns
+
+#: How the judged passages came to be judged.
+Design = Literal["all", "random", "most retrieved"]
+#: Of nDCG.
+K = 10
+#: Draws of a random half.
+REPEATS = 5
+#: Halfway between a random sample (0.5) and the most retrieved passages alone (1).
+_MOSTLY = 0.75
+_FUSION = FEATURES.index("fusion")
+
+#: (queries without what is hidden, what was learned of them) -> gains of each query's passages; NaN leaves a
+#: passage out of rankings.
+Way = Callable[[Sequence[QueryPassages], Learned], Sequence[Floats]]
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """What came of a way.
+
+    Attributes:
+        loss: how far it is from the right order of the runs; see `compare`.
+        of_subsets: the same over subsets of the queries.
+        counts: of hidden passages, of each query: officially relevant or not, and by the way; shape (queries,
+            2, 2).
+    """
+
+    loss: float
+    of_subsets: Floats
+    counts: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """All ways, on the same hidden judgments.
+
+    Attributes:
+        design: how the judged passages came to be judged.
+        ways: name -> what came of it.
+        hidden: how many judgments were hidden, on average over repeats.
+        draws: of subsets of the queries.
+        n_queries: how many there are.
+    """
+
+    design: Design
+    ways: Mapping[str, Compared]
+    hidden: float
+    draws: QueryDraws
+    n_queries: int
+
+    def better(self, way: str, than: str) -> bool:
+        """Whether a way's loss is less than another's by more than chance.
+
+        The end of the difference's 95% interval is above 0: Student's t, with the delete-d jackknife's
+        standard error over queries.
+        """
+        if self.n_queries < 2:
+            return False
+        of_subsets = self.ways[than].of_subsets - self.ways[way].of_subsets
+        error = self.draws.standard_error(of_subsets, self.n_queries)
+        difference = self.ways[than].loss - self.ways[way].loss
+        return difference > float(half_width(error, self.n_queries))
+
+    def best(self, way: str, others: Sequence[str]) -> str:
+        """The way, unless others are better, see `better`; then of these the one with the least loss."""
+        beating = [other for other in others if self.better(other, way)]
+        return min(beating, key=lambda other: self.ways[other].loss, default=way)
+
+
+def design(queries: Sequence[QueryPassages]) -> tuple[Design, float]:
+    """How the judged passages came to be judged, told from the votes of the runs.
+
+    Returns:
+        What they are, and the share of pairs of a judged and an unjudged passage of the same query in which
+        the judged one is retrieved more (ties half): 0.5 of a random sample, 1 of the most retrieved alone.
+    """
+    more, pairs = 0.0, 0
+    for query in queries:
+        judged, others = (query.features[rows, _FUSION] for rows in (query.judged, ~query.judged))
+        ordered = np.sort(others)
+        right = np.searchsorted(ordered, judged, side="right")
+        ties = right - np.searchsorted(ordered, judged, side="left")
+        more += float((len(others) - right + ties / 2).sum())
+        pairs += len(judged) * len(others)
+    if not pairs:
+        return "all", 0.5
+    return ("most retrieved" if more / pairs >= _MOSTLY else "random"), more / pairs
+
+
+def hidings(
+    queries: Sequence[QueryPassages], kind: Design, repeats: int = REPEATS, seed: int = 0
+) -> list[list[Bools]]:
+    """What is hidden: half of the judgments, chosen as the judged ones came to be judged.
+
+    Where these are the most retrieved, of each query the less retrieved half, once; of an odd number the
+    greater part stays. Else a random half, `repeats` times.
+    """
+    rows_of = [np.flatnonzero(query.judged) for query in queries]
+    if kind == "most retrieved":
+        orders = [
+            rows[np.argsort(query.features[rows, _FUSION], kind="stable")]
+            for query, rows in zip(queries, rows_of, strict=True)
+        ]
+        return [
+            [
+                _mask(query, order[(len(order) + 1) // 2 :])
+                for query, order in zip(queries, orders, strict=True)
+            ]
+        ]
+    # With a number of its own: a sample that was drawn with the same seed must not be hidden as a whole.
+    rng = np.random.default_rng([seed, 1])
+    return [
+        [
+            _mask(query, rows[rng.random(len(rows)) < 0.5])
+            for query, rows in zip(queries, rows_of, strict=True)
+        ]
+        for _ in range(repeats)
+    ]
+
+
+def compare(
+    queries: Sequence[QueryPassages],
+    ways: Mapping[str, Way],
+    min_relevant: float,
+    others: Sequence[QueryPassages] = (),
+    step: Callable[[], None] | None = None,
+) -> Comparison:
+    """Every way with half of the judgments hidden.
+
+    Where the most retrieved passages are judged, the loss of a way is how far it is off, for the hidden
+    passages among the first ten ranks of a run, in the sum of gain / log2(rank + 1) over the query's best sum:
+    the standard deviation over the runs of the mean over the queries. What it has wrong of all runs alike does
+    not matter. A condensed list stands for what it leaves out by the mean of what it has.
+
+    Where a random sample is judged, it is 1 - Kendall's tau of the leaderboard that the way makes of the half
+    that is known with the hidden judgments' own sum of gain / log2(rank + 1): a random half says, if only
+    roughly, how good a run is, and says so to no way in particular.
+
+    Args:
+        min_relevant: from this label on a passage is relevant.
+        others: of another track, which are learned from, too.
+        step: called after each repeat.
+
+    Raises:
+        ValueError: what is left cannot be learned from.
+    """
+    kind, _ = design(queries)
+    draws = QueryDraws()
+    sums: dict[str, list[tuple[float, Floats]]] = {name: [] for name in ways}
+    counts = {name: np.zeros((len(queries), 2, 2), np.int64) for name in ways}
+    repeats = hidings(queries, kind)
+    for repeat in repeats:
+        seen = [query.hiding(hide) for query, hide in zip(queries, repeat, strict=True)]
+        learned = fit([*others, *seen])
+        for name, way in ways.items():
+            gains = way(seen, learned)
+            figures = (
+                _errors(queries, repeat, gains)
+                if kind == "most retrieved"
+                else np.column_stack(
+                    [ndcg(query.ranks, of, K) for query, of in zip(queries, gains, strict=True)]
+                )
+            )
+            truth = None if kind == "most retrieved" else _hidden_sums(queries, repeat)
+            sums[name].append(_losses(figures, truth, draws))
+            for at, (query, of_query, hide) in enumerate(zip(queries, gains, repeat, strict=True)):
+                pair = 2 * (query.judgments[hide] >= min_relevant) + (of_query[hide] >= min_relevant)
+                counts[name][at] += np.bincount(pair.astype(int), minlength=4).reshape(2, 2)
+        if step is not None:
+            step()
+    return Comparison(
+        kind,
+        {
+            name: Compared(
+                float(np.mean([loss for loss, _ in of_way])),
+                np.mean([of_subsets for _, of_subsets in of_way], axis=0),
+                counts[name],
+            )
+            for name, of_way in sums.items()
+        },
+        float(np.mean([sum(int(hide.sum()) for hide in repeat) for repeat in repeats])),
+        draws,
+        len(queries),
+    )
+
+
+def zeros(queries: Sequence[QueryPassages], _: Learned) -> list[Floats]:
+    """What nobody judged is not relevant."""
+    return [np.nan_to_num(query.judgments) for query in queries]
+
+
+def condensed(queries: Sequence[QueryPassages], _: Learned) -> list[Floats]:
+    """What nobody judged is left out of rankings (Sakai, "Alternatives to Bpref", SIGIR 2007)."""
+    return [query.judgments for query in queries]
+
+
+def expectations(queries: Sequence[QueryPassages], learned: Learned) -> list[Floats]:
+    """The expected labels by which the learned leaderboard is made."""
+    return [expected(by_regression(learned, query), learned.scale) for query in queries]
+
+
+def labels(queries: Sequence[QueryPassages], learned: Learned) -> list[Floats]:
+    """The labels that `fill` writes."""
+    return [predict(learned, query).labels for query in queries]
+
+
+def _errors(queries: Sequence[QueryPassages], hidden: Sequence[Bools], gains: Sequence[Floats]) -> Floats:
+    """How far each run is off by what is hidden; shape (runs, queries)."""
+    columns = []
+    for query, hide, of_query in zip(queries, hidden, gains, strict=True):
+        top = query.ranks[:, :K]
+        discounts = 1 / np.log2(np.arange(top.shape[1]) + 2)
+        labels = np.append(np.nan_to_num(query.judgments), 0)
+        known, unknown = (np.append(mask, False)[top] for mask in (query.judged & ~hide, hide))
+        weights = known @ discounts
+        means = (known * labels[top]) @ discounts / np.where(weights > 0, weights, 1)
+        said = np.append(of_query, 0)[top]
+        off = unknown * (labels[top] - np.where(np.isnan(said), means[:, None], said))
+        best = -np.sort(-np.nan_to_num(query.judgments))[:K]
+        ideal = float(best @ (1 / np.log2(np.arange(len(best)) + 2)))
+        columns.append(off @ discounts / (ideal or 1.0))
+    return np.column_stack(columns)
+
+
+def _hidden_sums(queries: Sequence[QueryPassages], hidden: Sequence[Bools]) -> Floats:
+    """Of each run the sum of gain / log2(rank + 1) over hidden passages; shape (runs, queries)."""
+    columns = []
+    for query, hide in zip(queries, hidden, strict=True):
+        top = query.ranks[:, :K]
+        gains = np.append(np.where(hide, np.nan_to_num(query.judgments), 0), 0)
+        columns.append(gains[top] @ (1 / np.log2(np.arange(top.shape[1]) + 2)))
+    return np.column_stack(columns)
+
+
+def _losses(figures: Floats, truth: Floats | None, draws: QueryDraws) -> tuple[float, Floats]:
+    """The loss over all queries, and over each subset of them; see `compare`."""
+    every = figures.mean(axis=1)[:, None]
+    both = np.hstack([every, draws.subset_means(figures)]) if figures.shape[1] > 1 else every
+    if truth is None:
+        losses = both.std(axis=0)
+    else:
+        of_truth = truth.mean(axis=1)[:, None]
+        if truth.shape[1] > 1:
+            of_truth = np.hstack([of_truth, draws.subset_means(truth)])
+        losses = 1 - np.nan_to_num(tau_b_columns(both, of_truth))
+    return float(losses[0]), np.asarray(losses[1:])
+
+
+def _mask(query: QueryPassages, rows: NDArray[np.intp]) -> Bools:
+    mask = np.zeros(len(query.doc_ids), bool)
+    mask[rows] = True
+    return mask

@@ -1,0 +1,65 @@
+"""The pooled passages of a query as they are learned from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Vectors = NDArray[np.float32]
+
+#: The columns of `QueryPassages.features`.
+FEATURES = ("fusion", "cosine", "length", "lexical", "rating")
+#: Those that count always, and those that count where held-out queries say that they add something.
+ALWAYS, OPTIONAL = FEATURES[:3], FEATURES[3:]
+
+
+@dataclass(frozen=True, eq=False)
+class QueryPassages:
+    """A query's pool.
+
+    Attributes:
+        query_id: the query.
+        doc_ids: of the pooled passages, sorted.
+        ranks: the place among `doc_ids` of the passage at each rank of each run, -1 for none; shape (runs,
+            depth).
+        judgments: of the passages; NaN where there is none.
+        elsewhere: the judgments of passages that are not pooled.
+        features: a column for each of `FEATURES`; shape (passages, 5).
+        background: the same of passages that no run retrieves for this query; shape (any number, 5).
+        vectors: unit vectors of the texts; zeros where there is none; shape (passages, dimension).
+    """
+
+    query_id: str
+    doc_ids: tuple[str, ...]
+    ranks: NDArray[np.int32]
+    judgments: Floats
+    elsewhere: Floats
+    features: Floats
+    background: Floats
+    vectors: Vectors
+
+    @property
+    def judged(self) -> Bools:
+        """Which passages are judged."""
+        return ~np.isnan(self.judgments)
+
+    def hiding(self, hidden: Bools) -> QueryPassages:
+        """The same without some judgments."""
+        return replace(self, judgments=np.where(hidden, np.nan, self.judgments))
+
+    def only(self, passages: Bools) -> QueryPassages:
+        """The same with these passages alone: rankings are without the others, and those below move up."""
+        place = np.append(np.where(passages, np.cumsum(passages) - 1, -1), -1).astype(np.int32)[self.ranks]
+        order = np.argsort(place < 0, axis=1, kind="stable")
+        return replace(
+            self,
+            doc_ids=tuple(doc for doc, there in zip(self.doc_ids, passages.tolist(), strict=True) if there),
+            ranks=np.take_along_axis(place, order, axis=1),
+            judgments=self.judgments[passages],
+            features=self.features[passages],
+            vectors=self.vectors[passages],
+        )

@@ -1,0 +1,234 @@
+"""Logistic regressions of "is judged at least so", one for each step of the judgment scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from trecexam.extensions.learn.arithmetic.passages import ALWAYS, FEATURES, OPTIONAL, Floats, QueryPassages
+
+#: Into how many parts queries go where each is to be predicted without its own judgments.
+FOLDS = 5
+#: Probabilities are held away from 0 and 1 by this where their logarithm counts.
+_LEAST = 1e-4
+_FUSION = FEATURES.index("fusion")
+
+
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """What was fitted.
+
+    The same as the cumulative ("proportional odds") model without its common slope: each step has weights of
+    its own.
+
+    Attributes:
+        scale: the labels that there are, increasing; a step leads from each to the next.
+        columns: places among `FEATURES` of those that count.
+        center, spread: of these, by which they are standardised.
+        weights: shape (steps, columns).
+        intercepts: shape (steps,).
+        of_queries: what is added to the logits of a query whose judgments were seen, shape (steps,); empty
+            where queries have no intercepts of their own.
+    """
+
+    scale: Floats
+    columns: tuple[int, ...]
+    center: Floats
+    spread: Floats
+    weights: Floats
+    intercepts: Floats
+    of_queries: Mapping[str, Floats]
+
+    def probabilities(self, query: QueryPassages) -> Floats:
+        """Of each passage, that it is judged at least so; shape (steps, passages), falling from step to step."""
+        features = (query.features[:, self.columns] - self.center) / self.spread
+        logits = features @ self.weights.T + self.intercepts + self.of_queries.get(query.query_id, 0.0)
+        # Far from all that is judged a logit may be beyond what exp can take.
+        return np.asarray(np.minimum.accumulate((1 / (1 + np.exp(np.minimum(-logits, 700)))).T, axis=0))
+
+
+def expected(probabilities: Floats, scale: Floats) -> Floats:
+    """The expected label of each passage; shape (passages,).
+
+    Args:
+        probabilities: as of `Regression.probabilities`.
+    """
+    return np.asarray(scale[0] + np.diff(scale) @ probabilities)
+
+
+def scale_of(queries: Sequence[QueryPassages]) -> Floats:
+    """0 and every label that was given, increasing.
+
+    Raises:
+        ValueError: there are no judgments, or not two different ones.
+    """
+    given = np.concatenate([np.empty(0), *(query.judgments[query.judged] for query in queries)])
+    labels = np.unique(given)
+    if len(labels) < 2:
+        alike = "the only judgment is" if given.size == 1 else f"all {given.size:,} judgments are"
+        raise ValueError(f"{alike} {labels[0]:g}" if given.size else "no judgments")
+    return np.unique(np.append(labels, 0.0))
+
+
+def fit_regression(
+    queries: Sequence[QueryPassages],
+    columns: Sequence[int],
+    scale: Floats | None = None,
+    *,
+    by_query: bool = False,
+) -> Regression:
+    """The regressions, with the L2 penalty of scikit-learn's default (C = 1).
+
+    What the judged passages do not show is not extrapolated, where only the most retrieved ones are judged:
+
+    - Of each query one passage that no run retrieves counts as judged 0: the mean of `background`. Nobody
+      doubts that it would be, and it says where relevance goes below the judged passages.
+    - More votes never make relevance less likely: a step whose regression says so is fitted without `fusion`.
+
+    Args:
+        columns: places among `FEATURES`.
+        scale: the labels; None for `scale_of`. A step that no judged passage reaches has probability 0.
+        by_query: whether each query has an intercept of its own, with the same penalty: some queries have
+            many relevant passages, others few.
+
+    Raises:
+        ValueError: as `scale_of`.
+    """
+    from scipy.sparse import csr_matrix, hstack
+    from sklearn.linear_model import LogisticRegression
+
+    scale = scale_of(queries) if scale is None else scale
+    every = np.vstack([query.features for query in queries])[:, list(columns)]
+    center, spread = every.mean(axis=0), every.std(axis=0)
+    spread = np.where(spread > 1e-9 * np.maximum(np.abs(every).max(axis=0), 1), spread, 1.0)
+    seen = [query.features[query.judged] for query in queries]
+    background = [query.background for query in queries if query.judged.any() and len(query.background)]
+    features = (np.vstack([*seen, *background])[:, list(columns)] - center) / spread
+    n_background = sum(map(len, background))
+    labels = np.concatenate(
+        [*(query.judgments[query.judged] for query in queries), np.full(n_background, scale[0])]
+    )
+    shares = [np.full(len(of_query), 1 / len(of_query)) for of_query in background]
+    counts = np.concatenate([np.ones(len(labels) - n_background), *shares])
+    weights, intercepts = np.zeros((len(scale) - 1, len(columns))), np.full(len(scale) - 1, -np.inf)
+    places = [at for at, query in enumerate(queries) if query.judged.any()] if by_query else []
+    own = np.zeros((len(scale) - 1, len(places)))
+    if by_query:
+        with_background = [
+            at for at, query in enumerate(queries) if query.judged.any() and len(query.background)
+        ]
+        rows = np.concatenate(
+            [
+                *(np.full(len(of_query), at) for at, of_query in enumerate(seen)),
+                *(
+                    np.full(len(of_query), at)
+                    for at, of_query in zip(with_background, background, strict=True)
+                ),
+            ]
+        ).astype(int)
+        one_hot = csr_matrix(
+            (np.ones(len(rows)), (np.arange(len(rows)), np.searchsorted(places, rows))),
+            shape=(len(rows), len(places)),
+        )
+    fused = list(columns).index(_FUSION) if _FUSION in columns else None
+    for at, step in enumerate(scale[1:]):
+        reached = labels >= step
+        if not reached.any() or reached.all():
+            intercepts[at] = np.inf if reached.any() else -np.inf
+            continue
+        for used in ([at for at in range(len(columns))], [at for at in range(len(columns)) if at != fused]):
+            table = hstack([features[:, used], one_hot]).tocsr() if by_query else features[:, used]
+            fitted = LogisticRegression(C=1.0, max_iter=1000).fit(table, reached, counts)
+            weights[at] = 0.0
+            weights[at, used], intercepts[at] = fitted.coef_[0, : len(used)], fitted.intercept_[0]
+            own[at] = fitted.coef_[0, len(used) :]
+            # Of the logarithm of a rank, so that a greater one means fewer votes.
+            if fused is None or weights[at, fused] <= 0:
+                break
+    of_queries = {queries[place].query_id: own[:, at] for at, place in enumerate(places)}
+    return Regression(scale, tuple(columns), center, spread, weights, intercepts, of_queries)
+
+
+def unseen(queries: Sequence[QueryPassages], columns: Sequence[int], scale: Floats) -> tuple[Floats, ...]:
+    """Probabilities of each query's passages by regressions that have not seen its judgments.
+
+    Where only one query is judged, they have not seen the judgments of the passage's fold.
+
+    Returns:
+        Of each query, shape (steps, passages).
+    """
+    judged = [at for at, query in enumerate(queries) if query.judged.any()]
+    found = [np.empty((0, 0))] * len(queries)
+    for left, hidden in _folds(queries, judged):
+        regression = fit_regression(left, columns, scale)
+        for at, rows in hidden.items():
+            of_query = regression.probabilities(queries[at])
+            if found[at].size:
+                found[at][:, rows] = of_query[:, rows]
+            else:
+                found[at] = of_query
+    return tuple(found)
+
+
+def _folds(
+    queries: Sequence[QueryPassages], judged: Sequence[int]
+) -> Iterator[tuple[list[QueryPassages], dict[int, np.ndarray]]]:
+    """Of each fold the queries without its judgments, and which passages are predicted from them."""
+    if len(judged) > 1:
+        for fold in range(min(FOLDS, len(judged))):
+            out = set(judged[fold::FOLDS])
+            # Queries without a judgment go with the first fold.
+            out |= {at for at in range(len(queries)) if at not in judged} if fold == 0 else set()
+            left = [query for at, query in enumerate(queries) if at not in out]
+            yield left, {at: np.arange(len(queries[at].doc_ids)) for at in out}
+        return
+    every = {at: np.arange(len(query.doc_ids)) for at, query in enumerate(queries)}
+    yield list(queries), every
+    for at in judged:
+        rows = np.flatnonzero(queries[at].judged)
+        for fold in range(min(FOLDS, len(rows))):
+            hidden = np.zeros(len(queries[at].doc_ids), bool)
+            hidden[rows[fold::FOLDS]] = True
+            left = [query.hiding(hidden) if here == at else query for here, query in enumerate(queries)]
+            yield left, {at: rows[fold::FOLDS]}
+
+
+def choose_columns(queries: Sequence[QueryPassages], scale: Floats) -> tuple[int, ...]:
+    """The features that count: the first three, and of the others each that adds something.
+
+    One does where the judgments of queries that were not seen become more likely with it, by more than one
+    standard error of the sum over queries (the "one standard error rule": Breiman, Friedman, Olshen & Stone,
+    "Classification and Regression Trees", 1984, section 3.4.3).
+    """
+    columns = tuple(range(len(ALWAYS)))
+    likely = _likelihoods(queries, columns, scale)
+    for more in range(len(ALWAYS), len(ALWAYS) + len(OPTIONAL)):
+        if not any(query.features[:, more].any() for query in queries):
+            continue
+        other = _likelihoods(queries, (*columns, more), scale)
+        if adds(other - likely):
+            columns, likely = (*columns, more), other
+    return columns
+
+
+def adds(differences: Floats) -> bool:
+    """Whether a sum over queries is above 0 by more than its standard error.
+
+    Args:
+        differences: of each query.
+    """
+    n = len(differences)
+    return n > 1 and bool(differences.sum() > differences.std(ddof=1) * np.sqrt(n))
+
+
+def _likelihoods(queries: Sequence[QueryPassages], columns: Sequence[int], scale: Floats) -> Floats:
+    """Of each query with judgments, the logarithm of how likely these are by regressions that saw others."""
+    sums = []
+    for query, of_query in zip(queries, unseen(queries, columns, scale), strict=True):
+        if query.judged.any():
+            reached = query.judgments[query.judged] >= scale[1:, None]
+            p = np.clip(of_query[:, query.judged], _LEAST, 1 - _LEAST)
+            sums.append(float(np.log(np.where(reached, p, 1 - p)).sum()))
+    return np.array(sums)

@@ -1,0 +1,133 @@
+"""What nDCG and AP of runs are expected to be where judgments are missing, and how far off that may be."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trecexam.extensions.learn.arithmetic.drawn_measures import drawn_ap, drawn_ndcg
+from trecexam.extensions.learn.arithmetic.learning import Learned, by_regression
+from trecexam.extensions.learn.arithmetic.passages import Floats, QueryPassages
+from trecexam.extensions.learn.arithmetic.regression import fit_regression
+
+#: Draws of labels, and how many of these compare fits that lack some queries.
+DRAWS, FEWER_DRAWS = 200, 50
+#: Into how many groups queries go at most, each left out once.
+GROUPS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectedScores:
+    """nDCG@k and AP at the pool's depth, in this order, of runs over queries.
+
+    Attributes:
+        values: the mean over draws of labels, shape (2, runs, queries).
+        left: the mean over the other queries by fits that each lack a group of queries; shape (groups, 2,
+            runs); no groups with one query.
+    """
+
+    values: Floats
+    left: Floats
+
+    @property
+    def means(self) -> Floats:
+        """Of each run over the queries; shape (2, runs)."""
+        return np.asarray(self.values.mean(axis=-1))
+
+    def variances(self) -> Floats:
+        """Of the means, over all queries that might have been asked; shape (2, runs).
+
+        The delete-group jackknife's, (g - 1) / g * sum((m_i - m)**2) over g fits that each lack a group of
+        queries (Shao & Tu, "The Jackknife and Bootstrap", 1995, section 2.3).
+        """
+        groups = len(self.left)
+        return np.asarray((groups - 1) * self.left.var(axis=0)) if groups > 1 else np.zeros(self.means.shape)
+
+    def of_runs(self, order: Sequence[int]) -> ExpectedScores:
+        """The same of these runs, in this order."""
+        return ExpectedScores(self.values[:, order], self.left[..., order])
+
+
+def expected_scores(
+    learned: Learned,
+    queries: Sequence[QueryPassages],
+    k: int,
+    min_relevant: int,
+    draws: int = DRAWS,
+    seed: int = 0,
+    others: Sequence[QueryPassages] = (),
+    *,
+    fits: bool = True,
+) -> ExpectedScores:
+    """The scores of the runs, with labels drawn for what is not judged.
+
+    Args:
+        learned: from these queries and the others.
+        k: of nDCG.
+        min_relevant: from this label on AP takes a passage as relevant.
+        draws: at least two.
+        seed: of the random numbers; the same one gives the same scores.
+        others: passages of another track.
+        fits: False leaves out what variances need.
+    """
+    uniform = [
+        np.random.default_rng([seed, zlib.crc32(query.query_id.encode(errors="surrogatepass"))]).random(
+            (draws, len(query.doc_ids))
+        )
+        for query in queries
+    ]
+
+    def scores(probabilities: Sequence[Floats], n: int) -> Floats:
+        """Means over draws, shape (2, runs, queries)."""
+        means = []
+        for query, of_query, numbers in zip(queries, probabilities, uniform, strict=True):
+            drawn = drawn_labels(of_query, learned.scale, numbers[:n], query)
+            ndcg = drawn_ndcg(query.ranks, drawn, k, query.elsewhere)
+            ap = drawn_ap(query.ranks, drawn, min_relevant, query.elsewhere)
+            means.append(np.stack([ndcg.mean(axis=0), ap.mean(axis=0)]))
+        return np.stack(means, axis=-1)
+
+    values = scores([by_regression(learned, query) for query in queries], draws)
+    left = []
+    group_of = np.arange(len(queries)) % GROUPS
+    for group in np.unique(group_of) if fits and len(queries) > 1 else ():
+        kept = np.flatnonzero(group_of != group)
+        try:
+            regression = fit_regression(
+                [*others, *(queries[at] for at in kept.tolist())],
+                learned.for_runs.columns,
+                learned.scale,
+                by_query=True,
+            )
+        except ValueError:
+            # Nothing can be learned without this group.
+            continue
+        refitted = [
+            np.where(
+                query.judged, query.judgments >= learned.scale[1:, None], regression.probabilities(query)
+            )
+            for query in queries
+        ]
+        left.append(scores(refitted, min(draws, FEWER_DRAWS))[..., kept].mean(axis=-1))
+    shape = values.shape[:2]
+    return ExpectedScores(values, np.array(left).reshape(-1, *shape))
+
+
+def drawn_labels(
+    probabilities: Floats, scale: Floats, uniform: NDArray[np.float64], query: QueryPassages
+) -> Floats:
+    """Draws of a query's labels; judged passages have their judgment in all.
+
+    Args:
+        probabilities: of each step of the scale, shape (steps, passages), falling.
+        uniform: numbers from 0 to 1, shape (draws, passages).
+
+    Returns:
+        Shape (draws, passages).
+    """
+    steps = (uniform[:, None, :] < probabilities).sum(axis=1)
+    return np.asarray(np.where(query.judged, query.judgments, scale[steps]))

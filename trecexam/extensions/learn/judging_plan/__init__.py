@@ -1,1 +1,0 @@
-"""In which order people should judge: what a judgment is expected to change, by what is learned."""

@@ -1,0 +1,260 @@
+"""Whether a claim on runs survives full judging, and what to judge to find out: `settle`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from trecexam.errors import TrecexamError, did_you_mean
+from trecexam.extensions.learn.arithmetic.settling import SURE, Pair, Standing, standing
+from trecexam.extensions.learn.encoding import Encoded, Encoder
+from trecexam.extensions.learn.learned_board import K
+from trecexam.extensions.learn.learned_pool import MORE, learn_pool, people_judgments
+from trecexam.line.assessment import Assessment
+from trecexam.line.diagnostics import NO_RUNS
+from trecexam.line.loaded_track import of_judgments
+from trecexam.tables.result import Result
+from trecexam.tables.table import Layout, Table
+from trecexam.tables.text import beginning, plural, shorten_list
+
+#: Passages that are planned at most, unless said.
+MOST = 100
+_NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_FIRST = re.compile(rf"(?:the )?(?:first|best|top)[ -](\d+|{'|'.join(_NUMBERS)})(?: runs)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is claimed: `runs`, best first, are in this order; or with `first`, are those above all others."""
+
+    runs: tuple[str, ...]
+    first: bool
+
+    def __str__(self) -> str:
+        return f"the first {len(self.runs)}: {', '.join(self.runs)}" if self.first else " > ".join(self.runs)
+
+
+@dataclass(frozen=True)
+class Settled(Result):
+    """How sure a claim is, what it depends on, and what to judge to find out.
+
+    Attributes:
+        claim: what is claimed.
+        probability: that it holds once all of the pool is judged, over these queries.
+        pairs: of each pair that it depends on: the two runs, the expected difference of nDCG@10, its standard
+            deviation, the probability that the first is better, about how many judgments decide it.
+        plan: (query_id, doc_id, runs that have it in their first ten ranks, its share of what judging would
+            tell, text), best first.
+        planned: how many judgments are expected to decide the claim; 0 where it is settled.
+        notes: what a reader must know.
+    """
+
+    claim: Claim
+    probability: float
+    pairs: tuple[tuple[str, str, float, float, float, int], ...]
+    plan: tuple[tuple[str, str, int, float, str], ...]
+    planned: int
+    notes: tuple[str, ...]
+
+    @property
+    def verdict(self) -> str:
+        """ "settled", "refuted" or "open"."""
+        if self.probability >= SURE:
+            return "settled"
+        return "refuted" if self.probability <= 1 - SURE else "open"
+
+    def declare(self) -> dict[str, Table]:
+        """`plan`: what to judge, best first; `pairs`: what the claim depends on; `claim`: how sure it is."""
+        claim = (str(self.claim), self.probability, self.verdict, self.planned)
+        return {
+            "plan": Table(
+                ("query_id", "doc_id", "runs", "tells", "text"),
+                self.plan,
+                layout=Layout(("query_id", "doc_id")),
+            ),
+            "pairs": Table(
+                ("run", "other", "difference", "sd", "probability", "judgments"),
+                self.pairs,
+                layout=Layout(("run", "other")),
+            ),
+            "claim": Table(
+                ("claim", "probability", "verdict", "judgments"),
+                (claim,),
+                layout=Layout(("claim", "verdict")),
+            ),
+        }
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """How sure it is and what it depends on; and the plan where it is open."""
+        return ("claim", "pairs", "plan") if self.plan and self.verdict == "open" else ("claim", "pairs")
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """How sure the claim is."""
+        return {
+            "claimed": str(self.claim),
+            "probability": self.probability,
+            "verdict": self.verdict,
+            "judgments": self.planned,
+        }
+
+
+@of_judgments
+def settle(
+    track: Assessment,
+    claim: str,
+    *,
+    most: int = MOST,
+    encoder: str | Encoder | None = None,
+    progress: Encoded | None = None,
+) -> Settled:
+    """How sure it is that an order of runs by mean nDCG@10 survives full judging, and what to judge to know.
+
+    The probability is of the means over these queries, once every pooled passage is judged. It counts what
+    people would say of unjudged passages, by learned labels; what these have wrong in all queries alike; and
+    what they have wrong of passages of one query together. The plan has the passages whose judgment takes most
+    off the variance of the runs' differences (minimal test collections).
+
+    Args:
+        claim: "A > B", "A > B > C", or "the first five".
+        most: passages of the plan, at most.
+        encoder, progress: as of `track.learn.labels`.
+
+    Raises:
+        TrecexamError: a claim that cannot be read, or of runs that are not there; fewer judgments than one a
+            query; or as `track.learn.labels`.
+    """
+    if not track.runs:
+        raise TrecexamError(NO_RUNS, path=track.folder.runs)
+    if most < 0:
+        raise TrecexamError(f"most = {most}: at least 0")
+    official, _ = people_judgments(track)
+    pool = learn_pool(track, encoder=encoder, official=official, progress=progress)
+    queries, names = pool.data.queries, tuple(track.runs)
+    n_judged = sum(int(query.judged.sum()) for query in queries)
+    if n_judged < len(queries):
+        raise TrecexamError(
+            f"{plural(n_judged, 'judgment')} of {plural(len(queries), 'query')}: with fewer than one a query no "
+            f"probability can be trusted; {MORE}",
+            path=track.folder.root,
+        )
+    with threadpool_limits(1):
+        known = standing(pool.learned, queries, min(K, track.depth), pool.data.others)
+    claimed = _read(claim, names, known)
+    places = [names.index(run) for run in claimed.runs]
+    pairs = _pairs(claimed, places, len(names))
+    probability = _probability(known, claimed, places)
+    sure = SURE if len(pairs) == 1 else SURE ** (1 / len(pairs))
+    rows = []
+    for pair in pairs:
+        difference, deviation = _difference(known, pair)
+        p = float(known.above[pair])
+        rows.append(
+            (names[pair[0]], names[pair[1]], difference, deviation, p, known.needed(pair, max(sure, 0.5))[0])
+        )
+    undecided = 1 - SURE < probability < SURE
+    plan = _plan(track, known, queries, pairs, most) if undecided else ()
+    planned = max((row[-1] for row in rows), default=0) if undecided else 0
+    # Of pairs that are decided by far a list would be long and say nothing.
+    told = sorted(rows, key=lambda row: abs(row[4] - 0.5))[:20] if claimed.first else rows
+    settled = Settled(claimed, probability, tuple(told), plan, planned, pool.notes)
+    return settled.noted(*_notes(settled, known, len(queries)))
+
+
+def _read(claim: str, names: tuple[str, ...], known: Standing) -> Claim:
+    """What is claimed.
+
+    Raises:
+        TrecexamError: it cannot be read, or names a run that is not there.
+    """
+    text = " ".join(claim.split())
+    first = _FIRST.fullmatch(text)
+    if first:
+        count = first[1].lower()
+        n = _NUMBERS.index(count) + 1 if count in _NUMBERS else int(count)
+        if not 0 < n < len(names):
+            raise TrecexamError(f"'{claim}': there are {plural(len(names), 'run')}")
+        order = np.argsort(-known.mean, kind="stable")[:n].tolist()
+        return Claim(tuple(names[at] for at in order), True)
+    runs = tuple(part.strip() for part in text.split(">"))
+    if len(runs) < 2 or not all(runs):
+        raise TrecexamError(f'\'{beginning(claim)}\' is no claim: "A > B", "A > B > C" or "the first five"')
+    for run in runs:
+        if run not in names:
+            hint = did_you_mean(run, names, f"there are {shorten_list(names, quote='')}")
+            raise TrecexamError(f"no run '{beginning(run)}'; {hint}")
+        if runs.count(run) > 1:
+            raise TrecexamError(f"'{run}' is named twice")
+    return Claim(runs, False)
+
+
+def _pairs(claim: Claim, places: list[int], n_runs: int) -> list[Pair]:
+    if claim.first:
+        return [(a, b) for a in places for b in range(n_runs) if b not in places]
+    return list(pairwise(places))
+
+
+def _probability(known: Standing, claim: Claim, places: list[int]) -> float:
+    if not claim.first and len(places) == 2:
+        return float(known.above[places[0], places[1]])
+    drawn = known.draw()
+    if claim.first:
+        inside = np.isin(np.arange(drawn.shape[1]), places)
+        return float(np.mean(drawn[:, inside].min(axis=1) > drawn[:, ~inside].max(axis=1)))
+    return float(np.mean((np.diff(drawn[:, places], axis=1) < 0).all(axis=1)))
+
+
+def _difference(known: Standing, pair: Pair) -> tuple[float, float]:
+    a, b = pair
+    variance = known.covariance[a, a] + known.covariance[b, b] - 2 * known.covariance[a, b]
+    return float(known.mean[a] - known.mean[b]), float(np.sqrt(max(variance, 0.0)))
+
+
+def _plan(
+    track: Assessment, known: Standing, queries: tuple[Any, ...], pairs: list[Pair], most: int
+) -> tuple[tuple[str, str, int, float, str], ...]:
+    gains = known.gains(pairs)
+    total = float(sum(of.sum() for of in gains)) or 1.0
+    ranked = sorted(
+        (
+            (-float(gain), query.query_id, doc_id, query, at)
+            for query, of in zip(queries, gains, strict=True)
+            for at, (doc_id, gain) in enumerate(zip(query.doc_ids, of.tolist(), strict=True))
+            if gain > 0
+        ),
+        key=lambda row: row[:3],
+    )
+    return tuple(
+        (
+            query_id,
+            doc_id,
+            int((query.ranks[:, :K] == at).any(axis=1).sum()),
+            -gain / total,
+            beginning(track.texts.get(doc_id, "")),
+        )
+        for gain, query_id, doc_id, query, at in ranked[:most]
+    )
+
+
+def _notes(settled: Settled, known: Standing, n_queries: int) -> list[str]:
+    notes = [
+        f"{settled.claim}: {settled.verdict}, probability {settled.probability:.2f} that it survives full judging "
+        f"of these {plural(n_queries, 'query')}; what other queries would say is `trecexam compare`'s question"
+    ]
+    if settled.verdict == "open":
+        notes.append(
+            f"about {plural(settled.planned, 'judgment')} decide it, if the differences stay as they are expected "
+            "to be; judge the plan from the top, then ask again"
+        )
+    if settled.claim.first:
+        notes.append(
+            "the probability of a set of runs is rough: in simulations it was off by .07 to .3, of a pair by less "
+            "than .05"
+        )
+    return notes
