@@ -30,7 +30,7 @@ from trecexam.line.grading import Progress
 from trecexam.line.loaded_track import TrackLoaders, of_each
 from trecexam.line.loader import TrackLoader
 from trecexam.line.status import Status, joint_status, status_line, status_of
-from trecexam.outputs.plotting import plot
+from trecexam.outputs.plotting import plot, plot_of_all
 from trecexam.outputs.update_all import update_all
 from trecexam.outputs.updates import Update
 from trecexam.scores.measures import measure
@@ -286,7 +286,7 @@ class Track:
 
     agreement = on_graded(agreements, human=False)
     holes = on_loaded(holes_report)
-    plot = on_loaded(plot)
+    plot = on_loaded(plot, plot_of_all)
 
 
 def _instead(name: str) -> str:

@@ -67,8 +67,14 @@ class Accessor:
         return _loader_for(self, function).folder
 
 
-def on_loaded(function: Callable[Concatenate[Assessment, P], R]) -> Callable[Concatenate[OpenTrack, P], R]:
+def on_loaded(
+    function: Callable[Concatenate[Assessment, P], R],
+    joint: Callable[Concatenate[LoadedTrack, P], R | None] | None = None,
+) -> Callable[Concatenate[OpenTrack, P], R]:
     """A method that loads the track as it is now and calls `function` of it.
+
+    Args:
+        joint: answers for all of several graders where none is meant; where it gives None, one is asked.
 
     Returns:
         A method with the arguments and the docstring of `function`, but for its first argument.
@@ -77,6 +83,10 @@ def on_loaded(function: Callable[Concatenate[Assessment, P], R]) -> Callable[Con
     @wraps(function)
     def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> R:
         _check_arguments(method, self, *args, **kwargs)
+        if joint is not None and self._is_joint:
+            answer = joint(self._loaders.load(), *args, **kwargs)
+            if answer is not None:
+                return answer
         return function(_loader_for(self, function, *args, **kwargs).load(), *args, **kwargs)
 
     return _with_self(method, function)

@@ -97,6 +97,13 @@ class TrackFolder:
             return self.shared_out / str(self.grader) / name
         return self.out / name
 
+    def link(self, name: str) -> str:
+        """Where this grader's report finds an output, or a folder of outputs, by its name in out/."""
+        page = self.output("report.html").parent
+        # What was rejected is in one file, of all graders.
+        path = self.shared_out / name if name == "rejected.tsv" else self.output(name)
+        return PurePath(os.path.relpath(path, page)).as_posix()
+
     @property
     def state(self) -> Path:
         return self.shared_state / self.place

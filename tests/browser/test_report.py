@@ -49,7 +49,7 @@ def report(tmp_path_factory: pytest.TempPathFactory, draw: Callable[[Plot], Draw
     ):
         patch.setattr("trecexam.tables.plots.canvas._drawn", draw)
         track.update()
-    return root / "out" / "report.html"
+    return root / "out" / "rubric" / "report.html"
 
 
 @pytest.fixture

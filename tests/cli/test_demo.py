@@ -67,7 +67,8 @@ def test_its_responses_have_a_label_for_each_citation_and_the_report_shows_them(
     assert float(boards["support"]["rag-demo"]["SupportP"]) == pytest.approx(mean, abs=1e-6)
     assert float(boards["rubric"]["rag-demo"]["Cover(rel=5,partial=3,weights='vital')@10"]) > 0
     assert "Support by cited passages" in (demo / "out" / "support" / "report.html").read_text()
-    assert "vital_score@10" in (demo / "out" / "report.html").read_text()
+    assert "vital_score@10" in (demo / "out" / "rubric" / "report.html").read_text()
+    assert 'href="rubric/report.html"' in (demo / "out" / "report.html").read_text()
 
 
 def test_its_table_has_the_order_of_the_leaderboard(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -86,7 +87,7 @@ def test_again_it_prints_the_same_and_changes_no_file(demo: Path, capsys: pytest
     assert contents(demo) == before
     assert printed.out.startswith("run\trubric:Cover(rel=4)@10\t")
     assert "dense-rerank\t0.600000\t" in printed.out
-    assert f"all of it on one page: {demo / 'out' / 'report.html'}\n" in printed.err
+    assert f"the report, which leads to one of each grader: {demo / 'out' / 'report.html'}\n" in printed.err
     assert (demo / "out" / "report.html").is_file()
     assert f"trecexam correlate {demo} " in printed.err
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import shutil
 import signal
 import time
@@ -469,6 +470,27 @@ def test_by_embedding_it_scores_what_embeddings_can_say_and_says_what_is_missing
     capsys.readouterr()
     assert run(["bank", "check", "mytrack", "--json"]) in (0, 1)
     assert json.loads(capsys.readouterr().out)["notes"][0].startswith("this is of the grader rubric")
+
+
+def test_the_report_is_there_when_the_first_grader_waits(desk: Path) -> None:
+    pytest.importorskip("sentence_transformers", reason="the extra `offline` is not installed")
+    assert run(["init", "mytrack", "--rag", *FILES, "--qrels", "qrels.txt"]) == 0
+    shutil.copy(ROOT / "examples" / "track" / "bank.questions.jsonl", "mytrack")
+    assert run(["watch", "mytrack", "--once"]) == 0
+    out = Path("mytrack/out")
+    page = (out / "report.html").read_text()
+    headings = re.findall(r'<h2 id="[^"]*">(.*?)</h2>', page)
+    assert headings[:2] == ["All graders", "How alike the graders order the runs"]
+    board, taus = (part.split("</section>")[0] for part in page.split("<section ")[1:3])
+    assert "support:F1" in board
+    assert "rubric:Cover" in board
+    assert "nuggets cannot go on: " in board
+    assert "official:" in taus
+    assert [name for name in NAMES if f'<a href="{name}/report.html">' in page] == ["support", "rubric"]
+    # Nothing directly in out/ is of one grader: the first, whose it would be, has none.
+    assert {path.name for path in out.iterdir() if path.is_file()} == {
+        "leaderboard.tsv", "leaderboard.json", "report.html", "rejected.tsv", "manifest.json",
+    }  # fmt: skip
 
 
 def test_labels_of_relevance_that_there_are_stand_for_a_model(

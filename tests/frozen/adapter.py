@@ -226,13 +226,10 @@ def _of_file(path: Path, root: Path) -> str:
 
 
 def page_notes(track: Path, root: Path) -> list[str]:
-    """The cautions of out/report.html."""
-    page = track / "out" / "report.html"
-    if not page.is_file():
-        return []
+    """The cautions of out/report.html, and of the graders' own where there are several."""
     found = re.findall(
         r'<(?:p|li|div)[^>]*class="[^"]*(?:note|caution|warn)[^"]*"[^>]*>(.*?)</(?:p|li|div)>',
-        page.read_text(),
+        "".join(page.read_text() for page in sorted((track / "out").rglob("report.html"))),
         re.S,
     )
     return sorted({scrubbed(" ".join(re.sub(r"<[^>]+>", "", text).split()), root) for text in found} - {""})

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -323,25 +324,158 @@ def test_killed_at_every_step_it_ends_where_an_undisturbed_update_ends(
     assert n > 30
 
 
-def test_with_a_report_it_begins_with_the_joint_table(root: Path) -> None:
+def sections(page: str) -> list[str]:
+    """The headings of a page's sections, in their order."""
+    return re.findall(r'<h2 id="[^"]*">(.*?)</h2>', page)
+
+
+def broken_links(out: Path) -> list[str]:
+    """Links to files in all pages of out/ that lead nowhere."""
+    return [
+        f"{page.relative_to(out)}: {link}"
+        for page in out.rglob("report.html")
+        for link in re.findall(
+            r'<a href="([^"#]+)"', re.sub("<svg.*?</svg>", "", page.read_text(), flags=re.S)
+        )
+        if not (page.parent / link).exists()
+    ]
+
+
+def test_the_report_is_of_all_graders_and_each_has_one_of_its_own(root: Path) -> None:
     (root / "trecexam.toml").write_text(TWO)
+    (root / "runs" / "bad.run").write_text("no run at all\n")
     with trecexam.open_track(root, graders=graders()) as track:
         track.update()
-    page = (root / "out" / "report.html").read_text()
-    own = (root / "out" / "other" / "report.html").read_text()
-    assert page.index("All graders") < page.index("rubric:Cover") < page.index('id="leaderboard-section"')
-    assert '<a href="other/report.html">other</a>' in page
-    assert "All graders" not in own
-    assert not (root / "out" / "rubric" / "report.html").exists()
-    manifest = json.loads((root / "out" / "manifest.json").read_text())
-    assert {"report.html", "other/report.html"} <= manifest["outputs"].keys()
+    out = root / "out"
+    page = (out / "report.html").read_text()
+    assert sections(page) == [
+        "All graders", "How alike the graders order the runs", "Graders", "Rejected files",
+    ]  # fmt: skip
+    board, taus = (part.split("</section>")[0] for part in page.split("<section ")[1:3])
+    assert "rubric:Cover" in board
+    assert "rubric 3, other 3" in board
+    assert '<svg id="leaderboard"' in board
+    assert "rubric:Cover(rel=4)@8" in taus
+    assert "other:Cover(rel=2)@4" in taus
+    for name in ("rubric", "other"):
+        assert f'<a href="{name}/report.html">{name}</a>' in page
+        own = (out / name / "report.html").read_text()
+        assert sections(own)[0] == "Leaderboard"
+        assert '<a href="../report.html">all graders</a>' in own
+    assert not broken_links(out)
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert {"report.html", "rubric/report.html", "other/report.html"} <= manifest["outputs"].keys()
     assert any(name.startswith("plots/") for name in manifest["outputs"])
+    for name, digest in manifest["outputs"].items():
+        assert hashlib.sha256((out / name).read_bytes()).hexdigest() == digest
     with trecexam.open_track(root, graders=graders()) as track:
         assert not track.update().changed
         write_run(root / "runs" / "new.run", {"q1": ["q1-d01", "q1-d00"]})
         assert track.update().changed
         assert len(list(read(root / "runs" / "new.run", "run").query_ids)) == 1
-    assert "new" in (root / "out" / "report.html").read_text()
+    assert "new" in (out / "report.html").read_text()
+    (root / "trecexam.toml").write_text(TWO + QUIET)
+    with trecexam.open_track(root, graders=graders()) as track:
+        assert track.update().changed
+    assert not list(out.rglob("report.html"))
+
+
+@pytest.mark.plots
+def test_the_leaderboards_plot_has_a_panel_for_each_column(track: trecexam.Track) -> None:
+    track.update()
+    figure = track.plot("leaderboard", width="double")
+    board = track.leaderboard()
+    columns = board.measures[: board.first]
+    assert [axes.get_xlabel().replace("\n", "") for axes in figure.axes] == ["rubric:Cover", "other:Cover"]
+    table = figure.plot.table
+    assert [row[1] for row in table.rows] == [row.run for row in board.rows]
+    for column in columns:
+        name, _, measure = column.partition(":")
+        own = {row[1]: row[3:] for row in track[name].plot("leaderboard", measure=measure).plot.table.rows}
+        at = table.header.index(column)
+        assert table.header[at : at + 4] == (column, f"{column}.stderr", f"{column}.low", f"{column}.high")
+        # Means, standard errors and intervals are those of the grader's own plot.
+        assert {row[1]: row[at : at + 4] for row in table.rows} == own
+    one = track.plot("leaderboard", measure="other:nDCG@4")
+    assert [axes.get_xlabel().replace("\n", "") for axes in one.axes] == ["other:nDCG"]
+    assert track["other"].plot("leaderboard").plot.title.startswith("Leaderboard by ")
+
+
+@pytest.mark.parametrize("waits", ["rubric", "other"])
+def test_who_waits_for_a_bank_has_no_files_until_it_goes_on(root: Path, waits: str) -> None:
+    lines = {"rubric": "[graders.rubric]\n", "other": "[graders.other]\n"}
+    waiting = TWO.replace(lines[waits], f'{lines[waits]}write_bank = "questions"\nbank = ["own.jsonl"]\n')
+    (root / "trecexam.toml").write_text(waiting)
+    (root / "own.jsonl").write_bytes((root / "bank.questions.jsonl").read_bytes())
+    with trecexam.open_track(root, graders=graders()) as track:
+        track.update()
+    before = files(root)
+    (root / "own.jsonl").rename(root / "away.jsonl")
+    with trecexam.open_track(root, graders=graders()) as track:
+        done = track.update()
+        assert not track.update().changed
+    assert done.complete
+    where = {"rubric": "out/", "other": "out/other/"}
+    assert any(
+        line.startswith(f"{waits}: removed its files of an earlier update from {where[waits]};")
+        for line in done.notes
+    )
+    assert not any(f"are of {waits}" in line or f"{waits}: out/" in line for line in done.notes)
+    now = files(root)
+    of_all = {"leaderboard.tsv", "leaderboard.json", "report.html", "rejected.tsv", "manifest.json"}
+    of_other = {name for name in before if name.startswith("other/")}
+    assert now.keys() == of_all | (of_other if waits == "rubric" else before.keys() - of_other)
+    page = now["report.html"].decode()
+    assert sections(page)[0] == "All graders"
+    assert f"{waits} cannot go on: " in page
+    assert not broken_links(root / "out")
+    (root / "away.jsonl").rename(root / "own.jsonl")
+    given = graders()
+    with trecexam.open_track(root, graders=given) as track:
+        track.update()
+    assert not any(grader.asked for grader in given.values())
+    assert files(root) == before
+
+
+def test_who_failed_keeps_its_files_which_are_said_to_be_earlier_ones(root: Path) -> None:
+    (root / "trecexam.toml").write_text(
+        TWO.replace("[graders.rubric]", '[graders.rubric]\nbank = ["own.jsonl"]')
+    )
+    (root / "own.jsonl").write_bytes((root / "bank.questions.jsonl").read_bytes())
+    with trecexam.open_track(root, graders=graders()) as track:
+        track.update()
+    before = files(root)
+    (root / "own.jsonl").write_text("no bank\n")
+    with trecexam.open_track(root, graders=graders()) as track:
+        done = track.update()
+    assert "rubric cannot go on: " in done.why
+    assert done.why.endswith("; its files in out/ are of an earlier update")
+    now = files(root)
+    assert now["rubric.qrels"] == before["rubric.qrels"]
+    page = now["report.html"].decode()
+    assert "rubric cannot go on; its files in out/ are of an earlier update" in page
+    assert "rubric:Cover" not in page
+    manifest = json.loads(now["manifest.json"])
+    assert manifest["graders"]["rubric"]["stale"] == "its files in out/ are of an earlier update"
+    assert "stale" not in manifest["graders"]["other"]
+    assert not broken_links(root / "out")
+
+
+def test_files_of_the_one_grader_do_not_become_those_of_a_first_one_that_waits(root: Path) -> None:
+    (root / "trecexam.toml").write_text("[track]\ndepth = 8\n" + QUIET)
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.update()
+    assert "rubric.qrels" in files(root)
+    first = '[graders.nuggets]\nbank = ["own.jsonl"]\nwrite_bank = "nuggetizer"\n[graders.rubric]\n'
+    (root / "trecexam.toml").write_text("[track]\ndepth = 8\n" + first + QUIET)
+    given = {"rubric": HashGrader()}
+    with trecexam.open_track(root, graders=given) as track:
+        assert track.update().complete
+    assert not given["rubric"].asked
+    assert {name for name in files(root) if "/" not in name} == {
+        "leaderboard.tsv", "leaderboard.json", "rejected.tsv", "manifest.json",
+    }  # fmt: skip
+    assert "rubric/rubric.qrels" in files(root)
 
 
 def test_settings_that_are_wrong_for_one_grader_name_its_section(root: Path) -> None:

@@ -59,7 +59,8 @@ def demo(context: click.Context, folder: Path, grade: bool) -> int:
         ("init --help", "a track of your own files"),
     )
     width = max(len(command) for command, _ in following)
-    click.echo(f"\nall of it on one page: {(folder / 'out' / 'report.html').resolve()}\nnext:", err=True)
+    report = (folder / "out" / "report.html").resolve()
+    click.echo(f"\nthe report, which leads to one of each grader: {report}\nnext:", err=True)
     for command, what in following:
         click.echo(f"  trecexam {command:<{width}}  {what}", err=True)
     return status

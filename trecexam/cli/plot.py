@@ -10,8 +10,9 @@ import click
 import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import grader_option, in_a_folder
-from trecexam.cli.scores import bad_measures, say_what_is_missing
+from trecexam.cli.scores import bad_measures
 from trecexam.files import atomic as files
+from trecexam.tables.terminal import printable
 
 if TYPE_CHECKING:
     from trecexam.tables.plots.paper import PaperFigure
@@ -65,7 +66,8 @@ def plot(name: str | None, track: Path | None, output: Path | None, **asked: Any
     chosen = {key: value for key, value in asked.items() if value is not None}
     with trecexam.open_track(track) as opened, bad_measures():
         figure: PaperFigure = opened.plot(name, **chosen)
-        say_what_is_missing(opened)
+    for note in figure.notes:
+        click.echo(printable(note), err=True)
     files.replace(output, figure.file(output.suffix[1:].lower()))
     across, up = figure.get_size_inches()
     click.echo(f"{output}: {across:.2f} x {up:.2f} in. {figure.plot.title}. {figure.plot.caption}", err=True)

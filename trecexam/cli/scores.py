@@ -9,13 +9,11 @@ import click
 
 import trecexam
 from trecexam.chosen import chosen_grader
-from trecexam.cli import show
 from trecexam.cli.options import measure_option, track_argument
 from trecexam.cli.reading import reading
 from trecexam.errors import TrecexamError
 
 if TYPE_CHECKING:
-    from trecexam.api import Track
     from trecexam.scores.leaderboard import Leaderboard
     from trecexam.tables.result import Result
 
@@ -103,12 +101,6 @@ def evaluate(qrels: Path, runs: tuple[Path, ...], measures: tuple[str, ...], per
     from trecexam.features.leaderboard.files import evaluate_files
 
     return evaluate_files(qrels, runs, measures, per_query=per_query)
-
-
-def say_what_is_missing(track: Track) -> None:
-    """Says what people rated, which cells have no grade and which passages no text."""
-    show.human(track)
-    show.missing(track.grading.counts(), track.folder.root)
 
 
 class bad_measures:  # noqa: N801 - reads as a block, not as a class

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from trecexam.api import Track
     from trecexam.line.grading import Progress
-    from trecexam.line.sheets import Counts
 
 #: Seconds between log lines of long work that has no terminal to draw on.
 LOG_EVERY = 10.0
@@ -158,22 +157,6 @@ def human(track: Track) -> None:
             f"a person's rating stands in place of the grader's in {summary['cells']:,} cells and for "
             f"{summary['passages']:,} passages as a whole "
             f"({', '.join(map(printable, summary['who']))})",
-            err=True,
-        )
-
-
-def missing(counts: Counts, root: Path) -> None:
-    """Says how many cells of the track in `root` have no grade, and how many passages cannot have one."""
-    if counts.missing:
-        click.echo(
-            f"{counts.missing:,} of {counts.cells:,} cells have no grade; "
-            f"`trecexam watch {root}` grades what the grader can",
-            err=True,
-        )
-    if counts.no_text:
-        click.echo(
-            f"{counts.no_text:,} of {counts.passages:,} pooled passages have no text and count as not "
-            "relevant",
             err=True,
         )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trecexam.line.assessment import Assessment, Part
+from trecexam.line.loaded_track import LoadedTrack
 from trecexam.tables.plots.model import Plot
 from trecexam.tables.result import Result
 from trecexam.tables.section import ExtraFiles, ReportPart
@@ -62,11 +63,13 @@ class FeaturePlot:
         make: gives it; raises TrecexamError with the reason where there is none, and ValueError for a measure
             that cannot be computed.
         of: the measures that it may be asked of.
+        joint: gives it of all graders of a track that has several; None where it is of one of them.
     """
 
     what: str
     make: Callable[[Assessment, PlotMeasures], Plot]
     of: tuple[str, ...] = ()
+    joint: Callable[[LoadedTrack, PlotMeasures], Plot] | None = None
 
 
 class AfterUpdate(NamedTuple):

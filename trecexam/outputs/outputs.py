@@ -19,7 +19,7 @@ from trecexam.outputs.report.contents import UpdateFacts
 from trecexam.outputs.report.gather import report_files
 from trecexam.tables.plots.drawings import FOLDER as PLOTS
 from trecexam.tables.plots.drawings import KINDS
-from trecexam.tables.section import ExtraFiles, ReportHead
+from trecexam.tables.section import ExtraFiles
 from trecexam.tables.table import Table, to_json, to_tsv
 from trecexam.track import OF_ALL, TrackFolder
 
@@ -50,7 +50,7 @@ class Written(NamedTuple):
     complete: bool = True
 
 
-class WrittenPage(NamedTuple):
+class _WrittenPage(NamedTuple):
     """The files of the report that changed, and the sha256 (hex) of all of them, by their names in out/."""
 
     files: list[Path]
@@ -63,8 +63,6 @@ class Outputs:
     def __init__(self, folder: TrackFolder) -> None:
         self.folder = folder
         self.history = History(folder)
-        #: The report of the first of several graders has that of all at its head, and is written last.
-        self._writes_page = not (folder.is_one_of_several and folder.place == "")
         self._memory = folder.last_update_path
         self._made: dict[str, _Made] = {}
 
@@ -119,11 +117,10 @@ class Outputs:
             contents = {REJECTED: to_tsv(_rejected(rejected)).encode()}
             written += self._put(contents)
             hashes |= {REJECTED: files.sha256(contents[REJECTED])}
-        if self._writes_page:
-            doing(f"out/{PAGE}")
-            page = self.write_page(track, rejected, complete=complete)
-            written += page.files
-            hashes |= page.hashes
+        doing(f"out/{PAGE}")
+        page = self._write_page(track, rejected, complete=complete)
+        written += page.files
+        hashes |= page.hashes
         names = (name for feature in features() for group in feature.files for name in group.names)
         for name in (name for name in names if name not in hashes):
             files.remove(self.folder.output(name))
@@ -138,37 +135,20 @@ class Outputs:
         self._made = made
         return Written(written, noted and noted.entry)
 
-    def write_page(
-        self,
-        track: Assessment,
-        rejected: Sequence[Rejected],
-        *,
-        complete: bool,
-        joint: ReportHead | None = None,
-    ) -> WrittenPage:
+    def _write_page(self, track: Assessment, rejected: Sequence[Rejected], *, complete: bool) -> _WrittenPage:
         """Writes the report, its plots, and the files of the grader's items that have scores of their own.
-
-        Args:
-            joint: what stands at its head where the track has several graders.
 
         Raises:
             TrecexamError: a file cannot be written.
         """
-        contents = dict(self._page(track, rejected, joint, complete=complete))
-        # In out/ itself, also where it is the first grader's.
-        written = [
-            path
-            for name, content in contents.items()
-            if files.replace(path := self.folder.out / name, content, into_special=False)
-        ]
+        contents = dict(self._page(track, rejected, complete=complete))
+        written = self._put(contents)
         drawn = (feature.plots for feature in features() if feature.report is not None)
         plots = (f"{PLOTS}/{name}.{kind}" for names in drawn for name in names for kind in KINDS)
-        # The page of the first of several graders is in the manifest of all.
-        manifest = self.folder.manifest_path if self._writes_page else self.folder.shared_out / MANIFEST
-        for name in (PAGE, *plots, *sorted(_extra_written(manifest))):
+        for name in (PAGE, *plots, *sorted(_extra_written(self.folder.manifest_path))):
             if name not in contents:
-                files.remove(self.folder.out / name)
-        return WrittenPage(written, {name: files.sha256(content) for name, content in contents.items()})
+                files.remove(self.folder.output(name))
+        return _WrittenPage(written, {name: files.sha256(content) for name, content in contents.items()})
 
     def _put(self, contents: Mapping[str, bytes]) -> list[Path]:
         """Writes the files that differ from those that are there; which."""
@@ -242,9 +222,7 @@ class Outputs:
         Raises:
             TrecexamError: it cannot be written.
         """
-        if not self._writes_page:
-            return
-        page = self.write_page(track, rejected, complete=True)
+        page = self._write_page(track, rejected, complete=True)
         manifest = read_object(self.folder.manifest_path)
         self._put({MANIFEST: to_json({**manifest, "outputs": manifest["outputs"] | page.hashes}).encode()})
 
@@ -278,15 +256,14 @@ class Outputs:
         self,
         track: Assessment,
         rejected: Sequence[Rejected],
-        joint: ReportHead | None,
         *,
         complete: bool,
     ) -> Iterator[tuple[str, bytes]]:
-        """The report on all, which hangs on more than the parts of the track, and what stands at its head."""
+        """The report, which hangs on more than the parts of the track, and what stands at its head."""
         extra = _extra_files(track)
         yield from extra.files.items()
         if track.config.report.write:
-            facts = UpdateFacts(_rejected(rejected), complete, _versions(), joint or extra.head)
+            facts = UpdateFacts(_rejected(rejected), complete, _versions(), extra.head)
             yield from report_files(track, _of_kind(track), facts)
 
     def _manifest(

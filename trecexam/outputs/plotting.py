@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
-from trecexam.errors import TrecexamError, did_you_mean
+from trecexam.errors import TrecexamError, cannot_go_on, did_you_mean
+from trecexam.line.diagnostics import grades_notes
+from trecexam.line.loaded_track import LoadedTrack, asked_of, each_once
 from trecexam.line.output_files import FeaturePlot, PlotMeasures
 from trecexam.outputs.features import features
 from trecexam.tables.table import Table
@@ -13,6 +17,7 @@ from trecexam.tables.table import Table
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
     from trecexam.line.measure_names import MeasureLike
+    from trecexam.tables.plots.model import Plot
     from trecexam.tables.plots.paper import PaperFigure
 
 
@@ -76,6 +81,14 @@ def plots_table() -> Table:
     return Table(("plot", "what", "of"), tuple(rows))
 
 
+def _applies(track: Assessment, name: str = "", **asked: object) -> bool:
+    """Whether a grader has this plot."""
+    declared = find_plot(name)
+    feature = next(each for each in features() if name in each.plots)
+    return feature.applies(track) and ("official_measure" not in declared.of or track.of_documents)
+
+
+@asked_of(_applies)
 def plot(
     track: Assessment,
     name: str = "",
@@ -104,10 +117,53 @@ def plot(
         ValueError: a measure cannot be computed, or a length or font size is none.
     """
     declared = find_plot(name)
+    figure = _figure(
+        partial(declared.make, track), declared, name, (measure, official_measure), (width, height), font_size
+    )
+    figure.notes = grades_notes(track)
+    return figure
+
+
+def plot_of_all(
+    track: LoadedTrack,
+    name: str = "",
+    *,
+    measure: MeasureLike | None = None,
+    official_measure: MeasureLike | None = None,
+    width: str | float | None = "single",
+    height: str | float | None = None,
+    font_size: float = FONT_SIZE,
+) -> PaperFigure | None:
+    """As `plot`, of all graders of a track; None where the plot is of one of them."""
+    declared = find_plot(name)
+    if declared.joint is None:
+        return None
+    figure = _figure(
+        partial(declared.joint, track),
+        declared,
+        name,
+        (measure, official_measure),
+        (width, height),
+        font_size,
+    )
+    said = {grader: grades_notes(each) for grader, each in track.assessments.items()}
+    unable = (cannot_go_on(grader, error) for grader, error in track.unable.items())
+    figure.notes = (*each_once(said, lambda grader, line: f"{grader}: {line}"), *unable)
+    return figure
+
+
+def _figure(
+    make: Callable[[PlotMeasures], Plot],
+    declared: FeaturePlot,
+    name: str,
+    measures: tuple[MeasureLike | None, MeasureLike | None],
+    lengths: tuple[str | float | None, str | float | None],
+    font_size: float,
+) -> PaperFigure:
     if not LEAST <= font_size <= MOST:
         raise ValueError(f"font size {font_size:g}: give {LEAST:g} to {MOST:g} points")
-    size = (None if length is None else inches(length) for length in (width, height))
-    asked = PlotMeasures(*(None if each is None else str(each) for each in (measure, official_measure)))
+    size = (None if length is None else inches(length) for length in lengths)
+    asked = PlotMeasures(*(None if each is None else str(each) for each in measures))
     for kind, value in asked._asdict().items():
         if value is not None and kind not in declared.of:
             raise TrecexamError(f"plot {name} has no {kind.replace('_', ' ')} to choose; leave out {value}")
@@ -115,4 +171,4 @@ def plot(
     from trecexam.tables.plots.paper import paper_figure
 
     across, up = size
-    return paper_figure(declared.make(track, asked), width=across, height=up, letters=font_size)
+    return paper_figure(make(asked), width=across, height=up, letters=font_size)

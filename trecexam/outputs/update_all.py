@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ from trecexam.line.lost_grades import refuse_lost_grades
 from trecexam.line.missing_banks import write_missing_banks
 from trecexam.line.rejected import joint_rejected
 from trecexam.line.sheets import Counts
-from trecexam.outputs.joint import JointOutputs, remove_gone
+from trecexam.outputs.earlier_files import remove_gone, remove_waiting, stale_files
+from trecexam.outputs.joint import JointOutputs
 from trecexam.outputs.update import Updated, update, updated
 from trecexam.outputs.updates import Update
 
@@ -89,18 +90,20 @@ def update_all(
     stopped = stop is not None and stop()
     reasons = {name: str(error) for name, error in errors.items()}
     files: list[str] = []
+    removed: list[str] = []
     changed = any(each.update.changed for each in done.values()) or not joint.is_current(reasons)
     if changed and (done or not stopped):
         doing("what is of all graders")
         rejected = {name: each.update.rejected for name, each in done.items()}
         track = _loaded(loaders, tracks, errors, hold)
+        removed = remove_waiting(loaders.folder, track.unable)
         files = joint.write(track, rejected, lambda: stopped)
     for each in done.values():
         each.remember()
     if not stopped and changed:
         joint.remember(reasons)
     summed = _summed(loaders, done, errors, files, changed=changed, stopped=stopped)
-    return replace(summed, notes=(*banks.notes, *summed.notes))
+    return replace(summed, notes=(*banks.notes, *summed.notes, *removed))
 
 
 def grade_all(
@@ -186,7 +189,11 @@ def _summed(
     # A grader that waits for a bank or a model has not failed.
     lacking = {name: error for name, error in errors.items() if isinstance(error, LackingError)}
     failed = {name: error for name, error in errors.items() if name not in lacking}
-    why += [cannot_go_on(name, error) for name, error in failed.items()]
+    stale = stale_files(loaders.folder, failed)
+    why += [
+        "; ".join((cannot_go_on(name, error), *filter(None, [stale.get(name)])))
+        for name, error in failed.items()
+    ]
     out = loaders.folder.shared_out
     written = (path for each in updates.values() for path in each.written)
     return Update(
@@ -203,17 +210,20 @@ def _summed(
         notes=(
             *each_once({name: each.notes for name, each in updates.items()}, _named),
             *(cannot_go_on(name, error) for name, error in lacking.items()),
-            *_places(loaders),
+            *_places(tuple(loaders), lacking),
         ),
         graders=updates,
     )
 
 
-def _places(loaders: TrackLoaders) -> Iterator[str]:
+def _places(names: Sequence[str], lacking: Collection[str]) -> Iterator[str]:
     """Whose the files are that have the same name for each grader."""
-    first, *others = loaders
-    folders = ", ".join(f"{name}: out/{name}/" for name in others)
-    yield f"out/rubric.qrels and the other files directly in out/ are of {first}; {folders}"
+    first, *others = names
+    folders = ", ".join(f"{name}: out/{name}/" for name in others if name not in lacking)
+    if first not in lacking:
+        yield f"out/rubric.qrels and the other files directly in out/ are of {first}; {folders}".rstrip("; ")
+    else:
+        yield f"each grader has its files in a folder; {folders}"
 
 
 def _named(name: str, line: str) -> str:

@@ -52,22 +52,21 @@ class ReportPart:
 
 @dataclass(frozen=True, eq=False)
 class ReportHead:
-    """What the page begins with: scores of their own that a grader's items have, or all graders' leaderboard.
+    """What the page begins with where a grader's items have scores of their own.
 
     Attributes:
         lead: what was done, in place of what the page says of test banks.
         part: the first section.
-        folder: of out/, where its files and plots are; "" for out/ itself.
+        after: how the sections below are to be read.
+        folder: of out/, where its files and plots are.
         pictures: its plots, which are drawn already, by name.
-        links: of other pages, by what they are called; they end the section.
     """
 
     lead: str
     part: ReportPart
     after: str
-    folder: str = ""
+    folder: str
     pictures: Mapping[str, Picture] = field(default_factory=dict)
-    links: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -111,7 +111,7 @@ def joint_leaderboard(
     if runs is not None:
         _check_runs(track, runs)
     measures = _spelled_out(track, measures)
-    boards = _boards(track, measures)
+    boards = boards_of(track, measures)
     columns = _columns(track, measures, boards)
     names = tuple(f"{name}:{measure}" for name, measure in columns)
     # Of a grader without one grade all would be 0, as if it had found nothing good.
@@ -159,7 +159,7 @@ def _spelled_out(track: LoadedTrack, measures: Sequence[MeasureLike] | None) -> 
     return [full.get(each, each) if isinstance(each, str) else each for each in measures]
 
 
-def _boards(track: LoadedTrack, measures: Sequence[MeasureLike] | None) -> Mapping[str, Leaderboard]:
+def boards_of(track: LoadedTrack, measures: Sequence[MeasureLike] | None) -> Mapping[str, Leaderboard]:
     """Name -> the leaderboard of all that the grader has, or of those of these measures that are its own."""
     if measures is None:
         return {name: _own(each) for name, each in track.assessments.items()}

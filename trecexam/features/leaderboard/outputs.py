@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.differences import differences, own_differences
+from trecexam.features.leaderboard.joint_plot import joint_plot
 from trecexam.features.leaderboard.plot import leaderboard_plot
 from trecexam.features.leaderboard.tables import per_query_table, reported_table
 from trecexam.line.assessment import Assessment
@@ -93,6 +94,13 @@ LEADERBOARD = Feature(
         OutputFiles(("differences.tsv", "groups.tsv"), ("cells", "people", "runs", "settings"), _differences),
     ),
     leaderboard_report,
-    {"leaderboard": FeaturePlot("the runs' means with 95% intervals, best on top", _plot, ("measure",))},
+    {
+        "leaderboard": FeaturePlot(
+            "the runs' means with 95% intervals, best on top",
+            _plot,
+            ("measure",),
+            lambda track, asked: joint_plot(track, asked.measure),
+        )
+    },
     of_any_kind=True,
 )

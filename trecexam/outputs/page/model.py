@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -18,12 +18,14 @@ class PagePart:
 
     Attributes:
         pictures: of its result's plots.
-        plots: the folder that their files are in, relative to the page.
+        plots: the folder of out/ that their files are in; "" where they have none.
+        link: gives the address of a file or folder of out/, as it is on the page.
     """
 
     part: ReportPart
     pictures: Sequence[Picture] = ()
     plots: str = "plots"
+    link: Callable[[str], str] = str
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -50,16 +52,21 @@ class Report:
 
     Attributes:
         title: at the head of the page. The folder's name would make other bytes of the same inputs.
+        lead: what was done, in a sentence or two.
         numbers: (count, of what) for the head of the page.
         cautions: what a reader must know before all else: cells without a grade, a grading that goes on.
         parts: of all sections, the first of each in the order of the page.
-        provenance: what the numbers come from, by the names that its template has for them.
-        head: None where the grader's items have no scores of their own, and there is one grader.
+        provenance: what the numbers come from, by the names that its template has for them; empty where the
+            pages of the graders say it.
+        head: None where the grader's items have no scores of their own.
+        pages: the report's other pages, name -> address.
     """
 
     title: str
+    lead: str
     numbers: tuple[tuple[str, str], ...]
     cautions: tuple[str, ...]
     parts: Sequence[PagePart]
     provenance: Mapping[str, Any]
     head: ReportHead | None = None
+    pages: Mapping[str, str] = field(default_factory=dict)

@@ -30,12 +30,10 @@ class Section(NamedTuple):
 def render(report: Report) -> bytes:
     """The page."""
     style = (HERE / "report.css").read_text(encoding="utf-8")
-    parts = list(report.parts)
-    if report.head is not None:
-        folder = f"{report.head.folder}/plots" if report.head.folder else "plots"
-        parts.insert(0, PagePart(report.head.part, tuple(report.head.pictures.values()), folder))
-    provenance = _template(HERE / "provenance.html").render(report.provenance, table=_macros()["table"])
-    sections = (*rendered(parts), Section("provenance", "Provenance", "Provenance", _safe(provenance)))
+    sections = list(rendered(report.parts))
+    if report.provenance:
+        provenance = _template(HERE / "provenance.html").render(report.provenance, table=_macros()["table"])
+        sections.append(Section("provenance", "Provenance", "Provenance", _safe(provenance)))
     text = _template(HERE / "report.html").render(report=report, sections=sections, style=style)
     # What slipped through as half a character is written as its escape.
     return text.encode("utf-8", "backslashreplace")

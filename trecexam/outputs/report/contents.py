@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 _ROWS, _INPUTS = 50, 300
 #: Characters of a text in the grader's identity or the settings.
 _TEXT = 4_000
-#: Sections of the settings that no number hangs on.
-_UNSAID = {"generator", "exam", "learn", "cells"}
+#: What was done, where a grader's items have no scores of their own.
+_LEAD = (
+    "Automatic evaluation with a test bank: a grader rates how well each retrieved passage answers each "
+    "item, and runs are scored by these ratings."
+)
 _POLICY = {"zero": "counts as 0", "seed": "counts as 1", "skip": "does not count"}
 
 
@@ -36,7 +39,7 @@ class UpdateFacts:
         rejected: out/rejected.tsv.
         complete: whether the grader was asked about all cells.
         versions: package -> version.
-        head: what the page begins with; None for the first section of the features.
+        head: what the page begins with where a grader's items have scores of their own, else None.
     """
 
     rejected: Table
@@ -47,7 +50,7 @@ class UpdateFacts:
 
 def page_of(track: Assessment, facts: UpdateFacts, parts: Sequence[PagePart]) -> Report:
     """The page. `parts` are those of the features."""
-    counts = track.counts
+    counts, head, folder = track.counts, facts.head, track.folder
     numbers = {
         "runs": len(track.runs),
         "queries": len(track.bank.query_ids),
@@ -56,19 +59,27 @@ def page_of(track: Assessment, facts: UpdateFacts, parts: Sequence[PagePart]) ->
         "cells": counts.cells,
         "cells rated": counts.ok,
     }
+    link = folder.link
+    first = (
+        ()
+        if head is None
+        else (PagePart(head.part, tuple(head.pictures.values()), f"{head.folder}/plots", link),)
+    )
     return Report(
         title=track.config.report.title,
+        lead=_LEAD if head is None else head.lead,
         numbers=tuple((f"{count:,}", what) for what, count in numbers.items()),
-        cautions=tuple(_cautions(track, complete=facts.complete)),
-        parts=(*parts, PagePart(_rejected(track, facts.rejected))),
+        cautions=tuple(cautions(track, complete=facts.complete)),
+        parts=(*first, *parts, PagePart(rejected_part(facts.rejected, track.notes), link=link)),
         provenance=_provenance(track, facts),
-        head=facts.head,
+        head=head,
+        pages={"all graders": "../report.html"} if folder.is_one_of_several else {},
     )
 
 
-def _rejected(track: Assessment, rejected: Table) -> ReportPart:
+def rejected_part(rejected: Table, notes_on_files: Sequence[str]) -> ReportPart:
     """What was rejected, and what is odd of files that were accepted."""
-    notes, more = track.notes[:_ROWS], len(track.notes) - _ROWS
+    notes, more = tuple(notes_on_files[:_ROWS]), len(notes_on_files) - _ROWS
     if more > 0:
         notes = (*notes, f"{more:,} more notes on files are in what `trecexam status` says")
     part = ReportPart("rejected", title="Rejected files", rows=_ROWS)
@@ -78,7 +89,8 @@ def _rejected(track: Assessment, rejected: Table) -> ReportPart:
     return replace(part, result=Tables({"rejected": rejected}, notes), lead=lead, files=("rejected.tsv",))
 
 
-def _cautions(track: Assessment, *, complete: bool) -> Iterator[str]:
+def cautions(track: Assessment, *, complete: bool) -> Iterator[str]:
+    """What a reader of a grader's numbers must know before all else."""
     counts = track.counts
     if not complete:
         yield (

@@ -27,7 +27,7 @@ def report_files(
         for part in () if feature.report is None else feature.report(track):
             plots = () if part.result is None else part.result.plots
             pictures = tuple(Picture(plot, drawings.of(plot)) for plot in plots)
-            parts.append(PagePart(part, pictures))
+            parts.append(PagePart(part, pictures, link=folder.link))
             for picture in pictures:
                 yield from plot_files(picture.plot, picture.drawing)
     drawings.remember()

@@ -33,7 +33,13 @@ class PaperFigure(Figure):
 
     `savefig` gives the same bytes for the same plot whatever the user's settings of matplotlib are: exactly
     as wide and high as the figure, text in PDFs in embedded TrueType fonts, in SVGs as paths.
+
+    Attributes:
+        plot: its numbers, title and caption.
+        notes: what one must know of the grades behind it.
     """
+
+    notes: tuple[str, ...] = ()
 
     def __init__(self, plot: Plot, width: float, height: float, letters: float) -> None:
         """Args: width, height: inches. letters: points of the letters, of which some are a little smaller.

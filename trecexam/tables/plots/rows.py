@@ -24,12 +24,14 @@ def draw_rows(axes: Axes, names: Sequence[str], values: Floats, low: Floats, hig
     """A dot and its interval a row, first on top; one that would squeeze the others is marked at the edge.
 
     Args:
-        values: finite, a row each.
+        values: a row each; NaN for none.
         low, high: the ends of their intervals; NaN for none.
     """
     places, few = np.arange(len(names)), len(names) <= NAMED
-    outside = squeezing(values)
-    inside = ~outside
+    there = np.isfinite(values)
+    outside = np.zeros(len(values), np.bool_)
+    outside[there] = squeezing(values[there])
+    inside = there & ~outside
     axes.hlines(places[inside], low[inside], high[inside], color=MUTED, linewidth=1.0 if few else 0.6)
     axes.plot(values[inside], places[inside], "o", color=BLUE, markersize=4 if few else 2.5)
     if outside.any():

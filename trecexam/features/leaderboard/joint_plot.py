@@ -1,0 +1,94 @@
+"""The leaderboard of several graders as a picture: a row a run, and a panel for each column."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trecexam.errors import TrecexamError
+from trecexam.features.leaderboard.joint import boards_of, joint_leaderboard, short_columns
+from trecexam.line.diagnostics import NO_RUNS
+from trecexam.line.loaded_track import LoadedTrack
+from trecexam.scores.leaderboard import interval
+from trecexam.tables.plots.limits import squeezing
+from trecexam.tables.plots.model import Plot, Size
+from trecexam.tables.plots.rows import EDGE, draw_rows
+from trecexam.tables.plots.style import NAMED, WIDTH, letters
+from trecexam.tables.table import Table, Value
+from trecexam.tables.terminal import cut
+from trecexam.tables.text import plural
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Inches that a run takes, what is around the runs, and all of it at most: a page in print.
+_ROW, _AROUND, _MOST = 0.155, 0.85, 8.2
+#: The share of the width that panels have, and the inches that a number below one takes.
+_PLOTTED, _TICK = 0.7, 0.4
+#: Columns of the table for each panel.
+_OF_EACH = ("", ".stderr", ".low", ".high")
+
+
+def joint_plot(track: LoadedTrack, measure: str | None = None) -> Plot:
+    """The runs by the columns of the joint leaderboard.
+
+    Args:
+        measure: `NAME:MEASURE`, for a panel of this one alone.
+
+    Raises:
+        TrecexamError, ValueError: see `joint_leaderboard`; or there are no runs.
+    """
+    measures = None if measure is None else [measure]
+    board = joint_leaderboard(track, measures)
+    if not board.rows:
+        raise TrecexamError(NO_RUNS, path=track.folder.runs)
+    columns = board.measures[: board.first]
+    n_queries = {
+        name: {row.run: row.n_queries for row in own.rows} for name, own in boards_of(track, measures).items()
+    }
+    rows: list[tuple[Value, ...]] = []
+    for rank, row in enumerate(board.rows, 1):
+        cells: list[Value] = []
+        for column in columns:
+            score = row.scores[column]
+            n = n_queries[column.partition(":")[0]].get(row.run, 0)
+            cells += (score.mean, score.stderr, *interval(score, n))
+        rows.append((rank, row.run, *cells))
+    short = short_columns(columns)
+    first, best = columns[0], board.rows[0]
+    means = np.array([list(row[2::4]) for row in rows], float)
+    edge = any(squeezing(values[np.isfinite(values)]).any() for values in means.T)
+    ranked = "; the numbers at the side are ranks" if len(rows) > NAMED else ""
+    return Plot(
+        "leaderboard",
+        f"Leaderboard of all graders, by {first}",
+        f"Mean over each grader's queries and its 95% interval (Student's t over queries){ranked}. No dot: "
+        "the grader does not look at the run. Intervals that overlap do not say that two runs are equally "
+        f"good: runs answer the same queries.{EDGE if edge else ''}",
+        f"{plural(len(rows), 'run')} by {plural(len(columns), 'column')}: {', '.join(columns)}; the first by "
+        f"{first} is {cut(best.run, 60)}.",
+        Table(("rank", "run", *(f"{column}{of}" for column in columns for of in _OF_EACH)), tuple(rows)),
+        _draw,
+        Size(WIDTH, min(_MOST, _AROUND + _ROW * max(len(rows), 3)), rows=True),
+        {f"panel {n}": short.get(column, column) for n, column in enumerate(columns)},
+    )
+
+
+def _draw(figure: Figure, plot: Plot) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    rows, names = plot.table.rows, list(plot.settings.values())
+    panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+    most = max(2, int(_PLOTTED * figure.get_figwidth() / len(names) / _TICK))
+    places = MaxNLocator(most, min_n_ticks=2)
+    for n, (axes, name) in enumerate(zip(panels, names, strict=True)):
+        mean, low, high = (np.array([row[2 + 4 * n + of] for row in rows], float) for of in (0, 2, 3))
+        draw_rows(axes, [str(row[1]) for row in rows], mean, low, high)
+        axes.set_xlabel(str(name).replace(":", ":\n"), fontsize=letters(8))
+        low_end, high_end = axes.get_xlim()
+        ticks = [tick for tick in places.tick_values(low_end, high_end) if low_end <= tick <= high_end]
+        # Numbers need room beside each other.
+        axes.set_xticks(ticks if len(ticks) <= most else ticks[:: len(ticks) - 1])
+        axes.tick_params(axis="x", labelsize=letters(7))
+        axes.label_outer()

@@ -1,0 +1,123 @@
+"""Files that an earlier update left in out/, and that are no grader's now, or not what it says now.
+
+A grader that waits for a bank or a model has no files: they can be made again from stored grades, so nothing
+is lost. One that failed (a damaged bank, a wrong setting) keeps its files, as the one grader of a track does;
+the update, the report and the manifest say that they are of an earlier update.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from trecexam.errors import LackingError
+from trecexam.files import atomic as files
+from trecexam.files.kept import read_object
+from trecexam.line.track_graders import usable_folders
+from trecexam.track import OF_ALL, TrackFolder
+
+_MANIFEST = "manifest.json"
+_NAME = re.compile(r"[\w-]+")
+
+
+def remove_gone(folder: TrackFolder, names: Sequence[str]) -> None:
+    """Removes outputs of graders that the track has no more, and those whose place is another one now.
+
+    Histories, which cannot be made again, stay: they go where their graders' files are now.
+
+    Args:
+        names: of the graders that it has.
+    """
+    out = folder.shared_out
+    manifest = read_object(out / _MANIFEST)
+    before = manifest.get("graders")
+    if not isinstance(before, dict):
+        if len(names) > 1:
+            # The one grader that there was had all files in out/; what is of all graders is written again.
+            _remove(out, (out / name for name in _outputs(manifest) if name not in OF_ALL))
+        return
+    if before:
+        _move_histories(folder, next(iter(before)), names[0])
+    usable = usable_folders(folder)
+    for place, name in enumerate(before):
+        # One whose settings cannot be used has failed.
+        if (name in names and name not in usable) or not _NAME.fullmatch(name):
+            continue
+        now, own = usable.get(name), out / name
+        outputs = (*_outputs(read_object(own / _MANIFEST)), _MANIFEST)
+        paths = {each: (out if place == 0 and each not in OF_ALL else own) / each for each in outputs}
+        _remove(out, (path for each, path in paths.items() if now is None or now.output(each) != path))
+
+
+def remove_waiting(folder: TrackFolder, unable: Mapping[str, Exception]) -> list[str]:
+    """Removes outputs of graders that wait for a bank or a model; a line for each that had some.
+
+    Args:
+        unable: name -> why a grader cannot go on.
+    """
+    removed = []
+    for name, own in usable_folders(folder).items():
+        if isinstance(unable.get(name), LackingError) and own.manifest_path.exists():
+            outputs = (*_outputs(read_object(own.manifest_path)), _MANIFEST)
+            _remove(folder.shared_out, map(own.output, outputs))
+            removed.append(
+                f"{name}: removed its files of an earlier update from {_shown(own)}; when it can go on they "
+                "are made again, from the stored grades"
+            )
+    return removed
+
+
+def stale_files(folder: TrackFolder, unable: Mapping[str, Exception]) -> dict[str, str]:
+    """Name -> that a grader failed and has files of an earlier update.
+
+    Args:
+        unable: name -> why a grader cannot go on.
+    """
+    return {
+        name: f"its files in {_shown(own)} are of an earlier update"
+        for name, own in usable_folders(folder).items()
+        if name in unable and not isinstance(unable[name], LackingError) and own.manifest_path.exists()
+    }
+
+
+def _outputs(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """The outputs that a manifest names, as far as they are in its folder."""
+    outputs = manifest.get("outputs")
+    names = outputs if isinstance(outputs, dict) else {}
+    return tuple(name for name in names if not name.startswith("/") and ".." not in name)
+
+
+def _remove(out: Path, paths: Iterable[Path]) -> None:
+    """Removes files of out/, and the folders in it that are empty then; what somebody put there stays."""
+    folders = set()
+    for path in paths:
+        files.remove(path)
+        folders |= {folder for folder in path.parents if folder != out and folder.is_relative_to(out)}
+    for folder in sorted(folders, reverse=True):
+        with suppress(OSError):
+            folder.rmdir()
+
+
+def _shown(folder: TrackFolder) -> str:
+    """Where the files of a grader are."""
+    return f"out/{folder.place}/" if folder.place else "out/"
+
+
+def _move_histories(folder: TrackFolder, first_before: str, first: str) -> None:
+    """The history of who was the first goes to its own folder, that of who is the first now from there.
+
+    Each step is done or not, and those that are not are done at the next update, which begins with this.
+    """
+    if first_before == first:
+        return
+    for top, name in ((folder.shared_state, "history.json.gz"), (folder.shared_out, "history")):
+        for source, target in (
+            (top / name, top / first_before / name),
+            (top / first / name, top / name),
+        ):
+            if source.exists() and not target.exists():
+                files.make_folder(target.parent)
+                source.rename(target)
