@@ -175,7 +175,7 @@ class Override(Accessor):
     """A person's rating in place of the grader's: `track.override(...)`; and the ratings that there are."""
 
     __call__ = on_loaded(overriding.override)
-    ratings = on_loaded(overriding.human_ratings)
+    ratings = on_loaded(overriding.human_ratings, overriding.all_human_ratings)
 
     def summary(self) -> dict[str, Any]:
         """How many cells and passages people rated in place of the grader, and who did."""

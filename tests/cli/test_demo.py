@@ -80,6 +80,19 @@ def test_its_table_has_the_order_of_the_leaderboard(demo: Path, capsys: pytest.C
     assert orders[0] == orders[1]
 
 
+@pytest.mark.parametrize("command", ["swaps", "outliers", "compare", "representative"])
+def test_what_goes_by_another_measure_than_the_leaderboard_says_so(
+    demo: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    capsys.readouterr()
+    assert run([command, str(demo)]) == 0
+    note = "by P(rel=4)@10, the first measure of [graders.rubric]; the leaderboard of all graders goes by "
+    assert f"{note}Cover(rel=4)@10" in capsys.readouterr().err
+    for words in (["-m", "Cover(rel=4)@10"], ["-m", "P(rel=4)@10"]):
+        assert run([command, str(demo), *words]) == 0
+        assert "the leaderboard of all graders goes by" not in capsys.readouterr().err
+
+
 def test_again_it_prints_the_same_and_changes_no_file(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = contents(demo)
     assert run(["demo", str(demo)]) == 0

@@ -145,6 +145,32 @@ def test_a_command_that_can_be_of_one_alone_says_which_it_took(
     assert "of the grader rubric" in capsys.readouterr().err
 
 
+def test_overrides_shows_the_ratings_of_all_graders(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with trecexam.open_track(root) as track:
+        cell = next(iter(track["rubric"].grades()))
+    of_cell = ("--query", cell["query_id"], "--doc", cell["doc_id"], "--item", cell["item_id"])
+    for name, rating in (("rubric", "1"), ("mini", "3")):
+        said = ("--rating", rating, "--who", "ann", "--why", f"read for {name}")
+        out(capsys, "override", root, "--grader", name, *of_cell, *said)
+    rows = [line.split("\t") for line in out(capsys, "overrides", root).splitlines()]
+    assert rows[0][:5] == ["grader", "query_id", "doc_id", "item_id", "rating"]
+    assert [(row[0], row[4], row[7]) for row in rows[1:]] == [
+        ("rubric", "1", "read for rubric"),
+        ("mini", "3", "read for mini"),
+    ]
+    of_one = [line.split("\t") for line in out(capsys, "overrides", root, "--grader", "mini").splitlines()]
+    assert of_one == [rows[0][1:], rows[2][1:]]
+    whole = json.loads(out(capsys, "overrides", root, "--json"))
+    assert {name: each["cells"] for name, each in whole["graders"].items()} == {
+        "rubric": 1, "umbrela": 0, "mini": 1,
+    }  # fmt: skip
+    with (root / "overrides.mini.tsv").open("a") as file:
+        file.write("q1\tnowhere\t\t9\tbob\tno\t\n")
+    capsys.readouterr()
+    assert run(["overrides", str(root)]) == 1
+    assert "rejected: overrides.mini.tsv:3: " in capsys.readouterr().err
+
+
 def test_a_track_with_one_grader_is_of_that_one_and_says_no_more(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -122,7 +122,7 @@ def overrides(track: Path) -> Result:
 
     A row for each line of TRACK/overrides.tsv that could be read, with the grader's rating; below a line that
     counts, the passages with the same text, for which it counts too. With [judging] also the lines of
-    judgments.tsv.
+    judgments.tsv. Of several graders the ratings of all, unless --grader chooses one.
 
     Exit status: 0, or 1 when a line was rejected.
     """

@@ -131,6 +131,21 @@ def own_cautions(track: Assessment) -> tuple[str, ...]:
     return (*run_cautions(track), *on_queries, *few, *certain, *expected)
 
 
+def first_measure_note(track: Assessment) -> tuple[str, ...]:
+    """A line for who is shown what is of the first measure alone, where the leaderboard of all graders has
+    another column of this grader.
+    """
+    if not track.folder.is_one_of_several:
+        return ()
+    first, column = (str(measure(names[0])) for names in (track.measures, track.columns))
+    if first == column:
+        return ()
+    return (
+        f"by {first}, the first measure of [{track.folder.section}]; the leaderboard of all graders goes by "
+        f'{column}: -m "{column}" takes that one',
+    )
+
+
 def _expected(track: Assessment) -> tuple[str, ...]:
     """A line on default measures with label = "expected": the one that orders the runs is another."""
     scores, first = track.config.scores, track.measures[0]

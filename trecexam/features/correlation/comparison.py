@@ -18,6 +18,7 @@ from trecexam.features.correlation.paired_scores import (
 from trecexam.features.correlation.tables import correlation_table
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.measure_names import names_of
+from trecexam.line.measures import first_measure_note
 from trecexam.line.official import LEADERBOARD
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
 from trecexam.scores.leaderboard import NOBODY
@@ -187,6 +188,7 @@ def swapped(
         for scores in comparisons
     ]
     lines = (
+        *(first_measure_note(track) if measures is None else ()),
         *comparison_notes(track, comparisons, measures, official_measures),
         *(_summary(key, swaps) for key, swaps in pairs),
     )
@@ -220,7 +222,10 @@ def outlying(
             (_key(scores, min_ratings), find_outliers(scores.runs, scores.rubric, scores.official)[:most])
             for scores in comparisons
         ),
-        comparison_notes(track, comparisons, measures, official_measures),
+        (
+            *(first_measure_note(track) if measures is None else ()),
+            *comparison_notes(track, comparisons, measures, official_measures),
+        ),
     )
 
 

@@ -16,6 +16,7 @@ from trecexam.line.cautions import judgment_cautions, rating_cautions
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.measure_names import names_of
+from trecexam.line.measures import first_measure_note
 from trecexam.scores.rank_correlation.ranks import Floats, means
 from trecexam.scores.rank_correlation.tau import tau_b_columns
 from trecexam.scores.values import TIE_DECIMALS
@@ -116,7 +117,8 @@ def representative(
     thresholds = rating_cautions(track.config, track.measures[:1] if measures is None else measures)
     if official_measures:
         thresholds += judgment_cautions(track, official_measures)
-    return RepresentativeQueries(tuple(chosen), (*thresholds, *map(_remark, chosen)))
+    first = first_measure_note(track) if measures is None else ()
+    return RepresentativeQueries(tuple(chosen), (*first, *thresholds, *map(_remark, chosen)))
 
 
 def _chosen(values: MeasureValues, measure: str, shown: str, most: int) -> Representative:

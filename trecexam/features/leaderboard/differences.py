@@ -15,6 +15,7 @@ from trecexam.features.leaderboard.letters import group_letters
 from trecexam.line.evaluation import leaderboard, official_values, rubric_values
 from trecexam.line.loaded_track import asked_of
 from trecexam.line.measure_names import names_of
+from trecexam.line.measures import first_measure_note
 from trecexam.line.relevance import official_measures
 from trecexam.scores.paired_tests import (
     MOST_RUNS,
@@ -251,12 +252,14 @@ def differences(
     if permutations is not None and permutations < 1:
         raise ValueError(f"{permutations} permutations; there must be one at least")
     names = names_of(measures)
+    note: tuple[str, ...] = ()
     if names is None and baseline is None and not pairs:
+        note = () if official else first_measure_note(track)
         names = list(official_measures(track) if official else track.measures)[:1]
     values = official_values(track, names) if official else rubric_values(track, names)
     found = _differences(values, baseline, test, correction, alpha, permutations, seed)
     board = leaderboard(track, measures, official=official)
-    return replace(found, board=board, pairs=pairs, notes=(found.words, *board.notes))
+    return replace(found, board=board, pairs=pairs, notes=(found.words, *note, *board.notes))
 
 
 def _differences(

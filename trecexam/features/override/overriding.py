@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,12 +14,12 @@ from converters.errors import ConversionError
 from converters.overrides import ADJUDICATED, UNDONE, read_overrides
 from converters.records import HumanRating, Item
 from trecexam.bank.model import Bank, passage_digest
-from trecexam.errors import RatingConflictError, TrecexamError, did_you_mean
+from trecexam.errors import RatingConflictError, TrecexamError, cannot_go_on, did_you_mean
 from trecexam.features.override.added_lines import add_lines
 from trecexam.features.override.opinions import earlier_opinion, lines_of_writer, without_circumstances
 from trecexam.files.exclusive_lock import exclusive_lock
 from trecexam.line.kind import ItemSources
-from trecexam.line.loaded_track import asked_of
+from trecexam.line.loaded_track import LoadedTrack, asked_of
 from trecexam.line.overrides import (
     COUNTS,
     REPLACED,
@@ -28,7 +28,7 @@ from trecexam.line.overrides import (
     resolve,
     takes_back,
 )
-from trecexam.line.rejected import rejected_notes, rejected_rows
+from trecexam.line.rejected import all_rejected_of, rejected_notes, rejected_rows
 from trecexam.line.typed_text import MAX_NOTE, MAX_WHO, MAX_WHY, refuse_controls, typed
 from trecexam.scores.labels import labels
 from trecexam.scores.ratings import MAX_RATING
@@ -361,16 +361,43 @@ def human_ratings(track: Assessment) -> Tables:
     return Tables({"ratings": human_table(track)}, notes, about=track.override_summary(), rejected=refused)
 
 
-def human_table(track: Assessment) -> Table:
+def all_human_ratings(track: LoadedTrack) -> Tables:
+    """The same for all graders of a track, with the grader in front. What people judge on the scale of
+    [judging] is shown once, with the first grader that labels documents.
+
+    Raises:
+        TrecexamError, ConversionError: no grader can go on.
+    """
+    on_scale = track.of_documents
+    tables = {name: human_table(each, judgments=each is on_scale) for name, each in track.assessments.items()}
+    shared = tables[on_scale.name]
+    rows = tuple((name, *row) for name, table in tables.items() for row in table.rows)
+    layout = replace(shared.layout, keys=("grader", *shared.layout.keys))
+    read = {each.folder.shown(each.folder.overrides()) for each in track.assessments.values()}
+    refused = [row for row in all_rejected_of(track) if row.file in read]
+    notes = (
+        *rejected_notes(refused),
+        *(cannot_go_on(name, error) for name, error in track.unable.items()),
+    )
+    graders = {name: each.override_summary() for name, each in track.assessments.items()}
+    table = Table(("grader", *shared.header), rows, layout=layout)
+    return Tables({"ratings": table}, notes, about={"graders": graders}, rejected=tuple(refused))
+
+
+def human_table(track: Assessment, *, judgments: bool = True) -> Table:
     """The ratings that people gave, beside the grader's, and which of them count.
 
     There is a row for every line of overrides.tsv that could be read. Below a line that counts stand the
     other pooled passages with the same text, for which it counts too. Where the settings have [judging] there
     are the lines of judgments.tsv too, and in more columns what else each line says, and the rule.
+
+    Args:
+        judgments: with those lines.
     """
+    files = (track.overrides, track.judgments) if judgments else (track.overrides,)
     machine = _machine(track, {decision.row.query_id for decision in track.overrides.decisions})
     alike: dict[HumanRating, list[HumanRating]] = {}
-    for people in (track.overrides, track.judgments):
+    for people in files:
         for (_, doc_id, _), row in people.ratings.items():
             if doc_id != row.doc_id:
                 alike.setdefault(row, []).append(row._replace(doc_id=doc_id))
@@ -388,7 +415,7 @@ def human_table(track: Assessment) -> Table:
                 *((row.seconds, row.note, row.kind, track.config.judging.rule) if judging else ()),
                 state,
             )
-            for people in (track.overrides, track.judgments)
+            for people in files
             for _, given, state in people.decisions
             for row in (given, *(alike.get(given, ()) if state == COUNTS else ()))
         ),
