@@ -1,5 +1,13 @@
+"""Messages of errors: guesses at what was meant, and nothing of thousands of letters."""
+
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
+import trecexam
+from trecexam.cli.main import run
 from trecexam.errors import did_you_mean
 
 
@@ -7,3 +15,71 @@ def test_a_name_that_is_not_known_has_a_guess_where_one_is_near() -> None:
     assert did_you_mean("recal", ("recall", "precision")) == "did you mean 'recall'?"
     assert did_you_mean("recal", {"recall"}, before="; ") == "; did you mean 'recall'?"
     assert did_you_mean("zzz", ("recall",), "known: recall", before="; ") == "known: recall"
+
+
+LONG = "x" * 5_000
+#: What people type, too long, in all places where a message repeats it.
+TOO_LONG = (
+    ("leaderboard", "TRACK", "-m", LONG),
+    ("leaderboard", "TRACK", "-m", f"P@{LONG}"),
+    ("leaderboard", "TRACK", "-m", f"P(rel={LONG})@5"),
+    ("leaderboard", "TRACK", "-m", f"rubric:{LONG}"),
+    ("leaderboard", "TRACK", "-m", f"{LONG}:P@5"),
+    ("leaderboard", "TRACK", "-m", "x " * 5_000),
+    ("leaderboard", "TRACK", "--grader", LONG),
+    ("leaderboard", "TRACK", f"--{LONG}"),
+    ("leaderboard", LONG),
+    ("leaderboard", f"{'x' * 50}/" * 100),
+    (LONG,),
+    ("correlate", "TRACK", "--official-measure", LONG),
+    ("compare", "TRACK", "--baseline", LONG),
+    ("compare", "TRACK", "--baseline", "a run " * 1_000),
+    ("plot", LONG, "TRACK", "-o", "fig.pdf"),
+    ("plot", "leaderboard", "TRACK", "-o", "fig.pdf", "--width", LONG),
+    ("override", "TRACK", "--query", LONG, "--doc", "d", "--rating", "1", "--who", "a", "--why", "b"),
+    ("override", "TRACK", "--query", "q1", "--doc", LONG, "--rating", "1", "--who", "a", "--why", "b"),
+    ("override", "TRACK", "--query", "q1", "--doc", "d", "--rating", LONG, "--who", "a", "--why", "b"),
+    ("holes", "TRACK", "--depth", LONG),
+    ("export", "qrels", "TRACK", "--label", LONG),
+    ("init", "new", "--grader", LONG),
+    ("init", "new", "--queries", LONG),
+    ("convert", "TRACK/trecexam.toml", "out.tsv", "--from", LONG),
+    ("history", "TRACK", LONG),
+    ("verify", "grid", "TRACK", "--query", LONG),
+    ("fill", "TRACK", "--qrels", "TRACK/trecexam.toml", "-o", "merged.qrels", "--by", LONG),
+    ("serve", "TRACK", "--public-url", LONG),
+    ("judge", "plan", "TRACK", "--assessors", LONG),
+)
+
+
+@pytest.mark.parametrize("words", TOO_LONG, ids=lambda words: " ".join(words)[:40])
+def test_what_is_too_long_is_shortened_in_the_message(
+    words: tuple[str, ...],
+    small_track: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run([word.replace("TRACK", str(small_track)) for word in words]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("trecexam: ")
+    assert len(printed.err.splitlines()) == 1
+    # What to do is still there behind what was typed.
+    assert 40 < len(printed.err) < 1_500, printed.err
+    assert "x" * 500 not in printed.err
+
+
+def test_from_python_it_is_shortened_too(small_track: Path) -> None:
+    with trecexam.open_track(small_track) as track:
+        for ask in (
+            lambda: track.leaderboard([LONG]),
+            lambda: track.leaderboard(runs=[LONG]),
+            lambda: track.compare(baseline=LONG),
+            lambda: track.plot(LONG),
+            lambda: track[LONG],
+        ):
+            with pytest.raises((trecexam.TrecexamError, ValueError)) as error:
+                ask()
+            assert 20 < len(str(error.value)) < 1_000

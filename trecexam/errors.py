@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,11 +12,23 @@ if TYPE_CHECKING:
     from converters.records import HumanRating, Item
 
 
+#: Letters of a word, or of a text in quotes, that a message has at most, and that it keeps of each end.
+_MOST, _END = 300, 120
+_LONG = re.compile(rf"(?<!\w)'[^']{{{_MOST},}}'(?!\w)|\S{{{_MOST},}}")
+
+
+def shortened(message: str) -> str:
+    """A message whose long words and quoted texts are cut in the middle: somebody may have typed thousands of
+    letters.
+    """
+    return _LONG.sub(lambda match: f"{match[0][:_END]}...{match[0][-_END:]}", message)
+
+
 class TrecexamError(Exception):
     """Something a user can mend. The message is one line that says what is wrong and what to do."""
 
     def __init__(self, reason: str, *, path: Path | str | None = None, line: int | None = None) -> None:
-        self.reason = " ".join(reason.split())
+        self.reason = shortened(" ".join(reason.split()))
         self.path = None if path is None else str(path)
         self.line = line
         super().__init__(self.reason)

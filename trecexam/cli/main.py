@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
@@ -11,7 +12,7 @@ from typing import Any
 import click
 
 from trecexam.cli.lazy import LazyGroup
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, shortened
 from trecexam.extension import extensions
 from trecexam.version import __version__
 
@@ -177,11 +178,14 @@ def run(arguments: list[str]) -> int:
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         hint = f" (see `{context.command_path} --help`)" if context else ""
-        click.echo(f"trecexam: {error.format_message().rstrip('.')}{hint}", err=True)
+        click.echo(f"trecexam: {shortened(error.format_message().rstrip('.'))}{hint}", err=True)
         return error.exit_code
     except click.exceptions.Exit as error:
         return error.exit_code
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG and not debug:
+            click.echo(f"trecexam: {shortened(str(error.filename))}: no file has such a long name", err=True)
+            return 2
         if debug or error.filename is not None:
             raise
         # A full disk behind a redirection; Python would try to flush there again at its end.
@@ -191,7 +195,7 @@ def run(arguments: list[str]) -> int:
     except Exception as error:
         if debug or not _is_user_error(error):
             raise
-        click.echo(f"trecexam: {error}", err=True)
+        click.echo(f"trecexam: {shortened(str(error))}", err=True)
         return 2
     return status if isinstance(status, int) else 0
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from trecexam.errors import TrecexamError, cannot_go_on, did_you_mean
+from trecexam.errors import TrecexamError, cannot_go_on, did_you_mean, shortened
 from trecexam.line.diagnostics import grades_notes
 from trecexam.line.loaded_track import LoadedTrack, asked_of, each_once
 from trecexam.line.output_files import FeaturePlot, PlotMeasures
@@ -41,7 +41,8 @@ def inches(length: str | float) -> float:
         match = re.fullmatch(r"\s*(\d{1,6}(?:\.\d{1,9})?|\.\d{1,9})\s*(in|cm|mm|pt)\s*", length, re.ASCII)
         if match is None:
             raise ValueError(
-                f"{length}: give a length with its unit, as 3.3in, 8.4cm, 84mm or 241pt, or single or double"
+                f"{shortened(length)}: give a length with its unit, as 3.3in, 8.4cm, 84mm or 241pt, or "
+                "single or double"
             )
         value = float(match[1]) * UNITS[match[2]]
     else:

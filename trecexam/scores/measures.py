@@ -13,6 +13,7 @@ from ir_measures import Measure
 from ir_measures.providers.base import NOT_PROVIDED
 
 import trecexam.scores.support_measures  # noqa: F401  registers SupportP, SupportR, SupportF1
+from trecexam.errors import shortened
 from trecexam.scores.cover import NUGGET_SCORES  # registers Cover and nCover
 from trecexam.scores.support import SUPPORT
 
@@ -104,10 +105,11 @@ def _parse(name: str) -> Measure:
     try:
         return ir_measures.parse_measure(_BARE.sub(r"='\1'", name.strip()))
     except NameError:
-        raise ValueError(f"unknown measure {name!r}; {_nearest(name)}") from None
-    except (ValueError, TypeError):
+        raise ValueError(shortened(f"unknown measure {name!r}; {_nearest(name)}")) from None
+    # Python's own parser reads it, to which thousands of words are too deep.
+    except (ValueError, TypeError, MemoryError, RecursionError):
         hint = _from_trec_eval(name) or "write it as Name(key=value)@cutoff, like nDCG@10 or Cover(rel=4)@20"
-        raise ValueError(f"measure {name!r} cannot be read; {hint}") from None
+        raise ValueError(shortened(f"measure {name!r} cannot be read; {hint}")) from None
 
 
 def _nearest(name: str) -> str:
@@ -154,7 +156,7 @@ def _check_parameters(metric: Measure) -> None:
         boolean = isinstance(value, bool) and info.dtype is not bool
         outside = key in _COUNTED and isinstance(value, int) and not 1 <= value <= _MAX_INT
         if boolean or outside or not info.validate(value):  # type: ignore[no-untyped-call]
-            raise ValueError(f"{metric.NAME}: {key}={value!r} is not possible; {takes}")
+            raise ValueError(shortened(f"{metric.NAME}: {key}={value!r} is not possible; {takes}"))
     if metric.NAME in DIVERSITY and metric.params.get("cutoff", 1) > NDEVAL_DEPTH:
         raise ValueError(f"{metric}: ndeval, which computes it, takes cutoffs up to {NDEVAL_DEPTH}")
     if metric.NAME in DIVERSITY and metric.params.get("judged_only"):

@@ -78,13 +78,13 @@ class Front:
             )
         prefix = given or path
         if prefix and not _PREFIX.fullmatch(prefix):
-            raise TrecexamError(f"the path {prefix[:80]!r} before the page's own: take letters, digits, -, _")
+            raise TrecexamError(f"the path {prefix!r} before the page's own: take letters, digits, -, _")
         if prefix.split("/")[1:2] and prefix.split("/")[1] in OURS:
             raise TrecexamError(
                 f"the page has a path {prefix} of its own: put it below another one, as /trec"
             )
         if trust_header and not _HEADER.fullmatch(trust_header):
-            raise TrecexamError(f"--trust-header {trust_header[:80]!r} is no header's name, as X-Remote-User")
+            raise TrecexamError(f"--trust-header {trust_header!r} is no header's name, as X-Remote-User")
         trusted = tuple(_network(text) for text in trusted_proxies)
         if trust_header and not trusted:
             raise TrecexamError(
@@ -165,9 +165,7 @@ def _origin(public_url: str) -> tuple[str, str]:
         or parts.query
         or parts.fragment
     ):
-        raise TrecexamError(
-            f"--public-url {public_url[:80]!r}: give an address as https://nuggets.uni.edu/trec"
-        )
+        raise TrecexamError(f"--public-url {public_url!r}: give an address as https://nuggets.uni.edu/trec")
     host = f"[{name}]" if ":" in name else name
     shown = "" if port in {None, {"http": 80, "https": 443}[parts.scheme]} else f":{port}"
     return f"{parts.scheme}://{host}{shown}", parts.path.rstrip("/")
@@ -178,10 +176,10 @@ def _network(text: str) -> Network:
         network = ipaddress.ip_network(text.strip(), strict=False)
     except ValueError:
         raise TrecexamError(
-            f"--trusted-proxy {text[:80]!r} is neither an address nor a network: 127.0.0.1, 10.0.3.0/24"
+            f"--trusted-proxy {text!r} is neither an address nor a network: 127.0.0.1, 10.0.3.0/24"
         ) from None
     if network.prefixlen == 0:
-        raise TrecexamError(f"--trusted-proxy {text[:80]} would believe everybody: name the proxy's address")
+        raise TrecexamError(f"--trusted-proxy {text} would believe everybody: name the proxy's address")
     return network
 
 

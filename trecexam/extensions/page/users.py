@@ -106,7 +106,7 @@ def checked_name(name: str) -> str:
     composed = unicodedata.normalize("NFC", name)
     if not _NAME.fullmatch(_without_marks(composed)) or len(composed) > LONGEST_NAME:
         raise ValueError(
-            f"{name[:80]!a} can be no name: take up to {LONGEST_NAME} letters, digits, . _ @ + - and blanks"
+            f"{name!a} can be no name: take up to {LONGEST_NAME} letters, digits, . _ @ + - and blanks"
         )
     return composed
 
@@ -288,9 +288,7 @@ def remove_user(path: Path, name: str) -> None:
 
     def change(users: dict[str, UserEntry]) -> None:
         if users.pop(name_key(name), None) is None:
-            raise TrecexamError(
-                f"has no user {name[:80]!r}; `trecexam serve-user list` names them", path=path
-            )
+            raise TrecexamError(f"has no user {name!r}; `trecexam serve-user list` names them", path=path)
 
     _change(path, change)
 
