@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from operator import attrgetter
 from pathlib import Path
 
 import pandas
 import pytest
+from support import ROOT
 
 import trecexam
+from trecexam.extension import accessors
 
 LINES = 40
 
@@ -131,6 +134,8 @@ def test_printing_a_result_is_the_table_and_its_notes(track: trecexam.Track, ask
         ("counts", "use track.grading.counts"),
         ("query_ids", "use track.queries"),
         ("leaderbord", "did you mean 'leaderboard'"),
+        ("exm", "did you mean 'exam'"),
+        ("zzzz", r"dir\(track\) names what it has"),
         ("qrels_frame", "use track.export.qrels_frame"),
     ],
 )
@@ -173,3 +178,97 @@ def test_a_track_has_few_names_of_its_own() -> None:
 def test_what_a_group_or_an_extension_has_is_named(track: trecexam.Track, name: str, said: str) -> None:
     with pytest.raises(AttributeError, match=f"a track has no '{name}'; {said}"):
         getattr(track, name)
+
+
+def test_whether_a_run_a_column_or_a_grader_is_there(track: trecexam.Track) -> None:
+    board = track.leaderboard()
+    assert "bm25" in board
+    assert "nDCG@10" in board
+    assert "bm26" not in board
+    assert board["bm25"] in board.table
+    assert "bm25" in track["rubric"].leaderboard().table
+    assert "kendall_tau" in track.correlate()
+    assert "cells" in track["rubric"].status()
+    assert "rubric" in track
+    assert "umbrela" not in track
+    assert list(track) == ["rubric", "support"]
+
+
+@pytest.mark.parametrize(
+    ("group", "has"),
+    [
+        ("exam", ("Exams on the track's passages", ".fit()", ".out")),
+        ("correlate", ("official side", "()", ".swaps()")),
+        ("judge_next", ("What a person should judge next", "()")),
+        ("grading", (".counts()", ".kind")),
+    ],
+)
+def test_printing_a_group_of_calls_says_what_it_has(
+    track: trecexam.Track, group: str, has: tuple[str, ...]
+) -> None:
+    shown = repr(getattr(track, group))
+    assert shown.startswith(f"<track.{group} of 'mytrack': ")
+    listed = shown.removesuffix(">").partition(" It has ")[2].split(", ")
+    first, *members = has
+    assert first in shown
+    assert set(members) <= set(listed)
+    assert all(len(line) < 400 for line in shown.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "said"),
+    [
+        ("exam", "fitt", "did you mean 'fit'"),
+        ("correlate", "swap", "did you mean 'swaps'"),
+        ("judge_next", "zzzz", r"it has \(\)"),
+        ("bank", "zzzz", "it has .*generate"),
+    ],
+)
+def test_a_name_that_a_group_of_calls_does_not_have(
+    track: trecexam.Track, group: str, name: str, said: str
+) -> None:
+    with pytest.raises(AttributeError, match=rf"track\.{group} has no '{name}'; {said}"):
+        getattr(getattr(track, group), name)
+
+
+def test_type_checkers_know_what_extensions_add() -> None:
+    """The stub has all names that our extensions declare, each with its class."""
+    stub = ast.parse((Path(trecexam.__file__).parent / "of_extensions.pyi").read_text())
+    modules = {
+        alias.name: node.module
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    (names,) = (node for node in stub.body if isinstance(node, ast.ClassDef))
+    typed = {
+        each.name: f"{modules[ast.unparse(each.returns)]}:{ast.unparse(each.returns)}"
+        for each in names.body
+        if isinstance(each, ast.FunctionDef) and each.returns is not None
+    }
+    ours = {name: at for name, at in accessors().items() if at.startswith("trecexam.extensions.")}
+    assert typed == ours
+
+
+@pytest.mark.slow
+def test_mypy_finds_names_that_there_are_not(tmp_path: Path) -> None:
+    import mypy.api
+
+    lines = (
+        "import trecexam",
+        "track = trecexam.open_track('t')",
+        "reveal_type(track.exam.fit())",
+        "reveal_type(track.correlate.swaps())",
+        "track.exxam",
+        "track.exam.fitt",
+        "track.leaderbord()",
+    )
+    (tmp_path / "called.py").write_text("\n".join(lines))
+    arguments = ("--no-error-summary", "--follow-imports=silent", str(tmp_path / "called.py"))
+    out, err, _ = mypy.api.run([*arguments, "--config-file", str(ROOT / "pyproject.toml")])
+    assert err == ""
+    said = [line.partition("called.py:")[2] for line in out.splitlines()]
+    assert [line.partition(":")[0] for line in said] == ["3", "4", "5", "6", "7"]
+    assert "ExamFit" in said[0]
+    assert "SwappedPairs" in said[1]
+    assert all("has no attribute" in line for line in said[2:])

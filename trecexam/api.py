@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import reduce
 from pathlib import Path
@@ -30,6 +30,7 @@ from trecexam.line.grading import Progress
 from trecexam.line.loaded_track import TrackLoaders, of_each
 from trecexam.line.loader import TrackLoader
 from trecexam.line.status import Status, joint_status, status_line, status_of
+from trecexam.of_extensions import OfExtensions
 from trecexam.outputs.plotting import plot, plot_of_all
 from trecexam.outputs.update_all import update_all
 from trecexam.outputs.updates import Update
@@ -83,7 +84,7 @@ def open_track(
 
 
 @named_as_called
-class Track:
+class Track(OfExtensions):
     """One track folder. What is read and computed is kept, so asking twice is cheap.
 
     The methods that read (`leaderboard`, `qrels` ...) use the grades that are in the store and never
@@ -124,6 +125,10 @@ class Track:
         """The names of those who grade it, in the order of trecexam.toml."""
         return tuple(self._loaders)
 
+    def __iter__(self) -> Iterator[str]:
+        """The names of its graders: `"umbrela" in track`, `for name in track`."""
+        return iter(self.graders)
+
     def __enter__(self) -> Track:
         return self
 
@@ -159,18 +164,20 @@ class Track:
         except (TrecexamError, ConversionError) as error:
             return f"<Track {self.name!r}, which cannot be read: {error}>"
 
-    def __getattr__(self, name: str) -> Any:
-        """What an extension adds by this name: `track.exam`, `track.bank`.
+    if not TYPE_CHECKING:
 
-        Raises:
-            AttributeError: none does; it names what there is in its place.
-        """
-        at = None if name.startswith("_") else accessors().get(name)
-        if at is None:
-            own = f'; use track["{name}"]' if name in self.graders else _instead(name)
-            raise AttributeError(f"a track has no '{name}'{own}")
-        made = self.__dict__[name] = named(at)(self)
-        return made
+        def __getattr__(self, name: str) -> Any:
+            """What an extension adds by this name: `track.exam`, `track.bank`.
+
+            Raises:
+                AttributeError: none does; it names what there is in its place.
+            """
+            at = None if name.startswith("_") else accessors().get(name)
+            if at is None:
+                own = f'; use track["{name}"]' if name in self.graders else _instead(name)
+                raise AttributeError(f"a track has no '{name}'{own}")
+            made = self.__dict__[name] = named(at)(self)
+            return made
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *accessors()})
@@ -312,7 +319,8 @@ def _instead(name: str) -> str:
     if same:
         return f"; use {' or '.join(f'track.{each}' for each in dict.fromkeys(same))}"
     public = [each for each in dir(Track) if not each.startswith("_")]
-    return did_you_mean(name, [*public, *calls.values(), *kinds], before="; ")
+    known = [*public, *calls.values(), *kinds]
+    return did_you_mean(name, known, "; dir(track) names what it has", before="; ")
 
 
 def _kinds() -> dict[str, type]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from trecexam.chosen import took
-from trecexam.errors import TrecexamError
+from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.files.track_lock import TrackLock
 from trecexam.graders.base import Estimate
 from trecexam.graders.writing.asking import Job, ShowProgress, Stop
@@ -62,9 +63,39 @@ class Accessor:
     def _is_joint(self) -> bool:
         return bool(self.track._is_joint)
 
+    @property
+    def _name(self) -> str:
+        """By which a track has it: "judge_next" of JudgeNextAccessor."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__.removesuffix("Accessor")).lower()
+
+    def __repr__(self) -> str:
+        what = (type(self).__doc__ or "").strip().partition("\n")[0]
+        of = self.folder.root.resolve().name
+        return f"<track.{self._name} of {of!r}: {what} It has {', '.join(_members(type(self)).values())}>"
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuses a name that there is not.
+
+            Raises:
+                AttributeError: it names the nearest.
+            """
+            members = _members(type(self))
+            hint = did_you_mean(name, members, f"it has {', '.join(members.values())}")
+            raise AttributeError(f"track.{self._name} has no '{name}'; {hint}")
+
     def _folder_of(self, function: Callable[..., object]) -> TrackFolder:
         """The track as the grader sees it that a call of this function would be about."""
         return _loader_for(self, function).folder
+
+
+def _members(kind: type) -> dict[str, str]:
+    """What a group of calls has, by name -> as it is written behind the group's own name: ".fit()", "()"."""
+    own = {name: member for base in reversed(kind.__mro__) for name, member in vars(base).items()}
+    names = sorted(name for name in own if not name.startswith("_") and name not in ("track", "folder"))
+    called = {"__call__": "()"} if "__call__" in own else {}
+    return called | {name: f".{name}{'' if isinstance(own[name], property) else '()'}" for name in names}
 
 
 def on_loaded(

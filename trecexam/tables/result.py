@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from trecexam.errors import did_you_mean
 from trecexam.tables.frames import Framed
 from trecexam.tables.rendering import as_html, as_latex, as_text
-from trecexam.tables.table import Table, TableRow, to_json, to_tsv
+from trecexam.tables.table import Table, TableRow, contains, to_json, to_tsv
 
 if TYPE_CHECKING:
     from trecexam.tables.plots.model import Plot
@@ -28,9 +28,10 @@ _SPELLED = {
 class Result(Framed):
     """The answer to a question: tables by name, of which the first is the one; notes; facts; plots.
 
-    `result["nDCG@10"]` is a column of the first table and `result["my_run"]` a row; `for row in result` gives
-    its rows; `pandas.DataFrame(result)` and `polars.DataFrame(result)` take it. `print(result)` shows what a
-    terminal shows. Its notes say what one must know to read the numbers, wherever it is shown.
+    `result["nDCG@10"]` is a column of the first table and `result["my_run"]` a row; `"my_run" in result` says
+    whether there is one, and `for row in result` gives all rows. `pandas.DataFrame(result)` and
+    `polars.DataFrame(result)` take it. `print(result)` shows what a terminal shows. Its notes say what one
+    must know to read the numbers, wherever it is shown.
 
     A kind of result is a frozen dataclass with a field `notes` and with
 
@@ -119,6 +120,9 @@ class Result(Framed):
 
     def _repr_html_(self) -> str:
         return as_html(self.for_people(), self.notes)
+
+    def __contains__(self, name: object) -> bool:
+        return contains(self, name)
 
     def __getitem__(self, name: str) -> Any:
         return self.table[name]

@@ -52,6 +52,17 @@ def only_named(name: str, columns: Iterable[str]) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
+def contains(table: Any, name: object) -> bool:
+    """Whether a table, or a result, has a column or a row of this name: what `table[name]` gives."""
+    if not isinstance(name, str):
+        return any(row == name for row in table)
+    try:
+        table[name]
+    except KeyError:
+        return False
+    return True
+
+
 class TableRow(dict[str, Value]):
     """A row of a table: `row["run"]`, or `row.run`."""
 
@@ -98,6 +109,9 @@ class Table(Framed):
     def __bool__(self) -> bool:
         # A table without rows is a table, too.
         return True
+
+    def __contains__(self, name: object) -> bool:
+        return contains(self, name)
 
     def __getitem__(self, name: str) -> Any:
         """A column by its name, as a list; or the row whose first column has this value.

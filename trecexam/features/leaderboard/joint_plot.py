@@ -50,8 +50,7 @@ def joint_plot(track: LoadedTrack, measure: str | None = None) -> Plot:
     rows: list[tuple[Value, ...]] = []
     for rank, row in enumerate(board.rows, 1):
         cells: list[Value] = []
-        for column in columns:
-            score = row.scores[column]
+        for column, score in zip(columns, row.scores, strict=False):
             n = n_queries[column.partition(":")[0]].get(row.run, 0)
             cells += (score.mean, score.stderr, *interval(score, n))
         rows.append((rank, row.run, *cells))

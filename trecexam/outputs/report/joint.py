@@ -18,7 +18,7 @@ from trecexam.scores.leaderboard import Leaderboard
 from trecexam.tables.plots.canvas import draw
 from trecexam.tables.result import Tables
 from trecexam.tables.section import Picture, ReportPart
-from trecexam.tables.table import Table
+from trecexam.tables.table import Table, Value
 from trecexam.tables.text import sentence
 
 #: Rows that the report lists of runs, and of pairs of columns.
@@ -92,7 +92,7 @@ def _taus(track: LoadedTrack) -> ReportPart:
 
 def _graders(track: LoadedTrack) -> Table:
     """A row a grader: what it grades, who is asked, and how far it is."""
-    rows = [
+    rows: list[tuple[Value, ...]] = [
         (
             name,
             each.kind.name,
