@@ -34,6 +34,15 @@ _LOOKS = {
     "rubric": "a graded pool",
     "queries": "queries",
 }
+#: option -> what its file has.
+_HAS = {
+    "queries": "queries",
+    "passages": "passages",
+    "qrels": "judgments",
+    "recorded": "grades",
+    "bank": "questions or nuggets",
+    "runs": "a run or responses",
+}
 #: option -> formats that are none of its. What is in none of these is too like others to be sure.
 _NOT_OF: Mapping[str, Collection[str]] = {
     "queries": ("run", "qrels", "bank", "passages", "rubric"),
@@ -133,10 +142,38 @@ def make_track(root: Path, sources: Sources) -> list[Path]:
 
 def not_runs(sources: Sources) -> list[str]:
     """A line for each file in the folders of runs that surely is none; they are copied like the others."""
-    folders = [path for path in sources.runs if path.is_dir()]
-    files = [path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
-    mistakes = ((path, _mistaken("runs", path, sources.grader)) for path in files)
+    mistakes = ((path, _mistaken("runs", path, sources.grader)) for path in _in_folders(sources))
     return [f"{path}: {mistaken}" for path, mistaken in mistakes if mistaken]
+
+
+def without_records(root: Path, sources: Sources) -> list[str]:
+    """A line for each file that has nothing in it, and what to put where."""
+    targets = dict(_plan(root, sources))
+    given = [*_given(sources), *(("runs", path) for path in _in_folders(sources) if path in targets)]
+    reasons = ((option, path, _nothing_in(option, path)) for option, path in given)
+    return [
+        f"{path}: {reason}; put {_HAS[option]} into {targets[path]}, or remove it"
+        for option, path, reason in reasons
+        if reason
+    ]
+
+
+def _in_folders(sources: Sources) -> list[Path]:
+    """The files in the folders of runs."""
+    folders = [path for path in sources.runs if path.is_dir()]
+    return [path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
+
+
+def _nothing_in(option: str, path: Path) -> str:
+    """Why there is no record in a file; "" where there is one, or a line that is to be mended."""
+    try:
+        if option in ("runs", "recorded"):
+            head(path)
+        else:
+            next(iter(converters.read(path, option)), None)
+    except ConversionError as error:
+        return error.reason if error.line is None else ""
+    return ""
 
 
 def _given(sources: Sources) -> Iterator[tuple[str, Path]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -110,3 +111,45 @@ def test_texts_of_queries_that_the_prompt_asks_with_are_missed_at_once(
     assert len(found) == 1
     assert found[0].startswith(f"warning: {lacks}")
     assert "queries.tsv" in found[0]
+
+
+@pytest.mark.parametrize(
+    ("option", "file", "what", "target"),
+    [
+        ("queries", "queries.tsv", "the file is empty; put queries into", "queries.tsv"),
+        ("queries", "queries.json", "no queries in it; put queries into", "queries.json"),
+        ("passages", "passages.jsonl", "the file is empty; put passages into", "passages.jsonl"),
+        ("bank", "mine.jsonl", "the file is empty; put questions or nuggets into", "bank.mine.jsonl"),
+        ("qrels", "qrels.txt", "no judgments: the file is empty; put judgments into", "qrels.txt"),
+        ("recorded", "grades.jsonl", "the file is empty; put grades into", "grades.jsonl"),
+        ("runs", "a.run", "the file is empty; put a run or responses into", "runs/a.run"),
+        ("runs", "folder", "the file is empty; put a run or responses into", "runs/b.run.gz"),
+    ],
+)
+@pytest.mark.parametrize("content", [b"", b" \n\n"], ids=["empty", "blank"])
+def test_a_file_without_a_record_is_named_with_what_to_do(
+    here: Path,
+    capsys: pytest.CaptureFixture[str],
+    option: str,
+    file: str,
+    what: str,
+    target: str,
+    content: bytes,
+) -> None:
+    (here / "folder").mkdir()
+    (here / "folder" / "b.run.gz").write_bytes(gzip.compress(content))
+    (here / "folder" / "good.run").write_text(FILES["a.run"])
+    if file != "folder":
+        (here / file).write_bytes(b"[]" if file.endswith(".json") else content)
+    said = warnings(capsys, f"--{option}", file)
+    path = "folder/b.run.gz" if file == "folder" else file
+    assert [line for line in said if line.endswith("or remove it")] == [
+        f"warning: {path}: {what} track/{target}, or remove it"
+    ]
+    assert (here / "track" / target).exists()
+
+
+def test_files_with_records_are_not_named(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--queries", "queries.tsv", "--bank", "bank.jsonl", "--passages", "passages.jsonl")
+    said = warnings(capsys, *words, "--qrels", "qrels.txt", "--runs", "a.run", "--runs", "said.jsonl")
+    assert not any("or remove it" in line for line in said)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import html
 import json
 import math
 import random
@@ -26,10 +27,35 @@ def write_qrels(path: Path, labels: Labels) -> Path:
     return path
 
 
-def init(root: Path, *arguments: object, status: int = 1) -> None:
-    """Makes and updates a track; by default some passages of its runs have no grade, which is said."""
+def init(root: Path, *arguments: object, status: int = 0) -> None:
+    """Makes and updates a track; 1 where something of its files is rejected."""
     assert run(["init", str(root), *map(str, arguments)]) == 0
     assert run(["watch", str(root), "--once"]) == status
+
+
+def test_passages_without_a_label_are_said_with_results_and_not_at_every_update(
+    tmp_path: Path, labels: Labels, runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "track"
+    init(root, "--recorded", write_qrels(tmp_path / "umbrela.qrels", labels), "--runs", runs)
+    write_run(root / "runs" / "more.run", {"q1": ["d01", "d07", "d49"]})
+    assert run(["watch", str(root), "--once"]) == 0
+    said = capsys.readouterr().err
+    assert "rejected" not in said
+    assert "not relevant" not in said
+    assert (root / "out" / "rejected.tsv").read_text().count("\n") == 1
+    pooled = {
+        (q, d)
+        for path in (root / "runs").iterdir()
+        for q, _, d, rank, *_ in map(str.split, path.read_text().splitlines())
+        if int(rank) <= 20 and q != "q3"
+    }
+    lacking = len(pooled - labels.keys())
+    assert run(["leaderboard", str(root)]) == 0
+    # What has a label is pooled, too, whoever ranks it.
+    note = f"{lacking} of {len(pooled | labels.keys())} pooled passages have no label in umbrela.qrels"
+    assert capsys.readouterr().err.count(note) == 1
+    assert note[1:] in html.unescape((root / "out" / "report.html").read_text())
 
 
 @pytest.fixture
@@ -95,7 +121,8 @@ def test_the_scale_is_that_of_the_labels(
     tmp_path: Path, runs: Path, best: int, counts_from: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     labels = {("q0", f"d{d:02}"): d % (best + 1) for d in range(20)}
-    init(tmp_path / "track", "--recorded", write_qrels(tmp_path / "x.qrels", labels), "--runs", runs)
+    recorded = write_qrels(tmp_path / "x.qrels", labels)
+    init(tmp_path / "track", "--recorded", recorded, "--runs", runs, status=1)
     with trecexam.open_track(tmp_path / "track") as track:
         assert track.grading.thresholds() == tuple(range(1, best + 1))
     capsys.readouterr()
@@ -109,7 +136,7 @@ def test_a_negative_label_is_no_grade_and_of_subtopics_the_best_label_counts(
 ) -> None:
     path = tmp_path / "x.qrels"
     path.write_text("q0 1 d01 0\nq0 2 d01 2\nq0 3 d01 1\nq0 1 d02 -2\nq0 1 d03 1\n")
-    init(tmp_path / "track", "--recorded", path, "--runs", runs)
+    init(tmp_path / "track", "--recorded", path, "--runs", runs, status=1)
     with trecexam.open_track(tmp_path / "track") as track:
         assert {row.doc_id: row.relevance for row in track.qrels()} == {"d01": 2, "d03": 1}
 
@@ -184,7 +211,7 @@ def test_with_a_bank_its_queries_are_evaluated_and_those_without_grades_are_name
     ]
     (tmp_path / "bank.jsonl").write_text("".join(json.dumps(line) + "\n" for line in bank))
     path = write_qrels(tmp_path / "umbrela.qrels", labels)
-    init(tmp_path / "track", "--recorded", path, "--runs", runs, "--bank", tmp_path / "bank.jsonl")
+    init(tmp_path / "track", "--recorded", path, "--runs", runs, "--bank", tmp_path / "bank.jsonl", status=1)
     with trecexam.open_track(tmp_path / "track") as track:
         assert {row.query_id for row in track.qrels()} == {"q1", "q2"}
     rejected = (tmp_path / "track" / "out" / "rejected.tsv").read_text()
@@ -259,7 +286,6 @@ def test_umbrela_of_rag_2025_makes_a_leaderboard_by_itself(tmp_path: Path) -> No
         outside("rag25/topics.tsv"),
         "--runs",
         tmp_path / "runs",
-        status=0,
     )
     with trecexam.open_track(root) as track:
         assert track.grading.counts().ok == 26341

@@ -109,7 +109,7 @@ def init(track: Path, **given: Any) -> None:
     # Behind it is pydantic, which --help must not wait for.
     from trecexam.line.lacking import lacking
     from trecexam.line.track_graders import folder_of, grader_names
-    from trecexam.scaffold import make_track, not_runs
+    from trecexam.scaffold import make_track, not_runs, without_records
     from trecexam.track import TrackFolder
 
     options = InitOptions(**given)
@@ -126,6 +126,8 @@ def init(track: Path, **given: Any) -> None:
         click.echo(f"{track} is as it should be; nothing to do", err=True)
     if options.qrels and not options.pool_judged and not _is_qrels(options.recorded):
         _say_judged_outside(track)
+    for line in without_records(track, sources):
+        click.echo(f"warning: {line}", err=True)
     folder = TrackFolder.open(track)
     of_graders: dict[str, list[str]] = {}
     for name in grader_names(folder):

@@ -74,9 +74,26 @@ def human_notes(track: Assessment) -> Iterator[str]:
         )
 
 
+def without_label(track: Assessment) -> str:
+    """How many passages have no label, where the grades are qrels: these are of some passages alone. "" where
+    all have one, and of all other graders.
+    """
+    counts, file = track.counts, track.folder.recorded()
+    if not counts.missing or file is None or not track.kind.ranks or track.traits.known_passages is None:
+        return ""
+    lacking = (
+        f"{counts.missing:,} of {counts.cells:,} pooled passages have no label in {track.folder.shown(file)}"
+    )
+    return (
+        f"{lacking}, and count as not relevant; `trecexam holes {track.folder.root}` counts those of each run"
+    )
+
+
 def _missing(track: Assessment) -> Iterator[str]:
-    counts = track.counts
-    if counts.missing:
+    counts, unlabelled = track.counts, without_label(track)
+    if unlabelled:
+        yield unlabelled
+    elif counts.missing:
         yield (
             f"{counts.missing:,} of {counts.cells:,} cells have no grade; "
             f"`trecexam watch {track.folder.root}` grades what the grader can"

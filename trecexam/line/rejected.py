@@ -9,6 +9,7 @@ from trecexam.config import CONFIG_NAME
 from trecexam.files.stamps import Rejected
 from trecexam.line.assessment import Assessment
 from trecexam.line.cell_order import missing_rows
+from trecexam.line.diagnostics import without_label
 from trecexam.line.loaded_track import LoadedTrack, each_once
 from trecexam.line.track_graders import grader_names, usable_folders
 from trecexam.scores.evaluate import OfficialJudgments
@@ -95,9 +96,12 @@ def _not_computable(track: Assessment) -> str | None:
 
 
 def left_out(track: Assessment) -> Iterator[Rejected]:
-    """A row where the grader gave no grade to cells that it was asked about."""
+    """A row where the grader gave no grade to cells that it was asked about.
+
+    None of qrels: a passage without a label is no fault of theirs, and the notes on all results say so.
+    """
     counts, folder = track.counts, track.folder
-    if counts.missing:
+    if counts.missing and not without_label(track):
         row = next(missing_rows(track))
         cell = row.cell(track, int(row.columns[0]))
         yield Rejected(

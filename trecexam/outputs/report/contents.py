@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from trecexam.graders.base import identity_digest
+from trecexam.line.diagnostics import without_label
 from trecexam.outputs.page.model import PagePart, Report
 from trecexam.tables.excerpt import excerpt
 from trecexam.tables.result import Tables
 from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Table, to_json
 from trecexam.tables.terminal import cut
+from trecexam.tables.text import sentence
 
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
@@ -97,6 +99,8 @@ def cautions(track: Assessment, *, complete: bool) -> Iterator[str]:
             f"Grading had not ended when this was written: {counts.missing:,} of {counts.cells:,} cells have "
             "no grade yet, and all scores will change."
         )
+    elif unlabelled := without_label(track):
+        yield sentence(unlabelled)
     elif counts.missing:
         yield (
             f"The grader left {counts.missing:,} of {counts.cells:,} cells without a grade; they count as "
