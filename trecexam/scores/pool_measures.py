@@ -6,26 +6,22 @@ from collections.abc import Mapping
 
 from ir_measures import Measure
 
+from trecexam.scores.columns.measures import MEASURES
+
 _RELEVANT = "the number of relevant passages"
 _IDEAL = "the best ranking of the labelled passages"
 _REACHED = "the number of items that any labelled passage reaches"
 
-#: Measure -> what of the pool its values are divided by, or compared with. SetP is one with `relative`.
-#: All others look at the run's own passages, and at the bank: P, RR, Success, SetP, Judged, Cover, ...
+#: Of the measures that ir_measures' own providers compute: what of the pool their values are divided by, or
+#: compared with. Those on columns say it of themselves. All others look at the run's own passages, and at the
+#: bank: P, RR, Success, Judged, Cover ...
 DIVIDES_BY: Mapping[str, str] = {
-    "AP": _RELEVANT,
     "Bpref": _RELEVANT,
     "Compat": _IDEAL,
     "IPrec": _RELEVANT,
-    "NumRel": _RELEVANT,
-    "R": _RELEVANT,
-    "Rprec": _RELEVANT,
     "SetAP": _RELEVANT,
     "SetF": _RELEVANT,
-    "SetR": _RELEVANT,
     "infAP": _RELEVANT,
-    "nDCG": _IDEAL,
-    "nCover": _REACHED,
     # ndeval divides each of these by the items that are reached; the ideal ranking comes on top of it.
     "AP_IA": _REACHED,
     "ERR_IA": _REACHED,
@@ -33,7 +29,6 @@ DIVIDES_BY: Mapping[str, str] = {
     "P_IA": _REACHED,
     "StRecall": _REACHED,
     "alpha_DCG": _REACHED,
-    "alpha_nDCG": _IDEAL,
     "nERR_IA": _IDEAL,
     "nNRBP": _IDEAL,
 }
@@ -41,4 +36,18 @@ DIVIDES_BY: Mapping[str, str] = {
 
 def depends_on_pool(measure: Measure) -> bool:
     """Whether a run's value may change with the other runs, though its own labels stay."""
-    return measure.NAME in DIVIDES_BY or bool(measure.NAME == "SetP" and measure.params.get("relative"))
+    declared = MEASURES.get(measure.NAME or "")
+    if declared is None:
+        return measure.NAME in DIVIDES_BY
+    depends = declared.depends_on_pool
+    return bool(measure.params.get(depends)) if isinstance(depends, str) else depends
+
+
+def pool_measures() -> tuple[str, ...]:
+    """The names of all that depend on the pool, with the parameter that makes it so where there is one."""
+    on_columns = (
+        f"{each.name}({each.depends_on_pool}=True)" if isinstance(each.depends_on_pool, str) else each.name
+        for each in MEASURES.values()
+        if each.depends_on_pool
+    )
+    return tuple(sorted((*on_columns, *DIVIDES_BY)))

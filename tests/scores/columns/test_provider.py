@@ -15,6 +15,7 @@ from support import ROOT
 
 from trecexam.scores import Cover, RubricQrel
 from trecexam.scores.columns import ColumnsProvider, provider, register
+from trecexam.scores.columns.measures import MEASURES as DECLARED
 
 MEASURES: list[Measure] = [nDCG @ 10, nDCG, AP(rel=2), RR, P @ 5, R(rel=2) @ 3]
 
@@ -80,6 +81,13 @@ def test_of_a_document_that_stands_twice_in_a_run_the_last_score_counts() -> Non
 def test_a_score_that_is_no_finite_number_is_refused() -> None:
     with pytest.raises(ValueError, match="finite"):
         provider.calc_aggregate([RR], QRELS, {"q1": {"a": float("nan")}})
+
+
+def test_the_docs_say_of_each_measure_which_parameters_it_takes() -> None:
+    """The table of examples/columns.md is what the measures declare; where this fails, it is to be pasted."""
+    page = (ROOT / "examples" / "columns.md").read_text()
+    table = page.partition("| Measure | Parameters |\n|---|---|\n")[2].partition("\n\n")[0]
+    assert table == "\n".join(f"| {each.name} | {each.documented} |" for each in DECLARED.values())
 
 
 def test_what_it_cannot_compute_it_does_not_claim() -> None:

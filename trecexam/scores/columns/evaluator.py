@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import trecexam.scores.cover  # noqa: F401  registers Cover and its kin
 from converters.run import Run
 from trecexam.scores.columns.judged import Judged
-from trecexam.scores.columns.measures import MODULES, alpha_ndcg
+from trecexam.scores.columns.measures import MEASURES
 from trecexam.scores.columns.measures.base import Computation
 from trecexam.scores.columns.ranked import Hits, Ranked, rows_at_ranks
 
@@ -29,8 +29,8 @@ def supported(measure: Measure) -> bool:
     numbers; alpha_nDCG without a cutoff of at most 20, with judged_only, or an alpha outside 0..1;
     RR(judged_only=True)@k and NumRel(rel=2), which ir_measures has no provider for.
     """
-    module = MODULES.get(measure.NAME or "")
-    if module is None or not measure.params.keys() <= module.PARAMETERS & measure.SUPPORTED_PARAMS.keys():
+    declared = MEASURES.get(measure.NAME or "")
+    if declared is None or not measure.params.keys() <= declared.parameters & measure.SUPPORTED_PARAMS.keys():
         return False
     for key, info in measure.SUPPORTED_PARAMS.items():
         value = measure.params.get(key, NOT_PROVIDED)
@@ -41,30 +41,11 @@ def supported(measure: Measure) -> bool:
         valid = info.validate(value)  # type: ignore[no-untyped-call]
         if not valid or (key in _COUNTED and value is not None and not _is_count(value)):
             return False
-    return _is_computed(measure)
+    return declared.takes(measure)
 
 
 def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MAX_INT
-
-
-def _is_computed(measure: Measure) -> bool:
-    """What of a measure depends on several parameters, or on the values of one."""
-    params = measure.params
-    if measure.NAME == "RR":
-        return not (params.get("judged_only") and "cutoff" in params)
-    if measure.NAME == "NumRel":
-        return bool(measure["rel"] == 1)
-    if measure.NAME == "nDCG":
-        gains = params.get("gains") or {}
-        whole = all(isinstance(number, int) for pair in gains.items() for number in pair)
-        return bool(whole and measure["dcg"] == "log2")
-    if measure.NAME == "alpha_nDCG":
-        within = params.get("cutoff", _MAX_INT) <= alpha_ndcg.MAX_CUTOFF
-        return bool(within and 0 <= measure["alpha"] <= 1 and not params.get("judged_only"))
-    if measure.NAME in ("Cover", "nCover", "ECover"):
-        return measure["partial"] is None or bool(measure["partial"] < measure["rel"])
-    return True
 
 
 class ColumnEvaluator:
@@ -89,7 +70,7 @@ class ColumnEvaluator:
         self.measures = tuple(measures)
         self.judged = judged
         self._computations: list[Computation] = [
-            MODULES[measure.NAME or ""].computation(measure, judged) for measure in measures
+            MEASURES[measure.NAME or ""].computation(measure, judged) for measure in measures
         ]
         #: How many ranks the measures look at; None for all.
         self.depth = _depth(self.measures)
@@ -114,11 +95,5 @@ class ColumnEvaluator:
 
 def _depth(measures: Sequence[Measure]) -> int | None:
     """How many ranks the measures look at; None for all."""
-    deepest = 1
-    for measure in measures:
-        if measure.NAME == "NumRel" or (measure.NAME == "NumRet" and "rel" not in measure.params):
-            continue
-        if measure.params.get("judged_only") or "cutoff" not in measure.params:
-            return None
-        deepest = max(deepest, measure.params["cutoff"])
-    return deepest
+    depths = [MEASURES[measure.NAME or ""].depth(measure) for measure in measures]
+    return None if None in depths else max((depth for depth in depths if depth is not None), default=1)

@@ -18,7 +18,7 @@ from ir_measures.util import TYPE_QREL, TYPE_RUN, RunConverter
 from converters.run import Run
 from trecexam.scores.columns.evaluator import ColumnEvaluator, supported
 from trecexam.scores.columns.judged import Judged
-from trecexam.scores.columns.measures import MODULES
+from trecexam.scores.columns.measures import MEASURES
 from trecexam.scores.from_rows import rows_of
 
 _DIVERSITY = "alpha_nDCG"
@@ -43,7 +43,7 @@ class ColumnsProvider(providers.Provider):
     """Computes what `trecexam.scores.columns.supported` says; see examples/columns.md."""
 
     NAME = "trecexam_columns"
-    SUPPORTED_MEASURES = [type(measures.registry[name])() for name in MODULES]  # noqa: RUF012
+    SUPPORTED_MEASURES = [type(measures.registry[name])() for name in MEASURES]  # noqa: RUF012
 
     def supports(self, measure: Measure) -> bool:
         """Whether the measure is computed here with its parameters.
@@ -69,7 +69,7 @@ class ColumnsProvider(providers.Provider):
 
     def qrel_inputs(self, measures: Iterable[Measure]) -> list[str]:
         """The columns that qrels need."""
-        on_items = any(measure.NAME in (_DIVERSITY, "Cover", "nCover", "ECover") for measure in measures)
+        on_items = any(MEASURES[measure.NAME or ""].on_items for measure in measures)
         return ["query_id", "doc_id", "relevance", *(["iteration"] if on_items else [])]
 
 

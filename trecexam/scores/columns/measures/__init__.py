@@ -1,44 +1,22 @@
 """The measures, one concept a file: pure functions from the hits of a run to a value for each query.
 
-Every module has `PARAMETERS`, the names of the parameters that it heeds, and `computation`, which works out
-what depends on the judgments alone and returns the function that is left.
+Each file has `MEASURES`, what it declares: a `ColumnMeasure` for each measure that it computes. Nothing else
+names it.
 """
 
 from __future__ import annotations
 
-from types import ModuleType
+import pkgutil
+from importlib import import_module
 
-from trecexam.scores.columns.measures import (
-    alpha_ndcg,
-    average_precision,
-    counts,
-    cover,
-    judged_share,
-    ndcg,
-    precision,
-    r_precision,
-    recall,
-    reciprocal_rank,
-    set_precision,
-    success,
-)
+from trecexam.scores.columns.measures.base import ColumnMeasure
 
-#: The name of a measure, as ir_measures has it, and the module that computes it.
-MODULES: dict[str, ModuleType] = {
-    "AP": average_precision,
-    "Cover": cover,
-    "ECover": cover,
-    "Judged": judged_share,
-    "NumRel": counts,
-    "NumRet": counts,
-    "P": precision,
-    "R": recall,
-    "RR": reciprocal_rank,
-    "Rprec": r_precision,
-    "SetP": set_precision,
-    "SetR": recall,
-    "Success": success,
-    "alpha_nDCG": alpha_ndcg,
-    "nCover": cover,
-    "nDCG": ndcg,
-}
+
+def _declared() -> dict[str, ColumnMeasure]:
+    names = sorted(name for _, name, _ in pkgutil.iter_modules(__path__, f"{__name__}."))
+    found = [each for name in names for each in getattr(import_module(name), "MEASURES", ())]
+    return {each.name: each for each in sorted(found, key=lambda each: each.name)}
+
+
+#: By the measures' names, as ir_measures has them.
+MEASURES: dict[str, ColumnMeasure] = _declared()

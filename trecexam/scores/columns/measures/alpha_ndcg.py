@@ -9,10 +9,16 @@ from numpy.typing import NDArray
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.measures import alpha_ideal
 from trecexam.scores.columns.measures.alpha_items import reached_items
-from trecexam.scores.columns.measures.base import Computation, Values, considered, ratio
+from trecexam.scores.columns.measures.base import (
+    ColumnMeasure,
+    Computation,
+    Values,
+    considered,
+    cutoff_of,
+    ratio,
+)
 from trecexam.scores.columns.ranked import NO_RANK, Hits
 
-PARAMETERS = frozenset(("cutoff", "rel", "alpha", "judged_only"))
 #: ndeval computes nothing below this rank.
 MAX_CUTOFF = 20
 
@@ -53,3 +59,22 @@ def computation(measure: Measure, judged: Judged) -> Computation:
     uniform = alpha_ideal.uniform_dcg(judged, reached, alpha, cutoff)
     ideal = ratio(alpha_ideal.ideal_dcg(judged, reached, alpha, cutoff), uniform)
     return lambda hits: ratio(ratio(alpha_dcg(considered(measure, hits), reached, alpha), uniform), ideal)
+
+
+def _takes(measure: Measure) -> bool:
+    """Whether ndeval computes it, and ir_measures takes it."""
+    within = (cutoff_of(measure) or MAX_CUTOFF + 1) <= MAX_CUTOFF
+    return bool(within and 0 <= measure["alpha"] <= 1 and not measure.params.get("judged_only"))
+
+
+MEASURES = (
+    ColumnMeasure(
+        "alpha_nDCG",
+        frozenset(("cutoff", "rel", "alpha", "judged_only")),
+        computation,
+        "`cutoff` up to 20, `rel` from 1, `alpha` 0..1",
+        depends_on_pool=True,
+        takes=_takes,
+        on_items=True,
+    ),
+)

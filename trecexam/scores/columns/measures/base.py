@@ -1,9 +1,10 @@
-"""What the measures share: which hits they look at, how many passages are relevant, and trec_eval's log2."""
+"""What a measure declares, and what all share: their hits, relevant passages, trec_eval's log2."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +19,37 @@ from trecexam.scores.columns.ranked import Hits
 Values = NDArray[np.float64]
 #: Gives a measure's values from the hits of a run; made once for its judgments.
 Computation = Callable[[Hits], Values]
+
+
+def depth_of(measure: Measure) -> int | None:
+    """How many ranks a measure looks at: its cutoff, unless hits without a judgment are left out first."""
+    return None if measure.params.get("judged_only") else cutoff_of(measure)
+
+
+@dataclass(frozen=True)
+class ColumnMeasure:
+    """A measure that is computed on columns.
+
+    Attributes:
+        name: as ir_measures has it.
+        parameters: the names of those that it heeds.
+        computation: works out what depends on the judgments alone, and gives the function that is left.
+        documented: the parameters and their values, in the table of examples/columns.md.
+        depends_on_pool: whether a run's value may change with the other runs, though its own labels stay: it
+            is divided by, or compared with, something of the pool. Or the parameter that makes it so.
+        takes: False for values of parameters that are not computed here.
+        depth: how many ranks it looks at; None for all.
+        on_items: it needs rows that name items.
+    """
+
+    name: str
+    parameters: frozenset[str]
+    computation: Callable[[Measure, Judged], Computation]
+    documented: str
+    depends_on_pool: bool | str = False
+    takes: Callable[[Measure], bool] = lambda measure: True
+    depth: Callable[[Measure], int | None] = depth_of
+    on_items: bool = False
 
 
 def cutoff_of(measure: Measure) -> int | None:

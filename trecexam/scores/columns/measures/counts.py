@@ -6,10 +6,14 @@ import numpy as np
 from ir_measures import Measure
 
 from trecexam.scores.columns.judged import Judged
-from trecexam.scores.columns.measures.base import Computation, Values, n_relevant, n_relevant_at
+from trecexam.scores.columns.measures.base import (
+    ColumnMeasure,
+    Computation,
+    Values,
+    n_relevant,
+    n_relevant_at,
+)
 from trecexam.scores.columns.ranked import Hits
-
-PARAMETERS = frozenset(("rel",))
 
 
 def n_relevant_retrieved(hits: Hits, rel: int) -> Values:
@@ -25,3 +29,25 @@ def computation(measure: Measure, judged: Judged) -> Computation:
     if "rel" in measure.params:
         return lambda hits: n_relevant_retrieved(hits, measure["rel"])
     return lambda hits: hits.n_retrieved.astype(np.float64)
+
+
+_PARAMETERS = frozenset(("rel",))
+
+MEASURES = (
+    ColumnMeasure(
+        "NumRel",
+        _PARAMETERS,
+        computation,
+        "`rel=1`",
+        depends_on_pool=True,
+        takes=lambda measure: bool(measure["rel"] == 1),
+        depth=lambda measure: 1,
+    ),
+    ColumnMeasure(
+        "NumRet",
+        _PARAMETERS,
+        computation,
+        "none; with `rel` from 1 it is NumRelRet",
+        depth=lambda measure: None if "rel" in measure.params else 1,
+    ),
+)

@@ -9,14 +9,19 @@ from ir_measures import Measure
 from numpy.typing import NDArray
 
 from trecexam.scores.columns.judged import UNJUDGED, Judged
-from trecexam.scores.columns.measures.base import Computation, Values, considered, last_sum, ratio
+from trecexam.scores.columns.measures.base import (
+    ColumnMeasure,
+    Computation,
+    Values,
+    considered,
+    last_sum,
+    ratio,
+)
 from trecexam.scores.columns.ranked import Hits
 from trecexam.scores.cover import NO_PROBABILITIES
 from trecexam.scores.cover_kernel import in_order, misses
 from trecexam.scores.from_rows import together
 from trecexam.scores.weights import EQUAL, ITEM, NO_WEIGHTS, item_weights
-
-PARAMETERS = frozenset(("cutoff", "rel", "partial", "weights"))
 
 
 def best_ratings(items: NDArray[np.integer], hits: Hits) -> NDArray[np.integer]:
@@ -138,3 +143,33 @@ def _pool(judged: Judged) -> NDArray[np.integer]:
         span = slice(int(judged.offsets[i]), int(judged.offsets[i + 1]))
         best[i] = judged.items[span][labelled[span]].max(axis=0, initial=-1)
     return best
+
+
+def _takes(measure: Measure) -> bool:
+    """Whether partial credit, where there is some, begins below full credit."""
+    return measure["partial"] is None or bool(measure["partial"] < measure["rel"])
+
+
+_PARAMETERS = frozenset(("cutoff", "rel", "partial", "weights"))
+
+MEASURES = (
+    ColumnMeasure(
+        "Cover",
+        _PARAMETERS,
+        computation,
+        "all ([what they are](runs-to-leaderboard.md)), on [qrels that name items](trec-eval.md#from-python)",
+        takes=_takes,
+        on_items=True,
+    ),
+    ColumnMeasure(
+        "nCover", _PARAMETERS, computation, "as Cover", depends_on_pool=True, takes=_takes, on_items=True
+    ),
+    ColumnMeasure(
+        "ECover",
+        _PARAMETERS,
+        computation,
+        "as Cover, on rows that carry probabilities: `track.qrels(probabilities=True)`",
+        takes=_takes,
+        on_items=True,
+    ),
+)

@@ -7,10 +7,8 @@ from ir_measures import Measure
 from numpy.typing import NDArray
 
 from trecexam.scores.columns.judged import UNJUDGED, Judged
-from trecexam.scores.columns.measures.base import Computation, Values, considered, ratio
+from trecexam.scores.columns.measures.base import ColumnMeasure, Computation, Values, considered, ratio
 from trecexam.scores.columns.ranked import Hits
-
-PARAMETERS = frozenset(("cutoff",))
 
 
 def judged_share(hits: Hits, retrieved: NDArray[np.int64]) -> Values:
@@ -38,3 +36,6 @@ def computation(measure: Measure, judged: Judged) -> Computation:
         return judged_share(considered(measure, hits), retrieved)
 
     return values
+
+
+MEASURES = (ColumnMeasure("Judged", frozenset(("cutoff",)), computation, "`cutoff`"),)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from trecexam.scores.columns.judged import UNJUDGED, Judged
 from trecexam.scores.columns.measures.base import (
+    ColumnMeasure,
     Computation,
     Values,
     considered,
@@ -19,8 +20,6 @@ from trecexam.scores.columns.measures.base import (
     ratio,
 )
 from trecexam.scores.columns.ranked import NO_RANK, Hits
-
-PARAMETERS = frozenset(("cutoff", "dcg", "gains", "judged_only"))
 
 
 def dcg(gains: NDArray[np.integer | np.floating], ranks: NDArray[np.int32]) -> Values:
@@ -97,3 +96,22 @@ def computation(measure: Measure, judged: Judged) -> Computation:
         return ndcg(hits.labels if own is None else own[hits.rows], hits.ranks, ideal)
 
     return values
+
+
+def _takes(measure: Measure) -> bool:
+    """Whether gains are whole numbers, and discounts trec_eval's."""
+    gains = measure.params.get("gains") or {}
+    whole = all(isinstance(number, int) for pair in gains.items() for number in pair)
+    return bool(whole and measure["dcg"] == "log2")
+
+
+MEASURES = (
+    ColumnMeasure(
+        "nDCG",
+        frozenset(("cutoff", "dcg", "gains", "judged_only")),
+        computation,
+        "`cutoff`, `gains` (whole numbers), `judged_only`; `dcg='log2'`",
+        depends_on_pool=True,
+        takes=_takes,
+    ),
+)

@@ -6,10 +6,14 @@ import numpy as np
 from ir_measures import Measure
 
 from trecexam.scores.columns.judged import Judged
-from trecexam.scores.columns.measures.base import Computation, Values, considered, n_relevant_at
+from trecexam.scores.columns.measures.base import (
+    ColumnMeasure,
+    Computation,
+    Values,
+    considered,
+    n_relevant_at,
+)
 from trecexam.scores.columns.ranked import Hits
-
-PARAMETERS = frozenset(("cutoff", "rel", "judged_only"))
 
 
 def precision(hits: Hits, rel: int, cutoff: int) -> Values:
@@ -31,3 +35,10 @@ def precision(hits: Hits, rel: int, cutoff: int) -> Values:
 def computation(measure: Measure, judged: Judged) -> Computation:
     """Computes P(rel, judged_only)@k."""
     return lambda hits: precision(considered(measure, hits), measure["rel"], measure["cutoff"])
+
+
+MEASURES = (
+    ColumnMeasure(
+        "P", frozenset(("cutoff", "rel", "judged_only")), computation, "`cutoff`, `rel` from 1, `judged_only`"
+    ),
+)

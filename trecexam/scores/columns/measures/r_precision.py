@@ -7,10 +7,15 @@ from ir_measures import Measure
 from numpy.typing import NDArray
 
 from trecexam.scores.columns.judged import Judged
-from trecexam.scores.columns.measures.base import Computation, Values, considered, n_relevant, ratio
+from trecexam.scores.columns.measures.base import (
+    ColumnMeasure,
+    Computation,
+    Values,
+    considered,
+    n_relevant,
+    ratio,
+)
 from trecexam.scores.columns.ranked import Hits
-
-PARAMETERS = frozenset(("rel", "judged_only"))
 
 
 def r_precision(hits: Hits, rel: int, relevant: NDArray[np.int64]) -> Values:
@@ -36,3 +41,14 @@ def computation(measure: Measure, judged: Judged) -> Computation:
     rel = measure["rel"]
     relevant = n_relevant(judged, rel)
     return lambda hits: r_precision(considered(measure, hits), rel, relevant)
+
+
+MEASURES = (
+    ColumnMeasure(
+        "Rprec",
+        frozenset(("rel", "judged_only")),
+        computation,
+        "`rel` from 1, `judged_only`",
+        depends_on_pool=True,
+    ),
+)

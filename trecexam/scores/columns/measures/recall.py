@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.measures.base import (
+    ColumnMeasure,
     Computation,
     Values,
     considered,
@@ -16,8 +17,6 @@ from trecexam.scores.columns.measures.base import (
     ratio,
 )
 from trecexam.scores.columns.ranked import Hits
-
-PARAMETERS = frozenset(("cutoff", "rel", "judged_only"))
 
 
 def recall(hits: Hits, rel: int, relevant: NDArray[np.int64]) -> Values:
@@ -41,3 +40,13 @@ def computation(measure: Measure, judged: Judged) -> Computation:
     rel = measure["rel"]
     relevant = n_relevant(judged, rel)
     return lambda hits: recall(considered(measure, hits), rel, relevant)
+
+
+_PARAMETERS = frozenset(("cutoff", "rel", "judged_only"))
+
+MEASURES = (
+    ColumnMeasure(
+        "R", _PARAMETERS, computation, "`cutoff`, `rel` from 1, `judged_only`", depends_on_pool=True
+    ),
+    ColumnMeasure("SetR", _PARAMETERS, computation, "`rel` from 1", depends_on_pool=True),
+)

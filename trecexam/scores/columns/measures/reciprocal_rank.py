@@ -6,10 +6,8 @@ import numpy as np
 from ir_measures import Measure
 
 from trecexam.scores.columns.judged import Judged
-from trecexam.scores.columns.measures.base import Computation, Values, considered
+from trecexam.scores.columns.measures.base import ColumnMeasure, Computation, Values, considered
 from trecexam.scores.columns.ranked import Hits
-
-PARAMETERS = frozenset(("cutoff", "rel", "judged_only"))
 
 
 def reciprocal_rank(hits: Hits, rel: int) -> Values:
@@ -38,3 +36,14 @@ def reciprocal_rank(hits: Hits, rel: int) -> Values:
 def computation(measure: Measure, judged: Judged) -> Computation:
     """Computes RR(rel, judged_only)@k."""
     return lambda hits: reciprocal_rank(considered(measure, hits), measure["rel"])
+
+
+MEASURES = (
+    ColumnMeasure(
+        "RR",
+        frozenset(("cutoff", "rel", "judged_only")),
+        computation,
+        "`rel` from 1, `cutoff` or `judged_only`",
+        takes=lambda measure: not (measure.params.get("judged_only") and "cutoff" in measure.params),
+    ),
+)

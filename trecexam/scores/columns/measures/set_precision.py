@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from trecexam.scores.columns.judged import Judged
 from trecexam.scores.columns.measures.base import (
+    ColumnMeasure,
     Computation,
     Values,
     considered,
@@ -16,8 +17,6 @@ from trecexam.scores.columns.measures.base import (
     ratio,
 )
 from trecexam.scores.columns.ranked import Hits
-
-PARAMETERS = frozenset(("rel", "relative", "judged_only"))
 
 
 def set_precision(hits: Hits, rel: int, at_most: NDArray[np.int64] | None = None) -> Values:
@@ -43,3 +42,14 @@ def computation(measure: Measure, judged: Judged) -> Computation:
     rel = measure["rel"]
     at_most = n_relevant(judged, rel) if measure["relative"] else None
     return lambda hits: set_precision(considered(measure, hits), rel, at_most)
+
+
+MEASURES = (
+    ColumnMeasure(
+        "SetP",
+        frozenset(("rel", "relative", "judged_only")),
+        computation,
+        "`rel` from 1, `relative`, `judged_only`",
+        depends_on_pool="relative",
+    ),
+)

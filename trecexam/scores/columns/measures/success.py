@@ -6,10 +6,8 @@ import numpy as np
 from ir_measures import Measure
 
 from trecexam.scores.columns.judged import Judged
-from trecexam.scores.columns.measures.base import Computation, Values, considered
+from trecexam.scores.columns.measures.base import ColumnMeasure, Computation, Values, considered
 from trecexam.scores.columns.ranked import Hits
-
-PARAMETERS = frozenset(("cutoff", "rel", "judged_only"))
 
 
 def success(hits: Hits, rel: int) -> Values:
@@ -30,3 +28,13 @@ def success(hits: Hits, rel: int) -> Values:
 def computation(measure: Measure, judged: Judged) -> Computation:
     """Computes Success(rel, judged_only)@k."""
     return lambda hits: success(considered(measure, hits), measure["rel"])
+
+
+MEASURES = (
+    ColumnMeasure(
+        "Success",
+        frozenset(("cutoff", "rel", "judged_only")),
+        computation,
+        "`cutoff`, `rel` from 1, `judged_only`",
+    ),
+)
