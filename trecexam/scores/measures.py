@@ -14,6 +14,7 @@ from ir_measures.providers.base import NOT_PROVIDED
 
 import trecexam.scores.support_measures  # noqa: F401  registers SupportP, SupportR, SupportF1
 from trecexam.errors import shortened
+from trecexam.scores.columns import supported
 from trecexam.scores.cover import NUGGET_SCORES  # registers Cover and nCover
 from trecexam.scores.support import SUPPORT
 
@@ -187,6 +188,8 @@ def _describe(key: str, info: Any) -> str:
 
 
 def _check_provider(metric: Measure) -> None:
+    if supported(metric):
+        return
     able = [p for p in ir_measures.DefaultPipeline.providers if p.supports(metric)]
     if any(p.is_available() and p.NAME not in _UNUSED_PROVIDERS for p in able):
         return
