@@ -100,7 +100,7 @@ def test_again_it_prints_the_same_and_changes_no_file(demo: Path, capsys: pytest
     assert contents(demo) == before
     assert printed.out.startswith("run\trubric:Cover(rel=4)@10\t")
     assert "dense-rerank\t0.600000\t" in printed.out
-    assert f"the report, which leads to one of each grader: {demo / 'out' / 'report.html'}\n" in printed.err
+    assert f"all graders on one page: {demo / 'out' / 'report.html'}\n" in printed.err
     assert (demo / "out" / "report.html").is_file()
     assert f"trecexam correlate {demo} " in printed.err
 

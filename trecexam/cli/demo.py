@@ -60,7 +60,7 @@ def demo(context: click.Context, folder: Path, grade: bool) -> int:
     )
     width = max(len(command) for command, _ in following)
     report = (folder / "out" / "report.html").resolve()
-    click.echo(f"\nthe report, which leads to one of each grader: {report}\nnext:", err=True)
+    click.echo(f"\nall graders on one page: {report}\nnext:", err=True)
     for command, what in following:
         click.echo(f"  trecexam {command:<{width}}  {what}", err=True)
     return status
