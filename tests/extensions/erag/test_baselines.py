@@ -102,7 +102,10 @@ def test_without_qrels_provenance_is_that_of_kilts_gold_outputs(track: Path, cap
     assert "no provenance: put qrels.txt into the track, or give a KILT file" in capsys.readouterr().err
 
 
-def test_labels_that_need_no_model_ask_none(track: Path, capsys: Capture) -> None:
+def test_options_that_change_nothing_are_said(track: Path, capsys: Capture) -> None:
+    assert erag(track, "--labels", "contains-answer", "--metric", "f1") == 0
+    said = "note: --metric changes nothing: labels of contains-answer are of no output"
+    assert said in capsys.readouterr().err
     assert erag(track, "--labels", "contains-answer", "--estimate") == 0
     assert capsys.readouterr().out.splitlines()[1].startswith("0")
     assert erag(track, "--labels", "contains") == 2

@@ -241,7 +241,6 @@ def test_json_and_python_say_the_same(track: Path, capsys: Capture) -> None:
         (["-m", "ndcg@5"], "did you mean NDCG@5?"),
         (["-m", "Hit Rate@5"], "measure 'Hit Rate@5' cannot be read"),
         (["-o", "runs"], "is where runs are dropped: give another folder"),
-        (["--labels", "provenance", "--metric", "f1"], "labels 'provenance' need no outputs"),
     ],
 )
 def test_mistakes_are_one_line_and_write_nothing(

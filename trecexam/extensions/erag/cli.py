@@ -102,6 +102,12 @@ def erag(
     # Behind it is pydantic.
     from trecexam.graders.base import Estimate
 
+    if given["labels"] != "outputs":
+        for option in ("metric", "outputs"):
+            if given[option] is not None:
+                what = f"labels of {given['labels']} are of no output"
+                click.echo(f"note: --{option} changes nothing: {what}", err=True)
+            given[option] = None
     with trecexam.open_track(track) as opened:
         if estimate and (given["labels"] != "outputs" or given["outputs"] is not None):
             # No model is asked.

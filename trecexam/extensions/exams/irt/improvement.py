@@ -27,7 +27,7 @@ class ImprovementStep:
         dropped: the places of those that were dropped to come here, least discriminating first.
         fit: the fit to these items.
         information, compat: the mean over the examinees' abilities of an item's mean information, and of its
-            2PL form (`trecexam.extensions.exams.irt.information.item_information`).
+            2PL form (`trecexam.extensions.exams.irt.model.item_information`).
     """
 
     items: NDArray[np.intp]
