@@ -13,8 +13,8 @@ from trecexam.extensions.exams.irt.estimation.marginal import Z_95
 from trecexam.extensions.exams.irt.information import GRID, exam_information
 from trecexam.extensions.exams.irt.model import probability
 from trecexam.extensions.exams.tables import abilities_table, components_table, information_curves
-from trecexam.tables.plots.rows import draw_rows
 from trecexam.tables.plots.model import Plot, Size
+from trecexam.tables.plots.rows import draw_rows
 from trecexam.tables.plots.style import (
     BLUE,
     GREEN,

@@ -19,8 +19,8 @@ from trecexam.scores.leaderboard import Leaderboard, interval
 from trecexam.scores.values import MeasureValues
 from trecexam.tables.excerpt import shown
 from trecexam.tables.plots.limits import squeezing
-from trecexam.tables.plots.rows import EDGE, draw_rows
 from trecexam.tables.plots.model import Plot, Size
+from trecexam.tables.plots.rows import EDGE, draw_rows
 from trecexam.tables.plots.style import NAMED, WIDTH
 from trecexam.tables.result import Tables
 from trecexam.tables.section import ReportPart

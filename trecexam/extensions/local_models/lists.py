@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from trecexam.errors import GraderError
-from trecexam.graders.language import loading
-from trecexam.graders.language.backend import Job
+from trecexam.extensions.local_models import loading
+from trecexam.extensions.local_models.backend import Job
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from trecexam.extensions.local_models.batching import Plan
 from trecexam.graders.base import Cell
-from trecexam.graders.batching import Plan
 from trecexam.graders.prompts import Prompt
 
 

@@ -10,13 +10,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
-from trecexam.graders.batching import OutOfMemoryError, Plan, plan
+from trecexam.extensions.local_models import loading
+from trecexam.extensions.local_models.backend import Backend, Job
+from trecexam.extensions.local_models.batching import OutOfMemoryError, Plan, plan
+from trecexam.extensions.local_models.grader import LanguageGrader, chosen_decoding
+from trecexam.extensions.local_models.tiles import (
+    Tile,
+    all_of,
+    in_order,
+    n_rows,
+    padded_length,
+    plan_tiles,
+    tiles,
+)
+from trecexam.extensions.local_models.tokens import PromptTokens
 from trecexam.graders.environment import environment_of
-from trecexam.graders.language import loading
-from trecexam.graders.language.backend import Backend, Job
-from trecexam.graders.language.grader import LanguageGrader, chosen_decoding, chosen_prompts
-from trecexam.graders.language.tiles import Tile, all_of, in_order, n_rows, padded_length, plan_tiles, tiles
-from trecexam.graders.language.tokens import PromptTokens
+from trecexam.graders.prompts import chosen_prompts
 from trecexam.graders.shared_models import shared_models
 from trecexam.graders.threads import several_at_once
 from trecexam.graders.weights import model_folder

@@ -12,12 +12,12 @@ from typing import Any, Literal
 from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
+from trecexam.extensions.local_models.backend import Backend, Job, ModelOutput
+from trecexam.extensions.local_models.batching import FIRST_WINDOW, Batcher, OutOfMemoryError
+from trecexam.extensions.local_models.tiles import shared_length
+from trecexam.extensions.local_models.truncation import NoRoomError, fitted
 from trecexam.graders.base import Answer, Cell
-from trecexam.graders.batching import FIRST_WINDOW, Batcher, OutOfMemoryError
-from trecexam.graders.language.backend import Backend, Job, ModelOutput
-from trecexam.graders.language.tiles import shared_length
-from trecexam.graders.language.truncation import NoRoomError, fitted
-from trecexam.graders.prompts import DEFAULT, Prompt, named
+from trecexam.graders.prompts import Prompt
 from trecexam.graders.prompts.assignments import read_labels, with_place
 from trecexam.graders.prompts.prompted import PromptedGrader, with_verdict
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
@@ -370,13 +370,6 @@ def _unable_answers(unable: list[_Unable]) -> list[tuple[Cell, Answer]]:
         cell_error = unable.pop(0)
         answers.append((cell_error.cell, Answer(None, "error", cell_error.reason)))
     return answers
-
-
-def chosen_prompts(settings: GraderSection, root: Path, *, passage_first: bool) -> list[Prompt]:
-    """The prompts that the settings name, or the paper's self-ratings."""
-    names = DEFAULT if settings.prompt is None else (settings.prompt,)
-    prompts = [named(name, root) for name in names]
-    return [prompt.passage_first() for prompt in prompts] if passage_first else prompts
 
 
 def chosen_decoding(settings: GraderSection, prompts: Sequence[Prompt]) -> Decoding:
