@@ -29,11 +29,11 @@ HEAVY = (
 #: Behind the library: the modules that import one of ours inside a function so as not to wait for it.
 PERMITTED = {
     "torch": {
-        "trecexam.graders.causal",
+        "trecexam.extensions.local_models.causal",
         "trecexam.extensions.exams.continuations",
         "trecexam.graders.fixed_shapes",
-        "trecexam.graders.language.local",
-        "trecexam.graders.seq2seq",
+        "trecexam.extensions.local_models.local",
+        "trecexam.extensions.local_models.seq2seq",
     },
     "matplotlib": {"trecexam.outputs.plotting", "trecexam.tables.plots.canvas"},
     "jinja2": {"trecexam.extensions.page.cli.serve"},

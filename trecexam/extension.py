@@ -57,6 +57,7 @@ class Extension:
             `trecexam.line.cell_order`, or None.
         teacher: fills holes by what judgments teach: see `trecexam.features.fill.teaching.Teacher`.
         elsewhere: has graders' work done on other machines: see `trecexam.graders.elsewhere.Elsewhere`.
+        models: has language models of this process write: see `trecexam.graders.writing.base.ModelsHere`.
         answers: reads dropped files of whole answers: see `trecexam.line.dropped_files.AnswersReader`.
         bank_writer: has test banks written that are missing: see `trecexam.line.bank_writer.BankWriter`.
     """
@@ -73,6 +74,7 @@ class Extension:
     promise: str | None = None
     teacher: str | None = None
     elsewhere: str | None = None
+    models: str | None = None
     answers: str | None = None
     bank_writer: str | None = None
 
@@ -89,7 +91,7 @@ class Extension:
         yield from self.settings.values()
         yield from self.kinds.values()
         yield from self.item_values.values()
-        single = (self.promise, self.teacher, self.elsewhere, self.answers, self.bank_writer)
+        single = (self.promise, self.teacher, self.elsewhere, self.models, self.answers, self.bank_writer)
         yield from (place for place in single if place is not None)
 
 

@@ -28,10 +28,10 @@ sys.path.insert(0, str(ROOT))
 import torch  # noqa: E402
 
 from converters.records import Item  # noqa: E402
+from trecexam.extensions.local_models.grader import Decoding, LanguageGrader  # noqa: E402
+from trecexam.extensions.local_models.seq2seq import Seq2SeqBackend  # noqa: E402
 from trecexam.graders.base import Cell  # noqa: E402
-from trecexam.graders.language.grader import Decoding, LanguageGrader  # noqa: E402
 from trecexam.graders.prompts import published  # noqa: E402
-from trecexam.graders.seq2seq import Seq2SeqBackend  # noqa: E402
 
 #: FLAN-T5's shapes: d_model, d_ff, layers, heads (Chung et al., 2022, and T5 1.1's configuration files).
 SHAPES = {
@@ -134,7 +134,7 @@ def wait(device: str) -> None:
 
 def grader_of(model: Any, tokenizer: Any, device: str, dtype: torch.dtype) -> LanguageGrader:
     """The `seq2seq` grader on a model in memory."""
-    from trecexam.graders.language.tokens import PromptTokens
+    from trecexam.extensions.local_models.tokens import PromptTokens
 
     backend = Seq2SeqBackend(Path(), device, reproducible=True)
     made = backend.__dict__

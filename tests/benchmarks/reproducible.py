@@ -23,11 +23,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import torch
 from language_speed import PROMPT, SHAPES, VOCABULARY, cells_of, machine, model_of, tokenizer_of
 
+from trecexam.extensions.local_models.causal import CausalBackend
+from trecexam.extensions.local_models.grader import Decoding, LanguageGrader
+from trecexam.extensions.local_models.seq2seq import Seq2SeqBackend
+from trecexam.extensions.local_models.tokens import PromptTokens
 from trecexam.graders.base import Answer, Cell
-from trecexam.graders.causal import CausalBackend
-from trecexam.graders.language.grader import Decoding, LanguageGrader
-from trecexam.graders.language.tokens import PromptTokens
-from trecexam.graders.seq2seq import Seq2SeqBackend
 
 
 def llama_of(shape: str) -> Any:

@@ -112,7 +112,7 @@ def test_where_the_model_cannot_run_the_counts_are_shown_and_a_line_says_why(
     def broken(*_: object) -> None:
         raise trecexam.TrecexamError("it is broken")
 
-    monkeypatch.setattr("trecexam.graders.writing.local.LocalWriter._write", broken)
+    monkeypatch.setattr("trecexam.extensions.local_models.writer.LocalWriter._write", broken)
     assert run(["bank", "generate", str(root), "--estimate"]) == 0
     printed = capsys.readouterr()
     assert printed.out.splitlines()[1].startswith("6\t")

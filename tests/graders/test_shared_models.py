@@ -10,7 +10,7 @@ from support import make_small_track
 from tiny_models import save_t5
 
 import trecexam
-from trecexam.graders.language import loading
+from trecexam.extensions.local_models import loading
 
 SECTIONS = (
     '[graders.rubric]\n[graders.direct]\nprompt = "Sun"\n[graders.other]\nprompt = "FagB"\ndevice = "cpu"\n'

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from trecexam.config import GraderSection
+from trecexam.extensions.local_models.grader import LanguageGrader
 from trecexam.graders import Cell, create
-from trecexam.graders.language.grader import LanguageGrader
 
 
 def made(folder: Path, name: str, **settings: Any) -> LanguageGrader:

@@ -192,6 +192,8 @@ class Factory:
         summary: one line for `trecexam graders`.
         missing: "" where the grader can run here, else what is missing and how to get it.
         create: (settings, track root) -> Grader; loads no model.
+        standard: it asks about questions, nuggets or queries by the prompts of `trecexam.graders.prompts` or
+            by none, and reads answers as these do; so what it needs is known before it is made.
         runs_model: False where it has nothing to compute that a cluster could do.
         check_prompt: refuses a prompt file that it cannot use; None where it asks one of the published ones.
     """
@@ -199,6 +201,7 @@ class Factory:
     summary: str
     missing: Callable[[], str]
     create: Callable[[GraderSection, Path], Grader]
+    standard: bool = False
     runs_model: bool = True
     check_prompt: Callable[[Path], object] | None = None
 

@@ -368,4 +368,5 @@ FACTORY = Factory(
     "Vaswani and CISI; favours runs of its own encoder",
     missing=_missing,
     create=create_embedding,
+    standard=True,
 )

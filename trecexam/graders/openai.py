@@ -9,7 +9,7 @@ from pathlib import Path
 from trecexam.config import GeneratorSection, GraderSection, LanguageModelSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Factory
-from trecexam.graders.language.grader import chosen_prompts
+from trecexam.graders.prompts import chosen_prompts
 from trecexam.graders.server.grader import ServerGrader, check_structured
 from trecexam.graders.server.messages import Form, Structured
 from trecexam.graders.server.meter import Prices
@@ -100,5 +100,6 @@ FACTORY = Factory(
     summary="a model behind an OpenAI-compatible server: vLLM, llama.cpp, TGI, a cloud API",
     missing=missing_for_servers,
     create=_create,
+    standard=True,
     runs_model=False,
 )

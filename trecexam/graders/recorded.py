@@ -206,5 +206,6 @@ FACTORY = Factory(
     summary="grades that exist already: a Rubric graded pool, a grades export, nuggetizer's, or qrels",
     missing=lambda: "",
     create=_create,
+    standard=True,
     runs_model=False,
 )

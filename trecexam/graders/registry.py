@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 BUILT_IN = {
     "recorded": "trecexam.graders.recorded:FACTORY",
     "embedding": "trecexam.graders.embedding:FACTORY",
-    "seq2seq": "trecexam.graders.seq2seq:FACTORY",
-    "causal": "trecexam.graders.causal:FACTORY",
     "openai": "trecexam.graders.openai:FACTORY",
 }
 
@@ -39,6 +37,11 @@ def available() -> Mapping[str, Factory]:
     for graders in (BUILT_IN, *declared):
         factories |= {name: named(at) for name, at in graders.items()}
     return dict(sorted(factories.items()))
+
+
+def is_standard(name: str) -> bool:
+    """Whether this is a grader that says so of itself, see `Factory`."""
+    return name in available() and available()[name].standard
 
 
 def create(

@@ -12,10 +12,10 @@ from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Answer, Cell, Estimate, Usage
-from trecexam.graders.language import loading
 from trecexam.graders.openai import missing_for_servers
 from trecexam.graders.prompts import Reading
 from trecexam.graders.writing import Fitted, Unwritten, Writer, WrittenText
+from trecexam.graders.writing.base import models_here
 
 if TYPE_CHECKING:
     from trecexam.graders.server.meter import Meter
@@ -34,7 +34,7 @@ def refuse(settings: GraderSection, keys: Iterable[str], why: str) -> None:
 
 def missing_for_writing() -> str:
     """What is not installed of what a model needs, here or behind a server; "" where either can be asked."""
-    local, server = loading.missing_for_models(), missing_for_servers()
+    local, server = models_here().missing(), missing_for_servers()
     return f"{local}; or {server}" if local and server else ""
 
 

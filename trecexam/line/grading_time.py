@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from trecexam.graders.base import Cell, Grader
 from trecexam.graders.kept_vectors import no_kept_vectors
-from trecexam.graders.registry import BUILT_IN
+from trecexam.graders.registry import is_standard
 from trecexam.graders.sampling import MeasuredTime, measured
 from trecexam.graders.traits import traits_of
 from trecexam.graders.writing.asking import runs_here
@@ -52,5 +52,5 @@ def _runs_here(loader: TrackLoader) -> bool:
     if isinstance(loader.grader, WritingGrader):
         return runs_here(loader.grader.writer)
     settings = loader.config
-    own = loader.track_grader.is_own and settings.grader.name in BUILT_IN
+    own = loader.track_grader.is_own and is_standard(settings.grader.name)
     return own and settings.ray.address is None

@@ -11,7 +11,7 @@ from trecexam.bank.model import QUERY
 from trecexam.errors import TrecexamError
 from trecexam.graders.base import ITEM_KINDS
 from trecexam.graders.prompts import DEFAULT, named
-from trecexam.graders.registry import BUILT_IN
+from trecexam.graders.registry import is_standard
 from trecexam.line.input_files import read_bank_file
 from trecexam.line.inputs import InputReader
 from trecexam.line.track_graders import declared_kind, kind_of
@@ -28,7 +28,7 @@ def lacking(folder: TrackFolder) -> tuple[str, ...]:
     needs is not known before it is made. A track with a dataset has queries and passages there.
     """
     grader, dataset = folder.config.grader, folder.config.track.dataset
-    if grader.name == "recorded" or grader.name not in BUILT_IN:
+    if grader.name == "recorded" or not is_standard(grader.name):
         return ()
     kinds, why = _asked(folder)
     lines: list[str] = []

@@ -13,7 +13,7 @@ from trecexam.files.stamps import stamp
 from trecexam.graders import Grader, create
 from trecexam.graders.base import identity_json
 from trecexam.graders.fingerprint import reading_fingerprint
-from trecexam.graders.registry import BUILT_IN
+from trecexam.graders.registry import is_standard
 from trecexam.graders.shared_models import SharedModels, sharing
 from trecexam.graders.traits import GraderTraits, traits_of
 from trecexam.graders.writing.base import naming
@@ -101,7 +101,7 @@ class TrackGrader:
         """Codes as they were read last; None where what is read may be another thing tomorrow."""
         traits, config = self.traits, self._folder.config.grader
         # What of a model's words is a rating is decided by code: that of others has no fingerprint.
-        own = self.is_own and config.name in BUILT_IN and GOLD not in traits.item_kinds
+        own = self.is_own and is_standard(config.name) and GOLD not in traits.item_kinds
         if traits.free_text and not own:
             return None
         reader = [

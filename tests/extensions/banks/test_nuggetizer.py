@@ -449,7 +449,7 @@ def test_models_in_this_process_write_nuggets_and_are_loaded_once(
     pytest.importorskip("transformers")
     from tiny_models import save_llama, save_t5
 
-    from trecexam.graders.writing.local import LocalWriter
+    from trecexam.extensions.local_models.writer import LocalWriter
 
     (save_llama if kind == "causal" else save_t5)(tmp_path / "model")
     root = track("unused")

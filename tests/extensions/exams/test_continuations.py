@@ -12,7 +12,7 @@ from tiny_models import save_gpt2, save_llama
 
 from trecexam.extensions.exams import continuations
 from trecexam.extensions.exams.continuations import PromptContinuations, scored, tokens_of
-from trecexam.graders.causal import CausalBackend
+from trecexam.extensions.local_models.causal import CausalBackend
 
 PROMPTS = ["What is the number of the passage about q1?", "Is it", "Question 3 of 5: " * 12]
 TEXTS = [
@@ -52,7 +52,7 @@ def test_log_probabilities_are_those_of_a_plain_forward_pass(
     backend: CausalBackend, budget: int, share: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not share:
-        from trecexam.graders.language import shared_prefix
+        from trecexam.extensions.local_models import shared_prefix
 
         monkeypatch.setattr(shared_prefix, "can_share", lambda config, length: False)
     made = asked(backend)

@@ -33,8 +33,8 @@ from trecexam.extensions.exams.matrices import write_examinees
 from trecexam.extensions.exams.questions.asking import examples_for, prompt
 from trecexam.extensions.exams.questions.reading import read_choice
 from trecexam.extensions.exams.scoring import Answered, Examinee, ExamSetup, retrievers, taking, texts_of
+from trecexam.extensions.local_models.causal import CausalBackend
 from trecexam.files.track_lock import exclusive_lock
-from trecexam.graders.causal import CausalBackend
 from trecexam.graders.server import exchange
 from trecexam.graders.writing.asking import Job
 

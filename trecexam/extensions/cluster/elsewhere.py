@@ -9,7 +9,7 @@ from trecexam.extensions.cluster import missing_for_cluster
 from trecexam.extensions.cluster.grader import ClusterGrader
 from trecexam.extensions.cluster.writer import ClusterWriter
 from trecexam.graders.base import Grader
-from trecexam.graders.writing.local import LocalModelSettings
+from trecexam.graders.writing.base import LocalModelSettings
 
 
 class RayCluster:

@@ -10,8 +10,14 @@ from typing import Any
 from trecexam.config import RaySection
 from trecexam.errors import GraderError
 from trecexam.extensions.cluster.pool import Lost, Pool
-from trecexam.graders.writing.base import Unwritten, WrittenText
-from trecexam.graders.writing.local import LocalModelSettings, LocalWriter
+from trecexam.graders.writing.base import (
+    LocalModelSettings,
+    LocalWriting,
+    Unwritten,
+    WrittenText,
+    models_here,
+    naming,
+)
 
 
 @dataclass(frozen=True)
@@ -21,7 +27,7 @@ class WriterRecipe:
     settings: LocalModelSettings
     identity: Mapping[str, Any]
 
-    def __call__(self) -> LocalWriter:
+    def __call__(self) -> LocalWriting:
         """The writer, ready: its model is loaded and has written something.
 
         Raises:
@@ -32,7 +38,7 @@ class WriterRecipe:
             raise GraderError(
                 f"'{folder}' is not a folder on this machine of the cluster: put the model there"
             )
-        writer = LocalWriter(self.settings)
+        writer = models_here().writer(self.settings, None, "grader")
         if writer.identity != self.identity:
             raise GraderError(
                 f"the model in '{folder}' is another one there: give all machines of the cluster the same"
@@ -42,20 +48,26 @@ class WriterRecipe:
         return writer
 
 
-class ClusterWriter(LocalWriter):
-    """The same on the workers of a cluster."""
+class ClusterWriter:
+    """A writer of this process, but that its texts are written by the workers of a cluster."""
 
     is_here = False
 
     def __init__(self, settings: LocalModelSettings, cluster: RaySection, memory: Path, section: str) -> None:
-        super().__init__(settings, memory, section)
+        self._writer = models_here().writer(settings, memory, section)
+        self._settings = settings
         self._cluster = cluster
+        self._section = section
 
-    def _write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
-        recipe: Callable[[], object] = WriterRecipe(self.settings, dict(self.identity))
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._writer, name)
+
+    def write(self, prompts: Iterable[str]) -> Iterator[Sequence[tuple[str, WrittenText | Unwritten]]]:
+        recipe: Callable[[], object] = WriterRecipe(self._settings, dict(self._writer.identity))
         pool: Pool[str, WrittenText | Unwritten] = Pool(self._cluster, recipe, "complete")
-        for results in pool.run([prompt] for prompt in prompts):
-            yield [
-                (prompt, Unwritten("ended each worker that had it") if isinstance(text, Lost) else text)
-                for prompt, text in results
-            ]
+        with naming(self._section):
+            for results in pool.run([prompt] for prompt in prompts):
+                yield [
+                    (prompt, Unwritten("ended each worker that had it") if isinstance(text, Lost) else text)
+                    for prompt, text in results
+                ]

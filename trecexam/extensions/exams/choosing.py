@@ -10,11 +10,11 @@ from typing import Any
 
 from trecexam.errors import TrecexamError
 from trecexam.extensions.exams.continuations import PromptContinuations, scored, tokens_of
-from trecexam.graders.causal import CausalBackend
-from trecexam.graders.language.truncation import NoRoomError, fitted
+from trecexam.extensions.local_models.causal import CausalBackend
+from trecexam.extensions.local_models.truncation import NoRoomError, fitted
+from trecexam.extensions.local_models.writer import LocalWriter
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
 from trecexam.graders.writing import Fitted, Unwritten, WrittenText
-from trecexam.graders.writing.local import LocalWriter
 
 
 class ChoosingWriter(LocalWriter):

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from trecexam.errors import GraderError
-from trecexam.graders.batching import OutOfMemoryError
-from trecexam.graders.causal import CausalBackend
-from trecexam.graders.language import loading
+from trecexam.extensions.local_models import loading
+from trecexam.extensions.local_models.batching import OutOfMemoryError
+from trecexam.extensions.local_models.causal import CausalBackend
 
 if TYPE_CHECKING:
     import torch
@@ -68,7 +68,7 @@ def scored(
 def _batch(backend: CausalBackend, prompts: Sequence[PromptContinuations]) -> list[list[Continued]]:
     import torch
 
-    from trecexam.graders.language.shared_prefix import can_share
+    from trecexam.extensions.local_models.shared_prefix import can_share
 
     longest = max(len(each.prompt) + max(map(len, each.continuations)) for each in prompts)
     share = can_share(backend.model.config.get_text_config(), longest)
@@ -92,7 +92,7 @@ def _together(backend: CausalBackend, prompts: Sequence[PromptContinuations]) ->
     import torch
     from transformers import DynamicCache
 
-    from trecexam.graders.language.shared_prefix import left_padded
+    from trecexam.extensions.local_models.shared_prefix import left_padded
 
     model, device = backend.model, backend.model.device
     # The last token of a prompt goes with the continuations: what it gives predicts their first tokens.

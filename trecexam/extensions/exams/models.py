@@ -9,13 +9,13 @@ from trecexam.config import GeneratorSection, TrackConfig
 from trecexam.errors import GraderError
 from trecexam.extensions.exams.choosing import ChoosingWriter
 from trecexam.extensions.exams.scoring import ExamSetup, exam_prompts
+from trecexam.extensions.local_models import loading
 from trecexam.graders.base import Estimate
-from trecexam.graders.language import loading
 from trecexam.graders.weights import model_folder
 from trecexam.graders.writing import Writer, create_writer
 from trecexam.graders.writing.asking import estimate
+from trecexam.graders.writing.base import LocalModelSettings
 from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
-from trecexam.graders.writing.local import LocalModelSettings
 
 _HOW_TO_GET = (
     "name a folder with the model, or a hub id where a hub can be reached; one behind a server needs its "

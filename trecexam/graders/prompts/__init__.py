@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from trecexam.config import GraderSection
 from trecexam.errors import GraderError
 from trecexam.graders.prompts.custom import load_prompt
 from trecexam.graders.prompts.model import Prompt
@@ -15,7 +16,7 @@ from trecexam.track import PROMPT_SUFFIXES
 #: Asked where the track names no prompt: the paper's self-rating of each kind of item.
 DEFAULT = ("QuestionSelfRatedUnanswerablePromptWithChoices", "NuggetSelfRatedPrompt")
 
-__all__ = ["DEFAULT", "Prompt", "Reading", "load_prompt", "named", "published"]
+__all__ = ["DEFAULT", "Prompt", "Reading", "chosen_prompts", "load_prompt", "named", "published"]
 
 
 def named(name: str, root: Path) -> Prompt:
@@ -30,3 +31,10 @@ def named(name: str, root: Path) -> Prompt:
             raise GraderError("no such prompt file; see `prompt` in [grader] of trecexam.toml", path=path)
         return load_prompt(path)
     return published_prompt(name, published())
+
+
+def chosen_prompts(settings: GraderSection, root: Path, *, passage_first: bool) -> list[Prompt]:
+    """The prompts that the settings name, or the paper's self-ratings."""
+    names = DEFAULT if settings.prompt is None else (settings.prompt,)
+    prompts = [named(name, root) for name in names]
+    return [prompt.passage_first() for prompt in prompts] if passage_first else prompts

@@ -14,7 +14,6 @@ from trecexam.graders.base import NOTHING_SPENT, Estimate, Spent, Stopwatch, Ung
 from trecexam.graders.sampling import MeasuredTime, measured
 from trecexam.graders.writing.base import Fitted, Unwritten, Writer
 from trecexam.graders.writing.kept_answers import KeepingWriter, Kept
-from trecexam.graders.writing.local import LocalWriter
 
 #: Is told how many of how many prompts are answered.
 ShowProgress = Callable[[int, int], None]
@@ -174,7 +173,7 @@ def estimate(prompt_sets: Sequence[PromptSet[Key]], *, timed: bool = False) -> E
 
 def runs_here(writer: Writer) -> bool:
     """Whether it is a model in this process, which costs nothing but time."""
-    return isinstance(writer, LocalWriter) and writer.is_here
+    return bool(getattr(writer, "is_here", False))
 
 
 def _measured(prompt_sets: Sequence[PromptSet[Key]]) -> MeasuredTime | None:

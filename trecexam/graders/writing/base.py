@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from trecexam.errors import GraderError
+from trecexam.extension import extensions, named
 from trecexam.graders.base import Estimate, Usage
 
 if TYPE_CHECKING:
@@ -105,6 +109,93 @@ class Writer(Protocol):
     def start_from(self, before: Usage) -> None:
         """Tells it what it took before, for budgets."""
         ...
+
+
+@dataclass(frozen=True)
+class LocalModelSettings:
+    """Which model writes, where its files are on every machine, and how it writes.
+
+    Attributes:
+        kind: "causal" or "seq2seq".
+        temperature: 0 writes what is most probable.
+        new_tokens: that an answer may have.
+        max_batch_tokens: of prompts and answers together; None for what suits the device.
+        system: what the model is told before each prompt. Not all chat templates know a system's message,
+            so it stands at the head of the prompt.
+        max_length: tokens of a prompt; None for what the model takes.
+        reproducible: what is written of a prompt hangs on no other one: batches have fixed shapes.
+    """
+
+    kind: str
+    folder: Path
+    name: str
+    temperature: float
+    seed: int | None
+    new_tokens: int
+    device: str | None = None
+    dtype: str = "auto"
+    max_batch_tokens: int | None = None
+    system: str = ""
+    max_length: int | None = None
+    reproducible: bool = False
+
+    @property
+    def in_tiles(self) -> bool:
+        """Whether prompts are read in tiles. At random they go one at a time, which needs none."""
+        return self.reproducible and self.temperature == 0
+
+
+class ModelsHere(Protocol):
+    """Language models in this process; an extension declares them as `models`.
+
+    Attributes:
+        default: the model of `seq2seq` where none is named.
+        how_to_get: what to do where there is no model, as an error says it.
+    """
+
+    default: str
+    how_to_get: str
+
+    def missing(self) -> str:
+        """What must be installed first; "" where nothing is missing."""
+        ...
+
+    def writer(self, settings: LocalModelSettings, memory: Path | None, section: str) -> LocalWriting:
+        """The writer; it loads nothing before it is asked.
+
+        Args:
+            memory: where digests of weights are kept.
+            section: of trecexam.toml, that errors name.
+        """
+        ...
+
+
+class LocalWriting(Writer, Protocol):
+    """A writer that is a model in this process.
+
+    Attributes:
+        is_here: whether it runs here, and not on another machine.
+    """
+
+    is_here: bool
+
+    def complete(self, prompts: Sequence[str]) -> list[WrittenText | Unwritten]:
+        """A text for each prompt, in their order: what a worker of a cluster does."""
+        ...
+
+
+@cache
+def models_here() -> ModelsHere:
+    """The one that is installed.
+
+    Raises:
+        GraderError: none is.
+    """
+    at = next((extension.models for extension in extensions() if extension.models is not None), None)
+    if at is None:
+        raise GraderError("no extension here runs a language model: name a server in `base_url`")
+    models: ModelsHere = named(at)
+    return models
 
 
 @contextlib.contextmanager

@@ -19,13 +19,10 @@ from trecexam.config import (
 from trecexam.errors import GraderError
 from trecexam.graders.base import Usage
 from trecexam.graders.elsewhere import the_elsewhere
-from trecexam.graders.language import loading
 from trecexam.graders.openai import form_of, missing_for_servers, prices_of, server_of
-from trecexam.graders.seq2seq import FLAN_T5_LARGE
 from trecexam.graders.weights import model_folder
-from trecexam.graders.writing.base import Writer, naming
+from trecexam.graders.writing.base import LocalModelSettings, Writer, models_here, naming
 from trecexam.graders.writing.kept_answers import AnswerFile, KeepingWriter
-from trecexam.graders.writing.local import LocalModelSettings, LocalWriter
 from trecexam.graders.writing.server import ServerWriter
 from trecexam.track import TrackFolder
 
@@ -68,7 +65,7 @@ def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
         )
     shared = {key: getattr(grader, key) for key in LanguageModelSection.model_fields}
     if grader.name == "seq2seq" and grader.model is None:
-        shared["model"] = FLAN_T5_LARGE
+        shared["model"] = models_here().default
     if judges:
         # In this process, its files say what kind it is.
         shared["name"] = "openai" if grader.base_url is not None else None
@@ -173,13 +170,14 @@ def _local_writer(
     ray: RaySection | None = None,
     reproducible: bool = False,
 ) -> Writer:
-    missing = loading.missing_for_models()
+    models = models_here()
+    missing = models.missing()
     if missing:
         raise GraderError(f"a model cannot be run: {missing}")
     if settings.model is None:
-        raise GraderError(f"there is no model to write with: {loading.HOW_TO_GET}")
+        raise GraderError(f"there is no model to write with: {models.how_to_get}")
     name = settings.name or ""
-    folder = model_folder(settings.model, settings.revision, root, name, loading.HOW_TO_GET)
+    folder = model_folder(settings.model, settings.revision, root, name, models.how_to_get)
     model = LocalModelSettings(
         kind or _kind_of(folder),
         folder.absolute(),
@@ -198,7 +196,7 @@ def _local_writer(
     if ray is not None and ray.address is not None:
         writer: Writer = the_elsewhere().writer(model, ray, memory, section)
         return writer
-    return LocalWriter(model, memory, section)
+    return models.writer(model, memory, section)
 
 
 def _kind_of(folder: Path) -> str:

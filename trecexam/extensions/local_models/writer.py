@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, islice
 from pathlib import Path
@@ -12,15 +11,15 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from trecexam.errors import GraderError
+from trecexam.extensions.local_models import loading
+from trecexam.extensions.local_models.batching import OutOfMemoryError
+from trecexam.extensions.local_models.causal import CausalBackend
+from trecexam.extensions.local_models.seq2seq import FLAN_T5_LARGE, Seq2SeqBackend
+from trecexam.extensions.local_models.tiles import plan_tiles
+from trecexam.extensions.local_models.truncation import NoRoomError, fitted
 from trecexam.graders.base import Estimate, Usage
-from trecexam.graders.batching import OutOfMemoryError
-from trecexam.graders.causal import CausalBackend
-from trecexam.graders.language import loading
-from trecexam.graders.language.tiles import plan_tiles
-from trecexam.graders.language.truncation import NoRoomError, fitted
-from trecexam.graders.seq2seq import Seq2SeqBackend
 from trecexam.graders.weights import LANGUAGE_FILES, config_digest, weights_digest
-from trecexam.graders.writing.base import Fitted, Unwritten, WrittenText, naming
+from trecexam.graders.writing.base import Fitted, LocalModelSettings, Unwritten, WrittenText, naming
 
 BACKENDS: dict[str, type[CausalBackend] | type[Seq2SeqBackend]] = {
     "causal": CausalBackend,
@@ -32,40 +31,6 @@ _LOADED: WeakValueDictionary[tuple[object, ...], CausalBackend | Seq2SeqBackend]
 _WINDOW = 256
 #: A prompt and its tokens.
 _Job = tuple[str, list[int]]
-
-
-@dataclass(frozen=True)
-class LocalModelSettings:
-    """Which model writes, where its files are on every machine, and how it writes.
-
-    Attributes:
-        kind: "causal" or "seq2seq".
-        temperature: 0 writes what is most probable.
-        new_tokens: that an answer may have.
-        max_batch_tokens: of prompts and answers together; None for what suits the device.
-        system: what the model is told before each prompt. Not all chat templates know a system's message,
-            so it stands at the head of the prompt.
-        max_length: tokens of a prompt; None for what the model takes.
-        reproducible: what is written of a prompt hangs on no other one: batches have fixed shapes.
-    """
-
-    kind: str
-    folder: Path
-    name: str
-    temperature: float
-    seed: int | None
-    new_tokens: int
-    device: str | None = None
-    dtype: str = "auto"
-    max_batch_tokens: int | None = None
-    system: str = ""
-    max_length: int | None = None
-    reproducible: bool = False
-
-    @property
-    def in_tiles(self) -> bool:
-        """Whether prompts are read in tiles. At random they go one at a time, which needs none."""
-        return self.reproducible and self.temperature == 0
 
 
 class LocalWriter:
@@ -253,3 +218,19 @@ class LocalWriter:
 def _seed(seed: int | None, prompt: str) -> int:
     """Of the random numbers of one prompt."""
     return int.from_bytes(hashlib.sha256(f"{seed} {prompt}".encode()).digest()[:7])
+
+
+class _Models:
+    """See `trecexam.graders.writing.base.ModelsHere`."""
+
+    default = FLAN_T5_LARGE
+    how_to_get = loading.HOW_TO_GET
+
+    def missing(self) -> str:
+        return loading.missing_for_models()
+
+    def writer(self, settings: LocalModelSettings, memory: Path | None, section: str) -> LocalWriter:
+        return LocalWriter(settings, memory, section)
+
+
+MODELS = _Models()

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
+from trecexam.extensions.local_models import loading
+from trecexam.extensions.local_models.backend import Job
+from trecexam.extensions.local_models.batching import Plan
+from trecexam.extensions.local_models.choices import ChoiceTree
+from trecexam.extensions.local_models.grader import LanguageGrader, local_grader
+from trecexam.extensions.local_models.local import CPU_BUDGET, LocalModel
+from trecexam.extensions.local_models.tiles import Tile, in_order, n_rows
+from trecexam.extensions.local_models.tokens import answer_tokens
 from trecexam.graders.base import Factory
-from trecexam.graders.batching import Plan
-from trecexam.graders.language import loading
-from trecexam.graders.language.backend import Job
-from trecexam.graders.language.choices import ChoiceTree
-from trecexam.graders.language.grader import LanguageGrader, local_grader
-from trecexam.graders.language.local import CPU_BUDGET, LocalModel
-from trecexam.graders.language.tiles import Tile, in_order, n_rows
-from trecexam.graders.language.tokens import answer_tokens
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -45,18 +45,18 @@ class CausalBackend(LocalModel):
         """As for all models; of prompts that share their beginnings, those of like length together."""
         if not any(job.prefix for job in jobs) or not self._shares(0):
             return super().plan(jobs, max_tokens)
-        from trecexam.graders.language.shared_prefix import plan_shared
+        from trecexam.extensions.local_models.shared_prefix import plan_shared
 
         return plan_shared(jobs, max_tokens)
 
     def _shares(self, length: int) -> bool:
-        from trecexam.graders.language.shared_prefix import can_share
+        from trecexam.extensions.local_models.shared_prefix import can_share
 
         return can_share(self.model.config.get_text_config(), length)
 
     @cached_property
     def model(self) -> Any:
-        from trecexam.graders.language.shared_prefix import can_share
+        from trecexam.extensions.local_models.shared_prefix import can_share
         from trecexam.graders.packed_linear import pack
 
         model = super().model
@@ -131,7 +131,7 @@ class CausalBackend(LocalModel):
 
     def _by_tree(self, jobs: Sequence[Job], tree: ChoiceTree) -> Tensor:
         """Shape (jobs, answers)."""
-        from trecexam.graders.language.shared_prefix import tiled_logits
+        from trecexam.extensions.local_models.shared_prefix import tiled_logits
 
         model, rows = self.model, (self.reading_rows, self._question_rows)
 
@@ -198,7 +198,7 @@ class CausalBackend(LocalModel):
         return scores
 
     def padded(self, prompts: Sequence[Sequence[int]], length: int) -> tuple[Tensor, Tensor]:
-        from trecexam.graders.language.shared_prefix import left_padded
+        from trecexam.extensions.local_models.shared_prefix import left_padded
 
         return left_padded(prompts, self.pad, self.device, length)
 
@@ -211,4 +211,5 @@ FACTORY = Factory(
     summary="decoder-only language models, with their chat templates",
     missing=loading.missing_for_models,
     create=_create,
+    standard=True,
 )

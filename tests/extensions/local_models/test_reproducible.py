@@ -19,11 +19,11 @@ from tiny_models import bpe_tokenizer, save_llama, save_t5
 from torch.nn import functional
 
 from trecexam.config import GraderSection
+from trecexam.extensions.local_models.backend import Job
+from trecexam.extensions.local_models.grader import LanguageGrader
+from trecexam.extensions.local_models.tiles import padded_length, plan_tiles, shared_length, tiles
 from trecexam.graders import Answer, Cell, create
 from trecexam.graders.activations import evenly_parted
-from trecexam.graders.language.backend import Job
-from trecexam.graders.language.grader import LanguageGrader
-from trecexam.graders.language.tiles import padded_length, plan_tiles, shared_length, tiles
 
 MODELS = [("seq2seq", "t5"), ("seq2seq", "mt5"), ("causal", "llama"), ("causal", "gpt2"), ("causal", "bloom")]
 #: Of a cell its answer, and log P of each permitted answer as the model gives it.

@@ -88,6 +88,6 @@ def test_a_version_of_transformers_that_computes_otherwise_is_refused(
     models: dict[str, Path], cells: list[Cell], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grader = made(models["t5"], "seq2seq")
-    monkeypatch.setattr("trecexam.graders.language.t5._activation", lambda name: torch.tanh)
+    monkeypatch.setattr("trecexam.extensions.local_models.t5._activation", lambda name: torch.tanh)
     with pytest.raises(GraderError, match="computes this model in another way than trecexam"):
         list(grader.grade(cells))

@@ -17,10 +17,10 @@ from support import ask, make_small_track
 import trecexam
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
+from trecexam.extensions.local_models.batching import OutOfMemoryError
+from trecexam.extensions.local_models.grader import LanguageGrader
 from trecexam.graders import Answer, Cell, create
 from trecexam.graders.base import identity_digest
-from trecexam.graders.batching import OutOfMemoryError
-from trecexam.graders.language.grader import LanguageGrader
 
 MODELS = [("seq2seq", "t5"), ("causal", "llama"), ("causal", "gpt2")]
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.graders.language.choices import ChoiceTree
+from trecexam.extensions.local_models.choices import ChoiceTree
 
 ANSWERS = st.lists(
     st.lists(st.integers(1, 4), min_size=1, max_size=4).map(tuple), min_size=1, max_size=6, unique=True

@@ -13,8 +13,8 @@ from exhaustive import exhaustive, made
 from tiny_models import bpe_tokenizer
 
 from trecexam.errors import GraderError
+from trecexam.extensions.local_models.shared_prefix import SHARING, can_share
 from trecexam.graders import Cell
-from trecexam.graders.language.shared_prefix import SHARING, can_share
 
 SMALL = {
     "hidden_size": 32,

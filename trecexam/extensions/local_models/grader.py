@@ -13,13 +13,13 @@ from typing import Any, Literal
 from converters.records import Item
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
+from trecexam.extensions.local_models import loading
+from trecexam.extensions.local_models.backend import Job, ModelOutput
+from trecexam.extensions.local_models.batching import FIRST_WINDOW, Batcher, OutOfMemoryError
+from trecexam.extensions.local_models.local import LocalModel
+from trecexam.extensions.local_models.tiles import shared_length
+from trecexam.extensions.local_models.truncation import NoRoomError, fitted
 from trecexam.graders.base import Answer, Cell
-from trecexam.graders.batching import FIRST_WINDOW, Batcher, OutOfMemoryError
-from trecexam.graders.language import loading
-from trecexam.graders.language.backend import Job, ModelOutput
-from trecexam.graders.language.local import LocalModel
-from trecexam.graders.language.tiles import shared_length
-from trecexam.graders.language.truncation import NoRoomError, fitted
 from trecexam.graders.prompts import DEFAULT, Prompt, named
 from trecexam.graders.prompts.assignments import read_labels, with_place
 from trecexam.graders.prompts.prompted import PromptedGrader, with_verdict

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn import functional
 
-from trecexam.graders.batching import Plan
-from trecexam.graders.language.backend import Job
-from trecexam.graders.language.choices import ChoiceTree
-from trecexam.graders.language.tiles import COARSE, Tile, padded_length, tiles
+from trecexam.extensions.local_models.backend import Job
+from trecexam.extensions.local_models.batching import Plan
+from trecexam.extensions.local_models.choices import ChoiceTree
+from trecexam.extensions.local_models.tiles import COARSE, Tile, padded_length, tiles
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trecexam.errors import GraderError
-from trecexam.graders.language import loading
-from trecexam.graders.language.backend import Job
+from trecexam.extensions.local_models import loading
+from trecexam.extensions.local_models.backend import Job
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from trecexam.graders.language.local import LocalModel
+    from trecexam.extensions.local_models.local import LocalModel
 
 #: Texts -> their tokens as answers.
 Spell = Callable[[Sequence[str]], list[list[int]]]

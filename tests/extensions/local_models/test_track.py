@@ -196,7 +196,7 @@ def test_graders_say_what_they_need(
         return str(rows["seq2seq"]["missing"])
 
     assert missing() == ""
-    monkeypatch.setattr("trecexam.graders.language.loading.version", lambda name: "4.57.1")
+    monkeypatch.setattr("trecexam.extensions.local_models.loading.version", lambda name: "4.57.1")
     assert (
         missing()
         == "transformers 4.57.1 is too old, 5 is needed: pip install '.[models]' in a clone of trecexam"

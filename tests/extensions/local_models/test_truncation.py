@@ -15,10 +15,10 @@ from support import ask
 from tiny_models import bpe_tokenizer, t5_tokenizer
 
 from trecexam.config import GraderSection
+from trecexam.extensions.local_models.grader import LanguageGrader
+from trecexam.extensions.local_models.tokens import PromptTokens
+from trecexam.extensions.local_models.truncation import NoRoomError, fitted
 from trecexam.graders import Cell, create
-from trecexam.graders.language.grader import LanguageGrader
-from trecexam.graders.language.tokens import PromptTokens
-from trecexam.graders.language.truncation import NoRoomError, fitted
 from trecexam.graders.prompts import published
 
 PROMPT = published()["QuestionSelfRatedUnanswerablePromptWithChoices"]

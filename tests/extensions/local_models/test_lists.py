@@ -17,8 +17,8 @@ from support import ask
 from tiny_models import save_t5
 
 from trecexam.errors import GraderError
+from trecexam.extensions.local_models.grader import LanguageGrader
 from trecexam.graders import Answer, Cell
-from trecexam.graders.language.grader import LanguageGrader
 from trecexam.graders.prompts import published
 
 PROMPT = published()["NuggetAssign"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trecexam.errors import GraderError
-from trecexam.graders.batching import OutOfMemoryError
+from trecexam.extensions.local_models.batching import OutOfMemoryError
 from trecexam.graders.environment import check_device
 from trecexam.packages import install, missing_packages
 

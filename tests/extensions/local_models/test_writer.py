@@ -14,7 +14,8 @@ from tiny_models import save_llama, save_t5
 
 from trecexam.config import GeneratorSection, GraderSection, TrackConfig
 from trecexam.errors import GraderError
-from trecexam.graders.batching import OutOfMemoryError
+from trecexam.extensions.local_models.batching import OutOfMemoryError
+from trecexam.extensions.local_models.writer import LocalWriter
 from trecexam.graders.writing import (
     Instruction,
     Unwritten,
@@ -23,7 +24,6 @@ from trecexam.graders.writing import (
     create_writer,
     grading_writer,
 )
-from trecexam.graders.writing.local import LocalWriter
 
 PROMPTS = ["what is the cost of it", "who was that", "how do they fly and where to do they go then"]
 

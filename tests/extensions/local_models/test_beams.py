@@ -12,8 +12,8 @@ from exhaustive import exhaustive, made
 from support import ask
 from tiny_models import save_t5, teach
 
+from trecexam.extensions.local_models.grader import LanguageGrader
 from trecexam.graders import Cell
-from trecexam.graders.language.grader import LanguageGrader
 from trecexam.graders.prompts import named
 
 WORDS = ["answer", "question", "context", "passage", "rating", "relevant", "complete", "gaps"]

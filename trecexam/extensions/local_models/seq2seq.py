@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
+from trecexam.extensions.local_models import loading
+from trecexam.extensions.local_models.backend import Job
+from trecexam.extensions.local_models.choices import ChoiceTree
+from trecexam.extensions.local_models.grader import LanguageGrader, local_grader
+from trecexam.extensions.local_models.local import CPU_BUDGET, LocalModel
+from trecexam.extensions.local_models.tiles import Tile, in_order, padded_length
+from trecexam.extensions.local_models.tokens import answer_tokens
 from trecexam.graders.base import Factory
-from trecexam.graders.language import loading
-from trecexam.graders.language.backend import Job
-from trecexam.graders.language.choices import ChoiceTree
-from trecexam.graders.language.grader import LanguageGrader, local_grader
-from trecexam.graders.language.local import CPU_BUDGET, LocalModel
-from trecexam.graders.language.tiles import Tile, in_order, padded_length
-from trecexam.graders.language.tokens import answer_tokens
 
 if TYPE_CHECKING:
     import torch
 
-    from trecexam.graders.language.t5 import T5Scorer
+    from trecexam.extensions.local_models.t5 import T5Scorer
 
 #: The model of the Rubric and EXAM papers.
 FLAN_T5_LARGE = "google/flan-t5-large"
@@ -43,7 +43,7 @@ class Seq2SeqBackend(LocalModel):
 
     @cached_property
     def model(self) -> Any:
-        from trecexam.graders.language.t5 import SUPPORTED
+        from trecexam.extensions.local_models.t5 import SUPPORTED
 
         model = super().model
         architecture = type(model).__name__
@@ -73,7 +73,7 @@ class Seq2SeqBackend(LocalModel):
 
     @cached_property
     def scorer(self) -> T5Scorer:
-        from trecexam.graders.language.t5 import T5Scorer
+        from trecexam.extensions.local_models.t5 import T5Scorer
 
         with loading.out_of_memory():
             scorer = T5Scorer(self.model)
@@ -165,4 +165,5 @@ FACTORY = Factory(
     summary="FLAN-T5 and kin (T5, mT5): the published Rubric and EXAM graders",
     missing=loading.missing_for_models,
     create=_create,
+    standard=True,
 )

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn import functional
 
+from trecexam.extensions.local_models.choices import ChoiceTree
 from trecexam.graders.activations import evenly_parted
-from trecexam.graders.language.choices import ChoiceTree
 from trecexam.graders.packed_linear import Linear, linear
 
 if TYPE_CHECKING:

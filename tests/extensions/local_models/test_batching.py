@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.graders.batching import Batcher, OutOfMemoryError, plan, windows
+from trecexam.extensions.local_models.batching import Batcher, OutOfMemoryError, plan, windows
 
 
 class Prompt(NamedTuple):

@@ -10,13 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from trecexam.errors import GraderError
-from trecexam.graders.batching import OutOfMemoryError, Plan
+from trecexam.extensions.local_models import loading
+from trecexam.extensions.local_models.backend import Job
+from trecexam.extensions.local_models.batching import OutOfMemoryError, Plan
+from trecexam.extensions.local_models.lists import LabelLists, written_lists
+from trecexam.extensions.local_models.tiles import (
+    Tile,
+    all_of,
+    in_order,
+    n_rows,
+    padded_length,
+    plan_tiles,
+    tiles,
+)
+from trecexam.extensions.local_models.tokens import PromptTokens
 from trecexam.graders.environment import environment_of
-from trecexam.graders.language import loading
-from trecexam.graders.language.backend import Job
-from trecexam.graders.language.lists import LabelLists, written_lists
-from trecexam.graders.language.tiles import Tile, all_of, in_order, n_rows, padded_length, plan_tiles, tiles
-from trecexam.graders.language.tokens import PromptTokens
 from trecexam.graders.threads import several_at_once
 
 if TYPE_CHECKING:

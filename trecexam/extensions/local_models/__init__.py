@@ -1,0 +1,11 @@
+"""Language models in this process: `seq2seq` (FLAN-T5 and kin), `causal` (decoder-only); what they write."""
+
+from __future__ import annotations
+
+from trecexam.extension import Extension
+
+EXTENSION = Extension(
+    "local_models",
+    graders={"seq2seq": f"{__name__}.seq2seq:FACTORY", "causal": f"{__name__}.causal:FACTORY"},
+    models=f"{__name__}.writer:MODELS",
+)

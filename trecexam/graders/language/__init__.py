@@ -1,1 +1,0 @@
-"""What the graders that run a language model here share."""
