@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -37,12 +38,25 @@ class RunContent(NamedTuple):
     query_texts: str = ""
 
 
-class TakenRuns(NamedTuple):
-    """What was dropped and taken, by display name; see `trecexam.line.inputs.TrackInputs`."""
+@dataclass(frozen=True, eq=False)
+class TakenRuns:
+    """What was dropped and taken.
+
+    Attributes:
+        runs: display name -> run, sorted by name; without queries that the bank does not have.
+        run_files: display name -> file.
+        run_contents: display name -> a token that changes when the run's content does.
+        own_texts: doc_id -> text of the passages that generated responses amount to.
+        answers: of runs that are whole answers, the answers to questions of the bank, by display name.
+        generated: display names of the runs that are generated responses, whatever of these is pooled.
+        responses: of these runs, their responses to queries of the bank, by display name.
+        notes: what is odd of files that were taken, a line each: queries that the bank does not have, a run
+            that is there twice.
+    """
 
     runs: Mapping[str, Run]
-    files: Mapping[str, Path]
-    contents: Mapping[str, RunContent]
+    run_files: Mapping[str, Path]
+    run_contents: Mapping[str, RunContent]
     own_texts: Mapping[str, str]
     answers: Mapping[str, tuple[AnswerRow, ...]]
     generated: frozenset[str]

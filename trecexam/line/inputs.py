@@ -188,25 +188,17 @@ class InputReader:
             sources = ItemSources(whole, texts, dropped.responses, self.folder.config)
             asked_about = self._items(sources)
         return TrackInputs(
-            asked_about.bank,
-            tuple(files),
-            texts,
-            dropped.runs,
-            dropped.files,
-            dropped.contents,
-            dropped.generated,
-            dropped.responses,
-            dropped.own_texts,
-            dropped.answers,
-            official,
-            ranks,
-            self._own_queries(),
-            (),
-            (),
-            tuple(sorted(rejected, key=_row_key)),
-            dropped.notes,
-            Cache(),
-            asked_about,
+            **vars(dropped),
+            bank_files=tuple(files),
+            query_texts=texts,
+            official=official,
+            official_ranks=ranks,
+            own_queries=self._own_queries(),
+            rejected=tuple(sorted(rejected, key=_row_key)),
+            pools=Cache(),
+            asked=asked_about,
+            human=(),
+            judged=(),
         )
 
     def _of_the_track(self, bank: Bank) -> Bank:

@@ -84,21 +84,7 @@ def swaps_table(rows: Iterable[tuple[tuple[Value, ...], Swap]], keys: tuple[str,
     """One row a swapped pair: what is compared (`keys`), then the runs, their differences and the tests."""
     return Table(
         (*keys, *SWAP_COLUMNS),
-        tuple(
-            (
-                *key,
-                s.run_a,
-                s.run_b,
-                s.official_difference,
-                s.rubric_difference,
-                s.official_p,
-                s.rubric_p,
-                s.official_p_holm,
-                s.rubric_p_holm,
-                s.verdict,
-            )
-            for key, s in rows
-        ),
+        tuple((*key, *(getattr(s, name.replace(".", "_")) for name in SWAP_COLUMNS)) for key, s in rows),
         layout=LAYOUT,
     )
 
@@ -124,9 +110,6 @@ def outliers_table(rows: Iterable[tuple[tuple[Value, ...], Outlier]], keys: tupl
     """One row a run: what is compared (`keys`), then its ranks and means on both sides."""
     return Table(
         (*keys, *OUTLIER_COLUMNS),
-        tuple(
-            (*key, o.run, o.rubric_rank, o.official_rank, o.difference, o.rubric_mean, o.official_mean)
-            for key, o in rows
-        ),
+        tuple((*key, *(getattr(o, name) for name in OUTLIER_COLUMNS)) for key, o in rows),
         layout=LAYOUT,
     )

@@ -15,46 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trecexam.errors import GraderError
-from trecexam.graders.language import loading
-from trecexam.graders.language.backend import Job
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from trecexam.graders.language.local import LocalModel
-
 #: Texts -> their tokens as answers.
 Spell = Callable[[Sequence[str]], list[list[int]]]
-
-
-def written_lists(
-    model: LocalModel, jobs: Sequence[Job], labels: Sequence[str]
-) -> Callable[[], list[list[tuple[float, ...]]]]:
-    """Has lists written with a label for each cell of each job; see `LabelLists.scores` for what they say.
-
-    Raises:
-        GraderError: this model cannot write so.
-        OutOfMemoryError: there are too many.
-    """
-    tokens = ListTokens.of(labels, model.answers, model.folder)
-    numbers = [len(job.cells) for job in jobs]
-    scores: list[list[tuple[float, ...]]] = [[] for _ in jobs]
-
-    def of(places: Sequence[int]) -> LabelLists:
-        lists = LabelLists(tokens, [numbers[place] for place in places], model.ends[0])
-        # A tile is filled up at its end.
-        for place, row in reversed(list(zip(places, lists.scores, strict=True))):
-            scores[place] = row
-        return lists
-
-    decoding = model.decoding(tokens.longest(max(numbers)))
-    try:
-        model.continued([job.tokens for job in jobs], decoding, of)
-    except (ValueError, NotImplementedError) as error:
-        raise GraderError(
-            f"this model cannot write lists: {loading.line_of(error)}", path=model.folder
-        ) from error
-    return lambda: scores
 
 
 #: The tokens of each label at a place.
