@@ -38,8 +38,8 @@ class MeasuredTime(NamedTuple):
 
     def plus(self, other: MeasuredTime) -> MeasuredTime:
         """The time of both works, one after the other; the day is the earlier one."""
-        *numbers, _ = (mine + theirs for mine, theirs in zip(self, other, strict=True))
-        return MeasuredTime(*numbers, min(self.day, other.day))
+        summed = MeasuredTime._make(mine + theirs for mine, theirs in zip(self, other, strict=True))
+        return summed._replace(day=min(self.day, other.day))
 
 
 def measured(
