@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -110,12 +110,8 @@ class DroppedRuns:
             read_run=self._read_run,
         )
         texts = hashlib.sha256(json.dumps(sorted(query_texts.items())).encode()).hexdigest()
-        runs: dict[Path, Run] = {}
-        contents: dict[Path, RunContent] = {}
-        answers: dict[Path, tuple[AnswerRow, ...]] = {}
-        responses: dict[Path, tuple[Response, ...]] = {}
+        taken: dict[Path, Dropped] = {}
         own: dict[str, str] = {}
-        generated: set[Path] = set()
         left_out: dict[tuple[str, ...], list[Path]] = {}
         incomplete: list[str] = []
         tags: dict[Path, str] = {}
@@ -139,7 +135,7 @@ class DroppedRuns:
                 known = tuple(row for row in dropped.answers if row.question_id in bank.items)
                 if not known:
                     continue
-                answers[path] = known
+                dropped = replace(dropped, answers=known)
             else:
                 unknown = tuple(_unknown(dropped.run, bank))
                 if len(unknown) == len(dropped.run.query_ids):
@@ -149,32 +145,34 @@ class DroppedRuns:
                 unknown = tuple(query_id for query_id in unknown if query_id not in bank.retired)
                 if unknown:
                     left_out.setdefault(unknown, []).append(path)
-            runs[path] = dropped.run
             if dropped.refused and dropped.responses:
                 n, total = len(dropped.refused), len(dropped.refused) + len(dropped.responses)
                 reason = (
                     f"{n:,} of {plural(total, 'response')} rejected: a query left without a response scores 0"
                 )
                 incomplete.append(located(shown, None, reason))
-            known_by = texts if dropped.by_prompt else ""
-            contents[path] = RunContent(path, self._files.stamp_of(self.reading, path), known_by)
             own.update(dropped.texts)
-            if dropped.generated:
-                generated.add(path)
-            if dropped.responses:
-                responses[path] = tuple(row for row in dropped.responses if row.query_id in bank.items)
+            asked = tuple(row for row in dropped.responses if row.query_id in bank.items)
+            taken[path] = replace(dropped, responses=asked) if dropped.responses else dropped
         # Of several graders each may take other runs, and a run has one name: that among all there are.
+        runs = {path: dropped.run for path, dropped in taken.items()}
         named = runs.keys() if self.folder.grader is None else tags.keys()
         names = name_runs({path: tags[path] for path in named}, self.folder.runs)
         files = {names[path]: path for path in sorted(runs, key=names.__getitem__)}
+        of = {name: taken[path] for name, path in files.items()}
+
+        def content(path: Path) -> RunContent:
+            known_by = texts if taken[path].by_prompt else ""
+            return RunContent(path, self._files.stamp_of(self.reading, path), known_by)
+
         return TakenRuns(
-            {name: runs[path].renamed(name) for name, path in files.items()},
+            {name: dropped.run.renamed(name) for name, dropped in of.items()},
             files,
-            {name: contents[path] for name, path in files.items()},
+            {name: content(path) for name, path in files.items()},
             own,
-            {name: answers[path] for name, path in files.items() if path in answers},
-            frozenset(names[path] for path in generated),
-            {name: responses[path] for name, path in files.items() if path in responses},
+            {name: dropped.answers for name, dropped in of.items() if dropped.answers},
+            frozenset(name for name, dropped in of.items() if dropped.generated),
+            {name: dropped.responses for name, dropped in of.items() if dropped.responses},
             (*incomplete, *self._left_out(left_out, runs), *self._twice(runs)),
         )
 

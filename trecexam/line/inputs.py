@@ -68,8 +68,6 @@ class InputReader:
         self._files = self._shared.files
         whole_answers = frozenset(kinds) >= JUDGED
         self._dropped = DroppedRuns(folder, self._files, self._shared.columns, whole_answers=whole_answers)
-        self._dataset_queries: dict[str, str] | None = None
-        self._dataset_qrels: tuple[Qrel, ...] | None = None
 
     def stamps(self, bank_files: Sequence[Path] | None = None) -> dict[Path, Stamp]:
         """The stamp of every input file that is there now; `bank_files` are in place of the track's own."""
@@ -380,17 +378,14 @@ class InputReader:
     def _dataset(
         self, texts: dict[str, str], official: tuple[Qrel, ...] | None, rejected: list[Rejected]
     ) -> tuple[dict[str, str], tuple[Qrel, ...] | None]:
-        dataset = self.folder.config.track.dataset
+        dataset, cache = self.folder.config.track.dataset, self._shared.cache
         assert dataset is not None
         try:
             if self.folder.queries() is None:
-                if self._dataset_queries is None:
-                    self._dataset_queries = {query.query_id: query.text for query in dataset_queries(dataset)}
-                texts = {**texts, **self._dataset_queries}
+                queries = cache.get("dataset queries", dataset, lambda: tuple(dataset_queries(dataset)))
+                texts = {**texts, **{query.query_id: query.text for query in queries}}
             if self.folder.qrels() is None:
-                if self._dataset_qrels is None:
-                    self._dataset_qrels = tuple(dataset_qrels(dataset))
-                official = self._dataset_qrels or None
+                official = cache.get("dataset qrels", dataset, lambda: tuple(dataset_qrels(dataset))) or None
         except ConversionError as error:
             rejected.append(Rejected(error.path, error.line, error.reason, "file"))
         return texts, official

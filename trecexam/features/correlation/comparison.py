@@ -178,18 +178,9 @@ def swapped(
     Raises:
         TrecexamError, ValueError: as `Track.correlate`.
     """
-    comparisons = paired_scores(
-        track, names_of(measures), names_of(official_measures), min_ratings, first=True
-    )
-    pairs = [
-        (_key(scores, min_ratings), find_swaps(scores.runs, scores.rubric, scores.official, most))
-        for scores in comparisons
-    ]
-    lines = (
-        *comparison_notes(track, comparisons, measures, official_measures),
-        *(_summary(key, swaps) for key, swaps in pairs),
-    )
-    return SwappedPairs(_keys(min_ratings), tuple(pairs), lines)
+    compared, notes = _compared(track, measures, official_measures, min_ratings)
+    pairs = tuple((key, find_swaps(of.runs, of.rubric, of.official, most)) for key, of in compared)
+    return SwappedPairs(_keys(min_ratings), pairs, (*notes, *(_summary(*each) for each in pairs)))
 
 
 @of_documents
@@ -210,17 +201,22 @@ def outlying(
     Raises:
         TrecexamError, ValueError: as `Track.correlate`.
     """
-    comparisons = paired_scores(
-        track, names_of(measures), names_of(official_measures), min_ratings, first=True
-    )
-    return Outliers(
-        _keys(min_ratings),
-        tuple(
-            (_key(scores, min_ratings), find_outliers(scores.runs, scores.rubric, scores.official)[:most])
-            for scores in comparisons
-        ),
-        comparison_notes(track, comparisons, measures, official_measures),
-    )
+    compared, notes = _compared(track, measures, official_measures, min_ratings)
+    found = tuple((key, find_outliers(of.runs, of.rubric, of.official)[:most]) for key, of in compared)
+    return Outliers(_keys(min_ratings), found, notes)
+
+
+def _compared(
+    track: Assessment,
+    measures: Sequence[MeasureLike] | None,
+    official_measures: Sequence[MeasureLike] | None,
+    min_ratings: Sequence[int],
+) -> tuple[list[tuple[Key, PairedScores]], tuple[str, ...]]:
+    """What is compared by its key, and what was; the track's first measures where none are given."""
+    names = names_of(measures), names_of(official_measures)
+    compared = paired_scores(track, *names, min_ratings, first=True)
+    notes = comparison_notes(track, compared, measures, official_measures)
+    return [(_key(scores, min_ratings), scores) for scores in compared], notes
 
 
 def _keys(min_ratings: Sequence[int]) -> tuple[str, ...]:
