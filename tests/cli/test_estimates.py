@@ -131,7 +131,7 @@ def test_time_is_extrapolated_from_the_last_part_of_a_sample(monkeypatch: pytest
     assert sample == (10.25 + 2000 / 2 * 0.25, 10.25, 32, 16, 4.0, 0, "")
     now[0] = 0.0
     # All of the work was the first part.
-    assert sampling.measured(work, [7], 1) == (10.25, 10.25, 1, 1, 10.25)
+    assert sampling.measured(work, [7], 1) == (10.25, 10.25, 1, 1, 10.25, 0, "")
 
 
 @pytest.mark.parametrize("words", ["watch SMALL", "erag TRACK --gold TRACK/gold.jsonl --run one"])

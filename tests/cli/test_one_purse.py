@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -157,18 +155,3 @@ def test_erag_spends_from_the_purse_of_the_generator_whose_model_it_asks(
     (root / "trecexam.toml").write_text(settings(server, f"budget_tokens = {spent_by_erag}\n", model))
     with trecexam.open_track(root) as track:
         assert track.update().graded > 0
-
-
-def test_a_store_that_notes_no_purses_is_read_and_notes_them_from_then_on(
-    server: Scripted, tmp_path: Path
-) -> None:
-    root = make_small_track(tmp_path / "track", config=settings(server), queries=2)
-    with trecexam.open_track(root) as track:
-        assert track.update().complete
-    with closing(sqlite3.connect(root / ".trecexam" / "grades.sqlite")) as store:
-        store.execute("DROP TABLE paid")
-    tell_budget(root, server, counted(server) + 10)
-    add_passage(root)
-    with trecexam.open_track(root) as track:
-        assert track.status()["missing"] > 0
-        assert (track.update().graded, track.update().complete) == (0, False)

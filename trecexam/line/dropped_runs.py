@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -35,12 +36,25 @@ class RunContent(NamedTuple):
     query_texts: str = ""
 
 
-class TakenRuns(NamedTuple):
-    """What was dropped and taken, by display name; see `trecexam.line.inputs.TrackInputs`."""
+@dataclass(frozen=True, eq=False)
+class TakenRuns:
+    """What was dropped and taken.
+
+    Attributes:
+        runs: display name -> run, sorted by name; without queries that the bank does not have.
+        run_files: display name -> file.
+        run_contents: display name -> a token that changes when the run's content does.
+        own_texts: doc_id -> text of the passages that generated responses amount to.
+        answers: of runs that are whole answers, the answers to questions of the bank, by display name.
+        generated: display names of the runs that are generated responses, whatever of these is pooled.
+        responses: of these runs, their responses to queries of the bank, by display name.
+        notes: what is odd of files that were taken, a line each: queries that the bank does not have, a run
+            that is there twice.
+    """
 
     runs: Mapping[str, Run]
-    files: Mapping[str, Path]
-    contents: Mapping[str, RunContent]
+    run_files: Mapping[str, Path]
+    run_contents: Mapping[str, RunContent]
     own_texts: Mapping[str, str]
     answers: Mapping[str, tuple[Answered, ...]]
     generated: frozenset[str]
@@ -94,12 +108,8 @@ class DroppedRuns:
             read_run=self._read_run,
         )
         texts = hashlib.sha256(json.dumps(sorted(query_texts.items())).encode()).hexdigest()
-        runs: dict[Path, Run] = {}
-        contents: dict[Path, RunContent] = {}
-        answers: dict[Path, tuple[Answered, ...]] = {}
-        responses: dict[Path, tuple[Response, ...]] = {}
+        taken: dict[Path, Dropped] = {}
         own: dict[str, str] = {}
-        generated: set[Path] = set()
         left_out: dict[tuple[str, ...], list[Path]] = {}
         incomplete: list[str] = []
         tags: dict[Path, str] = {}
@@ -124,7 +134,7 @@ class DroppedRuns:
                 known = tuple(row for row in dropped.answers if row.question_id in bank.items)
                 if not known:
                     continue
-                answers[path] = known
+                dropped = replace(dropped, answers=known)
             else:
                 unknown = tuple(_unknown(dropped.run, bank))
                 if len(unknown) == len(dropped.run.query_ids):
@@ -134,32 +144,34 @@ class DroppedRuns:
                 unknown = tuple(query_id for query_id in unknown if query_id not in bank.retired)
                 if unknown:
                     left_out.setdefault(unknown, []).append(path)
-            runs[path] = dropped.run
             if dropped.refused and dropped.responses:
                 n, total = len(dropped.refused), len(dropped.refused) + len(dropped.responses)
                 reason = (
                     f"{n:,} of {plural(total, 'response')} rejected: a query left without a response scores 0"
                 )
                 incomplete.append(located(shown, None, reason))
-            known_by = texts if dropped.by_prompt else ""
-            contents[path] = RunContent(path, self._files.stamp_of(self.reading, path), known_by)
             own.update(dropped.texts)
-            if dropped.generated:
-                generated.add(path)
-            if dropped.responses:
-                responses[path] = tuple(row for row in dropped.responses if row.query_id in bank.items)
+            asked = tuple(row for row in dropped.responses if row.query_id in bank.items)
+            taken[path] = replace(dropped, responses=asked) if dropped.responses else dropped
         # Of several graders each may take other runs, and a run has one name: that among all there are.
+        runs = {path: dropped.run for path, dropped in taken.items()}
         named = runs.keys() if self.folder.grader is None else tags.keys()
         names = name_runs({path: tags[path] for path in named}, self.folder.runs)
         files = {names[path]: path for path in sorted(runs, key=names.__getitem__)}
+        of = {name: taken[path] for name, path in files.items()}
+
+        def content(path: Path) -> RunContent:
+            known_by = texts if taken[path].by_prompt else ""
+            return RunContent(path, self._files.stamp_of(self.reading, path), known_by)
+
         return TakenRuns(
-            {name: runs[path].renamed(name) for name, path in files.items()},
+            {name: dropped.run.renamed(name) for name, dropped in of.items()},
             files,
-            {name: contents[path] for name, path in files.items()},
+            {name: content(path) for name, path in files.items()},
             own,
-            {name: answers[path] for name, path in files.items() if path in answers},
-            frozenset(names[path] for path in generated),
-            {name: responses[path] for name, path in files.items() if path in responses},
+            {name: dropped.answers for name, dropped in of.items() if dropped.answers},
+            frozenset(name for name, dropped in of.items() if dropped.generated),
+            {name: dropped.responses for name, dropped in of.items() if dropped.responses},
             (*incomplete, *self._left_out(left_out, runs), *self._twice(runs)),
         )
 

@@ -67,8 +67,6 @@ class InputReader:
         self._files = self._shared.files
         whole_answers = judges_answers(kinds)
         self._dropped = DroppedRuns(folder, self._files, self._shared.columns, whole_answers=whole_answers)
-        self._dataset_queries: dict[str, str] | None = None
-        self._dataset_qrels: tuple[Qrel, ...] | None = None
 
     def stamps(self, bank_files: Sequence[Path] | None = None) -> dict[Path, Stamp]:
         """The stamp of every input file that is there now; `bank_files` are in place of the track's own."""
@@ -199,25 +197,17 @@ class InputReader:
             sources = ItemSources(whole, texts, dropped.responses, self.folder.config)
             asked_about = self._items(sources)
         return TrackInputs(
-            asked_about.bank,
-            tuple(files),
-            texts,
-            dropped.runs,
-            dropped.files,
-            dropped.contents,
-            dropped.generated,
-            dropped.responses,
-            dropped.own_texts,
-            dropped.answers,
-            official,
-            ranks,
-            self._own_queries(),
-            (),
-            (),
-            tuple(sorted(rejected, key=_row_key)),
-            dropped.notes,
-            Cache(),
-            asked_about,
+            **vars(dropped),
+            bank_files=tuple(files),
+            query_texts=texts,
+            official=official,
+            official_ranks=ranks,
+            own_queries=self._own_queries(),
+            rejected=tuple(sorted(rejected, key=_row_key)),
+            pools=Cache(),
+            asked=asked_about,
+            human=(),
+            judged=(),
         )
 
     def _of_the_track(self, bank: Bank) -> Bank:
@@ -399,17 +389,14 @@ class InputReader:
     def _dataset(
         self, texts: dict[str, str], official: tuple[Qrel, ...] | None, rejected: list[Rejected]
     ) -> tuple[dict[str, str], tuple[Qrel, ...] | None]:
-        dataset = self.folder.config.track.dataset
+        dataset, cache = self.folder.config.track.dataset, self._shared.cache
         assert dataset is not None
         try:
             if self.folder.queries() is None:
-                if self._dataset_queries is None:
-                    self._dataset_queries = {query.query_id: query.text for query in dataset_queries(dataset)}
-                texts = {**texts, **self._dataset_queries}
+                queries = cache.get("dataset queries", dataset, lambda: tuple(dataset_queries(dataset)))
+                texts = {**texts, **{query.query_id: query.text for query in queries}}
             if self.folder.qrels() is None:
-                if self._dataset_qrels is None:
-                    self._dataset_qrels = tuple(dataset_qrels(dataset))
-                official = self._dataset_qrels or None
+                official = cache.get("dataset qrels", dataset, lambda: tuple(dataset_qrels(dataset))) or None
         except ConversionError as error:
             rejected.append(Rejected(error.path, error.line, error.reason, "file"))
         return texts, official

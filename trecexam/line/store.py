@@ -198,17 +198,8 @@ class GradeStore(StoreConnection):
         """
         environment_id = None if environment is None else self.add_environment(environment)
         values = [
-            (
-                grader_id,
-                r.item_id,
-                r.passage_id,
-                r.rating,
-                r.status,
-                r.answer,
-                None if r.probabilities is None else json.dumps(r.probabilities),
-                environment_id,
-            )
-            for r in rows
+            (grader_id, *row, None if chances is None else json.dumps(chances), environment_id)
+            for *row, chances in rows
         ]
         with self._transaction():
             self._db.executemany("INSERT OR REPLACE INTO grade VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)

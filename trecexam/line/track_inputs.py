@@ -8,59 +8,45 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from converters.records import HumanRating, Qrel, Response
-from converters.run import Run
+from converters.records import HumanRating, Qrel
 from trecexam.bank import Bank
 from trecexam.files.cache import Cache
 from trecexam.files.stamps import Rejected
-from trecexam.line.dropped_files import Answered
-from trecexam.line.dropped_runs import RunContent
+from trecexam.line.dropped_runs import TakenRuns
 from trecexam.line.kind import Asked
 
 
 @dataclass(frozen=True, eq=False)
-class TrackInputs:
+class TrackInputs(TakenRuns):
     """All inputs of a track at one moment, but the passages' texts.
 
     Attributes:
         bank_files: of the bank.
-        runs: display name -> run, sorted by name; without queries that the bank does not have.
-        run_files: display name -> file.
-        run_contents: display name -> a token that changes when the run's content does.
-        answers: of runs that are whole answers, the answers to questions of the bank, by display name.
-        generated: display names of the runs that are generated responses, whatever of these is pooled.
-        responses: of these runs, their responses to queries of the bank, by display name.
-        own_texts: doc_id -> text of the passages that generated responses amount to.
         official: the official judgments, None where there are none.
         official_ranks: run name -> official rank (1 is best), None where there are none.
         own_queries: those that the track's file or dataset names, as far as it can be read.
-        human: the lines of overrides.tsv and their numbers; whether they count is not decided here.
-        judged: those of judgments.tsv, where there is a scale for them.
-        notes: what is odd of inputs that were taken, a line each: queries of runs that the bank does not
-            have, a run that is there twice.
+        rejected: what was not taken.
         pools: those that were made of these inputs; the same in all that differ in people's lines alone.
         asked: what is asked about: the bank, and of which texts.
+        human: the lines of overrides.tsv and their numbers; whether they count is not decided here.
+        judged: those of judgments.tsv, where there is a scale for them.
     """
 
-    bank: Bank
     bank_files: tuple[Path, ...]
     query_texts: Mapping[str, str]
-    runs: Mapping[str, Run]
-    run_files: Mapping[str, Path]
-    run_contents: Mapping[str, RunContent]
-    generated: frozenset[str]
-    responses: Mapping[str, tuple[Response, ...]]
-    own_texts: Mapping[str, str]
-    answers: Mapping[str, tuple[Answered, ...]]
     official: tuple[Qrel, ...] | None
     official_ranks: Mapping[str, float] | None
     own_queries: frozenset[str]
-    human: tuple[tuple[int, HumanRating], ...]
-    judged: tuple[tuple[int, HumanRating], ...]
     rejected: tuple[Rejected, ...]
-    notes: tuple[str, ...]
     pools: Cache
     asked: Asked
+    human: tuple[tuple[int, HumanRating], ...]
+    judged: tuple[tuple[int, HumanRating], ...]
+
+    @property
+    def bank(self) -> Bank:
+        """What is asked about."""
+        return self.asked.bank
 
     def of_runs(self, which: Literal["all", "responses", "ranked"]) -> TrackInputs:
         """The same with generated responses alone, or with ranked runs alone."""

@@ -8,52 +8,19 @@ these tokens, made to sum to 1, say how probable each label is, given the labels
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trecexam.errors import GraderError
-from trecexam.extensions.local_models import loading
-from trecexam.extensions.local_models.backend import Job
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from trecexam.extensions.local_models.local import LocalModel
-
 #: Texts -> their tokens as answers.
 Spell = Callable[[Sequence[str]], list[list[int]]]
-
-
-def written_lists(
-    model: LocalModel, jobs: Sequence[Job], labels: Sequence[str]
-) -> Callable[[], list[list[tuple[float, ...]]]]:
-    """Has lists written with a label for each cell of each job; see `LabelLists.scores` for what they say.
-
-    Raises:
-        GraderError: this model cannot write so.
-        OutOfMemoryError: there are too many.
-    """
-    tokens = ListTokens.of(labels, model.answers, model.folder)
-    numbers = [len(job.cells) for job in jobs]
-    scores: list[list[tuple[float, ...]]] = [[] for _ in jobs]
-
-    def of(places: Sequence[int]) -> LabelLists:
-        lists = LabelLists(tokens, [numbers[place] for place in places], model.ends[0])
-        # A tile is filled up at its end.
-        for place, row in reversed(list(zip(places, lists.scores(), strict=True))):
-            scores[place] = row
-        return lists
-
-    decoding = model.decoding(tokens.longest(max(numbers)))
-    try:
-        model.continued([job.tokens for job in jobs], decoding, of)
-    except (ValueError, NotImplementedError) as error:
-        raise GraderError(
-            f"this model cannot write lists: {loading.line_of(error)}", path=model.folder
-        ) from error
-    return lambda: scores
 
 
 #: The tokens of each label at a place.
@@ -104,23 +71,43 @@ def _after(begun: str, rest: str, before: tuple[int, ...], spell: Spell) -> tupl
     return tokens[len(before) :] if tokens[: len(before)] == before else tuple(spell([rest])[0])
 
 
-@dataclass
-class _Row:
-    """A list as far as it is written.
+#: The tokens that may come next; it is sent the one that came, and the scores that each of them had.
+_List = Generator[list[int], tuple[int, Sequence[float]], None]
 
-    Attributes:
-        scores: of each label that is written, log P of each label at its place.
-        label: log P of each label at the place that is being written.
-        open: labels that what is written of this one can still become; `written` tokens are.
-        last: the label before, -1 where there is none.
-    """
 
-    number: int
-    scores: list[tuple[float, ...]] = field(default_factory=list)
-    label: list[float] = field(default_factory=list)
-    open: list[int] = field(default_factory=list)
-    written: int = 0
-    last: int = -1
+def _list(tokens: ListTokens, number: int, end: int, scores: list[tuple[float, ...]]) -> _List:
+    """A list of so many labels, as it is written; of each label `scores` gets log P of all labels there."""
+    last = -1
+    for _ in range(number):
+        ways = tokens.first if last < 0 else tokens.later[last]
+        # Labels that what is written of this one can still become.
+        label, still, written = [0.0] * len(ways), [*range(len(ways))], 0
+        while len(still) > 1 or written < len(ways[still[0]]):
+            going_on = {each: ways[each][written] for each in still}
+            allowed = list(dict.fromkeys(going_on.values()))
+            token, logits = yield allowed
+            # Labels part here: each gets the share of the token that it goes on with. How labels would part
+            # further that the list did not go on with is not asked: they have equal shares.
+            shares = dict(zip(allowed, _log_softmax(logits[: len(allowed)]), strict=True))
+            times = Counter(going_on.values())
+            for each, its_token in going_on.items():
+                label[each] += shares[its_token] - (0.0 if its_token == token else math.log(times[its_token]))
+            still = [each for each in still if going_on[each] == token]
+            written += 1
+        scores.append(tuple(label))
+        last = still[0]
+    for token in tokens.closing[last]:
+        yield [token]
+    while True:
+        yield [end]
+
+
+def _log_softmax(logits: Sequence[float]) -> list[float]:
+    if len(logits) == 1:
+        return [0.0]
+    top = max(logits)
+    total = top + math.log(sum(math.exp(logit - top) for logit in logits))
+    return [logit - total for logit in logits]
 
 
 class LabelLists:
@@ -129,15 +116,16 @@ class LabelLists:
     Args:
         numbers: labels of each row's list.
         end: the token that ends an answer.
+
+    Attributes:
+        scores: for each row and place of its list log P of each label, given the labels written before; they
+            grow while the model writes.
     """
 
     def __init__(self, tokens: ListTokens, numbers: Sequence[int], end: int) -> None:
-        self._tokens = tokens
-        self._end = end
-        self._rows = [_Row(number) for number in numbers]
-        for row in self._rows:
-            self._begin(row)
-        self._started = False
+        self.scores: list[list[tuple[float, ...]]] = [[] for _ in numbers]
+        self._rows = [_list(tokens, number, end, of) for number, of in zip(numbers, self.scores, strict=True)]
+        self._logits: list[list[float]] | None = None
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """The scores of each row's next token, -inf where no list goes on so.
@@ -148,67 +136,14 @@ class LabelLists:
         """
         import torch
 
-        if self._started:
-            for row, token in zip(self._rows, input_ids[:, -1].tolist(), strict=True):
-                self._advance(row, token)
-        self._started = True
-        allowed = [self._next(row) for row in self._rows]
+        if self._logits is None:
+            allowed = [next(row) for row in self._rows]
+        else:
+            chosen = zip(input_ids[:, -1].tolist(), self._logits, strict=True)
+            allowed = [row.send(each) for row, each in zip(self._rows, chosen, strict=True)]
         width = max(map(len, allowed))
         columns = torch.tensor([[*each, *[each[0]] * (width - len(each))] for each in allowed])
         columns = columns.to(scores.device)
         chances = scores.gather(1, columns)
-        for row, tokens, logits in zip(self._rows, allowed, chances.float().tolist(), strict=True):
-            if len(tokens) > 1:
-                self._note(row, tokens, logits[: len(tokens)])
+        self._logits = chances.float().tolist()
         return torch.full_like(scores, -math.inf).scatter(1, columns, chances)
-
-    def scores(self) -> list[list[tuple[float, ...]]]:
-        """For each row and place of its list log P of each label, given the labels written before.
-
-        The lists grow while the model writes.
-        """
-        return [row.scores for row in self._rows]
-
-    def _begin(self, row: _Row) -> None:
-        n_labels = len(self._tokens.first)
-        row.label, row.open, row.written = [0.0] * n_labels, [*range(n_labels)], 0
-
-    def _ways(self, row: _Row) -> Ways:
-        return self._tokens.first if row.last < 0 else self._tokens.later[row.last]
-
-    def _next(self, row: _Row) -> list[int]:
-        """The tokens that may come."""
-        if len(row.scores) == row.number:
-            closing = self._tokens.closing[row.last]
-            return [closing[row.written] if row.written < len(closing) else self._end]
-        ways = self._ways(row)
-        return list(dict.fromkeys(ways[label][row.written] for label in row.open))
-
-    def _note(self, row: _Row, tokens: Sequence[int], logits: Sequence[float]) -> None:
-        """Labels part here: each gets the share of the token that it goes on with."""
-        top = max(logits)
-        total = top + math.log(sum(math.exp(logit - top) for logit in logits))
-        ways = self._ways(row)
-        by_token: Mapping[int, list[int]] = {
-            token: [label for label in row.open if ways[label][row.written] == token] for token in tokens
-        }
-        for token, logit in zip(tokens, logits, strict=True):
-            for label in by_token[token]:
-                row.label[label] += logit - total
-
-    def _advance(self, row: _Row, token: int) -> None:
-        if len(row.scores) == row.number:
-            row.written += 1
-            return
-        ways = self._ways(row)
-        still = [label for label in row.open if ways[label][row.written] == token]
-        others = [ways[label][row.written] for label in row.open if label not in still]
-        for label in row.open:
-            if label not in still:
-                # How labels would part that the list did not go on with was not asked.
-                row.label[label] -= math.log(others.count(ways[label][row.written]))
-        row.open, row.written = still, row.written + 1
-        if len(still) == 1 and row.written == len(ways[still[0]]):
-            row.scores.append(tuple(row.label))
-            row.last = still[0]
-            self._begin(row)

@@ -13,7 +13,7 @@ from trecexam.errors import GraderError
 from trecexam.extensions.local_models import loading
 from trecexam.extensions.local_models.backend import Job
 from trecexam.extensions.local_models.batching import OutOfMemoryError, Plan
-from trecexam.extensions.local_models.lists import LabelLists, written_lists
+from trecexam.extensions.local_models.lists import LabelLists, ListTokens
 from trecexam.extensions.local_models.tiles import (
     Tile,
     all_of,
@@ -163,10 +163,30 @@ class LocalModel(ABC):
     ) -> Callable[[], list[list[tuple[float, ...]]]]:
         """Starts writing lists of labels; the call returned waits for each label's share, per job and cell.
 
+        See `LabelLists.scores` for what they say.
+
         Raises:
-            OutOfMemoryError: here or in the call returned.
+            GraderError: this model cannot write so.
+            OutOfMemoryError: there are too many.
         """
-        return written_lists(self, jobs, labels)
+        tokens = ListTokens.of(labels, self.answers, self.folder)
+        numbers = [len(job.cells) for job in jobs]
+        scores: list[list[tuple[float, ...]]] = [[] for _ in jobs]
+
+        def of(places: Sequence[int]) -> LabelLists:
+            lists = LabelLists(tokens, [numbers[place] for place in places], self.ends[0])
+            # A tile is filled up at its end.
+            for place, row in reversed(list(zip(places, lists.scores, strict=True))):
+                scores[place] = row
+            return lists
+
+        try:
+            self.continued([job.tokens for job in jobs], self.decoding(tokens.longest(max(numbers))), of)
+        except (ValueError, NotImplementedError) as error:
+            raise GraderError(
+                f"this model cannot write lists: {loading.line_of(error)}", path=self.folder
+            ) from error
+        return lambda: scores
 
     def generate(self, jobs: Sequence[Job], beams: int, new_tokens: int) -> Callable[[], list[str]]:
         """Starts free-text answering by beam search; the call returned waits for the texts."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from converters.gold import KIND as GOLD
 from trecexam.errors import TrecexamError
 from trecexam.line.evaluation import leaderboard
 from trecexam.line.loader import TrackLoader
 from trecexam.line.measure_names import names_of
-from trecexam.tables.result import Result
+from trecexam.tables.result import Tables
 from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
@@ -19,38 +19,10 @@ if TYPE_CHECKING:
     from trecexam.line.measure_names import MeasureLike
 
 
-@dataclass(frozen=True)
-class Difference(Result):
-    """Scores under two readings of the same answers.
-
-    Attributes:
-        compat: the other reading.
-        values: (run, measure, value as set, value read the other way, the second less the first).
-        cells: graded cells.
-        differ: those whose rating is not the same.
-        notes: how many ratings differ.
-    """
-
-    compat: str
-    values: tuple[tuple[str, str, float, float, float], ...]
-    cells: int
-    differ: int
-    notes: tuple[str, ...] = ()
-
-    def declare(self) -> dict[str, Table]:
-        """A row for each run and measure."""
-        return {"readings": Table(("run", "measure", "value", self.compat, "difference"), self.values)}
-
-    @property
-    def facts(self) -> dict[str, Any]:
-        """How many ratings differ."""
-        return {"cells": self.cells, "differ": self.differ}
-
-
 def difference(
     track: Assessment, compat: str = "workbench", measures: Sequence[MeasureLike] | None = None
-) -> Difference:
-    """What changes where the stored answers are read another way; runs no model.
+) -> Tables:
+    """A row for each run and measure: its value as set, and read another way; runs no model.
 
     Args:
         compat: the other way, as `compat` in [grader].
@@ -88,4 +60,5 @@ def difference(
         for place, (measure, score) in enumerate(zip(board.measures, row.scores, strict=True))
     )
     note = f"{differ:,} of {cells:,} ratings differ when read as '{compat}'"
-    return Difference(compat, rows, cells, differ, (note,))
+    table = Table(("run", "measure", "value", compat, "difference"), rows)
+    return Tables({"readings": table}, (note,), about={"cells": cells, "differ": differ})

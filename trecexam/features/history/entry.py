@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -12,20 +13,6 @@ from trecexam.tables.table import Layout, Table, Value
 
 OVERVIEW_COLUMNS = ("entry", "when", "new", "gone", "moved", "up", "down", "labels_changed", "cause")
 LABEL_COLUMNS = ("query_id", "doc_id", "label.before", "label.after", "gained", "lost")
-LOG_COLUMNS = (
-    "entry",
-    "when",
-    "cause",
-    "run",
-    "rank.before",
-    "rank.after",
-    "measure",
-    "mean.before",
-    "mean.after",
-    "labels_changed",
-    "because",
-    "labels_changed.all",
-)
 
 
 class LogRow(NamedTuple):
@@ -52,6 +39,10 @@ class LogRow(NamedTuple):
     labels_changed: int
     because: str
     labels_changed_all: int
+
+
+#: As the attributes, with a dot before their last word.
+LOG_COLUMNS = tuple(re.sub("_(before|after|all)$", r".\1", name) for name in LogRow._fields)
 
 
 @dataclass(frozen=True)

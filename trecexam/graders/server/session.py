@@ -5,15 +5,19 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from trecexam.graders.base import UngradedError, Usage
 from trecexam.graders.server.client import Client
 from trecexam.graders.server.exchange import Exchange
-from trecexam.graders.server.flow import BEAT, Background, background, flow
+from trecexam.graders.server.flow import BEAT, flow
 from trecexam.graders.server.messages import Form
 from trecexam.graders.server.meter import Meter, reached
 from trecexam.graders.server.secret import Secret
+
+if TYPE_CHECKING:
+    from anyio.from_thread import BlockingPortal
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -45,12 +49,13 @@ class ServerAccess:
 @contextlib.contextmanager
 def _session(
     server: ServerAccess, form: Form, meter: Meter, probe: tuple[str, list[str]], secret: Secret
-) -> Iterator[tuple[Background, Exchange]]:
-    """An event loop with a server to ask in it; at the end all that still runs is cancelled."""
+) -> Iterator[tuple[BlockingPortal, Exchange]]:
+    """A thread with an event loop, and a server to ask in it; at the end all that still runs is cancelled."""
+    from anyio.from_thread import start_blocking_portal
 
-    async def opened() -> tuple[Client, Exchange]:
-        client = Client(server.base_url, secret, server.key_env, server.timeout)
-        return client, Exchange(
+    with start_blocking_portal() as portal:
+        client = portal.call(Client, server.base_url, secret, server.key_env, server.timeout)
+        exchange = Exchange(
             client,
             form,
             meter,
@@ -59,15 +64,12 @@ def _session(
             logprobs=server.logprobs,
             at_once=server.concurrency,
         )
-
-    with background("trecexam-server") as loop:
-        client, exchange = loop.start(opened()).result()
         try:
-            yield loop, exchange
+            yield portal, exchange
         finally:
-            loop.end()
             with contextlib.suppress(TimeoutError):
-                loop.start(client.close()).result(_CLOSING)
+                portal.start_task_soon(client.close).result(_CLOSING)
+            portal.call(portal.stop, True)
 
 
 def asked(
@@ -109,9 +111,9 @@ def asked(
         return job, await ask(exchange, secret, job)
 
     meter.begin()
-    with _session(server, form, meter, probe, secret) as (loop, exchange):
+    with _session(server, form, meter, probe, secret) as (portal, exchange):
 
-        def work() -> Coroutine[Any, Any, tuple[Job, Result]] | None:
+        def work() -> Callable[[], Coroutine[Any, Any, tuple[Job, Result]]] | None:
             nonlocal limit
             job = waiting.pop() if waiting else next(rest, None)
             if job is None:
@@ -121,11 +123,12 @@ def asked(
                 waiting.append(job)
                 return None
             meter.start(surely(job))
-            return done(exchange, job)
+            return partial(done, exchange, job)
 
-        for results in flow(loop, work, server.concurrency * ahead, gather=gather):
-            for job, _ in results:
-                meter.end(surely(job))
-            yield results
+        with contextlib.closing(flow(portal, work, server.concurrency * ahead, gather=gather)) as batches:
+            for results in batches:
+                for job, _ in results:
+                    meter.end(surely(job))
+                yield results
     if limit:
         raise UngradedError(reached(limit, then))
