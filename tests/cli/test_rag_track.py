@@ -412,7 +412,6 @@ def test_by_embedding_it_scores_what_embeddings_can_say_and_says_what_is_missing
     desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("sentence_transformers", reason="the extra `offline` is not installed")
-    track = ROOT / "examples" / "track"
 
     def errors() -> str:
         return capsys.readouterr().err
@@ -444,7 +443,18 @@ def test_by_embedding_it_scores_what_embeddings_can_say_and_says_what_is_missing
     assert f"nuggets cannot go on: {lacking['nuggets']}" in errors()
     assert run(["holes", "mytrack", "--grader", ""]) == 2
     assert "no grader '' in this track" in errors()
-    # A bank that is put there is asked about at the next look, and is never written to.
+
+
+@pytest.mark.slow
+def test_by_embedding_a_bank_that_is_put_there_is_asked_about_and_never_written_to(
+    desk: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("sentence_transformers", reason="the extra `offline` is not installed")
+    track = ROOT / "examples" / "track"
+    assert run(["init", "mytrack", "--rag", *FILES]) == 0
+    set_up(Path("mytrack"))
+    assert run(["watch", "mytrack", "--once"]) == 0
+    capsys.readouterr()
     lines = (track / "bank.nuggets.jsonl").read_text().splitlines(keepends=True)
     Path("mytrack/bank.nuggets.jsonl").write_text("".join(line for line in lines[:2]))
     given = Path("mytrack/bank.nuggets.jsonl").read_bytes()
