@@ -230,7 +230,7 @@ def test_what_is_odd_is_kept_and_named(tmp_path: Path, caplog: pytest.LogCapture
     assert "pool.jsonl:3: passage 'a' of query 'q3' has no text (2 such cases)" in caplog.text
 
 
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.99])
+@pytest.mark.parametrize("share", [0.1, 0.5, pytest.param(0.99, marks=pytest.mark.slow)])
 def test_of_a_truncated_archive_every_whole_line_is_given_and_the_next_one_named(
     graded: Path, tmp_path: Path, share: float
 ) -> None:

@@ -92,7 +92,8 @@ def best_of_many(values: np.ndarray, bounds: dict[str, tuple[float, float]], sta
 
 
 @pytest.mark.parametrize(
-    ("shape", "seed", "missing"), [((10, 10), 504, 0.0), ((20, 15), 509, 0.1), ((30, 20), 502, 0.0)]
+    ("shape", "seed", "missing"),
+    [((10, 10), 504, 0.0), ((20, 15), 509, 0.1), pytest.param((30, 20), 502, 0.0, marks=pytest.mark.slow)],
 )
 def test_in_a_small_matrix_many_starts_find_hardly_a_better_likelihood(
     simulate,
