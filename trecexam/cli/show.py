@@ -106,11 +106,6 @@ def _plain(text: str, **style: bool) -> str:
     return text
 
 
-def tsv(table: Table) -> None:
-    """Prints a table as TSV, whatever stdout is."""
-    click.echo(_encodable(to_tsv(table)), nl=False)
-
-
 def json_value(value: Any) -> None:
     """Prints a value as JSON."""
     click.echo(_encodable(to_json(value)), nl=False)

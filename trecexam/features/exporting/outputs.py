@@ -52,22 +52,20 @@ def subtopic_lines(queries: Iterable[QueryRatings], min_rating: int) -> Iterator
             yield qrels_lines(q.query_id, str(item + 1), docs, reached[rated, item].tolist())
 
 
-def _labels(track: Assessment) -> Mapping[str, bytes]:
-    return {LABELS: label_lines(track)}
-
-
 def _gains(track: Assessment) -> Mapping[str, bytes]:
     return {GAINS: to_tsv(gain_table(track)).encode()} if track.config.scores.label == "expected" else {}
 
 
-def _subtopics(track: Assessment) -> Mapping[str, bytes]:
-    return {SUBTOPICS: b"".join(subtopic_lines(track.ratings(), track.config.scores.min_rating))}
-
-
 EXPORTING = Feature(
     (
-        OutputFiles((LABELS,), ("cells", "settings"), _labels),
+        OutputFiles((LABELS,), ("cells", "settings"), lambda track: {LABELS: label_lines(track)}),
         OutputFiles((GAINS,), ("cells", "settings"), _gains),
-        OutputFiles((SUBTOPICS,), ("cells", "settings"), _subtopics),
+        OutputFiles(
+            (SUBTOPICS,),
+            ("cells", "settings"),
+            lambda track: {
+                SUBTOPICS: b"".join(subtopic_lines(track.ratings(), track.config.scores.min_rating))
+            },
+        ),
     )
 )
