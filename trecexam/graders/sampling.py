@@ -38,8 +38,15 @@ class MeasuredTime(NamedTuple):
 
     def plus(self, other: MeasuredTime) -> MeasuredTime:
         """The time of both works, one after the other; the day is the earlier one."""
-        summed = MeasuredTime._make(mine + theirs for mine, theirs in zip(self, other, strict=True))
-        return summed._replace(day=min(self.day, other.day))
+        return MeasuredTime(
+            self.seconds + other.seconds,
+            self.start + other.start,
+            self.cells + other.cells,
+            self.passages + other.passages,
+            self.pace + other.pace,
+            self.requests + other.requests,
+            min(self.day, other.day),
+        )
 
 
 def measured(
