@@ -71,8 +71,8 @@ def pages(names: Names, chance: random.Random) -> dict[str, Callable[[], str]]:
         return urls.item(q, one(names.items[q]), **more)
 
     return {
-        "leaderboard": lambda: urls.board(sort=one(["rank", "run", "-m1", "o0"])),
-        "run": lambda: urls.run(one(names.runs), sort=one(["query", "-m0", "place"])),
+        "leaderboard": lambda: urls.board(sort=one(["run", "group", "-nDCG@10", "official nDCG@10"])),
+        "run": lambda: urls.run(one(names.runs), sort=one(["query", "-nDCG@10", "place"])),
         "run and query": lambda: urls.run_query(one(names.runs), query()),
         "queries": lambda: urls.queries(sort=one(["mean", "-unread"])),
         "query": lambda: urls.query(query()),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -57,7 +57,13 @@ class Excerpt:
 
 
 def excerpt(
-    table: Table, most: int, file: str = "", *, whole: bool = False, places: Sequence[int] | None = None
+    table: Table,
+    most: int,
+    file: str = "",
+    *,
+    whole: bool = False,
+    places: Sequence[int] | None = None,
+    bare: Collection[str] = (),
 ) -> Excerpt:
     """The first rows as the table's layout says: its order, its short names, its ranks.
 
@@ -67,6 +73,7 @@ def excerpt(
     Args:
         whole: texts are not cut, and numbers have four decimals.
         places: of the rows, in their order; None for the first. Columns are those that have values in all.
+        bare: columns whose cells are left empty, for who draws them.
     """
     layout, total = table.layout, len(table.rows)
     if places is None:
@@ -91,6 +98,9 @@ def excerpt(
         numeric &= not any(isinstance(value, str) and value for value in column)
         kind = "n" if numeric else _KINDS.get(name, "name")
         columns.append(Column(layout.short.get(name, name), kind, name))
+        if name in bare:
+            cells.append([Cell("")] * len(places))
+            continue
         added = (_below(name, {each: values[each][row] for each in below.get(name, ())}) for row in places)
         width = _WHOLE if whole else _WIDE.get(kind, 160)
         texts = (shown(column[row], width, 4 if whole else 3) for row in places)

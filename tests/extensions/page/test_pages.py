@@ -104,6 +104,21 @@ def test_a_column_orders_the_runs(reading: TestClient) -> None:
     assert 'aria-sort="ascending"' in reading.get("/?sort=run").text
 
 
+def test_a_run_s_ranking_is_in_its_order_and_can_be_ordered_otherwise(
+    reading: TestClient, graded: Path
+) -> None:
+    lines = [line.split() for line in (graded / "runs" / "run1.run").read_text().splitlines()]
+    ranked = [row[2] for row in sorted(lines, key=lambda row: -float(row[4])) if row[0] == "q1"][:8]
+    rows = reading.get(urls.run_query("run1", "q1", format="json")).json()
+    assert [(row["rank"], row["doc"]) for row in rows] == list(enumerate(ranked, 1))
+    by_label = reading.get(urls.run_query("run1", "q1", sort="-label", format="json")).json()
+    labels = [row["label"] for row in by_label]
+    assert labels == sorted(labels, reverse=True)
+    html = reading.get(urls.run_query("run1", "q1", sort="-label")).text
+    shown = re.findall(r'<td class="n">(\d)</td><th scope="row"[^>]*><a [^>]*><bdi>([^<]*)', html)
+    assert [(int(rank), doc) for rank, doc in shown] == [(row["rank"], row["doc"]) for row in by_label]
+
+
 def test_a_passage_has_the_rating_and_the_answer_of_every_item(reading: TestClient) -> None:
     html = reading.get(urls.passage("q1", "q1-d02")).text
     cells = html.split('<li id="item-')[1:]

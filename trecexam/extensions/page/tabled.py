@@ -92,13 +92,14 @@ def drawn(
 ) -> Excerpt:
     """Rows of a table, of all of them where no `places` are named; other arguments as of `tabled`."""
     places = range(len(table.rows)) if places is None else places
-    shown = excerpt(table, len(table.rows), whole=True, places=places)
+    draws = {name: _of_text(table, name) for name in beginnings} | dict(draw or {})
+    if links is not None:
+        name = next(key for key in table.layout.keys if key in table.header)
+        draws.setdefault(name, _linked(table, name, links))
+    shown = excerpt(table, len(table.rows), whole=True, places=places, bare=draws)
     columns = [
         column._replace(kind=_BEGINNING) if column.name in beginnings else column for column in shown.columns
     ]
-    draws = {name: _of_text(table, name) for name in beginnings} | dict(draw or {})
-    if links is not None and shown.name is not None:
-        draws.setdefault(columns[shown.name].name, _linked(table, columns[shown.name].name, links))
     drawers = [draws.get(column.name) for column in columns]
     rows = (
         tuple(map(_cell, columns, row, drawers, [place] * len(row)))

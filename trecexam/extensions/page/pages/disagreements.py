@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from markupsafe import Markup
 from starlette.routing import Route
 
 from trecexam.extensions.page import urls
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from trecexam.extensions.page.view import JudgedTable, QueryView, View
+    from trecexam.tables.table import Table
 
 
 @dataclass(frozen=True)
@@ -171,10 +173,22 @@ def _listed(
 def _items(request: Request, view: View, address: Address) -> Response:
     table = None
     if view.items is not None:
-        queries, ids = view.items["query_id"], view.items["item_id"]
-        draw: dict[str, Draw] = {"item_id": lambda at: link(urls.item(queries[at], ids[at]), ids[at])}
-        table = tabled(view.items, address, draw=draw)
+        queries, ids, texts = (view.items[name] for name in ("query_id", "item_id", "item"))
+        draw: dict[str, Draw] = {
+            "item_id": lambda at: link(urls.item(queries[at], ids[at]), texts[at]),
+            **{f"{side}_reached": _share(view.items, side) for side in ("relevant", "nonrelevant")},
+        }
+        # What people see first is enough here; the file has the other counts.
+        own = view.items.layout
+        without, short = (*own.without, "item"), {**own.short, "item_id": "item"}
+        layout = replace(own, most=len(own.first) - 1, without=without, short=short)
+        table = tabled(replace(view.items, layout=layout), address, draw=draw)
     return render(request, "disagreements_items.html", show="items", table=table)
+
+
+def _share(items: Table, side: str) -> Draw:
+    reached, all_of = items[f"{side}_reached"], items[side]
+    return lambda at: Markup(f"{reached[at]:,} of {all_of[at]:,}")
 
 
 ROUTES = [Route("/disagreements", disagreements)]

@@ -94,7 +94,7 @@ def _table(view: View, state: QueryView, places: Sequence[int], ratings: Sequenc
         )
         for place in places
     )
-    short = {"doc": "Passage", "judgment": "judged"}
+    short = {"doc": "passage", "judgment": "judged"}
     return Table(("doc", "rating", "judgment", "text"), rows, layout=Layout(("doc",), short=short))
 
 

@@ -135,7 +135,7 @@ def passages_tabled(
         )
         for rank, line in enumerate(lines, 1)
     )
-    short = {"doc": "Passage", "judgment": "judged", "reached": "ratings by item", "best": "best rank"}
+    short = {"doc": "passage", "judgment": "judged", "reached": "ratings by item", "best": "best rank"}
     without = ("rank", "runs", "best") if ranked else ("rank",)
     ranks = tuple(range(1, len(lines) + 1)) if ranked else ()
     return tabled(
@@ -180,7 +180,7 @@ def _items(view: View, state: QueryView, address: Address) -> dict[str, Any]:
         ("text",),
         without=("item",),
         ranks=tuple(range(1, len(rows) + 1)),
-        short={"text": "Item", "reached": "reach it", "mean": "mean rating"},
+        short={"text": "item", "reached": "reach it", "mean": "mean rating"},
     )
     table = Table(("item", "text", "importance", "rated", "reached", "mean"), tuple(rows), layout=layout)
     items = state.items
