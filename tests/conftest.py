@@ -16,7 +16,7 @@ import hypothesis
 import pytest
 import real_trec_eval
 from outside import outside
-from support import REPORTED, HashGrader, graded_track, make_small_track
+from support import RECORDED, REPORTED, HashGrader, graded_track, make_small_track
 
 import trecexam
 from trecexam.tables.plots.model import Drawing, Plot
@@ -162,8 +162,13 @@ def hash_grader() -> HashGrader:
 
 @pytest.fixture
 def graded(graded_once: Path, tmp_path: Path) -> Path:
-    """A track that the `recorded` grader has graded; every pooled cell is in the recording."""
-    return Path(shutil.copytree(graded_once, tmp_path / "track"))
+    """A track that the `recorded` grader has graded; every pooled cell is in the recording.
+
+    Its next update writes no report.
+    """
+    root = Path(shutil.copytree(graded_once, tmp_path / "track"))
+    (root / "trecexam.toml").write_text(RECORDED)
+    return root
 
 
 @pytest.fixture(scope="session")

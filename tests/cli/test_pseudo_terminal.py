@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support import make_small_track, record_grades, write_run
+from support import QUIET, make_small_track, record_grades, write_run
 from wcwidth import wcswidth
 
 from trecexam.cli.main import run
@@ -58,7 +58,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Shown:
 
 def graded(root: Path, names: list[str]) -> Path:
     """A track with these runs alone, graded."""
-    make_small_track(root, config=f"[track]\ndepth = 8\n[scores]\nmeasures = {list(MEASURES)}\n")
+    make_small_track(root, config=f"{QUIET}[scores]\nmeasures = {list(MEASURES)}\n")
     for path in (root / "runs").iterdir():
         path.unlink()
     for n, name in enumerate(names):
@@ -106,7 +106,7 @@ def test_a_leaderboard_keeps_to_the_terminal(
     assert "--wide" in notes
 
 
-@pytest.mark.parametrize("width", [40, 80, 120])
+@pytest.mark.parametrize("width", [40, 80, pytest.param(120, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "command",
     [

@@ -356,6 +356,7 @@ def test_a_server_that_is_gone_ends_its_bank_and_others_go_on(
     assert measures_of(board_of(capsys, "mytrack"))[:5] == COLUMNS
 
 
+@pytest.mark.slow
 def test_a_query_without_passages_gets_no_nuggets_and_is_named(
     desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

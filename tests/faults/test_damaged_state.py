@@ -162,7 +162,9 @@ DAMAGES = (
 )
 
 
-@pytest.mark.parametrize("first", range(len(DAMAGES)))
+@pytest.mark.parametrize(
+    "first", [pytest.param(n, marks=[pytest.mark.slow] * (n % 2)) for n in range(len(DAMAGES))]
+)
 def test_damaged_files_are_made_again(track: Path, expected: dict[str, bytes], first: int) -> None:
     """All kept files at once, each with a damage of its own; in ten updates each file has each damage."""
     rng = random.Random(first)

@@ -18,8 +18,9 @@ from trecexam.graders import Answer, Cell
 ROOT = Path(__file__).resolve().parents[2]
 #: The settings of a small track that writes a report, which is a quarter of the time of an update.
 REPORTED = "[track]\ndepth = 8\n"
-#: The settings of a small track whose grades are in a file.
-RECORDED = '[track]\ndepth = 8\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n'
+QUIET = f"{REPORTED}[report]\nwrite = false\n"
+#: The settings of a small track whose grades are in a file, and which writes no report.
+RECORDED = f'{QUIET}[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n'
 
 
 def hashed_rating(text: str, item: str) -> int:
@@ -112,7 +113,7 @@ def make_small_track(
     (root / "qrels.txt").write_text(
         "".join(f"{q} 0 {q}-d{d:02} {(d * 7 + len(q)) % 4}\n" for q in qids for d in range(docs))
     )
-    (root / "trecexam.toml").write_text(config or f"{REPORTED}[report]\nwrite = false\n")
+    (root / "trecexam.toml").write_text(config or QUIET)
     for number in range(3):
         write_run(
             root / "runs" / f"run{number}.run",
@@ -163,10 +164,16 @@ def record_grades(root: Path) -> None:
 
 
 def graded_track(root: Path, **shape: int) -> Path:
-    """A track that the `recorded` grader has graded, outputs written; `shape` as for make_small_track."""
+    """A track that the `recorded` grader has graded, with a report; `shape` as for make_small_track."""
     record_grades(make_small_track(root, **shape))
     shutil.rmtree(root / ".trecexam")
     (root / "trecexam.toml").write_text(RECORDED)
+    switch_report_on(root)
     with trecexam.open_track(root) as track:
         track.update()
     return root
+
+
+def switch_report_on(root: Path) -> None:
+    config = root / "trecexam.toml"
+    config.write_text(config.read_text().replace("write = false", "write = true"))

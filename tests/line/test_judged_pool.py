@@ -19,8 +19,8 @@ from trecexam.extensions.exams.responses import from_track
 from trecexam.line.loader import opened
 from trecexam.line.pool import PooledQuery
 
-ON = "[track]\ndepth = 3\npool_judged = true\n"
-OFF = "[track]\ndepth = 3\n"
+OFF = "[report]\nwrite = false\n[track]\ndepth = 3\n"
+ON = f"{OFF}pool_judged = true\n"
 QUERIES = ("q1", "q2", "q3")
 #: A passage that no run has at all, one without a text, one with an empty text.
 ALONE, LOST, EMPTY = "only-judged", "no-text", "empty-text"
@@ -91,6 +91,7 @@ def test_judged_passages_with_a_text_are_graded_and_labelled_and_off_by_default_
 
 
 def test_judged_passages_without_a_text_are_counted_in_a_line(root: Path) -> None:
+    (root / "trecexam.toml").write_text(ON.replace("false", "true", 1))
     update(root)
     assert [row for row in tsv_rows(root / "out" / "rejected.tsv") if row["file"] == "qrels.txt"] == [
         {

@@ -12,7 +12,7 @@ import ir_measures
 import pytest
 from ir_measures import Measure, Qrel, ScoredDoc
 from served import client_of
-from support import ROOT, HashGrader, make_small_track
+from support import ROOT, HashGrader, make_small_track, switch_report_on
 
 import trecexam
 from trecexam.cli.main import run
@@ -145,6 +145,7 @@ def test_a_pool_of_judged_passages_too_has_none_but_for_queries_without_judgment
 def test_it_is_on_the_terminal_in_json_in_out_in_the_report_and_on_the_page(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    switch_report_on(graded)
     assert run(["watch", str(graded), "--once"]) == 0
     capsys.readouterr()
     assert run(["leaderboard", str(graded), "--json"]) == 0

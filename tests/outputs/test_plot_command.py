@@ -24,7 +24,7 @@ def track(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A graded track, of whose plots no update has drawn any."""
     root = make_small_track(tmp_path_factory.mktemp("plots") / "track")
     record_grades(root)
-    (root / "trecexam.toml").write_text(f"{RECORDED}[report]\nwrite = false\n")
+    (root / "trecexam.toml").write_text(RECORDED)
     assert run(["watch", str(root), "--once"]) == 0
     return root
 

@@ -34,7 +34,9 @@ def track(models: dict[str, Path], tmp_path: Path) -> Make:
 def configure(root: Path, model: Path, scores: str = "", **settings: Any) -> None:
     lines = {"name": "seq2seq", "model": str(model), "device": "cpu", **settings}
     grader = "".join(f"{key} = {json.dumps(value)}\n" for key, value in lines.items())
-    (root / "trecexam.toml").write_text(f"[track]\ndepth = 4\n[grader]\n{grader}[scores]\n{scores}\n")
+    (root / "trecexam.toml").write_text(
+        f"[track]\ndepth = 4\n[report]\nwrite = false\n[grader]\n{grader}[scores]\n{scores}\n"
+    )
 
 
 def ratings(root: Path) -> dict[tuple[str, str], int | None]:

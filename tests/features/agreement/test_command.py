@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 import pytest
-from support import RECORDED, HashGrader
+from support import RECORDED, HashGrader, switch_report_on
 
 import trecexam
 from trecexam.cli.main import run
@@ -197,6 +197,7 @@ def test_it_says_how_many_judged_passages_are_not_pooled_until_they_are(
         qrels.write("q1 0 never 2\nq1 0 negative -1\nq9 0 d 1\n")
     note = "1 judged passage outside of the runs' first ranks; published tables have them"
     assert note in err(capsys, "agreement", graded, status=0)
+    switch_report_on(graded)
     assert run(["watch", str(graded), "--once"]) == 0
     assert note.replace("'", "&#39;") in (graded / "out" / "report.html").read_text()
     (graded / "trecexam.toml").write_text(RECORDED.replace("[track]", "[track]\npool_judged = true"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import RECORDED, make_small_track, record_grades, write_run
+from support import RECORDED, make_small_track, record_grades, switch_report_on, write_run
 
 from trecexam.cli.main import run
 from trecexam.features.correlation.paired_scores import PairedScores, without_interval
@@ -31,6 +31,7 @@ def tied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_run(root / "runs" / "run0.run", same)
     record_grades(root)
     (root / "trecexam.toml").write_text(RECORDED)
+    switch_report_on(root)
     assert run(["watch", str(root), "--once"]) == 0
     return root
 

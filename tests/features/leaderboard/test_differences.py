@@ -39,7 +39,7 @@ def track(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def update(root: Path) -> Path:
     """The track with the grades of a `HashGrader`, and without a report."""
     record_grades(root)
-    (root / "trecexam.toml").write_text(RECORDED + "[report]\nwrite = false\n")
+    (root / "trecexam.toml").write_text(RECORDED)
     assert run(["watch", str(root), "--once"]) == 0
     return root
 
@@ -281,7 +281,7 @@ def test_the_report_shows_groups(graded: Path) -> None:
 def test_the_report_compares_with_the_baseline_that_the_settings_name(graded: Path) -> None:
     config = graded / "trecexam.toml"
     settings = config.read_text()
-    config.write_text(settings + '[report]\nbaseline = "run1"\n')
+    config.write_text(settings.replace("write = false", 'baseline = "run1"'))
     assert run(["watch", str(graded), "--once"]) == 0
     page = (graded / "out" / "report.html").read_text()
     with trecexam.open_track(graded) as opened:
@@ -292,7 +292,7 @@ def test_the_report_compares_with_the_baseline_that_the_settings_name(graded: Pa
         for values in of.of_baseline().values():
             p = values["p-value corrected"]
             assert f"{values['difference']:+.3f}, p {'–' if p != p else f'{p:.3f}'}" in page  # noqa: RUF001
-    config.write_text(settings + '[report]\nbaseline = "<gone>"\n')
+    config.write_text(settings.replace("write = false", 'baseline = "<gone>"'))
     assert run(["watch", str(graded), "--once"]) == 0
     page = (graded / "out" / "report.html").read_text()
     assert "There is no run <code>&lt;gone&gt;</code>, which <code>[report] baseline</code> names." in page

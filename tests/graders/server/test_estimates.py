@@ -84,7 +84,17 @@ def track(root: Path, url: str, **settings: Any) -> Path:
     return root
 
 
-@pytest.mark.parametrize("prompt", [*BY_KIND["question"], *BY_KIND["nugget"], *BY_KIND["query"], *OWN])
+#: These are asked as others are, one call a cell.
+ALIKE = ("Sun", "Sun_few", "HELM", "FagB", "FagB_few", "Thomas")
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name in ALIKE else name
+        for name in (*BY_KIND["question"], *BY_KIND["nugget"], *BY_KIND["query"], *OWN)
+    ],
+)
 def test_the_estimate_counts_every_call_that_a_prompt_takes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], prompt: str
 ) -> None:
@@ -112,7 +122,13 @@ def test_the_estimate_counts_the_calls_whatever_is_graded_of_responses(
         assert calls_made(root, server) == found["calls"]
 
 
-@pytest.mark.parametrize("prompt", sorted(LISTS))
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        name if name == "NuggetAssign" else pytest.param(name, marks=pytest.mark.slow)
+        for name in sorted(LISTS)
+    ],
+)
 def test_lists_that_are_never_read_take_as_many_calls_as_the_estimate_has_at_most(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], prompt: str
 ) -> None:
