@@ -44,6 +44,7 @@ PERMITTED = {
         "trecexam.cli.watch",
         "trecexam.extensions.banks.cli.check",
         "trecexam.extensions.evaluate.cli",
+        "trecexam.extensions.learn.cli.boards",
     },
     "pyarrow": {"trecexam.cli.init", "trecexam.cli.show"},
     "numpy": {"trecexam.extensions.exams.cli.fitting"},

@@ -156,7 +156,7 @@ def test_it_is_on_the_terminal_in_json_in_out_in_the_report_and_on_the_page(
     in_html = CAUTION[1:].replace("`pool_judged`", "<code>pool_judged</code>")
     assert (graded / "out" / "report.html").read_text().count(in_html) == 1
     with client_of(graded) as client:
-        assert CAUTION in client.get("/").text
+        assert in_html in client.get("/").text
 
 
 def test_out_follows_when_judgments_of_passages_that_are_pooled_already_come(small_track: Path) -> None:

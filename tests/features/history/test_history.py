@@ -414,7 +414,7 @@ def test_manifest_and_update_count_the_outputs_alone(logged: Path) -> None:
     assert not any("history" in name for name in manifest["outputs"])
     write_run(logged / "runs" / "new.run", {"q1": ["q1-d00"]})
     out = logged / "out"
-    assert {path.parent for path in update(logged).written} == {out, out / "plots"}
+    assert {path.parent for path in update(logged).written} == {out}
 
 
 def test_a_file_name_that_is_no_text_is_escaped(logged: Path) -> None:
