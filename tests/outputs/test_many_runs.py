@@ -14,7 +14,7 @@ import pytest
 from forked import run_code_forked, start_forked
 from scipy.stats import ttest_rel
 from slow_update import interrupted_update
-from support import HashGrader, graded_track, write_run
+from support import HashGrader, graded_track, switch_report_on, write_run
 
 import trecexam
 from trecexam.extensions.disagreements.swaps import find_swaps
@@ -131,6 +131,7 @@ def test_a_stop_while_outputs_are_written_ends_after_the_one_in_hand(
     graded: Path, undisturbed: dict[str, bytes], stage: str
 ) -> None:
     root = graded
+    switch_report_on(root)
     before = outputs(root)
     write_run(root / "runs" / "new.run", NEW_RUN)
     printed = root.with_name("printed")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from scripted_server import Exchange, Scripted, serving
+from support import switch_report_on
 
 import trecexam
 from trecexam.cli.main import run
@@ -127,6 +128,7 @@ def test_grading_alone_asks_for_nothing_again_either(paid: Path, server: Scripte
 def test_where_grading_costs_nothing_a_lost_store_is_made_again(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    switch_report_on(graded)
     before = outputs(graded)
     lose_store(graded)
     capsys.readouterr()
