@@ -83,7 +83,7 @@ def fill(
             say(holes)
         try:
             with show.grading(
-                *(("encoding", "encoded", "passages") if holes.way == "learned" else ())
+                *(("encoding", "encoded", "texts") if holes.way == "learned" else ())
             ) as progress:
                 filled = opened.fill(holes, output=output, progress=progress)
         except KeyboardInterrupt:

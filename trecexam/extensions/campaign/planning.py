@@ -11,6 +11,7 @@ from trecexam.errors import TrecexamError, did_you_mean
 from trecexam.extensions.campaign.assessments import CellKey, asked_items, is_done, opinions_of
 from trecexam.extensions.campaign.dividing import Topic, divided, reassigned
 from trecexam.extensions.campaign.judge_next.next_judgments import next_judgments
+from trecexam.extensions.campaign.listed import read_listed
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, plan_path, read_plan, write_plan
 from trecexam.extensions.learn.judging_order import plan_judgments
 from trecexam.line.loaded_track import of_documents
@@ -34,7 +35,8 @@ class PlannedCampaign(Result):
     Attributes:
         n_done: how many of its tasks are done already.
         n_left_out: passages without a judgment that are in no task.
-        by: what passages of a topic are ordered by; "" where nothing new was planned.
+        by: what passages of a topic are ordered by, "listed" for a list of passages; "" where nothing new was
+            planned.
         notes: what a reader must know, how many tasks there are, and where.
     """
 
@@ -42,7 +44,7 @@ class PlannedCampaign(Result):
     path: Path
     n_done: int
     n_left_out: int
-    by: Order | Literal[""]
+    by: Order | Literal["listed", ""]
     notes: tuple[str, ...]
 
     @property
@@ -79,6 +81,7 @@ def plan_judging(
     overlap: float = 0.0,
     budget: int | None = None,
     by: Order | None = None,
+    passages: Path | str | None = None,
     query_ids: Collection[str] = (),
     reassign: Mapping[str, str] | None = None,
     seed: int = 0,
@@ -101,6 +104,8 @@ def plan_judging(
         by: the order within a topic: "change", "swaps" and "learned" as of `judge_next`, what that does not
             list after it; "retrieved": by how many runs and how high. None: by change where there are grades
             and a second run, else by retrieved.
+        passages: only those of this table with the columns query_id and doc_id, as `settle` and
+            `learned-next` write it; without `by` in its order.
         query_ids: only these; none for all.
         reassign: who leaves -> who takes over what is not done.
         seed: of what is drawn; the same arguments give the same plan.
@@ -108,7 +113,8 @@ def plan_judging(
 
     Raises:
         TrecexamError: arguments that do not go together, an unknown query, an order that cannot be computed,
-            no plan to reassign in, a plan that cannot be read or written.
+            no plan to reassign in, a plan that cannot be read or written, a list that cannot be read or has
+            none of the pooled passages.
     """
     names = tuple(typed("an assessor's name", name, MAX_WHO) for name in assessors)
     _check(names, topics_each, overlap, budget, seed)
@@ -127,11 +133,12 @@ def plan_judging(
     elif not names:
         raise TrecexamError("name the assessors who judge, or who takes over from whom")
     topics: list[Topic] = []
-    order: Order | Literal[""] = ""
+    order: Order | Literal["listed", ""] = ""
     notes: tuple[str, ...] = ()
     if names:
-        order, places, notes = _places(track, by, query_ids, progress)
-        topics = _topics(track, asked, places)
+        listed = None if passages is None else _listed(track, Path(passages))
+        order, places, notes = _places(track, by, listed, query_ids, progress)
+        topics = _topics(track, asked, places, listed)
         plan = divided(
             topics, names,
             topics_each=topics_each, overlap=overlap, budget=budget, seed=seed, earlier=plan, is_done=done,
@@ -175,13 +182,24 @@ def _names_to_take_over(plan: JudgingPlan, names: Mapping[str, str]) -> dict[str
     return {leaver: typed("an assessor's name", heir, MAX_WHO) for leaver, heir in names.items()}
 
 
+def _listed(track: Assessment, path: Path) -> dict[tuple[str, str], None]:
+    """(query_id, doc_id) of the pooled passages of a list, in its order."""
+    pooled = {(query_id, doc_id) for query_id, of in track.pool.items() for doc_id in of.doc_ids}
+    rows = read_listed(path)
+    listed = dict.fromkeys(row for row in rows if row in pooled)
+    if not listed:
+        raise TrecexamError(f"none of its {plural(len(rows), 'passage')} is in the pool", path=path)
+    return listed
+
+
 def _places(
     track: Assessment,
     by: Order | None,
+    listed: Collection[tuple[str, str]] | None,
     query_ids: Collection[str],
     progress: Callable[[int, int], None] | None,
-) -> tuple[Order, dict[str, dict[str, int]], tuple[str, ...]]:
-    """What is ordered by, query_id -> doc_id -> its place, of what judge_next lists; and notes."""
+) -> tuple[Order | Literal["listed"], dict[str, dict[str, int]], tuple[str, ...]]:
+    """What is ordered by, query_id -> doc_id -> its place, of what is listed; and notes."""
     for query_id in query_ids:
         if query_id not in track.bank.items:
             hint = did_you_mean(query_id, track.bank.items, before="; ")
@@ -189,29 +207,37 @@ def _places(
     if by is not None and by not in get_args(Order):
         raise TrecexamError(f"by = '{by}': {', '.join(get_args(Order))}")
     notes: tuple[str, ...] = ()
-    order: Order = by or ("change" if len(track.runs) > 1 and track.counts.ok else "retrieved")
-    if by is None and order == "retrieved":
-        notes = ("the order is by the runs alone: there are no grades yet, or fewer than two runs",)
+    order: Order | Literal["listed"] = by or "listed"
+    if by is None and listed is None:
+        order = "change" if len(track.runs) > 1 and track.counts.ok else "retrieved"
+        if order == "retrieved":
+            notes = ("the order is by the runs alone: there are no grades yet, or fewer than two runs",)
     pairs: list[tuple[str, str]] = []
-    if order == "learned":
+    if order == "listed":
+        pairs = list(listed or ())
+    elif order == "learned":
         most = max((len(pooled.doc_ids) for pooled in track.pool.values()), default=1)
         learned = plan_judgments(track, query_ids=query_ids, per_query=max(1, most), progress=progress)
         pairs = [(row.query_id, row.doc_id) for row in learned.rows]
         notes = learned.notes
     elif order != "retrieved":
         level: Literal["passage"] | None = None if track.config.judging.scale is None else "passage"
-        listed = next_judgments(track, level=level, by=order, query_ids=query_ids, progress=progress)
-        pairs = [(row.query_id, row.doc_id) for row in listed.rows]
+        following = next_judgments(track, level=level, by=order, query_ids=query_ids, progress=progress)
+        pairs = [(row.query_id, row.doc_id) for row in following.rows]
     places: dict[str, dict[str, int]] = {
         query_id: {} for query_id in track.bank.query_ids if not query_ids or query_id in query_ids
     }
     for query_id, doc_id in pairs:
-        places[query_id].setdefault(doc_id, len(places[query_id]))
+        if query_id in places:
+            places[query_id].setdefault(doc_id, len(places[query_id]))
     return order, places, notes
 
 
 def _topics(
-    track: Assessment, asked: Mapping[str, Sequence[str]], places: Mapping[str, Mapping[str, int]]
+    track: Assessment,
+    asked: Mapping[str, Sequence[str]],
+    places: Mapping[str, Mapping[str, int]],
+    listed: Collection[tuple[str, str]] | None,
 ) -> list[Topic]:
     officially: dict[str, set[str]] = {}
     for row in track.official or ():
@@ -225,9 +251,10 @@ def _topics(
         skipped = officially.get(query_id, set()) if "" in items else set()
         weights = retrieved_weights(pooled.ranks, len(pooled.doc_ids)).tolist()
         by_weight = sorted(zip(pooled.doc_ids, weights, strict=True), key=lambda row: -row[1])
+        meant = {doc_id for doc_id in pooled.doc_ids if listed is None or (query_id, doc_id) in listed}
         # Of one text the first id, whatever the order is by.
         first: dict[str, str] = {}
-        for doc_id in pooled.doc_ids:
+        for doc_id in sorted(pooled.doc_ids, key=lambda doc_id: doc_id not in meant):
             first.setdefault(sheet.text_of(doc_id) or "", doc_id)
         usable = [
             doc_id
@@ -239,7 +266,8 @@ def _topics(
         unjudged = tuple(
             doc_id
             for doc_id in usable
-            if not all((*CellKey(query_id, doc_id, item_id),) in counting for item_id in items)
+            if doc_id in meant
+            and not all((*CellKey(query_id, doc_id, item_id),) in counting for item_id in items)
         )
         if usable:
             topics.append(Topic(query_id, unjudged, frozenset(usable)))

@@ -19,8 +19,8 @@ from threadpoolctl import threadpool_limits
 
 from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
-from trecexam.extensions.learn.encoding import NoEncoder
 from trecexam.extensions.learn.arithmetic.settling import Undecided, standing, undecided
+from trecexam.extensions.learn.encoding import NoEncoder
 from trecexam.extensions.learn.judging_order import judged_passages
 from trecexam.extensions.learn.learned_board import K
 from trecexam.extensions.learn.learned_pool import learn_pool, people_judgments, track_encoder

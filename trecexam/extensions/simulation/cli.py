@@ -81,7 +81,7 @@ def runs(
     """
     with (
         trecexam.open_track(track) as opened,
-        show.grading("encoding", "encoded", "passages") as encoding,
+        show.grading("encoding", "encoded", "texts") as encoding,
         show.grading("simulating", "simulated", "steps") as progress,
     ):
         found: Result = opened.simulate.runs(
@@ -118,7 +118,7 @@ def removal(
     """
     with (
         trecexam.open_track(track) as opened,
-        show.grading("encoding", "encoded", "passages") as encoding,
+        show.grading("encoding", "encoded", "texts") as encoding,
         show.grading("simulating", "simulated", "steps") as progress,
     ):
         found: Result = opened.simulate.removal(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trecexam.errors import GraderError, TrecexamError
+from trecexam.errors import GraderError, TrackError, TrecexamError
 from trecexam.features.fill.arithmetic import scale_map
 from trecexam.features.fill.arithmetic.confidence import label_confidences
 from trecexam.features.fill.arithmetic.merging import Machine, holes_of, merge, with_both
@@ -140,7 +140,7 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     judgments = judgments or official_judgments(track)
     way, way_notes = choose_way(track, judgments, request)
     if way == GRADER:
-        loader.inputs.check_bank()
+        _check_bank(loader)
     queries = track.bank.query_ids
     pooled = pool(track.runs.values(), queries, depth)
     # Negative lines stay as they are: they are somebody's, though trec_eval takes them for no judgment.
@@ -183,6 +183,13 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     )
     remarks = (*rejected_notes(rejected, len(rejected)), *found.remarks, found.summary())
     return replace(found, remarks=remarks, notes=(*remarks, *rule_notes, f"labels, as of now: {rule}"))
+
+
+def _check_bank(loader: TrackLoader) -> None:
+    try:
+        loader.inputs.check_bank()
+    except TrackError as error:
+        raise TrackError(f"{error.reason}; `--by learned` fills without one", path=error.path) from None
 
 
 def _no_overlap(

@@ -61,6 +61,13 @@ def _heirs(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
     "retrieved where nothing is graded]",
 )
 @click.option(
+    "--passages",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Only the passages of this table with columns query_id and doc_id, in its order: what `settle`, "
+    "`learned-next` and `judge-next` write with -o.",
+)
+@click.option(
     "--reassign",
     multiple=True,
     callback=_heirs,
@@ -75,6 +82,7 @@ def plan(
     overlap: float,
     budget: int | None,
     by: Literal["change", "swaps", "learned", "retrieved"] | None,
+    passages: Path | None,
     reassign: dict[str, str],
 ) -> tuple[Result, int]:
     """Divide the passages of TRACK among assessors: a topic stays with one, and all have as much to do.
@@ -92,6 +100,7 @@ def plan(
             overlap=overlap,
             budget=budget,
             by=by,
+            passages=passages,
             reassign=reassign,
             progress=show.steps(bar),
         )
