@@ -43,6 +43,7 @@ PERMITTED = {
         "trecexam.cli.scores",
         "trecexam.cli.watch",
         "trecexam.extensions.banks.cli.check",
+        "trecexam.extensions.learn.cli.boards",
     },
     "pyarrow": {"trecexam.cli.init", "trecexam.cli.show"},
     "numpy": {
