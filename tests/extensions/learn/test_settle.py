@@ -123,7 +123,8 @@ def test_a_runs_name_may_have_what_stands_between_runs(half: Path) -> None:
 
 def test_the_probability_is_that_of_the_runs_means(half: Path) -> None:
     names, known = known_of(half)
-    for a, b in itertools.permutations(range(6), 2):
+    verdicts = set()
+    for a, b in ((0, 1), (1, 0), (1, 2), (3, 2), (4, 3), (5, 0)):
         found = settled(half, f"{names[a]} > {names[b]}")
         assert found.probability == pytest.approx(float(known.above[a, b]))
         ((run_, other, difference, deviation, probability, judgments),) = found.pairs
@@ -136,6 +137,8 @@ def test_the_probability_is_that_of_the_runs_means(half: Path) -> None:
         assert judgments == known.needed((a, b), 0.95)
         assert found.planned == (judgments if is_open else 0)
         assert bool(found.plan) == is_open
+        verdicts.add(found.verdict)
+    assert {"open", "settled"} <= verdicts
     drawn = known.draw()
     a, b, c = (names.index(name) for name in "bca")
     share = ((drawn[:, a] > drawn[:, b]) & (drawn[:, b] > drawn[:, c])).mean()
@@ -237,7 +240,7 @@ def test_once_all_is_judged_a_claim_holds_or_not(half: Path) -> None:
         )
         for name in "abcdef"
     }
-    for a, b in itertools.permutations("abcdef", 2):
+    for a, b in itertools.pairwise("abcdefa"):
         found = settled(half, f"{a} > {b}")
         assert found.probability == (values[a] > values[b])
         assert found.verdict == ("settled" if values[a] > values[b] else "refuted")

@@ -151,12 +151,18 @@ def test_a_bank_that_is_named_and_missing_is_named(
     assert "gone.jsonl" in err
 
 
-def test_without_queries_there_is_nothing_to_learn_and_that_is_said(
-    bankless: Path, capsys: pytest.CaptureFixture[str]
+def test_the_queries_of_the_judgments_are_enough_and_with_none_it_is_said(
+    bankless: Path, inputs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (bankless / "queries.tsv").write_text("")
-    _, err = shown(capsys, bankless, "learn", status=2)
-    assert "queries" in err
+    (bankless / "queries.tsv").unlink()
+    config = (bankless / "trecexam.toml").read_text()
+    (bankless / "trecexam.toml").write_text(config.replace('queries = "queries.tsv"\n', ""))
+    _, err = shown(capsys, bankless, "learn")
+    assert "6 queries ('q0', 'q1', 'q2', ...) without a text" in err
+    (bankless / "trecexam.toml").write_text("[track]\n")
+    (bankless / "qrels.txt").unlink()
+    _, err = shown(capsys, bankless, "learn", "--from", str(inputs), status=2)
+    assert "no queries: put queries.tsv here" in err
 
 
 def test_an_update_learns_once_there_is_a_bank(bankless: Path, capsys: pytest.CaptureFixture[str]) -> None:
