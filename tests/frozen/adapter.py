@@ -33,7 +33,6 @@ MODES: Mapping[tuple[str, str], tuple[tuple[str, ...], tuple[str, ...]]] = {
     ("correlate", "--representative"): (("representative",), ("--most",)),
     ("override", "--list"): (("overrides",), ()),
     ("learn", "--cross-validate"): (("cross-validate",), ()),
-    ("correlate", "--learned"): (("learned-correlate",), ()),
     ("judge-next", "--budget"): (("judge-next",), ("--top",)),
 }
 #: An output file's name as it was frozen -> as it is now.
