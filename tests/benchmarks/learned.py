@@ -370,7 +370,7 @@ SECTIONS = (
     ),
     (
         "Are the probabilities of `settle` right?",
-        "All pairs of runs, in a random order, in samples of two thirds of the queries. ECE: expected calibration error in ten bins; sharpness: the mean distance from 0.5; decided: with a probability of 95% or more.",
+        "All pairs of runs, in a random order, in samples of two thirds of the queries. ECE: expected calibration error in ten bins; sharpness: the mean distance from 0.5; decided: with a probability of 95% or more. The first five: the mean probability that the five runs that lead are those of full judging, and how often they were.",
         "settle",
         settle_table,
     ),

@@ -62,7 +62,12 @@ def _said(work: Path, setting: Setting, design: str, draw: int) -> Any:
     except ValueError:
         return None
     ranks = ranks_of(known.mean)
+    drawn = known.draw()
+    five, true_five = (np.argsort(-of_runs, kind="stable")[:5] for of_runs in (known.mean, means))
+    inside = np.isin(np.arange(len(means)), five)
     return {
+        "five": float(np.mean(drawn[:, inside].min(axis=1) > drawn[:, ~inside].max(axis=1))),
+        "five right": set(five.tolist()) == set(true_five.tolist()),
         "said": known.above[first, second].round(4).tolist(),
         "better": (means[first] > means[second]).tolist(),
         "near": (np.abs(ranks[first] - ranks[second]) <= 8).tolist(),
@@ -71,8 +76,8 @@ def _said(work: Path, setting: Setting, design: str, draw: int) -> Any:
 
 def settle_table(rows: Rows) -> Iterator[str]:
     """Calibration, sharpness and signs of probabilities."""
-    yield "| | judged | pairs | ECE | ECE, at most 8 ranks apart | sharpness | order right | decided | of these right |"
-    yield "|---|---|---|---|---|---|---|---|---|"
+    yield "| | judged | pairs | ECE | ECE, at most 8 ranks apart | sharpness | order right | decided | of these right | the first five: said | right |"
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for setting in map(str, SHALLOW):
         for design in ("all of these", *TOP, *RANDOM[:3]):
             cells = [
@@ -88,7 +93,8 @@ def settle_table(rows: Rows) -> Iterator[str]:
                 right = (p > 0.5) == better
                 yield (
                     f"| {setting} | {design} | {len(p):,} | {_calibration_error(p, better):.3f} | {_calibration_error(p[near], better[near]):.3f} "
-                    f"| {np.abs(p - 0.5).mean():.2f} | {right.mean():.1%} | {decided.mean():.0%} | {right[decided].mean():.1%} |"
+                    f"| {np.abs(p - 0.5).mean():.2f} | {right.mean():.1%} | {decided.mean():.0%} | {right[decided].mean():.1%} "
+                    f"| {np.mean([row['five'] for row in cells]):.2f} | {np.mean([row['five right'] for row in cells]):.2f} |"
                 )
 
 
