@@ -140,9 +140,16 @@ def test_the_probability_is_that_of_the_runs_means(half: Path) -> None:
         verdicts.add(found.verdict)
     assert {"open", "settled"} <= verdicts
     drawn = known.draw()
-    a, b, c = (names.index(name) for name in "bca")
+    a, b, c = (names.index(name) for name in "acd")
     share = ((drawn[:, a] > drawn[:, b]) & (drawn[:, b] > drawn[:, c])).mean()
-    assert settled(half, "b > c > a").probability == pytest.approx(share)
+    found = settled(half, "a > c > d")
+    assert found.probability == pytest.approx(share)
+    # Each pair is to be so sure that both together are.
+    assert [row[-1] for row in found.pairs] == [
+        known.needed((a, b), 0.95**0.5),
+        known.needed((b, c), 0.95**0.5),
+    ]
+    assert known.needed((b, c), 0.95**0.5) > known.needed((b, c), 0.95)
     best = set(np.argsort(-known.mean)[:2].tolist())
     top = [set(np.argsort(-of_draw)[:2].tolist()) == best for of_draw in drawn]
     found = settled(half, "the first two")
@@ -257,7 +264,7 @@ def test_a_run_is_not_better_than_its_double(half: Path, all_judged: bool) -> No
     (half / "runs" / "z.run").write_text((half / "runs" / "b.run").read_text())
     if all_judged:
         judge_all(half)
-    for claim in ("b > z", "z > b", "b > z > a"):
+    for claim in ("b > z", "z > b", "a > b > z", "b > z > a"):
         found = settled(half, claim)
         assert (found.probability, found.verdict, found.plan) == (0, "refuted", ())
 
