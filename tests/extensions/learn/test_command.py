@@ -97,6 +97,24 @@ def test_learning_again_gives_the_same_bytes_and_encodes_nothing(
     assert encoder.encoded == []
 
 
+def test_what_is_learned_does_not_depend_on_the_order_of_lines_and_files(learnable: Path) -> None:
+    assert run(["learn", str(learnable)]) == 0
+    names = ("learned.tsv", "learned-leaderboard.tsv")
+    before = [(learnable / "out" / name).read_bytes() for name in names]
+    shutil.rmtree(learnable / "out")
+    shutil.rmtree(learnable / ".trecexam")
+    for name in ("qrels.txt", "passages.jsonl", "queries.tsv", "bank.questions.jsonl"):
+        lines = (learnable / name).read_text().splitlines(keepends=True)
+        (learnable / name).write_text("".join(lines[::-1]))
+    for path in sorted((learnable / "runs").iterdir(), reverse=True):
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[::-1]))
+        path.rename(path.with_name(f"{9 - ord(path.stem) % 10}.run"))
+    assert run(["learn", str(learnable)]) == 0
+    after = [(learnable / "out" / name).read_bytes() for name in names]
+    assert sorted(before[0].splitlines()) == sorted(after[0].splitlines())
+    assert before[1] == after[1]
+
+
 def test_a_new_passage_is_encoded_and_no_other(learnable: Path, encoder: WordEncoder) -> None:
     assert run(["learn", str(learnable)]) == 0
     encoder.encoded.clear()
