@@ -1,249 +1,424 @@
 # ruff: noqa: E501
-"""How good `trecexam learn` is on TREC DL 2019, and which part of it is worth what. Writes results/learned.md.
+"""How good learning from judgments is on four collections. Writes results/learned.md, a table a question.
 
-    python tests/benchmarks/learned.py TRACK [WORDLLAMA]
+    python tests/benchmarks/learned.py WORK --part boards --draws 3     (and teams, intervals, settle, plans, next)
+    python tests/benchmarks/learned.py WORK
 
-TRACK is a track of ../shared/dl19 with `pool_judged = true` and `min_relevant = 2`; vectors are kept in it. WORDLLAMA is the
-folder `wordllama` of the unpacked wheel of wordllama 0.4.0.post1, of which the weights are read. A quarter of an hour, after encoding.
+WORK is a folder for the tracks, whose texts are encoded once, and for what each part found; a part goes on where it
+ended. Without --part the page is written of what is there. Data is ../shared/collections and ../shared/dl19.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 import platform
-import re
-import sys
-import tempfile
-import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from learned_encoders import Reduced, TokenMeans, latent_semantic, word_embeddings, word_llama
-from learned_goals import carried_over, goals
-from learned_nested import Choice, nested
+from learned_collections import (
+    ALL_JUDGED,
+    RANDOM,
+    SETTINGS,
+    SHALLOW,
+    TEN,
+    TOP,
+    Collection,
+    K,
+    Setting,
+    board,
+    collection,
+    ends,
+    judged_alone,
+    kappas,
+    knowing,
+    plain_regression,
+    ranks_of,
+    resampled,
+    taus,
+    true_scores,
+)
+from learned_judging import (
+    Cells,
+    Queries,
+    Rows,
+    next_cells,
+    next_table,
+    plan_cells,
+    plan_table,
+    settle_cells,
+    settle_table,
+)
 from threadpoolctl import threadpool_limits
 
-from trecexam.extensions.learn.arithmetic.learning import fit, predict
-from trecexam.extensions.learn.arithmetic.pooled import PooledQueryToLearn
-from trecexam.extensions.learn.arithmetic.process import KERNELS, Kernel
-from trecexam.extensions.learn.cross_validation import LEARNED, CrossValidation, Estimate, Row
-from trecexam.extensions.learn.encoding import TrackVectors
-from trecexam.extensions.learn.learned_pool import gather_data, track_encoder
-from trecexam.extensions.learn.splits import Split, most_retrieved, queries_left_out, random_share
-from trecexam.extensions.learn.validation import cross_validate
-from trecexam.line.assessment import Assessment
-from trecexam.line.loader import TrackLoader
-from trecexam.track import TrackFolder
+from trecexam.extensions.learn.arithmetic.check import (
+    Way,
+    compare,
+    condensed,
+    expectations,
+    labels,
+    zeros,
+)
+from trecexam.extensions.learn.arithmetic.learning import fit
+from trecexam.extensions.learn.arithmetic.passages import Floats
+from trecexam.extensions.learn.arithmetic.scores import expected_scores
+from trecexam.extensions.learn.learned_board import MIN_SHARE
+from trecexam.scores.correlation import half_width
 
 RESULTS = Path(__file__).parent / "results" / "learned.md"
-SHARES, TOP = (0.02, 0.05, 0.1, 0.2), (3, 5, 10, 20)
-#: How often the queries are halved.
-DRAWS = 10
-#: Columns of `query_features`, each with its standardised copy 8 further on.
-GROUPS = {
-    "cosine with the query": [0],
-    "items": [1, 2],
-    "late interaction": [3],
-    "centroid": [4],
-    "length": [5],
-    "ratings": [6, 7],
+OF_PROGRAM: dict[str, Way] = {
+    "learned": expectations,
+    "zero": zeros,
+    "condensed": condensed,
+    "labels": labels,
 }
-ENCODERS = (
-    "No other sentence encoder was at hand. `64 principal axes` are MiniLM's own vectors cut down; the others have one vector a word or word piece, "
-    "which knows nothing of its neighbours: MiniLM's own input, WordLlama 0.4.0.post1 (MIT licence), and TF-IDF with truncated SVD of the pool's passages, "
-    "which needs no model and no download. Those lose .06 to .09 of kappa at 10% known and .07 to .27 of tau with 5 judged a query: none is offered in place of the extra `offline`.\n"
-)
-INTRODUCTION = """# Learning from a track's own judgments: TREC DL 2019
-
-Made by `python tests/benchmarks/learned.py TRACK` on the 21 queries, 37 runs and 4,339 judgments of `../shared/dl19`, with FLAN-T5-large's
-recorded ratings. Judgments are hidden as `trecexam cross-validate` hides them; kappa is on hidden judgments (>= 2 or not), tau
-is Kendall's, of nDCG@10 leaderboards with these gains and with all judgments. 95% intervals are over queries: those of `kappa` and `correlate`;
-of ranks moved and of differences Student's t with the delete-d jackknife's standard error, as tau's without its bias. Means over three draws of judgments where these are random.
-
-**Caution:** the encoder, all-MiniLM-L6-v2, was trained on MS MARCO, whose passages and kind of questions these are: on other collections its
-features may be worth less, and `cross-validate` there says so. `c = 0.1` of the regressions is not chosen by the data (see the ablation); the kernel is, by likelihood, and cuts are fitted, anew in each fit.
-
-**What hurts**, by the table of parts: nothing by much. Without the cosine with the query, the items, late interaction or the centroid, tau of queries left out is higher by
-.01 to .02 and most else is the same, with 21 queries within chance; standardised features cost .01 of kappa and gain .02 of tau where queries are left out. Ratings of the grader matter most
-where a query has no judgments (tau .86 against .82), the Gaussian process where it has some (kappa .59 against .44).
-"""
+WAYS = (*OF_PROGRAM, "plain")
+INTERVALS = ("all", "90% at random", "75% at random", RANDOM[3])
 
 
-def main(root: Path, wordllama: Path | None) -> None:
-    with TrackLoader(TrackFolder.open(root)) as loader, tempfile.TemporaryDirectory() as folder:
-        track = loader.load()
-        queries = gather_data(track).queries
-        runs = tuple(track.runs)
-        teams = teams_file(runs, Path(folder))
-        rows = cross_validate(track, known=SHARES, top=TOP, teams=teams).rows
-        print("compared", flush=True)
-        carried = carried_over(root, Path(folder))
-        print("carried over", flush=True)
-        encoded = {of.name: gather_data(track, encoder=of).queries for of in encoders(track, wordllama)}
-        print("encoded", flush=True)
-    places: dict[str, list[int]] = {}
-    for at, line in enumerate(runs):
-        places.setdefault(team_of(line), []).append(at)
-    with threadpool_limits(1):
-        held_out = nested(queries, choices(), 2, DRAWS)
-        print("nested", flush=True)
-        plain = CrossValidation(choices()["without ratings"].of(queries), 2)
-        without = learned_row(plain, queries_left_out([q.judgments for q in queries]))
-        table = goals(queries, rows, places, held_out, carried, without)
-        print("goals", flush=True)
-        lines = [
-            INTRODUCTION,
-            f"Made on {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, with other work beside it.\n",
-            "## Goals\n",
-            *table,
-            *against_other_ways(rows),
-            *ablation(queries, encoded),
-            *seconds(queries),
-        ]
-    RESULTS.write_text("\n".join(lines))
-
-
-def encoders(track: Assessment, wordllama: Path | None) -> Iterator[TokenMeans | Reduced]:
-    """What all-MiniLM-L6-v2 is compared with; no other sentence encoder is to be had without a network."""
-    texts = [track.texts[doc] for doc in sorted(track.texts)]
-    mini = track_encoder(track)
-    kept = TrackVectors(track.folder.shared_state, mini)
-    kept.encode({}, texts)
-    vectors = kept.of(texts)
-    yield Reduced(mini, vectors, 64)
-    yield word_embeddings(mini)
-    yield latent_semantic(texts, 256)
-    if wordllama is not None:
-        yield word_llama(wordllama)
-
-
-def choices() -> dict[str, Choice]:
-    """What the ablation compares, and what the nested check chooses among."""
-    every = tuple(range(16))
-    return {
-        "all": Choice(every),
-        "no Gaussian process": Choice(every, ()),
-        "kernel .1 + exp((cos - 1)/.3), noise .3, not chosen": Choice(every, (Kernel(),)),
-        **{f"c = {c:g}": Choice(every, KERNELS, c) for c in (0.01, 0.03, 0.3, 1.0)},
-        **{
-            f"without {name}": Choice(tuple(c for c in every if c % 8 not in out))
-            for name, out in GROUPS.items()
-        },
-        "without standardised features": Choice(every[:8]),
-    }
-
-
-def against_other_ways(rows: Sequence[Row]) -> list[str]:
-    lines = [
-        "## Against the other ways\n",
-        "`grader` is the mean rating of a passage, cut where it agrees best with what is known. Runs whose names begin alike (`bm25...`, `idst_...`, `TUW19-...`) are a team.\n",
-    ]
-    lines += [
-        "| hidden or known | way | kappa | tau | ranks moved | tau less the best other's |",
-        "|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        cells = (figure(e) for e in (row.kappa, row.tau, row.shift, row.gain))
-        lines.append(f"| {row.split} | {row.method} | {' | '.join(cells)} |")
-    return [*lines, ""]
-
-
-def figure(estimate: Estimate) -> str:
-    if estimate.value != estimate.value:
-        return ""
-    interval = f" ({estimate.low:.2f} to {estimate.high:.2f})" if estimate.low == estimate.low else ""
-    return f"{estimate.value:.2f}{interval}"
-
-
-def teams_file(runs: Sequence[str], folder: Path) -> Path:
-    """Runs whose names begin alike, up to a digit or a mark, as one team; baselines and p_* among them."""
-    file = folder / "teams.tsv"
-    file.write_text("".join(f"{run}\t{team_of(run)}\n" for run in runs))
-    return file
-
-
-def team_of(run: str) -> str:
-    return re.split("[^A-Za-z]", run)[0].removesuffix("base").removesuffix("tuned")
-
-
-def ablation(
-    queries: tuple[PooledQueryToLearn, ...], encoded: dict[str, tuple[PooledQueryToLearn, ...]]
-) -> list[str]:
-    judgments, ranks = [q.judgments for q in queries], [q.ranks for q in queries]
-    splits = [
-        *(random_share(judgments, share, 3, 0) for share in (0.02, 0.1, 0.2)),
-        *(most_retrieved(judgments, ranks, k) for k in (3, 5, 10)),
-        queries_left_out(judgments),
-    ]
-    embedding = tuple(c for c in range(16) if c % 8 < 6)
-    variants = {
-        **choices(),
-        "without ratings, no Gaussian process": Choice(embedding, ()),
-        "ratings alone": Choice((6, 7, 14, 15)),
-        "ratings alone, no Gaussian process": Choice((6, 7, 14, 15), ()),
-    }
-    header = [
-        "| | kappa, 2% known | 10% | 20% | tau, 3 a query | 5 | 10 | tau, queries left out |",
-        "|---|" + "---|" * 7,
-    ]
-    lines = ["## What each part is worth\n", *header]
-    lines += [ablated(name, choice, queries, splits) for name, choice in variants.items()]
-    lines += ["", "## Encoders\n", ENCODERS, *header]
-    for name, of_encoder in {"all-MiniLM-L6-v2": queries, **encoded}.items():
-        lines.append(ablated(name, Choice(tuple(range(16))), of_encoder, splits))
-        lines.append(ablated(f"{name}, without ratings", Choice(embedding), of_encoder, splits))
-    return [*lines, ""]
-
-
-def ablated(
-    name: str, choice: Choice, queries: tuple[PooledQueryToLearn, ...], splits: Sequence[Split]
-) -> str:
-    validation = CrossValidation(choice.of(queries), 2, resamples=0, kernels=choice.kernels, c=choice.c)
-    learned = [learned_row(validation, split) for split in splits]
-    figures = [
-        *(f"{row.kappa.value:.3f}" for row in learned[:3]),
-        *(f"{row.tau.value:.3f}" for row in learned[3:]),
-    ]
-    return f"| {name} | {' | '.join(figures)} |"
-
-
-def learned_row(validation: CrossValidation, split: Split) -> Row:
-    return next(row for row in validation.rows(split) if row.method == LEARNED)
-
-
-def seconds(queries: tuple[PooledQueryToLearn, ...]) -> list[str]:
-    n = sum(len(q.doc_ids) for q in queries)
-    more = [
-        *queries,
-        *queries[
-            : 1 + next(at for at in range(21) if n + sum(len(q.doc_ids) for q in queries[: at + 1]) >= 5000)
-        ],
-    ]
-    lines = [
-        "## Time\n",
-        "After encoding; CPU seconds of one core, the best of five. Of 5,000 passages some queries are there twice.\n",
-        "| judgments known | fit | prediction | together |",
-        "|---|---|---|---|",
-    ]
-    for some in (list(queries), more):
-        for share in (0.1, 0.5, 1.0):
-            rng = np.random.default_rng(0)
-            seen = [q.hiding(rng.random(len(q.doc_ids)) >= share).passages for q in some]
-            times = []
-            for _ in range(5):
-                start = time.process_time()
-                learned = fit(seen)
-                fitted = time.process_time()
-                for passages in seen:
-                    predict(learned, passages)
-                times.append((fitted - start, time.process_time() - fitted))
-            best = min(times, key=sum)
-            lines.append(
-                f"| {share:.0%} of {sum(len(q.doc_ids) for q in some):,} | {best[0]:.2f} s | {best[1]:.2f} s | {sum(best):.2f} s |"
+def board_cells(work: Path, draws: int) -> Cells:
+    """Tau, kappa and verdicts of each way, by what is judged."""
+    for setting in (*SETTINGS, ALL_JUDGED):
+        for design in (*TOP, *RANDOM):
+            yield (
+                f"{setting}|{design}",
+                partial(_boards, work, setting, design, draws if design in RANDOM else 1),
             )
-    return [*lines, ""]
+
+
+def _boards(work: Path, setting: Setting, design: str, draws: int) -> Any:
+    of = collection(work, setting)
+    truth, weights = of.truth, resampled(len(of.queries))
+    pool_truth = true_scores(of.queries, of.relevant)[0]
+    found: dict[str, list[Floats]] = {}
+    verdicts = []
+    for draw in range(draws):
+        seen = judged_alone(of.queries, design, draw)
+        learned = fit(seen)
+        gains, plain_labels = plain_regression(seen)
+        values = {
+            name: board(seen, way(seen, learned)) for name, way in OF_PROGRAM.items() if name != "learned"
+        }
+        values["learned"] = expected_scores(learned, seen, K, of.relevant, fits=False).values[0]
+        values["plain"] = board(seen, gains)
+        found.setdefault("level", []).append((values["learned"] - pool_truth).mean(axis=0) @ weights)
+        for name, of_way in values.items():
+            found.setdefault(f"tau {name}", []).append(taus(of_way, truth, weights))
+            found.setdefault(f"ten {name}", []).append(taus(of_way, truth, weights, TEN))
+        by_regression = labels(seen, fit(seen, neighbours=False))
+        for name, given in (
+            ("labels", labels(seen, learned)),
+            ("regression", by_regression),
+            ("plain", plain_labels),
+        ):
+            found.setdefault(f"kappa {name}", []).append(kappas(of, seen, given, weights))
+        try:
+            compared = compare(seen, OF_PROGRAM, of.relevant)
+            board_best = compared.best("learned", ("zero", "condensed"))
+            verdicts.append([board_best, compared.best("labels", ("zero",))])
+        except ValueError:
+            verdicts.append(["refused", "zero"])
+    means = {name: np.mean(of_way, axis=0) for name, of_way in found.items()}
+    means["over"] = means["tau learned"] - np.maximum(means["tau zero"], means["tau condensed"])
+    means["kappa over"] = means["kappa labels"] - means["kappa plain"]
+    return {
+        **{name: ends(of_way, len(of.queries)) for name, of_way in means.items()},
+        "draws": [{name: float(found[f"tau {name}"][draw][0]) for name in WAYS} for draw in range(draws)],
+        "verdicts": verdicts,
+    }
+
+
+def tau_table(rows: Rows) -> Iterator[str]:
+    """Tau of all runs, and of the ten best."""
+    yield "| | judged | zero | condensed | learned leaderboard | labels of `fill` | plain regression | learned less the best of zero and condensed | level |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for key, row in rows.items():
+        cells = [f"{row[f'tau {way}'][0]:.2f} / {row[f'ten {way}'][0]:.2f}" for way in WAYS]
+        low, high = row["tau learned"][1:]
+        learned = f"**{row['tau learned'][0]:.2f}** ({low:.2f} to {high:.2f}) / {row['ten learned'][0]:.2f}"
+        yield f"| {_names(key)} | {cells[1]} | {cells[2]} | {learned} | {cells[3]} | {cells[4]} | {_signed(row['over'])} | {row['level'][0]:+.2f} |"
+
+
+def kappa_table(rows: Rows) -> Iterator[str]:
+    """Kappa of hidden judgments where a random share is known."""
+    yield (
+        "| | judged | learned labels | without neighbours | plain regression | learned less plain regression |"
+    )
+    yield "|---|---|---|---|---|---|"
+    for key, row in rows.items():
+        if key.split("|")[1] in RANDOM[:3]:
+            cells = [
+                f"{value:.2f} (from {low:.2f})"
+                for value, low, _ in (row[f"kappa {way}"] for way in ("labels", "regression", "plain"))
+            ]
+            yield f"| {_names(key)} | {' | '.join(cells)} | {_signed(row['kappa over'])} |"
+
+
+def verdict_table(rows: Rows) -> Iterator[str]:
+    """How often the verdict's way is as good as the best."""
+    yield "| | cases | leaderboard: verdict within .02 | always learned within .02 | refused | refused, though best | shown, though more than .02 worse | `fill`: verdict within .02 | always learned within .02 |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for setting in (*map(str, (*SETTINGS, ALL_JUDGED)), "all"):
+        counts = np.zeros(7)
+        n = 0
+        for key, row in rows.items():
+            if setting not in (key.split("|")[0], "all"):
+                continue
+            for found, (of_board, of_fill) in zip(row["draws"], row["verdicts"], strict=True):
+                n += 1
+                others = max(found["zero"], found["condensed"])
+                best, best_fill = max(others, found["learned"]), max(found["labels"], found["zero"])
+                learned_is_good = found["learned"] >= best - 0.02
+                refused = of_board != "learned"
+                chosen = found.get(of_board, others)
+                counts += [
+                    chosen >= best - 0.02,
+                    learned_is_good,
+                    refused,
+                    refused and found["learned"] >= others,
+                    not refused and not learned_is_good,
+                    found[of_fill] >= best_fill - 0.02,
+                    found["labels"] >= best_fill - 0.02,
+                ]
+        if n:
+            yield f"| {setting} | {n} | {' | '.join(f'{count / n:.0%}' for count in counts)} |"
+
+
+def _names(key: str) -> str:
+    return key.replace("|", " | ")
+
+
+def _signed(figure: Sequence[float]) -> str:
+    return f"{figure[0]:+.2f} ({figure[1]:+.2f} to {figure[2]:+.2f})"
+
+
+def team_cells(work: Path, draws: int) -> Cells:
+    """By how many ranks runs are off: of a team that is left out, and of the encoder's kind by what is judged."""
+    for setting in SETTINGS:
+        yield f"{setting}|left out", partial(_left_out, work, setting)
+        for design in (*TOP, *RANDOM[:2]) if setting.collection != "dl19" else ():
+            yield (
+                f"{setting}|{design}",
+                partial(_encoders_kind, work, setting, design, draws if design in RANDOM else 1),
+            )
+
+
+def _left_out(work: Path, setting: Setting) -> Any:
+    """Of each team how far its runs move where what they alone have is not judged."""
+    of = collection(work, setting)
+    moved = {}
+    for team in sorted(set(of.teams)):
+        own = [at for at, other in enumerate(of.teams) if other == team]
+        seen = []
+        for query in of.queries:
+            passages = np.arange(len(query.doc_ids))
+            others = np.isin(passages, np.delete(query.ranks, own, axis=0))
+            seen.append(knowing(query, others | ~np.isin(passages, query.ranks[own])))
+        moved[team] = _ranks_off(of, seen, own)
+    return moved
+
+
+def _encoders_kind(work: Path, setting: Setting, design: str, draws: int) -> Any:
+    of = collection(work, setting)
+    own = [at for at, team in enumerate(of.teams) if team == "minilm"]
+    every = [_ranks_off(of, judged_alone(of.queries, design, draw), own) for draw in range(draws)]
+    return {way: np.mean([off[way] for off in every], axis=0).tolist() for way in every[0]}
+
+
+def _ranks_off(of: Collection, seen: Queries, runs: list[int]) -> dict[str, list[float]]:
+    """Rank by all judgments less the rank here, of these runs: above 0 is overrated."""
+    learned = fit(seen, neighbours=False)
+    blind = fit(seen, without=("cosine",), neighbours=False)
+    scores = {
+        "learned": expected_scores(learned, seen, K, of.relevant, fits=False).means[0],
+        "without cosine": expected_scores(blind, seen, K, of.relevant, fits=False).means[0],
+        "zero": board(seen, zeros(seen, learned)).mean(axis=1),
+    }
+    true_ranks = ranks_of(of.truth.mean(axis=1))[runs]
+    return {way: (true_ranks - ranks_of(means)[runs]).tolist() for way, means in scores.items()}
+
+
+def team_table(rows: Rows) -> Iterator[str]:
+    """Ranks that runs of a team move when it is left out."""
+    ways = ("zero", "learned", "without cosine")
+    yield "| | teams | zero, all teams | learned | without cosine | zero, the encoder's team | learned | without cosine |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for setting in map(str, SETTINGS):
+        moved = rows.get(f"{setting}|left out")
+        if moved:
+            every = [
+                f"{np.mean(np.abs(np.concatenate([of[way] for of in moved.values()]))):.1f}" for way in ways
+            ]
+            own = [
+                f"{np.mean(np.abs(moved['minilm'][way])):.1f} ({', '.join(f'{off:+.0f}' for off in moved['minilm'][way])})"
+                if "minilm" in moved
+                else ""
+                for way in ways
+            ]
+            yield f"| {setting} | {len(moved)} | {' | '.join([*every, *own])} |"
+
+
+def encoder_table(rows: Rows) -> Iterator[str]:
+    """Ranks of the runs of the encoder's kind by what is judged."""
+    yield "| | judged | zero | learned | learned without cosine |"
+    yield "|---|---|---|---|---|"
+    for key, row in rows.items():
+        if not key.endswith("|left out"):
+            cells = [
+                ", ".join(f"{off:+.0f}" for off in row[way]) for way in ("zero", "learned", "without cosine")
+            ]
+            yield f"| {_names(key)} | {' | '.join(cells)} |"
+
+
+def interval_cells(work: Path, draws: int) -> Cells:
+    """Whether intervals hold the mean over all queries, in samples of the queries, with replacement."""
+    for draw in range(draws):
+        for setting in SHALLOW:
+            for design in INTERVALS:
+                yield f"{setting}|{design}|{draw}", partial(_held, work, setting, design, draw)
+
+
+def _held(work: Path, setting: Setting, design: str, draw: int) -> Any:
+    of = collection(work, setting)
+    n = len(of.queries)
+    drawn = np.random.default_rng([draw, 9]).integers(0, n, n).tolist()
+    sample = [
+        replace(of.queries[at], query_id=f"{of.queries[at].query_id}.{number}")
+        for number, at in enumerate(drawn)
+    ]
+    if design == "all":
+        seen = [knowing(query, query.judged) for query in sample]
+    else:
+        seen = judged_alone(sample, design, draw)
+    scores = expected_scores(fit(seen, neighbours=False), seen, K, of.relevant, draws=100)
+    off = scores.means - true_scores(of.queries, of.relevant).mean(axis=-1)
+    held = np.abs(off) <= half_width(np.sqrt(scores.variances()), n)
+    return {"held": held.mean(axis=1).tolist(), "off": off.mean(axis=1).tolist()}
+
+
+def interval_table(rows: Rows) -> Iterator[str]:
+    """Shares of runs and samples whose interval holds the truth."""
+    yield "| | judged | samples | nDCG@10 | AP | nDCG@10 less the truth | AP less the truth |"
+    yield "|---|---|---|---|---|---|---|"
+    for setting in map(str, SHALLOW):
+        for design in INTERVALS:
+            cells = [row for key, row in rows.items() if key.startswith(f"{setting}|{design}|")]
+            if cells:
+                held, off = (np.mean([row[name] for row in cells], axis=0) for name in ("held", "off"))
+                yield f"| {setting} | {design} | {len(cells)} | {held[0]:.0%} | {held[1]:.0%} | {off[0]:+.3f} | {off[1]:+.3f} |"
+
+
+PARTS = {
+    "boards": board_cells,
+    "teams": team_cells,
+    "intervals": interval_cells,
+    "settle": settle_cells,
+    "plans": plan_cells,
+    "next": next_cells,
+}
+INTRODUCTION = """# Learning from a track's judgments, measured
+
+Made by `python tests/benchmarks/learned.py WORK` on `../shared/collections` (60 queries each, 37 runs of 11 teams) and `../shared/dl19` (21 queries, 37 runs),
+on {machine}, with other work beside it. *Depth* is how many ranks of each run are pooled; *all judged*: with the judged passages that no run has.
+All of the pool is judged, then all but a design is hidden: of each query the passages that runs retrieve most, or a random share (means over {draws} draws).
+The truth is nDCG@10 by all judgments. In `collections` three runs are of the encoder's kind (team `minilm`), and some are broken on purpose, which flatters tau of all runs:
+the second figure is tau among the ten best. Intervals are 95%: Student's t times the standard deviation over 500 bootstrap samples of the queries.
+The encoder, all-MiniLM-L6-v2, was trained on MS MARCO, whose passages DL 2019 has.
+*Plain regression* is scikit-learn's logistic regression (C = 1) on BM25, reciprocal rank fusion and cosine, a step of the scale each.
+"""
+SECTIONS = (
+    (
+        "How well are runs ordered?",
+        "tau of all runs / of the ten best, by nDCG@10. Level: mean expected nDCG@10 of the learned leaderboard, less what it is once the pool is judged.",
+        "boards",
+        tau_table,
+    ),
+    (
+        "How good are labels?",
+        "Cohen's kappa of hidden judgments, relevant or not; from: the lower end of the interval. *Without neighbours*: without the Gaussian process.",
+        "boards",
+        kappa_table,
+    ),
+    (
+        "How often is the verdict right?",
+        "A case is a collection, a design and a draw. Leaderboard: learned, unjudged = 0 and condensed lists, by `check.compare`; `fill`: learned labels or holes left open. Within .02: tau with the way of the verdict, less the best way's.",
+        "boards",
+        verdict_table,
+    ),
+    (
+        "How fair is it to a team that is left out?",
+        "What a team's runs alone have in the pool is not judged, all else is. Mean ranks that its runs move; of the encoder's team each run, + is overrated. All collections have 37 runs.",
+        "teams",
+        team_table,
+    ),
+    (
+        "How fair is it to runs of the encoder's kind?",
+        "The true rank less the rank here, of the runs `bm25_rerank_minilm`, `minilm` and `rrf_minilm_bm25`: + is overrated.",
+        "teams",
+        encoder_table,
+    ),
+    (
+        "Do intervals hold?",
+        f"Shares of runs and samples whose 95% interval holds the mean over all queries once the pool is judged; samples of the queries are drawn with replacement. The program gives intervals where all of the pool is judged, or a random {MIN_SHARE:.0%} of it.",
+        "intervals",
+        interval_table,
+    ),
+    (
+        "Are the probabilities of `settle` right?",
+        "All pairs of runs, in a random order, in samples of two thirds of the queries. ECE: expected calibration error in ten bins; sharpness: the mean distance from 0.5; decided: with a probability of 95% or more. The first five: the mean probability that the five runs that lead are those of full judging, and how often they were.",
+        "settle",
+        settle_table,
+    ),
+    (
+        "How many judgments decide a claim?",
+        "Means over random pairs of runs, beyond the three most retrieved passages of each query; decided is a probability of 95%, by the same model in all columns. Ranks apart: by all judgments.",
+        "plans",
+        plan_table,
+    ),
+    (
+        "What to judge next?",
+        "tau of the learned leaderboard, of all runs / of the ten best, in samples of two thirds of the queries. `retrieved` has a tenth drawn at random.",
+        "next",
+        next_table,
+    ),
+)
+
+
+def page(found: dict[str, Rows]) -> str:
+    """results/learned.md."""
+    draws = max((len(row["draws"]) for row in found.get("boards", {}).values()), default=0)
+    machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
+    lines = [INTRODUCTION.format(machine=machine, draws=draws)]
+    for title, text, part, table in SECTIONS:
+        lines += [f"## {title}\n", f"{text}\n", *table(found.get(part, {})), ""]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """A part, or the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--part", choices=PARTS)
+    parser.add_argument("--draws", type=int, default=3)
+    chosen = parser.parse_args()
+    files = {name: chosen.work / f"{name}.json" for name in PARTS}
+    found = {name: json.loads(file.read_text()) for name, file in files.items() if file.exists()}
+    if chosen.part is None:
+        RESULTS.write_text(page(found))
+        return
+    rows = found.get(chosen.part, {})
+    for key, cell in PARTS[chosen.part](chosen.work.resolve(), chosen.draws):
+        if key not in rows:
+            with threadpool_limits(1):
+                rows[key] = cell()
+            files[chosen.part].write_text(json.dumps(rows))
+            print(key, flush=True)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else None)
+    main()

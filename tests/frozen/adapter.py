@@ -33,7 +33,6 @@ MODES: Mapping[tuple[str, str], tuple[tuple[str, ...], tuple[str, ...]]] = {
     ("correlate", "--representative"): (("representative",), ("--most",)),
     ("override", "--list"): (("overrides",), ()),
     ("learn", "--cross-validate"): (("cross-validate",), ()),
-    ("correlate", "--learned"): (("learned-correlate",), ()),
     ("judge-next", "--budget"): (("judge-next",), ("--top",)),
 }
 #: Options that are gone, as JSON has what they chose: command -> option -> how many words follow it.

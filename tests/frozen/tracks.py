@@ -608,10 +608,14 @@ def learn(of: Recorder) -> None:
     of.does("learn", of.track)
     of.made()
     of.says("leaderboard", of.track, "--learned")
-    of.says("correlate", of.track, "--learned", "--official-measure", "nDCG@10")
+    of.says("leaderboard", of.track, "--learned", "--insist")
     of.says("learned-next", of.track, "--per-query", "2")
-    of.says("learn", of.track, "--cross-validate", "--known", "0.5", "--repeats", "1", "--top", "5")
+    of.says("learned-next", of.track, "--by", "mtc", "--budget", "5")
+    of.says("settle", of.track, "a > b")
+    of.says("settle", of.track, "the first two", "--most", "5")
     of.does("fill", of.track, "--by", "learned", "-o", of.root / "filled.qrels")
+    of.says("learn", of.track, "--cross-validate")
+    of.does("fill", of.track, "-o", of.root / "filled.qrels")
     of.made()
 
 
@@ -620,17 +624,20 @@ def fill(of: Recorder) -> None:
     """Holes graded by a model behind a server with UMBRELA's prompt, and merged."""
     url = of.server(material.answering)
     _ranked(of, grader=_asked(url, prompt="UMBRELA"))
+    of.does("fill", of.track, "-o", of.root / "f" / "a.qrels")
+    identity = ["--map", "identity"]
     for words in (["--dry-run"], ["-o", of.root / "f" / "a.qrels"], ["-o", of.root / "f" / "a.qrels"]):
-        of.does("fill", of.track, *words)
+        of.does("fill", of.track, *words, *identity)
     for name, words in {
         "map": ["--map", "2=1,3=2"],
-        "identity": ["--map", "identity"],
-        "unjudged": ["--as-unjudged"],
+        "unjudged": ["--as-unjudged", *identity],
     }.items():
         of.does("fill", of.track, "-o", of.root / "f" / f"{name}.qrels", *words)
     of.made(of.root / "f")
     of.does("watch", of.track, "--once")
     of.made()
+    # Judged passages have grades now, so that a rule can be fitted.
+    of.does("fill", of.track, "-o", of.root / "f" / "fitted.qrels")
     of.says("status", of.track)
     of.says("leaderboard", of.track)
     of.says("holes", of.track)

@@ -2,33 +2,64 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from trecexam.extensions.learn.arithmetic.learning import QueryPassages
-from trecexam.extensions.learn.arithmetic.pooled import PooledQueryToLearn
+from trecexam.extensions.learn.arithmetic.features import fusion, unretrieved
+from trecexam.extensions.learn.arithmetic.passages import QueryPassages
 from trecexam.extensions.learn.arithmetic.process import Kernel
+
+#: Of four runs, how much noise each ranks by.
+NOISE = (0.6, 1.0, 1.6, 2.5)
+
+
+def unit(rng: np.random.Generator, n: int, dimension: int = 6) -> np.ndarray:
+    """Vectors of length 1."""
+    vectors = rng.normal(size=(n, dimension))
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 
 def drawn_query(
-    rng: np.random.Generator, name: str, noise: np.ndarray, *, passages: int = 90, depth: int = 20
-) -> PooledQueryToLearn:
-    """A query whose passages are all judged 0 to 3, by a latent value.
+    rng: np.random.Generator,
+    name: str,
+    *,
+    noise: tuple[float, ...] = NOISE,
+    passages: int = 40,
+    depth: int = 20,
+    labels: int = 4,
+) -> QueryPassages:
+    """A query whose passages are all judged 0 to `labels` - 1, by a latent value.
 
-    Features, a Gaussian process over passages, the query and noise add up to it. Each run ranks by it with
-    noise of its own.
-
-    Args:
-        noise: of each run, the standard deviation.
+    Cosine, words, a Gaussian process over passages, the query and noise add up to it. Each run ranks by it
+    with noise of its own. Five passages are background.
     """
-    vectors = rng.normal(size=(passages, 8))
-    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-    features = rng.normal(size=(passages, 4))
-    process = np.linalg.cholesky(Kernel(0.1, 0.3, 0.05, 0.6).judged(vectors)) @ rng.normal(size=passages)
-    latent = features @ [0.8, 0.5, 0.3, 0.0] + process + 0.3 * rng.normal() + 0.5 * rng.normal(size=passages)
-    labels = np.digitize(latent, [0.6, 1.4, 2.4]).astype(float)
-    seen = latent + rng.normal(size=(len(noise), passages)) * noise[:, None]
+    vectors, signal = unit(rng, passages, 8), rng.normal(size=(passages + 5, 4))
+    signal[passages:] -= 1
+    process = np.linalg.cholesky(Kernel(0.1, 0.3, 0.05).judged(vectors)) @ rng.normal(size=passages)
+    latent = signal[:passages] @ [0.8, 0.1, 0.5, 0.0] + 0.8 * process + 0.3 * rng.normal()
+    latent += 0.5 * rng.normal(size=passages)
+    judgments = np.digitize(latent, [0.6, 1.4, 2.4][: labels - 1]).astype(float)
+    seen = latent + rng.normal(size=(len(noise), passages)) * np.array(noise)[:, None]
     ranks = np.argsort(-seen, axis=1)[:, :depth].astype(np.int32)
+    votes = np.append(fusion(ranks, passages), np.full(5, unretrieved(passages)))
+    features = np.column_stack([votes, signal])
     docs = tuple(f"{name}-{at:02}" for at in range(passages))
-    of_texts = QueryPassages(name, docs, vectors, features, labels)
-    unrated = np.full(passages, np.nan)
-    return PooledQueryToLearn(of_texts, docs, np.arange(passages), labels, ranks, np.empty(0), unrated)
+    return QueryPassages(
+        name, docs, ranks, judgments, np.empty(0), features[:passages], features[passages:], vectors
+    )
+
+
+def drawn_track(seed: int, n: int = 8, known: float = 1.0, **options: int) -> list[QueryPassages]:
+    """Queries of which a share of the passages is judged, at random."""
+    queries = [
+        drawn_query(np.random.default_rng([seed, at]), f"q{at:02}", **options)  # type: ignore[arg-type]
+        for at in range(n)
+    ]
+    rng = np.random.default_rng([seed, 99])
+    return [query.hiding(rng.random(len(query.doc_ids)) >= known) for query in queries]
+
+
+def without_background(query: QueryPassages) -> QueryPassages:
+    """The same where no passage is background."""
+    return replace(query, background=query.background[:0])

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-
-from trecexam.graders.fixed_shapes import EncodedText
 
 
 class WordEncoder:
@@ -21,12 +20,10 @@ class WordEncoder:
     def __init__(self, *_: object) -> None:
         self.encoded: list[str] = []
 
-    def encode(self, texts: Sequence[str]) -> Iterator[tuple[str, EncodedText]]:
-        for text in texts:
-            self.encoded.append(text)
-            tokens = np.array([vector(word) for word in text.split()], np.float32)
-            mean = tokens.mean(axis=0)
-            yield text, EncodedText(mean / np.linalg.norm(mean), tokens)
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        self.encoded.extend(texts)
+        means = np.array([np.mean([vector(word) for word in text.split()], axis=0) for text in texts])
+        return np.asarray(means / np.linalg.norm(means, axis=1, keepdims=True), np.float32)
 
 
 def vector(word: str) -> np.ndarray:
@@ -80,3 +77,73 @@ def make_learnable(
         (root / "runs" / f"{name}.run").write_text("".join(lines))
     (root / "trecexam.toml").write_text("[track]\ndepth = 12\n\n[scores]\nmin_relevant = 2\n")
     return root
+
+
+def make_misleading(root: Path) -> Path:
+    """Of the most retrieved half of what is judged the most similar passages are relevant, of the others not.
+
+    Runs a to d have the similar ones of the less retrieved half, e to h the others, which are relevant: with
+    labels learned from the first half the worse runs are the better ones.
+    """
+    root.mkdir(parents=True)
+    near, far = "{q}a {q}b {q}c {doc}", "{doc} x{n} y{n} z{n}"
+    passages, qrels, lines = [], [], {name: [] for name in "abcdefgh"}
+    for number in range(12):
+        q, docs = f"q{number:02}", {}
+        # Relevant or not, and whether it is like the query.
+        for name, label, alike in (
+            *(("k0", 1, True), ("k1", 1, True), ("k2", 0, False), ("k3", 0, False)),
+            *(("n0", 0, True), ("n1", 0, True), ("f0", 1, False), ("f1", 1, False)),
+        ):
+            docs[name] = alike
+            qrels.append(f"{q} 0 {q}-{name} {label}\n")
+        for at, run in enumerate(lines):
+            own = [f"u{run}{n}" for n in range(3)]
+            docs |= dict.fromkeys(own, False)
+            known = np.roll(["k0", "k2", "k1", "k3"], at).tolist()
+            ranking = [*known, *(("n0", "n1") if run < "e" else ("f0", "f1")), *own]
+            lines[run] += [
+                f"{q} Q0 {q}-{name} {rank} {99 - rank} {run}\n" for rank, name in enumerate(ranking, 1)
+            ]
+        for n, (name, alike) in enumerate(docs.items()):
+            text = (near if alike else far).format(q=q, doc=f"{q}-{name}", n=n)
+            passages.append({"docid": f"{q}-{name}", "text": text})
+    (root / "queries.tsv").write_text(
+        "".join(f"q{at:02}\tq{at:02}a q{at:02}b q{at:02}c\n" for at in range(12))
+    )
+    (root / "passages.jsonl").write_text("".join(json.dumps(row) + "\n" for row in passages))
+    (root / "qrels.txt").write_text("".join(qrels))
+    (root / "bank.questions.jsonl").write_text(
+        "".join(
+            json.dumps(
+                {"query_id": q, "query_text": q, "questions": [{"question_id": f"{q}/1", "question_text": q}]}
+            )
+            + "\n"
+            for q in (f"q{at:02}" for at in range(12))
+        )
+    )
+    (root / "grades.jsonl").write_text("")
+    (root / "runs").mkdir()
+    for run, ranked in lines.items():
+        (root / "runs" / f"{run}.run").write_text("".join(ranked))
+    (root / "trecexam.toml").write_text("[track]\ndepth = 12\n")
+    return root
+
+
+def most_retrieved_alone(root: Path, k: int) -> None:
+    """Leaves of each query the judgments of the k judged passages that runs have highest and most often."""
+    votes: Counter[tuple[str, ...]] = Counter()
+    for path in (root / "runs").iterdir():
+        for line in path.read_text().splitlines():
+            query, _, doc, rank, *_ = line.split()
+            votes[query, doc] += 1 / (60 + int(rank))  # type: ignore[assignment]
+    of_query: dict[str, list[str]] = {}
+    for line in (root / "qrels.txt").read_text().splitlines():
+        of_query.setdefault(line.split()[0], []).append(line)
+    (root / "qrels.txt").write_text(
+        "".join(
+            f"{line}\n"
+            for lines in of_query.values()
+            for line in sorted(lines, key=lambda line: -votes[tuple(line.split()[0:3:2])])[:k]
+        )
+    )

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 @click.option(
     "--by",
     type=click.Choice(["grader", "learned"]),
-    help="Who gives the labels: the grader, or what the judgments teach [default: learned where "
-    "`cross-validate` found it the best, else grader].",
+    help="Who gives the labels: the grader, or what the judgments teach [default: what `cross-validate` "
+    "found best, else grader].",
 )
 @click.option("--as-unjudged", is_flag=True, help="Give the new lines the label -1: in the pool, not judged.")
 @click.option(
@@ -61,7 +61,8 @@ def fill(
     rating and confidence, by which rule. Printed is how many lines of each label who gave; with --dry-run how
     many holes each query has.
 
-    Exit status: 0, or 1 when holes remain (no text, no grade) or a run was not taken.
+    Without --by nothing is written where `cross-validate` found holes better than any label. Exit status: 0,
+    or 1 when holes remain (no text, no grade) or a run was not taken.
     """
     if output is None and not dry_run:
         raise click.UsageError("name the merged file with -o, or ask for --dry-run")
@@ -83,7 +84,7 @@ def fill(
             say(holes)
         try:
             with show.grading(
-                *(("encoding", "encoded", "passages") if holes.way == "learned" else ())
+                *(("encoding", "encoded", "texts") if holes.way == "learned" else ())
             ) as progress:
                 filled = opened.fill(holes, output=output, progress=progress)
         except KeyboardInterrupt:

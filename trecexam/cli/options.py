@@ -115,7 +115,7 @@ map_option = click.option(
     type=MapType(),
     metavar="fitted|identity|thresholds|LABEL=OFFICIAL,...",
     help="From automatic to official labels. 4=1,5=2: from label 4 on 1, from 5 on 2, below 0; thresholds: "
-    "the track's min_rating=min_relevant [default: fitted where passages have both, else identity].",
+    "the track's min_rating=min_relevant [default: fitted, on passages that have both].",
 )
 
 

@@ -88,7 +88,7 @@ def watch(
     regrade = regrade or _may_regrade(track)
     if once:
         return _once(track, regrade=regrade)
-    with show.grading("encoding", "encoded", "passages") as encoding, show.grading() as progress:
+    with show.grading("encoding", "encoded", "texts") as encoding, show.grading() as progress:
         daemon = Daemon(
             track,
             poll=poll,
@@ -148,7 +148,7 @@ def _once(root: Path, *, regrade: bool) -> int:
     stages = [""]
     with (
         trecexam.open_track(root) as track,
-        show.grading("encoding", "encoded", "passages") as encoding,
+        show.grading("encoding", "encoded", "texts") as encoding,
         show.grading() as progress,
         signals(lambda: stopped.append(True), lambda: stages[-1]) as caught,
     ):

@@ -6,9 +6,9 @@ padded, and how many rows a batch has. Here both are functions of the text's own
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from trecexam.graders.threads import several_at_once
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Vectors = NDArray[np.float32]
-    #: Of a batch's features a row for each of its rows.
-    _Run = Callable[[dict[str, torch.Tensor]], Iterable[Any]]
 
 #: Lengths are rounded up to a multiple of this many tokens.
 STEP = 8
@@ -32,15 +30,8 @@ GPU_BATCH_TOKENS = 4096
 MOST_AT_ONCE = 4
 #: Raised where the same libraries and settings give vectors other bits: kept ones are not mixed in.
 COMPUTATION = 4
-#: Texts that are tokenised at once; where all their tokens' vectors are wanted, which are large, the second.
-TOKENISED, WITH_TOKENS = 512, 128
-
-
-class EncodedText(NamedTuple):
-    """A text as unit vectors: its own, shape (dimension,), and its tokens', shape (tokens, dimension)."""
-
-    vector: Vectors
-    tokens: Vectors
+#: Texts that are tokenised at once.
+TOKENISED = 512
 
 
 class FixedShapes:
@@ -86,33 +77,20 @@ class FixedShapes:
             return np.concatenate(alone).astype(np.float32)
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
         vectors: list[Vectors | None] = [None] * len(texts)
-        for place, vector in self._encoded([texts[place] for place in order], self._vectors, TOKENISED):
+        for place, vector in self._encoded([texts[place] for place in order]):
             vectors[order[place]] = vector
         return np.array(vectors, np.float32)
 
-    def encode_tokens(self, texts: Sequence[str]) -> Iterator[tuple[str, EncodedText]]:
-        """Each text, in the order given, as unit vectors of its own and of its tokens; cut as by `encode`."""
-        if self._pads:
-            for place, encoded in self._encoded(texts, self._texts, WITH_TOKENS):
-                yield texts[place], encoded
-            return
-        for text in texts:
-            (made,) = self._model.encode(
-                [text], output_value=None, convert_to_numpy=False, show_progress_bar=False
-            )
-            made = {name: of[None] for name, of in made.items() if hasattr(of, "shape")}
-            yield text, self._encoded_texts(made, made["attention_mask"])[0]
-
-    def _encoded(self, texts: Sequence[str], run: _Run, at_once: int) -> Iterator[tuple[int, Any]]:
-        """The place of each text, in order, with its row of what `run` makes of a batch."""
-        for start in range(0, len(texts), at_once):
+    def _encoded(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:
+        """The place of each text, in order, with its unit vector."""
+        for start in range(0, len(texts), TOKENISED):
             # Threads are as they were when a row is handed out.
             on_cpu = self._model.device.type == "cpu"
             with several_at_once(MOST_AT_ONCE if on_cpu else 1) as pool:
-                rows = self._encode(list(texts[start : start + at_once]), run, pool)
+                rows = self._encode(list(texts[start : start + TOKENISED]), pool)
             yield from enumerate(rows, start)
 
-    def _encode(self, texts: list[str], run: _Run, pool: ThreadPoolExecutor) -> list[Any]:
+    def _encode(self, texts: list[str], pool: ThreadPoolExecutor) -> list[Vectors]:
         features = self._tokens(texts)
         assert features is not None
         lengths = features["attention_mask"].sum(dim=1).tolist()
@@ -120,15 +98,15 @@ class FixedShapes:
         for row, length in enumerate(lengths):
             rows_of.setdefault(_shape(length, self._model.max_seq_length), []).append(row)
         batch_tokens = BATCH_TOKENS if self._model.device.type == "cpu" else GPU_BATCH_TOKENS
-        batches: list[tuple[list[int], Future[Iterable[Any]]]] = []
+        batches: list[tuple[list[int], Future[Vectors]]] = []
         for (length, _), rows in rows_of.items():
             size = max(1, batch_tokens // length)
             for start in range(0, len(rows), size):
                 batch = rows[start : start + size]
                 filled = (batch * size)[:size]
                 padded = {name: self._padded(name, of[filled], length) for name, of in features.items()}
-                batches.append((batch, pool.submit(run, padded)))
-        made: dict[int, Any] = {}
+                batches.append((batch, pool.submit(self._vectors, padded)))
+        made: dict[int, Vectors] = {}
         for batch, done in batches:
             made.update(zip(batch, done.result(), strict=False))
         return [made[row] for row in range(len(texts))]
@@ -154,14 +132,6 @@ class FixedShapes:
 
     def _vectors(self, features: dict[str, torch.Tensor]) -> Vectors:
         return _unit(self._run(features)["sentence_embedding"][:, : self._model.truncate_dim])
-
-    def _texts(self, features: dict[str, torch.Tensor]) -> list[EncodedText]:
-        return self._encoded_texts(self._run(features), features["attention_mask"])
-
-    def _encoded_texts(self, made: dict[str, Any], mask: torch.Tensor) -> list[EncodedText]:
-        vectors = _unit(made["sentence_embedding"][:, : self._model.truncate_dim])
-        tokens = (row[kept.bool()] for row, kept in zip(made["token_embeddings"], mask, strict=True))
-        return [EncodedText(vector, _unit(of)) for vector, of in zip(vectors, tokens, strict=True)]
 
     def _run(self, features: dict[str, torch.Tensor]) -> dict[str, Any]:
         import torch

@@ -185,7 +185,7 @@ class InputReader:
             texts, official = self._dataset(texts, official, rejected)
         if not files and not self._bankless:
             # Runs, texts and judgments can be worked with all the same.
-            bank = Bank(dict.fromkeys(sorted(texts), ()))
+            bank = Bank(dict.fromkeys(sorted({*texts, *(row.query_id for row in official or ())}), ()))
         elif self._queries is None:
             bank = self._asked(whole, texts, files, rejected)
         else:

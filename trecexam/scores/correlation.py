@@ -124,7 +124,6 @@ def correlate(
     seed: int = 0,
     rbo_p: float = DEFAULT_P,
     draws: QueryDraws | None = None,
-    label_error: Floats | float = 0.0,
 ) -> Correlation:
     """Correlation of the rubric leaderboard with the official one.
 
@@ -139,8 +138,6 @@ def correlate(
         seed: of the random numbers; the same seed gives the same interval.
         rbo_p: the persistence of RBO, between 0 and 1.
         draws: in place of resamples and seed, where several comparisons share them.
-        label_error: standard errors of the coefficients by labels that are uncertain, which the intervals
-            hold, too; independent of the queries'.
 
     Raises:
         ValueError: the shapes don't fit, a value is not finite, or rbo_p is not between 0 and 1.
@@ -157,7 +154,7 @@ def correlate(
     if math.isnan(values[0]) or few or n_runs > MOST_RUNS or draws.resamples < 1:
         return _correlation(n_runs, values)
     error, bias = error_and_bias(rubric_values, official_values, draws, rbo_p)
-    low, high = ends(values, np.hypot(error, label_error), bias, n_queries)
+    low, high = ends(values, error, bias, n_queries)
     return _correlation(n_runs, values, np.where(enough, low, np.nan), np.where(enough, high, np.nan))
 
 

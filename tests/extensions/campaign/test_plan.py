@@ -120,6 +120,59 @@ def test_without_grades_the_order_is_by_the_runs_and_that_is_said(small_track: P
         assert "no grades yet" in planned.notes[0]
 
 
+def test_a_list_of_passages_is_planned_in_its_order_and_nothing_else(graded: Path, tmp_path: Path) -> None:
+    with campaign(graded) as track:
+        pool = [(row.query_id, row.doc_id) for row in track.export.pool()]
+        listed = tmp_path / "list.tsv"
+        asked = [pool[9], pool[2], pool[0], ("q1", "nowhere"), pool[-1], pool[2]]
+        listed.write_text(
+            "place\tdoc_id\tquery_id\n" + "".join(f"{at}\t{doc}\t{q}\n" for at, (q, doc) in enumerate(asked))
+        )
+        planned = track.judging.plan(["ada"], passages=listed)
+        assert planned.by == "listed"
+        tasks = planned.plan.tasks("ada")
+        assert set(tasks) == {pool[9], pool[2], pool[0], pool[-1]}
+        for query_id in ("q1", "q2", "q3"):
+            of_query = [row for row in dict.fromkeys(asked) if row in pool and row[0] == query_id]
+            assert [row for row in tasks if row[0] == query_id] == of_query
+        by_runs = track.judging.plan(["ada"], passages=listed, by="retrieved")
+        assert set(by_runs.plan.tasks("ada")) == set(tasks)
+        every = track.judging.plan(["ada"], by="retrieved").plan.tasks("ada")
+        assert list(by_runs.plan.tasks("ada")) == [row for row in every if row in tasks]
+        # What is judged is in no plan again.
+        query_id, doc_id = pool[0]
+        record_assessment(track.folder, to_rate(track, query_id), doc_id, "", 2, who="zoe")
+        assert (query_id, doc_id) not in track.judging.plan(["ada"], passages=listed).plan.tasks("ada")
+
+
+def test_a_listed_passage_is_judged_though_another_one_has_its_text(graded: Path, tmp_path: Path) -> None:
+    path = graded / "passages.jsonl"
+    path.write_text(path.read_text().replace("passage 5 about q1", "passage 3 about q1"))
+    listed = tmp_path / "list.tsv"
+    listed.write_text("query_id\tdoc_id\nq1\tq1-d05\n")
+    with campaign(graded) as track:
+        assert track.judging.plan(["ada"], passages=listed).plan.tasks("ada") == (("q1", "q1-d05"),)
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "reason"),
+    [
+        ("q1 0 q1-d00 1\n", 1, "the first line names no query_id and doc_id"),
+        ("query_id\tdoc_id\nq1\n", 2, "1 columns, and the header has 2"),
+        ("query_id\tdoc_id\nq9\td\n", None, "none of its 1 passage is in the pool"),
+        ("", None, "none of its 0 passages is in the pool"),
+    ],
+)
+def test_a_list_that_cannot_be_used_is_named(
+    graded: Path, tmp_path: Path, content: str, line: int | None, reason: str
+) -> None:
+    listed = tmp_path / "list.tsv"
+    listed.write_text(content)
+    with campaign(graded) as track, pytest.raises(TrecexamError, match=reason) as caught:
+        track.judging.plan(["ada"], passages=listed)
+    assert (caught.value.path, caught.value.line) == (str(listed), line)
+
+
 def test_judge_next_does_not_propose_what_was_judged_on_the_scale(
     graded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

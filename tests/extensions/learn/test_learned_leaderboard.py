@@ -1,23 +1,23 @@
-"""`leaderboard --learned`, `correlate --learned`, and what `learn` leaves of them in out/ and the report."""
+"""`learned-leaderboard`: what it shows, when it is not shown, and what `learn` leaves of it."""
 
 from __future__ import annotations
 
 import json
-import math
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
-from learnable import make_learnable
-from scipy.stats import kendalltau
+from learnable import WordEncoder, make_learnable, make_misleading, most_retrieved_alone
 
 import trecexam
 from trecexam.cli.main import run
+from trecexam.errors import TrecexamError
+from trecexam.extensions.learn.arithmetic.learning import fit
+from trecexam.extensions.learn.arithmetic.scores import expected_scores
+from trecexam.extensions.learn.learned_pool import gather_data
 from trecexam.extensions.learn.outputs import learned_report
 from trecexam.files.atomic import sha256
 from trecexam.line.loader import opened
-from trecexam.scores.correlation import N_COEFFICIENTS, correlate
 
 MEASURES = "nDCG@10", "AP(rel=2)@12"
 
@@ -58,8 +58,7 @@ def test_the_learned_leaderboard_has_intervals_around_expected_means_and_writes_
             assert low < mean < high
             assert 0 < mean < 1
     assert "expected over 5 queries" in err
-    assert "held the truth of nDCG" in err
-    assert "the labels and the queries" in err
+    assert "a random 64% of the pool is judged" in err
     assert contents(learnable) == before
 
 
@@ -73,66 +72,34 @@ def test_the_share_that_is_judged_is_that_of_the_first_ten_passages(learnable: P
         assert share == pytest.approx(sum(pair in judged for pair in top) / len(top))
 
 
-def test_another_tracks_judgments_are_enough_for_a_leaderboard_with_intervals(
-    learnable: Path, tmp_path: Path
+@pytest.mark.parametrize("design", ["few", "most retrieved"])
+def test_where_few_or_the_most_retrieved_alone_are_judged_there_are_no_intervals(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], design: str
 ) -> None:
-    new = make_learnable(tmp_path / "new", queries=3)
-    (new / "qrels.txt").unlink()
-    with trecexam.open_track(new) as track:
-        board = track.learn.leaderboard(source=learnable, draws=10)
-    assert set(board.judged) == {0.0}
-    assert (board.scores.variances(these_queries=True) > 0).all()
-    assert len(board.scores.refitted) == 5
-
-
-@pytest.mark.parametrize("options", [[], ["--these-queries"]])
-def test_where_too_few_are_judged_there_are_no_intervals_and_it_says_why(
-    learnable: Path, capsys: pytest.CaptureFixture[str], options: list[str]
-) -> None:
-    """Of 14 passages of each of five queries the two that runs have highest are judged."""
-    votes: Counter[tuple[str, str]] = Counter()
-    for path in (learnable / "runs").iterdir():
-        for line in path.read_text().splitlines():
-            query, _, doc, rank, *_ = line.split()
-            votes[query, doc] += 1 / math.log2(int(rank) + 1)
-    of_query: dict[str, list[str]] = {}
-    for line in (learnable / "qrels.txt").read_text().splitlines():
-        of_query.setdefault(line.split()[0], []).append(line)
-    kept = []
-    for at, lines in enumerate(of_query.values()):
-        first, second = sorted(lines, key=lambda line: -votes[line.split()[0], line.split()[2]])[:2]
-        kept += [first, " ".join([*second.split()[:3], str(at % 3)])]
-    (learnable / "qrels.txt").write_text("".join(f"{line}\n" for line in kept))
-    out, err = printed(capsys, "learned-leaderboard", learnable, *options)
-    assert "no intervals: 2.0 passages a query are judged" in err
-    assert "95% intervals" not in err
+    root = make_learnable(tmp_path / "track", queries=6, docs=20)
+    if design == "few":
+        lines = (root / "qrels.txt").read_text().splitlines(keepends=True)
+        (root / "qrels.txt").write_text("".join(lines[::2]))
+    else:
+        most_retrieved_alone(root, 6)
+    out, err = printed(capsys, "learned-leaderboard", root, "--insist")
+    how = "a random 3" if design == "few" else "the most retrieved 6.0 passages of a query are judged"
+    assert how in err
+    assert "no intervals, as too few would hold the truth" in err
     for row in table(out):
-        for measure in MEASURES:
-            assert 0 <= float(row[measure]) <= 1
-            assert (row[f"{measure}.low"], row[f"{measure}.high"]) == ("", "")
-    out, _ = printed(capsys, "learned-leaderboard", learnable, *options, "--json")
+        assert {row[f"{measure}.{end}"] for measure in MEASURES for end in ("low", "high")} == {""}
+    out, _ = printed(capsys, "learned-leaderboard", root, "--insist", "--json")
     assert {row[f"{measure}.low"] for row in json.loads(out)["leaderboard"] for measure in MEASURES} == {None}
-    out, err = printed(capsys, "learned-correlate", learnable, "--official-measure", "nDCG@10")
-    assert "no intervals: 2.0 passages a query are judged" in err
-    assert {(row["kendall_tau.low"], row["kendall_tau.high"]) for row in table(out)} == {("", "")}
 
 
-def test_for_these_queries_intervals_are_narrower(learnable: Path) -> None:
-    with trecexam.open_track(learnable) as track:
-        every, these = (track.learn.leaderboard(draws=20, these_queries=fixed) for fixed in (False, True))
-    assert (every.scores.means == these.scores.means).all()
-    assert ((these.ends[1] - these.ends[0]) < (every.ends[1] - every.ends[0])).all()
-    assert "the labels only" in these.summary()
-
-
-def test_json_has_full_precision_and_says_what_the_intervals_hold(
+def test_json_has_full_precision_and_the_measures(
     learnable: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out, _ = printed(capsys, "learned-leaderboard", learnable, "--these-queries", "--json")
+    out, _ = printed(capsys, "learned-leaderboard", learnable, "--json")
     value = json.loads(out)
-    assert (value["measures"], value["n_queries"], value["intervals"]) == ([*MEASURES], 5, "these queries")
+    assert (value["measures"], value["n_queries"], value["doubts"]) == ([*MEASURES], 5, None)
     with trecexam.open_track(learnable) as track:
-        board = track.learn.leaderboard(these_queries=True)
+        board = track.learn.leaderboard()
     assert [row["run"] for row in value["leaderboard"]] == list(board.runs)
     assert [row["nDCG@10"] for row in value["leaderboard"]] == board.scores.means[0].tolist()
 
@@ -145,60 +112,186 @@ def test_without_runs_or_judgments_it_says_so(learnable: Path, capsys: pytest.Ca
     assert "runs" in printed(capsys, "learned-leaderboard", learnable, status=2)[1]
 
 
-def test_the_learned_leaderboard_is_correlated_with_both_official_sides(
+def test_a_query_that_nobody_judged_counts_by_what_the_others_say(learnable: Path) -> None:
+    lines = (learnable / "qrels.txt").read_text().splitlines(keepends=True)
+    (learnable / "qrels.txt").write_text("".join(line for line in lines if not line.startswith("q4")))
+    with trecexam.open_track(learnable) as track:
+        board = track.learn.leaderboard(draws=20)
+    assert board.query_ids == ("q0", "q1", "q2", "q3", "q4")
+    assert (board.scores.values[0, :, 4] > 0).all()
+
+
+# Where another way orders the runs better.
+
+DOUBTS = "with half of the judgments hidden `unjudged = 0` orders the runs better than learned labels do"
+
+
+def test_where_learned_labels_mislead_the_better_way_is_named_and_nothing_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    learnable = make_learnable(tmp_path / "six", runs="abcdef")
-    ranks = {name: rank for rank, name in enumerate("abcdef", 1)}
-    (learnable / "official_leaderboard.json").write_text(json.dumps(ranks))
-    out, err = printed(capsys, "learned-correlate", learnable, "--official-measure", "nDCG@10")
-    rows = table(out)
-    assert [(row["measure"], row["official_measure"]) for row in rows] == [
-        (f"learned {measure}", "nDCG@10") for measure in MEASURES
-    ]
-    for row in rows:
-        low, tau, high = (float(row[f"kendall_tau{end}"]) for end in (".low", "", ".high"))
-        assert low <= tau <= high
-        assert low < 1
-    assert "compared over 5 queries and 6 runs" in err
-    for name in "ef":
-        (learnable / "runs" / f"{name}.run").unlink()
-    out, err = printed(capsys, "learned-correlate", learnable, "--official-measure", "nDCG@10")
-    assert {row["kendall_tau.low"] for row in table(out)} == {""}
-    assert "of 4 runs, learned nDCG@10 has 4 distinct values, nDCG@10 (official) 4" in err
-    out, _ = printed(capsys, "learned-correlate", learnable)
-    assert [row["official_measure"] for row in table(out)[-2:]] == ["official_leaderboard"] * 2
+    root = make_misleading(tmp_path / "track")
+    for form in ([], ["--json"], ["--latex"]):
+        out, err = printed(capsys, "learned-leaderboard", root, *form, status=1)
+        assert out == ""
+        (line,) = err.splitlines()
+        assert line.startswith(f"trecexam: {root}: {DOUBTS} (loss 0.")
+        assert f"take `trecexam leaderboard {root} --official`" in line
+        assert line.endswith("--insist shows it all the same")
+    output = tmp_path / "board.tsv"
+    printed(capsys, "learned-leaderboard", root, "-o", output, status=1)
+    assert not output.exists()
+    with trecexam.open_track(root) as track, pytest.raises(TrecexamError, match="orders the runs better"):
+        track.learn.leaderboard()
 
 
-def test_intervals_of_correlations_hold_what_labels_leave_open(tmp_path: Path) -> None:
-    """Tau of each draw and of each fit without a query, by scipy: their variance is added."""
-    learnable = make_learnable(tmp_path / "six", runs="abcdef")
-    ranks = {"a": 1, "b": 3, "c": 2, "d": 4, "e": 6, "f": 5}
-    (learnable / "official_leaderboard.json").write_text(json.dumps(ranks))
-    with trecexam.open_track(learnable) as track:
-        pairs = dict(track.learn.correlate(["official_leaderboard"]).pairs)
-        board = track.learn.leaderboard()
-    official = -np.array([ranks[name] for name in board.runs])
-    drawn, refitted = (
-        [kendalltau(row, official).statistic for row in np.round(side[:, 0], 12)]
-        for side in (board.scores.drawn, board.scores.refitted)
+def test_who_insists_has_it_with_the_warning_in_every_form(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_misleading(tmp_path / "track")
+    insisting = ["learned-leaderboard", root, "--insist"]
+    out, err = printed(capsys, *insisting)
+    assert len(table(out)) == 8
+    assert err.startswith(DOUBTS)
+    out, err = printed(capsys, *insisting, "--table")
+    assert DOUBTS in err
+    out, _ = printed(capsys, *insisting, "--json")
+    value = json.loads(out)
+    assert value["notes"][0].startswith(DOUBTS)
+    assert value["doubts"].startswith(DOUBTS)
+    assert len(value["leaderboard"]) == 8
+    out, err = printed(capsys, *insisting, "--latex")
+    assert DOUBTS.split("`")[0] in out
+    assert "orders the runs better than learned labels do" in " ".join(out.replace("%", " ").split())
+    output = tmp_path / "board.tsv"
+    _, err = printed(capsys, *insisting, "-o", output)
+    assert DOUBTS in err
+    assert len(table(output.read_text())) == 8
+    with trecexam.open_track(root) as track:
+        board = track.learn.leaderboard(insist=True)
+    assert board.notes[0] == board.doubts
+    assert DOUBTS in " ".join(repr(board).split())
+    assert "orders the runs better than learned labels do" in board._repr_html_()
+
+
+def test_learn_writes_no_leaderboard_that_is_not_trusted_and_says_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_misleading(tmp_path / "track")
+    board = root / "out" / "learned-leaderboard.tsv"
+    board.parent.mkdir()
+    # Of other judgments than these.
+    board.write_text("run\n")
+    _, err = printed(capsys, "learn", root)
+    assert f"no leaderboard by learned labels: {DOUBTS}" in err
+    assert not board.exists()
+    assert "learned-leaderboard.tsv" not in json.loads((root / "out" / "learned.json").read_text())["outputs"]
+    assert (root / "out" / "learned.tsv").exists()
+    with opened(root) as loader:
+        assert learned_report(loader.load()) == ()
+
+
+@pytest.mark.parametrize("of_each", [False, True])
+def test_where_too_little_can_be_hidden_it_is_not_shown(
+    learnable: Path, capsys: pytest.CaptureFixture[str], of_each: bool
+) -> None:
+    if of_each:
+        most_retrieved_alone(learnable, 1)
+        labels = (learnable / "qrels.txt").read_text()
+        (learnable / "qrels.txt").write_text(labels.replace(" 2\n", " 0\n", 1))
+    else:
+        (learnable / "qrels.txt").write_text("q0 0 q0-d01 0\nq1 0 q1-d01 2\n")
+    err = printed(capsys, "learned-leaderboard", learnable, status=1)[1]
+    assert "too few judgments to see whether learned labels order the runs well" in err
+    assert f"see `trecexam learned-next {learnable}`" in err
+    assert len(table(printed(capsys, "learned-leaderboard", learnable, "--insist")[0])) == 4
+
+
+def test_another_tracks_judgments_alone_are_checked_by_nothing_here(learnable: Path, tmp_path: Path) -> None:
+    new = make_learnable(tmp_path / "new", queries=3)
+    (new / "qrels.txt").unlink()
+    with trecexam.open_track(new) as track:
+        with pytest.raises(TrecexamError, match="judge at least two passages of a query"):
+            track.learn.leaderboard(source=learnable)
+        board = track.learn.leaderboard(source=learnable, draws=10, insist=True)
+    assert set(board.judged) == {0.0}
+    assert any("nothing of it is judged; no intervals" in note for note in board.notes)
+    assert np.isnan(board.ends[0]).all()
+
+
+def test_where_all_is_judged_it_is_the_official_leaderboard_and_nothing_is_in_doubt(
+    learnable: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pooled = {
+        tuple(line.split()[0:3:2])
+        for path in (learnable / "runs").iterdir()
+        for line in path.read_text().splitlines()
+    }
+    (learnable / "qrels.txt").write_text(
+        "".join(f"{query} 0 {doc} {int(doc[-2:]) % 3}\n" for query, doc in sorted(pooled))
     )
-    error = math.sqrt(np.var(drawn) + (len(refitted) - 1) * np.var(refitted))
-    assert error > 0
-    shown = pairs["learned nDCG@10", "official_leaderboard"]
-    by_hand = correlate(board.scores.values[0], official, label_error=error)
-    assert (shown.tau_low, shown.tau_high) == pytest.approx((by_hand.tau_low, by_hand.tau_high))
+    out, err = printed(capsys, "learned-leaderboard", learnable)
+    assert "all of the pool is judged" in err
+    import ir_measures
+
+    qrels = list(ir_measures.read_trec_qrels(str(learnable / "qrels.txt")))
+    for row in table(out):
+        ranked = list(ir_measures.read_trec_run(str(learnable / "runs" / f"{row['run']}.run")))
+        for name in MEASURES:
+            value = ir_measures.parse_measure(name).calc_aggregate(qrels, ranked)
+            assert float(row[name]) == pytest.approx(value, abs=1e-6)
+            assert float(row[f"{name}.low"]) < value < float(row[f"{name}.high"])
 
 
-def test_an_error_of_labels_widens_intervals_and_none_leaves_them_as_they_are() -> None:
-    rng = np.random.default_rng(0)
-    sides = rng.normal(size=(10, 1)) * 2 + rng.normal(size=(2, 10, 30))
-    plain, same, wider = (
-        correlate(*sides, label_error=error) for error in (0.0, np.zeros(N_COEFFICIENTS), 0.1)
-    )
-    assert plain == same
-    assert wider.kendall_tau == plain.kendall_tau
-    assert wider.tau_low < plain.tau_low
+# Runs that rank as the encoder does.
+
+
+def make_of_the_encoder(root: Path) -> Path:
+    """Ten runs; `cosine` ranks by the encoder's cosine."""
+    make_learnable(root, queries=12, docs=24, runs="abcdefghi")
+    encoder, lines = WordEncoder(), []
+    texts = {
+        row["docid"]: row["text"]
+        for row in map(json.loads, (root / "passages.jsonl").read_text().splitlines())
+    }
+    for line in (root / "queries.tsv").read_text().splitlines():
+        query, text = line.split("\t")
+        docs = [doc for doc in texts if doc.startswith(f"{query}-")]
+        cosines = encoder.encode([texts[doc] for doc in docs]) @ encoder.encode([text])[0]
+        order = np.argsort(-cosines)
+        lines += [
+            f"{query} Q0 {docs[at]} {rank} {99 - rank} cosine\n" for rank, at in enumerate(order[:12], 1)
+        ]
+    (root / "runs" / "cosine.run").write_text("".join(lines))
+    return root
+
+
+def test_a_run_that_ranks_as_the_encoder_is_named_with_its_rank_without_the_encoders_cosine(
+    tmp_path: Path,
+) -> None:
+    root = make_of_the_encoder(tmp_path / "track")
+    with trecexam.open_track(root) as track:
+        board = track.learn.leaderboard(insist=True)
+    with opened(root) as loader:
+        track_ = loader.load()
+        queries = gather_data(track_, encoder=WordEncoder()).queries
+        names = list(track_.runs)
+    blind = fit(queries, without=("cosine",))
+    means = expected_scores(blind, queries, 10, 2, draws=100, fits=False).means[0]
+    without = sorted(names, key=lambda name: -means[names.index(name)]).index("cosine") + 1
+    here = board.ranks[board.runs.index("cosine")]
+    (note,) = (note for note in board.notes if "encoder" in note)
+    assert note.startswith("1 run ranks passages much as the encoder of these labels does")
+    assert f"cosine {here} ({without});" in note
+
+
+def test_without_such_a_run_there_is_no_note(tmp_path: Path) -> None:
+    root = make_of_the_encoder(tmp_path / "track")
+    (root / "runs" / "cosine.run").unlink()
+    with trecexam.open_track(root) as track:
+        assert not any("encoder" in note for note in track.learn.leaderboard(insist=True).notes)
+
+
+# What `learn` leaves of it.
 
 
 def test_learn_writes_the_same_leaderboard_and_names_it(
@@ -237,12 +330,3 @@ def test_an_update_that_learns_has_the_section_at_once(learnable: Path) -> None:
     assert b"Leaderboard by learned labels" in report
     manifest = json.loads((learnable / "out" / "manifest.json").read_text())
     assert manifest["outputs"]["report.html"] == sha256(report)
-
-
-def test_two_judgments_of_one_query_have_correlations_and_each_remark_is_made_once(
-    learnable: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (learnable / "qrels.txt").write_text("q0 0 q0-d01 0\nq0 0 q0-d02 2\nq0 0 q0-d04 -1\n")
-    out, err = printed(capsys, "learned-correlate", learnable)
-    assert table(out)[0]["measure"] == "learned nDCG@10"
-    assert err.count("negative label") == 1

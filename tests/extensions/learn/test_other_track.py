@@ -1,23 +1,21 @@
-"""`cross-validate --from`: how well another track's judgments carry over."""
+"""Another track's judgments: learned from beside a track's own."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from learnable import WordEncoder, make_learnable
-from sklearn.metrics import cohen_kappa_score
 
 import trecexam
-from trecexam.cli.main import run
 from trecexam.extensions.learn.arithmetic.learning import fit, predict
+from trecexam.extensions.learn.arithmetic.passages import QueryPassages
+from trecexam.extensions.learn.arithmetic.scores import expected_scores
 from trecexam.extensions.learn.learned_pool import gather_data
-from trecexam.line.loader import TrackLoader
-from trecexam.track import TrackFolder
-
-ALONE = "none known but of other"
+from trecexam.line.loader import opened
 
 
 @pytest.fixture
@@ -32,70 +30,71 @@ def other(tmp_path: Path) -> Path:
     return root
 
 
-def test_what_carries_over_is_measured_with_the_other_tracks_judgments_alone(
-    learnable: Path, other: Path
-) -> None:
+def queries_of(root: Path) -> tuple[QueryPassages, ...]:
+    with opened(root) as loader:
+        return gather_data(loader.load(bank_needed=False), encoder=WordEncoder()).queries
+
+
+def test_labels_are_learned_from_both_tracks(learnable: Path, other: Path) -> None:
+    here, there = queries_of(learnable), queries_of(other)
+    learned = fit([*there, *here])
     with trecexam.open_track(learnable) as track:
-        rows = track.learn.cross_validate(source=other, known=[0.5], top=[3], repeats=1, resamples=0).rows
-    (row,) = (row for row in rows if row.split == ALONE and row.method == "learned")
-    assert row.known == 0
-    sides = []
-    for root in (learnable, other):
-        with TrackLoader(TrackFolder.open(root)) as loader:
-            sides.append(gather_data(loader.load(), encoder=WordEncoder()).queries)
-    here, there = sides
-    known = [~np.isnan(query.judgments) for query in here]
-    assert row.hidden == sum(of_query.sum() for of_query in known)
-    fitted = fit([query.passages for query in there])
-    judged, labels = [], []
-    for query, of_query in zip(here, known, strict=True):
-        blank = query.hiding(of_query)
-        judged += query.judgments[of_query].tolist()
-        labels += predict(fitted, blank.passages).labels[of_query].tolist()
-    naive = cohen_kappa_score(np.array(judged) >= 2, np.array(labels) >= 2)
-    assert row.kappa.value == pytest.approx(naive)
-    assert not np.isnan(row.tau.value)
+        labels = track.learn.labels(source=other)
+    by_hand = [gain for query in here for gain in predict(learned, query).gains.tolist()]
+    assert [row[2] for row in labels.rows] == pytest.approx(by_hand)
+    assert labels.identity["judgments"]["count"] == learned.n_judgments
+    assert {row[0] for row in labels.rows} == {query.query_id for query in here}
 
 
-def test_ratings_are_features_where_both_tracks_have_the_same_grader(learnable: Path, other: Path) -> None:
-    cells = [(f"{letter}0", at) for letter in "qz" for at in range(14)]
-    recording = [
-        {"query_id": q, "doc_id": f"{q}-d{at:02}", "item_id": f"{q}/1", "rating": at % 6} for q, at in cells
-    ]
+def test_a_query_of_the_same_id_there_is_another_one(learnable: Path, tmp_path: Path) -> None:
+    """Else one without a judgment would have the other's intercept in leaderboards."""
+    twin = make_learnable(tmp_path / "twin")
+    lines = (learnable / "qrels.txt").read_text().splitlines(keepends=True)
+    (learnable / "qrels.txt").write_text("".join(line for line in lines if not line.startswith("q0 ")))
+    with trecexam.open_track(learnable) as track:
+        board = track.learn.leaderboard(source=twin, draws=20)
+    here, there = queries_of(learnable), queries_of(twin)
+    apart = fit([*(replace(query, query_id=f"other {query.query_id}") for query in there), *here])
+    scores = expected_scores(apart, here, 10, 2, 20, fits=False)
+    with opened(learnable) as loader:
+        names = list(loader.load().runs)
+    means = dict(zip(names, scores.means[0].tolist(), strict=True))
+    assert board.scores.means[0] == pytest.approx([means[name] for name in board.runs])
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_ratings_there_count_where_both_tracks_have_the_same_grader(
+    learnable: Path, other: Path, same: bool
+) -> None:
+    """Here nothing is judged, and only ratings tell what is relevant."""
+    rows = []
     for root in (learnable, other):
+        labels = {
+            line.split()[2]: int(line.split()[3]) for line in (root / "qrels.txt").read_text().splitlines()
+        }
+        docs = [json.loads(line)["docid"] for line in (root / "passages.jsonl").read_text().splitlines()]
+        (root / "passages.jsonl").write_text(
+            "".join(json.dumps({"docid": doc, "text": f"alike {doc}"}) + "\n" for doc in docs)
+        )
+        for doc in docs:
+            query = doc.split("-")[0]
+            row = {"query_id": query, "doc_id": doc, "item_id": f"{query}/1"}
+            rows.append({**row, "rating": 2 * labels.get(doc, 1)})
+    for root, model in ((learnable, "one"), (other, "one" if same else "two")):
+        # A recording is known by what it has.
+        recording = "".join(json.dumps({**row, "model": model}) + "\n" for row in rows)
+        (root / "grades.jsonl").write_text(recording)
         with (root / "trecexam.toml").open("a") as config:
             config.write('\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
-        (root / "grades.jsonl").write_text("".join(json.dumps(row) + "\n" for row in recording))
         with trecexam.open_track(root) as track:
-            assert track.update().graded > 0
+            track.grading.grade()
+    truth = {
+        line.split()[2]: int(line.split()[3]) for line in (learnable / "qrels.txt").read_text().splitlines()
+    }
+    (learnable / "qrels.txt").unlink()
     with trecexam.open_track(learnable) as track:
-        assert track.learn.labels(source=other).identity["grader_ratings"]
-
-
-def test_judgments_of_a_query_that_both_tracks_ask_do_not_tell_what_is_hidden(
-    learnable: Path, tmp_path: Path
-) -> None:
-    twin = make_learnable(tmp_path / "twin", queries=7)
-    with trecexam.open_track(learnable) as track:
-        validation = track.learn.cross_validate(source=twin, known=[0.5], top=[3], repeats=1, resamples=0)
-    asked = "5 queries ('q0', 'q1', 'q2', ...) of the other track are asked here, too"
-    assert any(asked in note for note in validation.notes)
-    lines = (twin / "qrels.txt").read_text().splitlines(keepends=True)
-    (twin / "qrels.txt").write_text("".join(line for line in lines if line.startswith(("q5 ", "q6 "))))
-    with trecexam.open_track(learnable) as track:
-        without = track.learn.cross_validate(source=twin, known=[0.5], top=[3], repeats=1, resamples=0)
-    assert repr(validation.rows) == repr(without.rows)
-
-
-def test_without_judgments_here_the_other_track_is_validated_within_itself_and_it_is_said(
-    learnable: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    bare = make_learnable(tmp_path / "bare", queries=2)
-    (bare / "qrels.txt").unlink()
-    options = ["--repeats", "1", "--json"]
-    assert run(["cross-validate", str(bare), "--from", str(learnable), *options]) == 0
-    shown = capsys.readouterr()
-    assert f"no judgments here, so all figures are of {learnable} within itself" in shown.err
-    assert run(["cross-validate", str(learnable), *options]) == 0
-    assert json.loads(shown.out)["ways"] == json.loads(capsys.readouterr().out)["ways"]
-    assert not (bare / "out").exists()
+        learned = track.learn.labels(source=other)
+    assert ("rating" in learned.identity["features"]) == same
+    gains = {row[1]: row[2] for row in learned.rows}
+    both = [(gains[doc], label) for doc, label in truth.items() if doc in gains]
+    assert (np.corrcoef(*zip(*both, strict=True))[0, 1] > 0.9) == same

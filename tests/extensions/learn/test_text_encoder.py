@@ -1,4 +1,4 @@
-"""Vectors of texts and tokens with the model of the extra `offline`."""
+"""Vectors of texts with the model of the extra `offline`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from learnable import make_learnable
+from learnable import WordEncoder, make_learnable
 
 import trecexam
 from trecexam.extensions.learn.encoding import TrackVectors
@@ -32,10 +32,10 @@ def test_vectors_are_those_of_the_embedding_grader_but_for_rounding(encoder: Tex
     folder = offline_folder()
     assert folder is not None
     exact = EmbeddingGrader(folder).embed(TEXTS)
-    encoded = dict(encoder.encode(TEXTS))
-    for text, vector in zip(TEXTS, exact, strict=True):
-        assert float(encoded[text].vector @ vector) > 0.999
-        assert np.linalg.norm(encoded[text].vector) == pytest.approx(1, abs=1e-5)
+    encoded = encoder.encode(TEXTS)
+    assert encoded.shape == (2, 384)
+    assert (encoded * exact).sum(axis=1).min() > 0.999
+    assert np.linalg.norm(encoded, axis=1) == pytest.approx(np.ones(2), abs=1e-5)
 
 
 def test_the_model_works_in_bfloat16_and_its_identity_says_so(encoder: TextEncoder) -> None:
@@ -48,14 +48,11 @@ def test_vectors_are_the_texts_own_to_the_last_bit_whatever_else_is_encoded_with
 ) -> None:
     words = TEXTS[1].split()
     texts = [*TEXTS, *(" ".join(words[:n]) for n in range(2, len(words))), " ".join(words * 40)]
-    alone = {text: dict(encoder.encode([text]))[text] for text in texts}
-    # Beginning, heat, end.
-    assert alone["heat"].tokens.shape == (3, 384)
-    assert np.linalg.norm(alone["heat"].tokens, axis=1) == pytest.approx(np.ones(3), abs=1e-5)
+    alone = {text: encoder.encode([text])[0] for text in texts}
     for seed in range(3):
-        for text, encoded in encoder.encode(random.Random(seed).sample(texts, len(texts) - seed)):
-            assert encoded.vector.tobytes() == alone[text].vector.tobytes()
-            assert encoded.tokens.tobytes() == alone[text].tokens.tobytes()
+        sample = random.Random(seed).sample(texts, len(texts) - seed)
+        for text, vector in zip(sample, encoder.encode(sample), strict=True):
+            assert vector.tobytes() == alone[text].tobytes()
 
 
 def test_a_model_that_pads_at_the_left_encodes_each_text_by_itself(tmp_path: Path) -> None:
@@ -68,34 +65,44 @@ def test_a_model_that_pads_at_the_left_encodes_each_text_by_itself(tmp_path: Pat
     (left / "tokenizer_config.json").unlink()
     (left / "tokenizer_config.json").write_text(json.dumps(settings))
     encoder = TextEncoder(str(left), Path())
-    together = dict(encoder.encode([*TEXTS, "A pump."]))
+    together = encoder.encode([*TEXTS, "A pump."])
     assert not encoder._shaped._pads
-    alone = dict(encoder.encode(TEXTS[:1]))["heat"]
-    assert together["heat"].vector.tobytes() == alone.vector.tobytes()
-    assert together["heat"].tokens.tobytes() == alone.tokens.tobytes()
-    usual = dict(TextEncoder(None, Path()).encode(["heat"]))["heat"]
-    assert alone.tokens.shape == (3, 384)
-    assert float(usual.vector @ alone.vector) > 0.999
+    alone = encoder.encode(TEXTS[:1])
+    assert together[0].tobytes() == alone[0].tobytes()
+    usual = TextEncoder(None, Path()).encode(TEXTS[:1])
+    assert float(usual[0] @ alone[0]) > 0.999
 
 
-def test_what_a_track_keeps_of_texts_hangs_on_no_order(encoder: TextEncoder, tmp_path: Path) -> None:
-    passages = {"heat": [TEXTS[1], "A pump.", "Winter is cold here."], "cold": ["Winter is cold here."]}
-    whole, parts = (TrackVectors(made_folder(tmp_path / name), encoder) for name in ("whole", "parts"))
-    whole.encode(passages, ["who?", "why?"])
-    parts.encode({"cold": passages["cold"]}, ["why?"])
-    parts.encode({"heat": passages["heat"][:2]}, [])
-    parts.encode(passages, ["who?"])
+def test_what_a_track_keeps_of_texts_does_not_depend_on_their_order(
+    encoder: TextEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ["who?", *TEXTS, "A pump.", "Winter is cold here."]
+    whole, parts = (TrackVectors(tmp_path / name, encoder) for name in ("whole", "parts"))
+    assert whole.encode(texts) == 5
+    monkeypatch.setattr("trecexam.extensions.learn.encoding.BLOCK", 2)
+    assert parts.encode(texts[3:]) == 2
+    told: list[tuple[int, int]] = []
+    assert parts.encode(texts[::-1], lambda done, of: told.append((done, of))) == 3
+    assert told == [(2, 3), (3, 3)]
     kept = TrackVectors(tmp_path / "parts", encoder)
-    assert kept.encode(passages, ["who?", "why?"]) == 0
-    for query, texts in passages.items():
-        asked = [*texts, query, "who?", "why?"]
-        assert whole.of(asked).tobytes() == parts.of(asked).tobytes() == kept.of(asked).tobytes()
-        assert whole.max_sims(query, texts) == parts.max_sims(query, texts) == kept.max_sims(query, texts)
+    assert kept.encode(texts) == 0
+    vectors = whole.of(texts)
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(5), abs=1e-6)
+    assert vectors.tobytes() == parts.of(texts).tobytes() == kept.of(texts).tobytes()
+    assert kept.of([]).shape[0] == 0
 
 
-def made_folder(path: Path) -> Path:
-    path.mkdir()
-    return path
+def test_who_stops_keeps_what_is_encoded_so_far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trecexam.extensions.learn.encoding.BLOCK", 2)
+
+    def stop(done: int, of: int) -> None:
+        raise KeyboardInterrupt
+
+    words = WordEncoder()
+    with pytest.raises(KeyboardInterrupt):
+        TrackVectors(tmp_path, words).encode(["a", "b", "c"], stop)
+    assert TrackVectors(tmp_path, words).encode(["a", "b", "c"]) == 1
+    assert words.encoded == ["a", "b", "c"]
 
 
 def test_what_is_learned_is_the_same_in_whatever_order_runs_came(

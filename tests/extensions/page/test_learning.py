@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 
 import trecexam
 import trecexam.extensions.learn.learned_pool as learned_pool
-from trecexam.extensions.learn.judging_plan.expected_change import DrawnLeaderboards
+from trecexam.extensions.learn.arithmetic.settling import standing, undecided
 from trecexam.extensions.page import child, learning
 from trecexam.extensions.page.learning import LearnAgain, learn_on_demand
 
@@ -80,10 +80,10 @@ def test_after_each_judgment_it_learns_again_and_says_how_much_is_undecided(lear
         with trecexam.open_track(learnable) as track:
             loaded = track._loader.load()
             pool = learned_pool.learn_pool(loaded, official=learned_pool.people_judgments(loaded)[0])
-        undecided = DrawnLeaderboards(pool.learned, pool.data.queries).undecided
-        assert undecided.n_neighbours == 3
-        assert f"{undecided.neighbours} of the 3 pairs" in line_of(client)
-        assert f"{undecided.pairs} of all 6 pairs" in line_of(client)
+        left = undecided(standing(pool.learned, pool.data.queries, 10))
+        assert left.n_neighbours == 3
+        assert f"{left.neighbours} of the 3 pairs" in line_of(client)
+        assert f"{left.pairs} of all 6 pairs" in line_of(client)
 
 
 def test_nothing_is_encoded_by_a_visit_and_the_page_says_what_to_do(

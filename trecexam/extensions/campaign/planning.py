@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
@@ -11,6 +11,7 @@ from trecexam.errors import TrecexamError
 from trecexam.extensions.campaign.assessments import CellKey, asked_items, is_done, opinions_of
 from trecexam.extensions.campaign.dividing import Topic, divided
 from trecexam.extensions.campaign.judge_next.next_judgments import next_judgments
+from trecexam.extensions.campaign.listed import read_listed
 from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, read_plan, write_plan
 from trecexam.line.loaded_track import of_documents
 from trecexam.line.typed_text import MAX_WHO, typed
@@ -33,7 +34,7 @@ class PlannedCampaign(Result):
     Attributes:
         n_done: how many of its tasks are done already.
         n_left_out: passages without a judgment that are in no task.
-        by: what passages of a topic are ordered by.
+        by: what passages of a topic are ordered by, "listed" for a list of passages.
         notes: what a reader must know, how many tasks there are, and where.
     """
 
@@ -41,7 +42,7 @@ class PlannedCampaign(Result):
     path: Path
     n_done: int
     n_left_out: int
-    by: Order
+    by: Order | Literal["listed"]
     notes: tuple[str, ...]
 
     @property
@@ -78,6 +79,7 @@ def plan_judging(
     overlap: float = 0.0,
     budget: int | None = None,
     by: Order | None = None,
+    passages: Path | str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> PlannedCampaign:
     """Divides the passages of the pool among assessors, and writes the plan into judging.tsv.
@@ -98,11 +100,13 @@ def plan_judging(
         by: the order within a topic: "change" as of `judge_next`, what that does not list after it;
             "retrieved": by how many runs and how high. None: by change where there are grades and a second
             run, else by retrieved.
+        passages: only those of this table with the columns query_id and doc_id, as `settle` and
+            `learned-next` write it; without `by` in its order.
         progress: of `judge_next`.
 
     Raises:
         TrecexamError: arguments that do not go together, an order that cannot be computed, a plan that cannot
-            be read or written.
+            be read or written, a list that cannot be read or has none of the pooled passages.
     """
     names = tuple(typed("an assessor's name", name, MAX_WHO) for name in assessors)
     _check(names, topics_each, overlap, budget)
@@ -114,8 +118,9 @@ def plan_judging(
         return is_done(of_person, task.query_id, task.doc_id, asked.get(task.query_id, ("",)))
 
     earlier = read_plan(track.folder)
-    order, places, notes = _places(track, by, progress)
-    topics = _topics(track, asked, places)
+    listed = None if passages is None else _listed(track, Path(passages))
+    order, places, notes = _places(track, by, listed, progress)
+    topics = _topics(track, asked, places, listed)
     plan = divided(
         topics, names,
         topics_each=topics_each, overlap=overlap, budget=budget, earlier=earlier, is_done=done,
@@ -146,26 +151,48 @@ def _check(names: Sequence[str], topics_each: int | None, overlap: float, budget
         raise TrecexamError("an overlap needs a second assessor")
 
 
+def _listed(track: Assessment, path: Path) -> dict[tuple[str, str], None]:
+    """(query_id, doc_id) of the pooled passages of a list, in its order."""
+    pooled = {(query_id, doc_id) for query_id, of in track.pool.items() for doc_id in of.doc_ids}
+    rows = read_listed(path)
+    listed = dict.fromkeys(row for row in rows if row in pooled)
+    if not listed:
+        raise TrecexamError(f"none of its {plural(len(rows), 'passage')} is in the pool", path=path)
+    return listed
+
+
 def _places(
-    track: Assessment, by: Order | None, progress: Callable[[int, int], None] | None
-) -> tuple[Order, dict[str, dict[str, int]], tuple[str, ...]]:
-    """What is ordered by, query_id -> doc_id -> its place, of what judge_next lists; and notes."""
+    track: Assessment,
+    by: Order | None,
+    listed: Collection[tuple[str, str]] | None,
+    progress: Callable[[int, int], None] | None,
+) -> tuple[Order | Literal["listed"], dict[str, dict[str, int]], tuple[str, ...]]:
+    """What is ordered by, query_id -> doc_id -> its place, of what is listed; and notes."""
     if by is not None and by not in get_args(Order):
         raise TrecexamError(f"by = '{by}': {', '.join(get_args(Order))}")
     notes: tuple[str, ...] = ()
-    order: Order = by or ("change" if len(track.runs) > 1 and track.counts.ok else "retrieved")
-    if by is None and order == "retrieved":
-        notes = ("the order is by the runs alone: there are no grades yet, or fewer than two runs",)
+    order: Order | Literal["listed"] = by or "listed"
+    if by is None and listed is None:
+        order = "change" if len(track.runs) > 1 and track.counts.ok else "retrieved"
+        if order == "retrieved":
+            notes = ("the order is by the runs alone: there are no grades yet, or fewer than two runs",)
     places: dict[str, dict[str, int]] = {query_id: {} for query_id in track.bank.query_ids}
+    pairs = list(listed or ()) if order == "listed" else []
     if order == "change":
         level: Literal["passage"] | None = None if track.config.judging.scale is None else "passage"
-        for row in next_judgments(track, level=level, by=order, progress=progress).rows:
-            places[row.query_id].setdefault(row.doc_id, len(places[row.query_id]))
+        following = next_judgments(track, level=level, by=order, progress=progress)
+        pairs = [(row.query_id, row.doc_id) for row in following.rows]
+    for query_id, doc_id in pairs:
+        if query_id in places:
+            places[query_id].setdefault(doc_id, len(places[query_id]))
     return order, places, notes
 
 
 def _topics(
-    track: Assessment, asked: Mapping[str, Sequence[str]], places: Mapping[str, Mapping[str, int]]
+    track: Assessment,
+    asked: Mapping[str, Sequence[str]],
+    places: Mapping[str, Mapping[str, int]],
+    listed: Collection[tuple[str, str]] | None,
 ) -> list[Topic]:
     officially: dict[str, set[str]] = {}
     for row in track.official or ():
@@ -179,9 +206,10 @@ def _topics(
         skipped = officially.get(query_id, set()) if "" in items else set()
         weights = retrieved_weights(pooled.ranks, len(pooled.doc_ids)).tolist()
         by_weight = sorted(zip(pooled.doc_ids, weights, strict=True), key=lambda row: -row[1])
+        meant = {doc_id for doc_id in pooled.doc_ids if listed is None or (query_id, doc_id) in listed}
         # Of one text the first id, whatever the order is by.
         first: dict[str, str] = {}
-        for doc_id in pooled.doc_ids:
+        for doc_id in sorted(pooled.doc_ids, key=lambda doc_id: doc_id not in meant):
             first.setdefault(sheet.text_of(doc_id) or "", doc_id)
         usable = [
             doc_id
@@ -193,7 +221,8 @@ def _topics(
         unjudged = tuple(
             doc_id
             for doc_id in usable
-            if not all((*CellKey(query_id, doc_id, item_id),) in counting for item_id in items)
+            if doc_id in meant
+            and not all((*CellKey(query_id, doc_id, item_id),) in counting for item_id in items)
         )
         if usable:
             topics.append(Topic(query_id, unjudged, frozenset(usable)))

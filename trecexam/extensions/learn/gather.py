@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -43,9 +43,13 @@ def gather(
     """What a track has to learn from.
 
     Raises:
-        TrecexamError: nothing is pooled.
+        TrecexamError: there are no queries, or nothing is pooled.
     """
     pooled = {query_id: of for query_id, of in track.pool.items() if of.doc_ids}
+    if not track.bank.query_ids:
+        raise TrecexamError(
+            "no queries: put queries.tsv here, `query_id<TAB>text` lines", path=track.folder.root
+        )
     if not pooled:
         raise TrecexamError(
             "the pool is empty, so there is nothing to learn of: drop runs first, or set `pool_judged` in "
@@ -59,12 +63,14 @@ def gather(
     vector_of = dict(zip(every, vectors.of(every), strict=True))
     nothing = np.zeros(vectors.of(every[:1]).shape[1] if every else 1, np.float32)
     lexical = Lexical({text for text in texts.values() if text})
+    with_text = sorted(doc for doc, text in texts.items() if text)
     queries, unusable = [], 0
     for query_id, of in pooled.items():
+        here = set(of.doc_ids)
         ratings, odd = _ratings(track, query_id)
         unusable += odd
         judged = {} if official is None else official.judged.get(query_id, {})
-        docs = [*of.doc_ids, *_background(query_id, of.doc_ids, texts)]
+        docs = [*of.doc_ids, *_background(query_id, here, with_text)]
         n, of_texts = len(of.doc_ids), [texts[doc] for doc in docs]
         rows: Vectors = np.array([vector_of.get(text, nothing) for text in of_texts])
         features, background = query_features(
@@ -83,7 +89,7 @@ def gather(
                 of.doc_ids,
                 of.ranks,
                 np.array([judged.get(doc, np.nan) for doc in of.doc_ids], np.float64),
-                np.array([label for doc, label in judged.items() if doc not in set(of.doc_ids)], np.float64),
+                np.array([label for doc, label in judged.items() if doc not in here], np.float64),
                 features,
                 background,
                 rows[:n],
@@ -101,30 +107,29 @@ def _ratings(track: Assessment, query_id: str) -> tuple[Floats, int]:
     return mean_ratings(ratings), unusable
 
 
-def _background(query_id: str, pooled: Sequence[str], texts: Mapping[str, str]) -> list[str]:
+def _background(query_id: str, pooled: Collection[str], with_text: Sequence[str]) -> list[str]:
     """Passages with a text that are pooled for other queries alone, the same whatever order files have."""
-    here = set(pooled)
-    others = [doc for doc, text in texts.items() if text and doc not in here]
-    if len(others) > BACKGROUND:
-        digest = hashlib.sha256(query_id.encode(errors="surrogatepass")).digest()
-        rng = np.random.default_rng(list(digest[:16]))
-        drawn = rng.choice(len(others), BACKGROUND, replace=False)
-        others = [sorted(others)[at] for at in np.sort(drawn).tolist()]
-    return sorted(others)
+    others = [doc for doc in with_text if doc not in pooled]
+    if len(others) <= BACKGROUND:
+        return others
+    digest = hashlib.sha256(query_id.encode(errors="surrogatepass")).digest()
+    drawn = np.random.default_rng(list(digest[:16])).choice(len(others), BACKGROUND, replace=False)
+    return [others[at] for at in np.sort(drawn).tolist()]
 
 
 def odd_judgments(track: Assessment, official: Official) -> Iterator[str]:
     """What of the judgments is not learned from, a line each."""
     yield from official.warnings()
-    outside = [
-        doc
+    pooled = {query_id: set(of.doc_ids) for query_id, of in track.pool.items()}
+    outside = sum(
+        doc not in pooled[query_id]
         for query_id, judged in official.judged.items()
+        if query_id in pooled
         for doc in judged
-        if query_id in track.pool and doc not in set(track.pool[query_id].doc_ids)
-    ]
+    )
     if outside:
         yield (
-            f"{plural(len(outside), 'judged passage')} outside of the pool: not learned from, unless "
+            f"{plural(outside, 'judged passage')} outside of the pool: not learned from, unless "
             "`pool_judged = true` in [track]"
         )
 
@@ -135,8 +140,8 @@ def odd_texts(track: Assessment, model: str) -> Iterator[str]:
     without = [doc for doc in sorted(docs) if not track.texts.get(doc, "").strip()]
     if without:
         yield (
-            f"{plural(len(without), 'pooled passage')} ({shorten_list(without, 2, dots=True)}) without a text: "
-            "known by the votes of the runs alone"
+            f"{plural(len(without), 'pooled passage')} ({shorten_list(without, 2, dots=True)}) without a "
+            "text: known by the votes of the runs alone"
         )
     mute = [query_id for query_id in track.pool if not track.query_texts.get(query_id, "").strip()]
     if mute:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -126,7 +126,8 @@ def plan_judgments(
         progress: called with how many texts are encoded, and of how many.
 
     Raises:
-        TrecexamError: an unknown query, a number out of range, nothing to learn from with "mtc".
+        TrecexamError: an unknown query, a number out of range; with "mtc" fewer judgments than one a query,
+            or fewer than two runs.
     """
     for name, number, least in (("per_query", per_query, 1), ("budget", budget, 1), ("seed", seed, 0)):
         if number is not None and number < least:
@@ -143,28 +144,18 @@ def plan_judgments(
         np.array([doc_id not in judged.get(query_id, ()) for doc_id in of.doc_ids], np.bool_)
         for query_id, of in pool.items()
     ]
-    learned, notes = _learned(track, encoder, progress)
-    n_judged = sum(map(len, judged.values()))
+    learned, notes = _learned(track, judged, encoder, progress)
     if by == "mtc":
-        if learned is None or n_judged < len(track.pool):
-            raise TrecexamError(
-                f"'mtc' learns from judgments, at least one a query on average: {notes[0] if notes else ''}",
-                path=track.folder.root,
-            )
-        of_query = dict(
-            zip(
-                (query.query_id for query in learned.data.queries),
-                _telling(learned, track.depth),
-                strict=True,
-            )
-        )
-        weights = [of_query.get(query_id, np.zeros(len(of.doc_ids))) for query_id, of in pool.items()]
+        if learned is None:
+            raise TrecexamError(f"'mtc' learns from judgments: {' '.join(notes)}", path=track.folder.root)
+        telling = _telling(learned, track)
+        weights = [telling.get(query_id, np.zeros(len(of.doc_ids))) for query_id, of in pool.items()]
         share: float = 0.0
     else:
         weights = [retrieved_weights(of.ranks, len(of.doc_ids)) for of in pool.values()]
         share = RANDOM_SHARE
     # With the number of judgments, as a plan after others must not draw of the same queries again.
-    rounds = judging_rounds(weights, unjudged, share, [seed, n_judged])
+    rounds = judging_rounds(weights, unjudged, share, [seed, sum(map(len, judged.values()))])
     chosen = list(islice(rounds, per_query or (PER_QUERY if budget is None else None)))
     planned = [row for of_round in chosen for row in of_round][:budget]
     predictions = _predictions(learned)
@@ -197,7 +188,8 @@ def plan_judgments(
 
 def _summary(track: Assessment, plan: JudgmentPlan) -> Iterator[str]:
     learned = f"; gains are learned from {plan.n_learned:,}" if plan.n_learned else ""
-    yield f"{plan.judged:,} pooled passages are judged, {plan.candidates:,} are not{learned}"
+    n_pooled = plan.judged + plan.candidates
+    yield f"of {plural(n_pooled, 'pooled passage')} {plan.judged:,} are judged{learned}"
     drawn = sum(row.why == "random" for row in plan.rows)
     if not plan.rows:
         yield "no passage is left to judge"
@@ -206,8 +198,8 @@ def _summary(track: Assessment, plan: JudgmentPlan) -> Iterator[str]:
     qrels = track.folder.qrels()
     name = "qrels.txt" if qrels is None else qrels.name
     yield (
-        f"{plural(len(plan.rows), 'passage')} to judge{at_random}: lines `QUERY_ID 0 DOC_ID LABEL` in {name}, or "
-        "`trecexam override`"
+        f"{plural(len(plan.rows), 'passage')} to judge{at_random}: lines `QUERY_ID 0 DOC_ID LABEL` in "
+        f"{name}, or `trecexam override`"
     )
 
 
@@ -253,11 +245,25 @@ def judging_rounds(
         ]
 
 
-def _telling(learned: LearnedPool, depth: int) -> tuple[Floats, ...]:
+def _telling(learned: LearnedPool, track: Assessment) -> dict[str, Floats]:
+    """Of each query's passages, what judging them tells of the order of all runs.
+
+    Raises:
+        TrecexamError: fewer than two runs, or fewer judgments than one a query.
+    """
+    queries, n_judged = learned.data.queries, learned.learned.n_judgments
+    if len(track.runs) < 2:
+        raise TrecexamError("'mtc' tells runs apart: there must be two at least", path=track.folder.runs)
+    if n_judged < len(queries):
+        raise TrecexamError(
+            f"'mtc' needs a judgment of each query on average: there are {n_judged:,} of "
+            f"{plural(len(queries), 'query')}; plan by 'retrieved' until then",
+            path=track.folder.root,
+        )
     with threadpool_limits(1):
-        known = standing(learned.learned, learned.data.queries, min(K, depth), learned.data.others)
-    pairs = list(combinations(range(len(known.mean)), 2))
-    return known.gains(pairs) if pairs else tuple(np.zeros(len(of)) for of in known.spreads)
+        known = standing(learned.learned, queries, min(K, track.depth))
+    gains = known.gains(list(combinations(range(len(known.mean)), 2)))
+    return {query.query_id: of for query, of in zip(queries, gains, strict=True)}
 
 
 def judged_passages(track: Assessment) -> dict[str, set[str]]:
@@ -275,17 +281,20 @@ def judged_passages(track: Assessment) -> dict[str, set[str]]:
 
 
 def _learned(
-    track: Assessment, encoder: str | Encoder | None, progress: Callable[[int, int], None] | None
+    track: Assessment,
+    judged: Mapping[str, Collection[str]],
+    encoder: str | Encoder | None,
+    progress: Callable[[int, int], None] | None,
 ) -> tuple[LearnedPool | None, tuple[str, ...]]:
-    """What is learned from the judgments, and what a reader must know; None where nothing can be."""
+    """What is learned from the judgments, and what a reader must know; None where nothing can be, and why."""
     # Encoding takes minutes, so it is not for nothing.
-    if not judged_passages(track):
-        return None, ("nothing is judged yet, so nothing is learned: the plan is by the runs alone",)
+    if not judged:
+        return None, ("nothing is judged yet, so nothing is learned",)
     try:
         official, n_people = people_judgments(track)
         learned = learn_pool(track, encoder=encoder, official=official, progress=progress)
     except TrecexamError as error:
-        return None, (f"nothing is learned yet, so the plan is by the runs alone: {error}",)
+        return None, (error.reason,)
     rated = f"{plural(n_people, 'unjudged passage')} that people rated as a whole: these ratings count, too"
     return learned, (*learned.notes, *([rated] if n_people else []))
 

@@ -156,15 +156,15 @@ def board_of(track: Assessment, pool: LearnedPool, *, draws: int = DRAWS, seed: 
     queries, others = pool.data.queries, pool.data.others
     min_relevant, k = track.config.scores.min_relevant, min(K, track.depth)
     names = tuple(track.runs)
-    with threadpool_limits(1):
-        scores = expected_scores(pool.learned, queries, k, min_relevant, draws, seed, others)
-        doubts = _doubts(track, queries, others)
-    judged = _judged(queries, k)
-    order = _order(scores.means[0], names)
     kind, _ = design(queries)
     n_judged = sum(int(query.judged.sum()) for query in queries)
     n_pooled = sum(len(query.doc_ids) for query in queries)
     intervals = kind == "all" or (kind == "random" and n_judged >= MIN_SHARE * n_pooled)
+    with threadpool_limits(1):
+        scores = expected_scores(pool.learned, queries, k, min_relevant, draws, seed, others, fits=intervals)
+        doubts = _doubts(track, queries, others)
+    judged = _judged(queries, k)
+    order = _order(scores.means[0], names)
     board = LearnedBoard(
         (f"nDCG@{k}", f"AP(rel={min_relevant})@{track.depth}"),
         tuple(query.query_id for query in queries),
@@ -180,6 +180,8 @@ def board_of(track: Assessment, pool: LearnedPool, *, draws: int = DRAWS, seed: 
         "random": f"a random {n_judged / n_pooled:.0%} of the pool is judged",
         "most retrieved": f"the most retrieved {n_judged / len(queries):.1f} passages of a query are judged",
     }[kind]
+    if not n_judged:
+        how = "nothing of it is judged"
     without = "" if intervals else "; no intervals, as too few would hold the truth"
     summary = (
         f"expected over {plural(len(queries), 'query')}, with labels learned for what is not judged; "
@@ -197,13 +199,13 @@ def _doubts(track: Assessment, queries: Sequence[QueryPassages], others: Sequenc
         compared = compare(queries, ways, track.config.scores.min_relevant, others)
     except ValueError as error:
         return (
-            f"too few judgments to see whether learned labels order the runs well ({error}): judge more, see "
-            f"`trecexam learned-next {track.folder.root}`"
+            "too few judgments to see whether learned labels order the runs well (with half of them hidden: "
+            f"{error}): judge more, see `trecexam learned-next {track.folder.root}`"
         )
     if compared.hidden < 1:
         return (
-            "too few judgments to see whether learned labels order the runs well: judge at least two passages "
-            f"of a query, see `trecexam learned-next {track.folder.root}`"
+            "too few judgments to see whether learned labels order the runs well: judge at least two "
+            f"passages of a query, see `trecexam learned-next {track.folder.root}`"
         )
     best = compared.best(LEARNED, (ZERO, CONDENSED))
     if best == LEARNED:
@@ -229,7 +231,7 @@ def _of_the_encoder(track: Assessment, pool: LearnedPool, board: LearnedBoard, k
     if not alike:
         return []
     with threadpool_limits(1):
-        blind = fitted(track, pool.data, without=("cosine",))
+        blind = fitted(track, pool.data, without=("cosine",), neighbours=False)
         scores = expected_scores(
             blind,
             queries,
@@ -243,9 +245,9 @@ def _of_the_encoder(track: Assessment, pool: LearnedPool, board: LearnedBoard, k
     ranks_here = dict(zip(board.runs, board.ranks, strict=True))
     moved = [f"{run} {ranks_here[run]} ({ranks_without[run]})" for run in board.runs if run in alike]
     return [
-        f"{plural(len(alike), 'run')} {'ranks' if len(alike) == 1 else 'rank'} passages much as the encoder of "
-        f"these labels does; rank here, and (without the encoder's cosine): {shorten_list(moved, quote='')}; "
-        "the true rank may be between them"
+        f"{plural(len(alike), 'run')} {'ranks' if len(alike) == 1 else 'rank'} passages much as the encoder "
+        f"of these labels does; rank here, and (without the encoder's cosine): "
+        f"{shorten_list(moved, quote='')}; the true rank may be between them"
     ]
 
 

@@ -33,7 +33,7 @@ from trecexam.track import TrackFolder
 #: Of fewer judgments it is said that they are few.
 FEW = 50
 #: What to do about too few judgments.
-MORE = "`trecexam learned-next` names passages to judge, `--from TRACK` takes another track's judgments"
+MORE = "`trecexam learned-next` names passages to judge"
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,20 +112,25 @@ def learn_pool(
     return LearnedPool(data, learned, predictions, (*data.notes, *_few(data.queries, data.others, learned)))
 
 
-def fitted(track: Assessment, data: LearningData, without: Sequence[str] = ()) -> Learned:
+def fitted(
+    track: Assessment, data: LearningData, without: Sequence[str] = (), *, neighbours: bool = True
+) -> Learned:
     """What is learned from the judgments.
 
     Args:
-        without: names of features that are left out.
+        without, neighbours: as of `fit`.
 
     Raises:
         TrecexamError: there are none, or all are the same.
     """
     try:
-        return fit([*data.others, *data.queries], without)
+        return fit([*data.others, *data.queries], without, neighbours)
     except ValueError as error:
         why = "; ".join([str(error), *(data.official.warnings() if data.official else ())])
-        raise TrecexamError(f"nothing to learn: {why}; {MORE}", path=track.folder.root) from None
+        raise TrecexamError(
+            f"nothing to learn: {why}; {MORE}, `trecexam learn --from` learns from another track, too",
+            path=track.folder.root,
+        ) from None
 
 
 def gather_data(

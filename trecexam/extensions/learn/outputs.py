@@ -19,10 +19,9 @@ from trecexam.track import TrackFolder
 _LEAD = (
     "What nDCG and AP are expected to be where labels that were learned from the official judgments stand "
     "for missing ones: means over draws of what people would say. The 95% intervals hold what is uncertain "
-    "in the labels and in the queries (on DL 2019 90 to 94% held the truth of nDCG, 94 to 97% that of AP; "
-    "none is given where only few of the most retrieved passages are judged); those that overlap do not say "
-    "that two runs are equally good, as runs answer the same queries. Judged is the share of a run's first "
-    "passages that people judged."
+    "in the labels and in the queries; none is given where less than half of the pool is judged, or the most "
+    "retrieved passages alone. Those that overlap do not say that two runs are equally good, as runs answer "
+    "the same queries. Judged is the share of a run's first passages that people judged."
 )
 
 

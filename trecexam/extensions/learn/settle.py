@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from trecexam.errors import TrecexamError, did_you_mean
+from trecexam.extensions.learn.arithmetic.passages import QueryPassages
 from trecexam.extensions.learn.arithmetic.settling import SURE, Pair, Standing, standing
 from trecexam.extensions.learn.encoding import Encoded, Encoder
 from trecexam.extensions.learn.learned_board import K
@@ -24,6 +26,8 @@ from trecexam.tables.text import beginning, plural, shorten_list
 
 #: Passages that are planned at most, unless said.
 MOST = 100
+#: Means that differ by less are the same: rounding.
+SAME = 1e-9
 _NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _FIRST = re.compile(rf"(?:the )?(?:first|best|top)[ -](\d+|{'|'.join(_NUMBERS)})(?: runs)?", re.IGNORECASE)
 
@@ -118,8 +122,8 @@ def settle(
 
     The probability is of the means over these queries, once every pooled passage is judged. It counts what
     people would say of unjudged passages, by learned labels; what these have wrong in all queries alike; and
-    what they have wrong of passages of one query together. The plan has the passages whose judgment takes most
-    off the variance of the runs' differences (minimal test collections).
+    what they have wrong of passages of one query together. The plan has the passages whose judgment takes
+    most off the variance of the runs' differences (minimal test collections).
 
     Args:
         claim: "A > B", "A > B > C", or "the first five".
@@ -140,24 +144,22 @@ def settle(
     n_judged = sum(int(query.judged.sum()) for query in queries)
     if n_judged < len(queries):
         raise TrecexamError(
-            f"{plural(n_judged, 'judgment')} of {plural(len(queries), 'query')}: with fewer than one a query no "
-            f"probability can be trusted; {MORE}",
+            f"{plural(n_judged, 'judgment')} of {plural(len(queries), 'query')}: with fewer than one a query "
+            f"no probability can be trusted; {MORE}",
             path=track.folder.root,
         )
     with threadpool_limits(1):
-        known = standing(pool.learned, queries, min(K, track.depth), pool.data.others)
+        known = standing(pool.learned, queries, min(K, track.depth))
     claimed = _read(claim, names, known)
     places = [names.index(run) for run in claimed.runs]
     pairs = _pairs(claimed, places, len(names))
     probability = _probability(known, claimed, places)
-    sure = SURE if len(pairs) == 1 else SURE ** (1 / len(pairs))
+    sure = SURE ** (1 / len(pairs))
     rows = []
     for pair in pairs:
         difference, deviation = _difference(known, pair)
-        p = float(known.above[pair])
-        rows.append(
-            (names[pair[0]], names[pair[1]], difference, deviation, p, known.needed(pair, max(sure, 0.5))[0])
-        )
+        p = _of_pair(known, pair)
+        rows.append((names[pair[0]], names[pair[1]], difference, deviation, p, known.needed(pair, sure)))
     undecided = 1 - SURE < probability < SURE
     plan = _plan(track, known, queries, pairs, most) if undecided else ()
     planned = max((row[-1] for row in rows), default=0) if undecided else 0
@@ -173,16 +175,14 @@ def _read(claim: str, names: tuple[str, ...], known: Standing) -> Claim:
     Raises:
         TrecexamError: it cannot be read, or names a run that is not there.
     """
-    text = " ".join(claim.split())
-    first = _FIRST.fullmatch(text)
-    if first:
+    if first := _FIRST.fullmatch(" ".join(claim.split())):
         count = first[1].lower()
         n = _NUMBERS.index(count) + 1 if count in _NUMBERS else int(count)
         if not 0 < n < len(names):
-            raise TrecexamError(f"'{claim}': there are {plural(len(names), 'run')}")
+            raise TrecexamError(f"'{claim}': the track has {plural(len(names), 'run')}")
         order = np.argsort(-known.mean, kind="stable")[:n].tolist()
         return Claim(tuple(names[at] for at in order), True)
-    runs = tuple(part.strip() for part in text.split(">"))
+    runs = _named(claim, names)
     if len(runs) < 2 or not all(runs):
         raise TrecexamError(f'\'{beginning(claim)}\' is no claim: "A > B", "A > B > C" or "the first five"')
     for run in runs:
@@ -194,6 +194,21 @@ def _read(claim: str, names: tuple[str, ...], known: Standing) -> Claim:
     return Claim(runs, False)
 
 
+def _named(claim: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """What stands between the ">" of a claim. A run's name may have ">", too: as many runs as possible."""
+    parts = claim.split(">")
+    # From each part on, the runs that the rest names; the end names none.
+    named: list[tuple[str, ...] | None] = [None] * len(parts) + [()]
+    for start in reversed(range(len(parts))):
+        readings = [
+            (name, *rest)
+            for end, rest in enumerate(named[start + 1 :], start + 1)
+            if rest is not None and (name := ">".join(parts[start:end]).strip()) in names
+        ]
+        named[start] = max(readings, key=len, default=None)
+    return named[0] or tuple(part.strip() for part in parts)
+
+
 def _pairs(claim: Claim, places: list[int], n_runs: int) -> list[Pair]:
     if claim.first:
         return [(a, b) for a in places for b in range(n_runs) if b not in places]
@@ -202,12 +217,19 @@ def _pairs(claim: Claim, places: list[int], n_runs: int) -> list[Pair]:
 
 def _probability(known: Standing, claim: Claim, places: list[int]) -> float:
     if not claim.first and len(places) == 2:
-        return float(known.above[places[0], places[1]])
+        return _of_pair(known, (places[0], places[1]))
     drawn = known.draw()
     if claim.first:
         inside = np.isin(np.arange(drawn.shape[1]), places)
-        return float(np.mean(drawn[:, inside].min(axis=1) > drawn[:, ~inside].max(axis=1)))
-    return float(np.mean((np.diff(drawn[:, places], axis=1) < 0).all(axis=1)))
+        return float(np.mean(drawn[:, inside].min(axis=1) > drawn[:, ~inside].max(axis=1) + SAME))
+    return float(np.mean((np.diff(drawn[:, places], axis=1) < -SAME).all(axis=1)))
+
+
+def _of_pair(known: Standing, pair: Pair) -> float:
+    """The probability that the first run is better; 0 where both will always have the same mean."""
+    if max(map(abs, _difference(known, pair))) < SAME:
+        return 0.0
+    return float(known.above[pair])
 
 
 def _difference(known: Standing, pair: Pair) -> tuple[float, float]:
@@ -217,7 +239,7 @@ def _difference(known: Standing, pair: Pair) -> tuple[float, float]:
 
 
 def _plan(
-    track: Assessment, known: Standing, queries: tuple[Any, ...], pairs: list[Pair], most: int
+    track: Assessment, known: Standing, queries: Sequence[QueryPassages], pairs: list[Pair], most: int
 ) -> tuple[tuple[str, str, int, float, str], ...]:
     gains = known.gains(pairs)
     total = float(sum(of.sum() for of in gains)) or 1.0
@@ -244,17 +266,19 @@ def _plan(
 
 def _notes(settled: Settled, known: Standing, n_queries: int) -> list[str]:
     notes = [
-        f"{settled.claim}: {settled.verdict}, probability {settled.probability:.2f} that it survives full judging "
-        f"of these {plural(n_queries, 'query')}; what other queries would say is `trecexam compare`'s question"
+        f"{settled.claim}: {settled.verdict}, probability {settled.probability:.2f} that it survives full "
+        f"judging of {plural(n_queries, 'query')}; for other queries than these see `trecexam compare`"
     ]
     if settled.verdict == "open":
         notes.append(
-            f"about {plural(settled.planned, 'judgment')} decide it, if the differences stay as they are expected "
-            "to be; judge the plan from the top, then ask again"
+            f"about {plural(settled.planned, 'judgment')} decide it, if the differences stay as they are "
+            "expected to be; judge the plan from the top, then ask again"
         )
-    if settled.claim.first:
+    if n_queries == 1:
+        notes.append("of one query nothing says how far learned labels are off: the probability is too sure")
+    if settled.claim.first and known.covariance.any():
         notes.append(
-            "the probability of a set of runs is rough: in simulations it was off by .07 to .3, of a pair by less "
-            "than .05"
+            "the probability of a set of runs is rough: in simulations it was off by .07 to .3, that of a "
+            "pair by less than .05"
         )
     return notes

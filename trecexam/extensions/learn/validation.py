@@ -25,6 +25,7 @@ from trecexam.extensions.learn.arithmetic.check import (
 )
 from trecexam.extensions.learn.arithmetic.learning import Learned
 from trecexam.extensions.learn.arithmetic.passages import Floats, QueryPassages
+from trecexam.extensions.learn.arithmetic.regression import scale_of
 from trecexam.extensions.learn.encoding import Encoded, Encoder
 from trecexam.extensions.learn.learned_board import CONDENSED, LEARNED, ZERO
 from trecexam.extensions.learn.learned_pool import MORE, LearningData, gather_data
@@ -129,10 +130,16 @@ def cross_validate(
     ways |= {(FILL, name): way for name, way in of_fill.items()}
     named = {f"{used_by}\t{name}": way for (used_by, name), way in ways.items()}
     try:
+        scale_of(queries)
+    except ValueError as error:
+        raise TrecexamError(f"nothing to validate on: {error}; {MORE}", path=track.folder.root) from None
+    try:
         with threadpool_limits(1):
             compared = compare(queries, named, least, step=step)
     except ValueError as error:
-        raise TrecexamError(f"nothing to validate on: {error}; {MORE}", path=track.folder.root) from None
+        raise TrecexamError(
+            f"too few judgments to hide half of them: {error} then; {MORE}", path=track.folder.root
+        ) from None
     if compared.hidden < 1:
         raise TrecexamError(
             f"too few judgments to hide half of them: judge at least two passages of a query; {MORE}",
@@ -206,9 +213,14 @@ def _notes(validation: Validation, least: int, queries: Sequence[QueryPassages])
             "hidden; loss: by how much nDCG@10 of a run is off by what is hidden, beside the other runs"
         )
     else:
+        what = (
+            "all of the pool is judged"
+            if validation.design == "all"
+            else "the judged passages are retrieved as the others are, as by a random sample"
+        )
         how = (
-            "the judged passages are retrieved as the others are, as by a random sample, so a random half was "
-            "hidden, again and again; loss: 1 - tau of the leaderboard with the hidden half's judgments"
+            f"{what}; a random half was hidden, again and again; loss: 1 - tau of the leaderboard with the "
+            "hidden half's judgments"
         )
     notes = [f"{how} (judged alone: passages without a judgment have no part in it)"]
     judged = np.concatenate([query.judgments[query.judged] for query in queries])

@@ -80,7 +80,7 @@ def runs(
     """
     with (
         trecexam.open_track(track) as opened,
-        show.grading("encoding", "encoded", "passages") as encoding,
+        show.grading("encoding", "encoded", "texts") as encoding,
         show.grading("simulating", "simulated", "steps") as progress,
     ):
         found: Result = opened.simulate.runs(
@@ -116,7 +116,7 @@ def removal(
     """
     with (
         trecexam.open_track(track) as opened,
-        show.grading("encoding", "encoded", "passages") as encoding,
+        show.grading("encoding", "encoded", "texts") as encoding,
         show.grading("simulating", "simulated", "steps") as progress,
     ):
         found: Result = opened.simulate.removal(

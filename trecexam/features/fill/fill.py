@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trecexam.errors import GraderError, TrecexamError
+from trecexam.errors import GraderError, TrackError, TrecexamError
 from trecexam.features.fill.arithmetic import scale_map
 from trecexam.features.fill.arithmetic.confidence import label_confidences
 from trecexam.features.fill.arithmetic.merging import Machine, holes_of, merge, with_both
@@ -138,7 +138,7 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     judgments = judgments or official_judgments(track)
     way, way_notes = choose_way(track, judgments, request)
     if way == GRADER:
-        loader.inputs.check_bank()
+        _check_bank(loader)
     queries = track.bank.query_ids
     pooled = pool(track.runs.values(), queries, depth)
     # Negative lines stay as they are: they are somebody's, though trec_eval takes them for no judgment.
@@ -150,12 +150,10 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     unjudged = {query_id: docs for query_id, docs in holes.items() if query_id not in judgments.labels}
     if unjudged:
         # A query with negative labels alone stops trec_eval, and would count in its means.
-        left = (
-            "are left out: negative labels alone stop trec_eval" if request.as_unjudged else "are all holes"
-        )
+        left = "left out: negative labels alone stop trec_eval" if request.as_unjudged else "holes"
         notes.append(
-            f"{_queries(list(unjudged))} have no official judgment; their "
-            f"{sum(map(len, unjudged.values())):,} passages {left}"
+            f"{_queries(list(unjudged))} without an official judgment: all "
+            f"{sum(map(len, unjudged.values())):,} passages are {left}"
         )
         if request.as_unjudged:
             holes = {query_id: docs for query_id, docs in holes.items() if query_id not in unjudged}
@@ -163,7 +161,10 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     rule: ScaleMap | str = "learned from the official judgments"
     rule_notes: tuple[str, ...] = ()
     if way == GRADER:
-        rule, rule_notes = choose_rule(track, judgments, request)
+        try:
+            rule, rule_notes = choose_rule(track, judgments, request, needed=bool(holes))
+        except TrecexamError as error:
+            raise TrecexamError("; ".join((str(error), *way_notes))) from None
     rejected = _rejected(track, request)
     found = HolesToFill(
         request,
@@ -181,6 +182,13 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     )
     remarks = (*rejected_notes(rejected, len(rejected)), *found.remarks, found.summary())
     return replace(found, remarks=remarks, notes=(*remarks, *rule_notes, f"labels, as of now: {rule}"))
+
+
+def _check_bank(loader: TrackLoader) -> None:
+    try:
+        loader.inputs.check_bank()
+    except TrackError as error:
+        raise TrackError(f"{error.reason}; `--by learned` fills without one", path=error.path) from None
 
 
 def _no_overlap(
@@ -211,14 +219,17 @@ def _judgment_notes(
 
 
 def choose_rule(
-    track: Assessment, judgments: Official, request: FillRequest
+    track: Assessment, judgments: Official, request: FillRequest, *, needed: bool
 ) -> tuple[ScaleMap, tuple[str, ...]]:
     """The rule for labels, from the grades that there are, and what is to be said of it.
 
     It is fitted on the pooled passages with both an official judgment and a grade.
 
+    Args:
+        needed: whether there is anything to label. Else labels stay as they are where no rule can be fitted.
+
     Raises:
-        TrecexamError: "fitted" was asked for, and cannot be; or the cuts are no rule.
+        TrecexamError: none was named, and none can be fitted; or the cuts are no rule.
     """
     named = stated(track.config.scores, request.rule, request.cuts)
     if named is not None:
@@ -228,6 +239,8 @@ def choose_rule(
     try:
         rule = scale_map.fitted(*both)
     except ValueError as error:
+        if not needed:
+            return scale_map.IDENTITY, ()
         raise TrecexamError(
             f"{judgments.source}: no rule gives official labels for the grader's: {error}; "
             f"`trecexam watch {track.folder.root} --once` grades judged passages of the pool too, or choose "
@@ -247,7 +260,7 @@ def merged(track: Assessment, to_fill: HolesToFill, graded: int = 0) -> Filled:
     scores = track.config.scores
     # Grading a hole may have graded a judged passage of the same text: the rule follows what is there now,
     # so that it is the same when asked for again.
-    rule, notes = choose_rule(track, to_fill.official, to_fill.request)
+    rule, notes = choose_rule(track, to_fill.official, to_fill.request, needed=bool(to_fill.holes))
     automatic = _automatic(track, to_fill.holes)
     confidences = {}
     partly = no_text = no_grade = unusable = 0

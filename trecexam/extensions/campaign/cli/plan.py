@@ -55,6 +55,13 @@ def _share(ctx: click.Context, param: click.Parameter, text: str) -> float:
     help="The order within a topic: as judge-next lists, or what most runs have highest  [default: change; "
     "retrieved where nothing is graded]",
 )
+@click.option(
+    "--passages",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Only the passages of this table with columns query_id and doc_id, in its order: what `settle`, "
+    "`learned-next` and `judge-next` write with -o.",
+)
 @writing
 def plan(
     track: Path,
@@ -63,6 +70,7 @@ def plan(
     overlap: float,
     budget: int | None,
     by: Literal["change", "retrieved"] | None,
+    passages: Path | None,
 ) -> tuple[Result, int]:
     """Divide the passages of TRACK among assessors: a topic stays with one, and all have as much to do.
 
@@ -77,6 +85,7 @@ def plan(
             overlap=overlap,
             budget=budget,
             by=by,
+            passages=passages,
             progress=show.steps(bar),
         )
     return planned, 0

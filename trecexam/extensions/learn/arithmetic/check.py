@@ -1,7 +1,7 @@
-"""Which way to treat unjudged passages orders the runs best, told from judged passages alone: half are hidden.
+"""Which way to treat unjudged passages orders the runs best: half of the judgments are hidden to see.
 
-What nobody judged has no part in it: a leaderboard that gives never-judged passages 0 would be on the side of
-giving 0 to what is hidden.
+Passages that nobody judged have no part in it: a leaderboard that gives these 0 would favour giving 0 to what
+is hidden.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from trecexam.scores.rank_correlation.tau import tau_b_columns
 Design = Literal["all", "random", "most retrieved"]
 #: Of nDCG.
 K = 10
-#: Draws of a random half.
+#: Random halves that are hidden, one after the other.
 REPEATS = 5
 #: Halfway between a random sample (0.5) and the most retrieved passages alone (1).
 _MOSTLY = 0.75
@@ -104,18 +104,21 @@ def design(queries: Sequence[QueryPassages]) -> tuple[Design, float]:
         ties = right - np.searchsorted(ordered, judged, side="left")
         more += float((len(others) - right + ties / 2).sum())
         pairs += len(judged) * len(others)
-    if not pairs:
+    if all(query.judged.all() for query in queries):
         return "all", 0.5
-    return ("most retrieved" if more / pairs >= _MOSTLY else "random"), more / pairs
+    # Where some queries are judged as a whole and the others not at all, nothing is judged for its votes.
+    share = more / pairs if pairs else 0.5
+    return ("most retrieved" if share >= _MOSTLY else "random"), share
 
 
-def hidings(
-    queries: Sequence[QueryPassages], kind: Design, repeats: int = REPEATS, seed: int = 0
-) -> list[list[Bools]]:
+def hidings(queries: Sequence[QueryPassages], kind: Design) -> list[list[Bools]]:
     """What is hidden: half of the judgments, chosen as the judged ones came to be judged.
 
     Where these are the most retrieved, of each query the less retrieved half, once; of an odd number the
-    greater part stays. Else a random half, `repeats` times.
+    greater part stays. Else a random half, `REPEATS` times.
+
+    Returns:
+        Of each repeat and each query, which passages are hidden.
     """
     rows_of = [np.flatnonzero(query.judged) for query in queries]
     if kind == "most retrieved":
@@ -129,14 +132,14 @@ def hidings(
                 for query, order in zip(queries, orders, strict=True)
             ]
         ]
-    # With a number of its own: a sample that was drawn with the same seed must not be hidden as a whole.
-    rng = np.random.default_rng([seed, 1])
+    # Not seed 0: a sample that was drawn with it must not be hidden as a whole.
+    rng = np.random.default_rng([0, 1])
     return [
         [
             _mask(query, rows[rng.random(len(rows)) < 0.5])
             for query, rows in zip(queries, rows_of, strict=True)
         ]
-        for _ in range(repeats)
+        for _ in range(REPEATS)
     ]
 
 
@@ -150,13 +153,13 @@ def compare(
     """Every way with half of the judgments hidden.
 
     Where the most retrieved passages are judged, the loss of a way is how far it is off, for the hidden
-    passages among the first ten ranks of a run, in the sum of gain / log2(rank + 1) over the query's best sum:
-    the standard deviation over the runs of the mean over the queries. What it has wrong of all runs alike does
-    not matter. A condensed list stands for what it leaves out by the mean of what it has.
+    passages among the first ten ranks of a run, in the sum of gain / log2(rank + 1) over the query's best:
+    the standard deviation over the runs of the mean over the queries. What it has wrong of all runs alike
+    does not matter. A condensed list stands for what it leaves out by the mean of what it has.
 
     Where a random sample is judged, it is 1 - Kendall's tau of the leaderboard that the way makes of the half
-    that is known with the hidden judgments' own sum of gain / log2(rank + 1): a random half says, if only
-    roughly, how good a run is, and says so to no way in particular.
+    that is known with the sum of gain / log2(rank + 1) over the hidden judgments. A random half says roughly
+    how good a run is, and favours no way.
 
     Args:
         min_relevant: from this label on a passage is relevant.

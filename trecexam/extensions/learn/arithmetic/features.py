@@ -18,6 +18,7 @@ RRF = 60
 K1, B = 1.2, 0.75
 
 _WORD = re.compile(r"[^\W_]+")
+_NO_WORDS: Counter[str] = Counter()
 
 
 def fusion(ranks: NDArray[np.int32], n: int) -> Floats:
@@ -58,14 +59,14 @@ class Lexical:
         self._mean_length = sum(self._length.values()) / max(1, len(self._length)) or 1.0
 
     def scores(self, query: str, texts: Sequence[str]) -> Floats:
-        """Of each text, which is one of the collection."""
+        """Of each text; 0 of one that is not in the collection."""
         n = len(self._words)
         scores = np.zeros(len(texts))
         for word, times in Counter(words(query)).items():
             found = self._found_in.get(word, 0)
             weight = times * math.log(1 + (n - found + 0.5) / (found + 0.5)) if found else 0.0
             for at, text in enumerate(texts) if weight else ():
-                count = self._words[text].get(word)
+                count = self._words.get(text, _NO_WORDS)[word]
                 if count:
                     norm = 1 - B + B * self._length[text] / self._mean_length
                     scores[at] += weight * count * (K1 + 1) / (count + K1 * norm)

@@ -11,6 +11,7 @@ from trecexam.extensions.learn.arithmetic.cuts import fit_cuts, labels_of
 from trecexam.extensions.learn.arithmetic.passages import FEATURES, Floats, QueryPassages
 from trecexam.extensions.learn.arithmetic.process import Kernel, carried, carried_from_others, choose_kernel
 from trecexam.extensions.learn.arithmetic.regression import (
+    LEAST,
     Regression,
     adds,
     choose_columns,
@@ -122,8 +123,7 @@ def predict(learned: Learned, query: QueryPassages) -> Prediction:
     if learned.kernel is not None and known.any():
         carry = carried(learned.kernel, query.vectors[known], query.vectors)
         p = p + (reached[:, known] - p[:, known]) @ carry.T
-        p = np.minimum.accumulate(np.clip(p, 0, 1), axis=0)
-    p = np.where(known, reached, p)
+    p = np.where(known, reached, np.minimum.accumulate(np.clip(p, LEAST, 1 - LEAST), axis=0))
     gains = expected(p, scale)
     labels = np.where(known, query.judgments, labels_of(gains, learned.cuts, scale))
     of_label = -np.diff(np.vstack([np.ones(p.shape[1]), p, np.zeros(p.shape[1])]), axis=0)

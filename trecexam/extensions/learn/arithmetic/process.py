@@ -1,4 +1,4 @@
-"""A Gaussian process over the passages of a query, on what the regressions leave unexplained of its judgments.
+"""A Gaussian process over a query's passages, on what regressions leave unexplained of its judgments.
 
 Rasmussen & Williams, "Gaussian Processes for Machine Learning", MIT Press 2006: equations 2.25 for the mean,
 2.30 for the likelihood, 5.12 for leaving one out.

@@ -7,12 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trecexam.extensions.learn.arithmetic.passages import ALWAYS, FEATURES, OPTIONAL, Floats, QueryPassages
+from trecexam.extensions.learn.arithmetic.passages import (
+    ALWAYS,
+    FEATURES,
+    OPTIONAL,
+    Bools,
+    Floats,
+    QueryPassages,
+)
 
 #: Into how many parts queries go where each is to be predicted without its own judgments.
 FOLDS = 5
-#: Probabilities are held away from 0 and 1 by this where their logarithm counts.
-_LEAST = 1e-4
+#: Nothing that nobody judged is surer than this, or surer not to be.
+LEAST = 1e-4
 _FUSION = FEATURES.index("fusion")
 
 
@@ -42,7 +49,7 @@ class Regression:
     of_queries: Mapping[str, Floats]
 
     def probabilities(self, query: QueryPassages) -> Floats:
-        """Of each passage, that it is judged at least so; shape (steps, passages), falling from step to step."""
+        """That a passage is judged at least so; shape (steps, passages), falling from step to step."""
         features = (query.features[:, self.columns] - self.center) / self.spread
         logits = features @ self.weights.T + self.intercepts + self.of_queries.get(query.query_id, 0.0)
         # Far from all that is judged a logit may be beyond what exp can take.
@@ -138,7 +145,7 @@ def fit_regression(
         if not reached.any() or reached.all():
             intercepts[at] = np.inf if reached.any() else -np.inf
             continue
-        for used in ([at for at in range(len(columns))], [at for at in range(len(columns)) if at != fused]):
+        for used in (list(range(len(columns))), [at for at in range(len(columns)) if at != fused]):
             table = hstack([features[:, used], one_hot]).tocsr() if by_query else features[:, used]
             fitted = LogisticRegression(C=1.0, max_iter=1000).fit(table, reached, counts)
             weights[at] = 0.0
@@ -149,6 +156,33 @@ def fit_regression(
                 break
     of_queries = {queries[place].query_id: own[:, at] for at, place in enumerate(places)}
     return Regression(scale, tuple(columns), center, spread, weights, intercepts, of_queries)
+
+
+def fits_without(
+    queries: Sequence[QueryPassages],
+    columns: Sequence[int],
+    scale: Floats,
+    groups: int,
+    others: Sequence[QueryPassages] = (),
+) -> Iterator[tuple[Bools, Regression]]:
+    """Regressions with an intercept for each query, that each lack a group of the queries (a jackknife's).
+
+    Args:
+        groups: how many groups there are at most.
+        others: are lacked by none.
+
+    Yields:
+        Which queries are left out, and the fit; none where nothing can be learned without them.
+    """
+    group_of = np.arange(len(queries)) % groups
+    for group in np.unique(group_of):
+        out = group_of == group
+        kept = [*others, *(query for query, left in zip(queries, out.tolist(), strict=True) if not left)]
+        try:
+            scale_of(kept)
+        except ValueError:
+            continue
+        yield out, fit_regression(kept, columns, scale, by_query=True)
 
 
 def unseen(queries: Sequence[QueryPassages], columns: Sequence[int], scale: Floats) -> tuple[Floats, ...]:
@@ -229,6 +263,6 @@ def _likelihoods(queries: Sequence[QueryPassages], columns: Sequence[int], scale
     for query, of_query in zip(queries, unseen(queries, columns, scale), strict=True):
         if query.judged.any():
             reached = query.judgments[query.judged] >= scale[1:, None]
-            p = np.clip(of_query[:, query.judged], _LEAST, 1 - _LEAST)
+            p = np.clip(of_query[:, query.judged], LEAST, 1 - LEAST)
             sums.append(float(np.log(np.where(reached, p, 1 - p)).sum()))
     return np.array(sums)

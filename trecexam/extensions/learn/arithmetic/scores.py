@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from trecexam.extensions.learn.arithmetic.drawn_measures import drawn_ap, drawn_ndcg
 from trecexam.extensions.learn.arithmetic.learning import Learned, by_regression
 from trecexam.extensions.learn.arithmetic.passages import Floats, QueryPassages
-from trecexam.extensions.learn.arithmetic.regression import fit_regression
+from trecexam.extensions.learn.arithmetic.regression import fits_without
 
 #: Draws of labels, and how many of these compare fits that lack some queries.
 DRAWS, FEWER_DRAWS = 200, 50
@@ -93,26 +93,14 @@ def expected_scores(
 
     values = scores([by_regression(learned, query) for query in queries], draws)
     left = []
-    group_of = np.arange(len(queries)) % GROUPS
-    for group in np.unique(group_of) if fits and len(queries) > 1 else ():
-        kept = np.flatnonzero(group_of != group)
-        try:
-            regression = fit_regression(
-                [*others, *(queries[at] for at in kept.tolist())],
-                learned.for_runs.columns,
-                learned.scale,
-                by_query=True,
-            )
-        except ValueError:
-            # Nothing can be learned without this group.
-            continue
+    columns, scale = learned.for_runs.columns, learned.scale
+    variances = fits and len(queries) > 1
+    for out, regression in fits_without(queries, columns, scale, GROUPS, others) if variances else ():
         refitted = [
-            np.where(
-                query.judged, query.judgments >= learned.scale[1:, None], regression.probabilities(query)
-            )
+            np.where(query.judged, query.judgments >= scale[1:, None], regression.probabilities(query))
             for query in queries
         ]
-        left.append(scores(refitted, min(draws, FEWER_DRAWS))[..., kept].mean(axis=-1))
+        left.append(scores(refitted, min(draws, FEWER_DRAWS))[..., ~out].mean(axis=-1))
     shape = values.shape[:2]
     return ExpectedScores(values, np.array(left).reshape(-1, *shape))
 

@@ -1,7 +1,7 @@
 """How sure the order of runs is once the whole pool is judged, and which judgments would tell.
 
-Minimal test collections (Carterette, Allan & Sitaraman, SIGIR 2006) take labels as independent. Here what they
-have in common counts, too: what the model has wrong in all queries alike, and in all passages of a query.
+Minimal test collections (Carterette, Allan & Sitaraman, SIGIR 2006) take labels as independent. Here their
+common errors count, too: what the model has wrong in all queries alike, and in all passages of a query.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from trecexam.extensions.learn.arithmetic.learning import Learned, by_regression
 from trecexam.extensions.learn.arithmetic.passages import Floats, QueryPassages
-from trecexam.extensions.learn.arithmetic.regression import expected, fit_regression
+from trecexam.extensions.learn.arithmetic.regression import expected, fits_without
 
 #: Into how many groups queries go at most, each left out once.
 GROUPS = 8
@@ -91,11 +91,12 @@ class Standing:
             for of, spread in zip(self.shares, self.spreads, strict=True)
         )
 
-    def needed(self, pair: Pair, confidence: float) -> tuple[int, int]:
-        """About how many judgments, in the order of `gains`, decide a pair, and how many there may be.
+    def needed(self, pair: Pair, confidence: float) -> int:
+        """About how many judgments, in the order of `gains`, decide a pair.
 
-        Decided is a pair where the probability of its order is at least `confidence`, if its difference stays
-        what it is expected to be. What the model has wrong shrinks with the weight of what is not judged.
+        Decided is a pair where the probability of its order is at least `confidence`, above 0.5, if its
+        difference stays what it is expected to be. What the model has wrong shrinks with the weight of what
+        is not judged.
         """
         from scipy.special import ndtri
 
@@ -105,7 +106,7 @@ class Standing:
         order = np.argsort(-(weights * spreads), kind="stable")
         counts = int(((weights > 0) & (spreads > 0)).sum())
         if not counts:
-            return 0, 0
+            return 0
         open_weight = np.where(spreads > 0, weights, 0)[order]
         left = 1 - np.cumsum(open_weight) / open_weight.sum()
         removed = np.cumsum((weights * spreads)[order] ** 2) / n**2
@@ -115,9 +116,9 @@ class Standing:
         difference = abs(float(self.mean[pair[0]] - self.mean[pair[1]]))
         target = (difference / float(ndtri(confidence))) ** 2
         if labels + model <= target:
-            return 0, counts
+            return 0
         enough = np.flatnonzero(variance[:counts] <= target)
-        return (int(enough[0]) + 1 if len(enough) else counts), counts
+        return int(enough[0]) + 1 if len(enough) else counts
 
 
 class Undecided(NamedTuple):
@@ -143,22 +144,17 @@ def undecided(known: Standing) -> Undecided:
     return Undecided(int(neighbours.sum()), len(neighbours), int(pairs.sum()), len(pairs))
 
 
-def standing(
-    learned: Learned, queries: Sequence[QueryPassages], k: int, others: Sequence[QueryPassages] = ()
-) -> Standing:
+def standing(learned: Learned, queries: Sequence[QueryPassages], k: int) -> Standing:
     """What is known of the runs' mean nDCG@k over these queries.
 
     Args:
-        learned: from these queries and the others.
+        learned: from these queries.
     """
     scale, columns = learned.scale, learned.for_runs.columns
     n, n_runs = len(queries), len(queries[0].ranks)
-    moments = [_moments(by_regression(learned, query), query, scale) for query in queries]
-    ideals = [
-        _ideal(np.where(query.judged, query.judgments >= scale[1:, None], p), query.elsewhere, scale, k)
-        for query in queries
-        for p in [by_regression(learned, query)]
-    ]
+    every = [by_regression(learned, query) for query in queries]
+    moments = [_moments(p, query, scale) for p, query in zip(every, queries, strict=True)]
+    ideals = [_ideal(p, query.elsewhere, scale, k) for p, query in zip(every, queries, strict=True)]
     shares = [
         _discounted(query, k) / ideal if ideal > 1e-9 else np.zeros((n_runs, len(query.doc_ids)))
         for query, (ideal, _) in zip(queries, ideals, strict=True)
@@ -170,20 +166,12 @@ def standing(
         # What the best ranking has moves all scores of its query alike.
         off = score * (deviation / ideal if ideal > 1e-9 else 0)
         labels += np.outer(off, off)
-    group_of = np.arange(n) % min(GROUPS, n)
     means: list[Floats] = []
     outside: dict[int, Floats] = {}
-    for group in np.unique(group_of):
-        kept = [queries[at] for at in np.flatnonzero(group_of != group).tolist()]
-        try:
-            regression = fit_regression([*others, *kept], columns, scale, by_query=True)
-        except ValueError:
-            continue
+    for out, regression in fits_without(queries, columns, scale, GROUPS):
         refitted = [_moments(regression.probabilities(query), query, scale)[0] for query in queries]
         means.append(np.mean([of @ gains for of, gains in zip(shares, refitted, strict=True)], axis=0))
-        outside |= {
-            at: regression.probabilities(queries[at]) for at in np.flatnonzero(group_of == group).tolist()
-        }
+        outside |= {at: regression.probabilities(queries[at]) for at in np.flatnonzero(out).tolist()}
     model = np.zeros((n_runs, n_runs))
     if len(means) > 1:
         spread_of = np.array(means) - np.mean(means, axis=0)
@@ -223,8 +211,8 @@ def _ideal(
     """Mean of the best ranking's DCG@k, exact, and an upper bound of its standard deviation.
 
     The i-th best label is at least t exactly if at least i labels are; how many are is a sum of independent
-    indicators, whose distribution, cut at k, is built a passage at a time. The deviation takes the steps of the
-    scale as fully correlated.
+    indicators, whose distribution, cut at k, is built a passage at a time. The deviation takes the steps of
+    the scale as fully correlated.
 
     Args:
         probabilities: of each step, shape (steps, passages); 0 or 1 of judged passages.

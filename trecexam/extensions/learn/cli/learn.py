@@ -35,7 +35,7 @@ def learn(track: Path, source: Path | None) -> None:
     Needs the extras `learn` and `offline`. The first time each passage is encoded: a few dozen a second on a
     CPU. `encoder` in [learn] of trecexam.toml names another model.
     """
-    with trecexam.open_track(track) as opened, show.grading("encoding", "encoded", "passages") as encoding:
+    with trecexam.open_track(track) as opened, show.grading("encoding", "encoded", "texts") as encoding:
         learned = opened.learn.labels(source=source, progress=show.steps(encoding))
         opened.learn.write(learned)
         out = opened.folder.out

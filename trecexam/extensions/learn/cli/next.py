@@ -65,9 +65,10 @@ def learned_next(
 def settle(track: Path, claim: str, most: int) -> Result:
     """Show whether CLAIM survives full judging of TRACK: "A > B", "A > B > C", or "the first five".
 
-    Shows the probability that the order of the runs by nDCG@10 over these queries stays once the whole pool is
-    judged, the pairs that it depends on, and where it is open the passages whose judgments decide it soonest,
-    best first. A pipe or -o is given this plan: `trecexam judge plan TRACK --passages PLAN` has people judge it.
+    Shows the probability that the order of the runs by nDCG@10 over these queries stays once the whole pool
+    is judged, the pairs that it depends on, and where it is open the passages whose judgments decide it
+    soonest, best first. A pipe or -o is given this plan, and `trecexam judge plan TRACK --passages PLAN` has
+    people judge it.
     """
     with trecexam.open_track(track) as opened, show.grading("encoding", "encoded", "texts") as encoding:
         settled: Result = opened.learn.settle(claim, most=most, progress=show.steps(encoding))

@@ -1,4 +1,4 @@
-"""The order in which a plan takes passages: the most retrieved ones, and a share at random."""
+"""The order in which a plan takes passages: by weight, and a share at random."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trecexam.extensions.learn.judging_plan.plan import judging_rounds
+from trecexam.extensions.learn.judging_order import judging_rounds
 from trecexam.scores.retrieved import retrieved_weights
 
 SIZES = st.lists(st.integers(0, 12), min_size=1, max_size=6)
@@ -35,11 +35,11 @@ def test_each_unjudged_passage_is_planned_once_and_no_query_twice_in_a_round(
 ) -> None:
     weights, unjudged = drawn(sizes, seed)
     rounds = list(judging_rounds(weights, unjudged, share, seed))
-    planned = [(row.query, row.passage) for of_round in rounds for row in of_round]
+    planned = [row[:2] for of_round in rounds for row in of_round]
     assert sorted(planned) == [(at, row) for at, of in enumerate(unjudged) for row in np.flatnonzero(of)]
     for number, of_round in enumerate(rounds):
         left = [at for at, of_query in enumerate(unjudged) if of_query.sum() > number]
-        assert [row.query for row in of_round] == left
+        assert [query for query, _, _ in of_round] == left
     assert rounds == list(judging_rounds(weights, unjudged, share, seed))
 
 
@@ -64,4 +64,4 @@ def test_without_a_share_nothing_is_random_and_with_the_whole_all_is() -> None:
     weights, unjudged = drawn([9, 9], 1)
     for share in (0.0, 1.0):
         rounds = judging_rounds(weights, unjudged, share, 0)
-        assert {row.random for of_round in rounds for row in of_round} == {bool(share)}
+        assert {is_random for of_round in rounds for _, _, is_random in of_round} == {bool(share)}

@@ -1,0 +1,256 @@
+"""Which way orders the runs best, by half of the judgments that are hidden: against naive computations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from drawn_pools import drawn_track
+from scipy.stats import kendalltau
+from scipy.stats import t as student
+
+from trecexam.extensions.learn.arithmetic.check import (
+    Compared,
+    Comparison,
+    compare,
+    condensed,
+    design,
+    expectations,
+    hidings,
+    labels,
+    zeros,
+)
+from trecexam.extensions.learn.arithmetic.learning import Learned, by_regression, fit, predict
+from trecexam.extensions.learn.arithmetic.passages import QueryPassages
+from trecexam.extensions.learn.arithmetic.regression import expected
+from trecexam.scores.rank_correlation.resampling import QueryDraws
+
+WAYS = {"learned": expectations, "zero": zeros, "condensed": condensed, "labels": labels}
+
+
+def most_retrieved(queries: Sequence[QueryPassages], k: int) -> list[QueryPassages]:
+    """Only the k of each query that have most votes are judged."""
+    return [query.hiding(np.argsort(np.argsort(query.features[:, 0])) >= k) for query in queries]
+
+
+@pytest.mark.parametrize(
+    ("queries", "kind"),
+    [
+        (drawn_track(1, 6), "all"),
+        (drawn_track(1, 6, known=0.5), "random"),
+        (drawn_track(1, 6, known=0.1), "random"),
+        (most_retrieved(drawn_track(1, 6), 5), "most retrieved"),
+        (most_retrieved(drawn_track(1, 6), 20), "most retrieved"),
+        # Some queries are judged as a whole, as judges come to one after the other.
+        ([q if at % 2 else q.hiding(q.judged) for at, q in enumerate(drawn_track(1, 6))], "random"),
+        # Least retrieved ones alone are no sample, but votes are not what they were chosen for.
+        ([q.hiding(q.features[:, 0] < 2.5) for q in drawn_track(1, 6)], "random"),
+    ],
+)
+def test_how_passages_came_to_be_judged_is_told_from_votes(queries: list[QueryPassages], kind: str) -> None:
+    assert design(queries)[0] == kind
+
+
+def test_the_share_is_of_pairs_in_which_the_judged_passage_is_retrieved_more() -> None:
+    queries = drawn_track(2, 4, known=0.4)
+    shares = []
+    for query in queries:
+        for judged in query.features[query.judged, 0]:
+            shares += [
+                1.0 if judged < other else 0.5 if judged == other else 0.0
+                for other in query.features[~query.judged, 0]
+            ]
+    assert design(queries)[1] == pytest.approx(np.mean(shares))
+
+
+def test_of_a_random_sample_random_halves_are_hidden() -> None:
+    queries = drawn_track(3, 8, known=0.5)
+    repeats = hidings(queries, "random")
+    assert len(repeats) == 5
+    every = [np.concatenate(repeat) for repeat in repeats]
+    judged = np.concatenate([query.judged for query in queries])
+    for hidden in every:
+        assert not (hidden & ~judged).any()
+        assert 0.35 < hidden.sum() / judged.sum() < 0.65
+    assert len({hidden.tobytes() for hidden in every}) == 5
+    again = hidings(queries, "random")
+    assert [np.concatenate(repeat).tobytes() for repeat in again] == [of.tobytes() for of in every]
+
+
+def test_of_the_most_retrieved_the_less_retrieved_half_is_hidden() -> None:
+    queries = [*most_retrieved(drawn_track(4, 2), 5), *most_retrieved(drawn_track(5, 2), 1)]
+    (repeat,) = hidings(queries, "most retrieved")
+    assert [int(hidden.sum()) for hidden in repeat] == [2, 2, 0, 0]
+    for query, hidden in zip(queries[:2], repeat[:2], strict=True):
+        votes = query.features[:, 0]
+        assert votes[hidden].min() >= votes[query.judged & ~hidden].max()
+
+
+def naive_board(queries: Sequence[QueryPassages], gains: Sequence[np.ndarray]) -> np.ndarray:
+    """The mean of nDCG@10 of each run; NaN leaves a passage out."""
+    values = np.zeros((4, len(queries)))
+    for at, (query, of) in enumerate(zip(queries, gains, strict=True)):
+        best = sorted((gain for gain in of.tolist() if not math.isnan(gain)), reverse=True)[:10]
+        ideal = sum(gain / math.log2(rank + 2) for rank, gain in enumerate(best))
+        for run, row in enumerate(query.ranks.tolist()):
+            found = [of[doc] for doc in row if doc >= 0 and not math.isnan(of[doc])][:10]
+            dcg = sum(gain / math.log2(rank + 2) for rank, gain in enumerate(found))
+            values[run, at] = dcg / ideal if ideal else 0
+    return values.mean(axis=1)
+
+
+def gains_of(query: QueryPassages, learned: Learned) -> dict[str, np.ndarray]:
+    return {
+        "learned": expected(by_regression(learned, query), learned.scale),
+        "zero": np.where(query.judged, query.judgments, 0),
+        "condensed": query.judgments,
+        "labels": predict(learned, query).labels,
+    }
+
+
+def test_of_a_random_sample_the_loss_is_1_minus_tau_with_the_hidden_half_alone() -> None:
+    queries = drawn_track(6, 7, known=0.5, labels=2)
+    compared = compare(queries, WAYS, 1)
+    losses: dict[str, list[float]] = {name: [] for name in WAYS}
+    counts = {name: np.zeros((7, 2, 2), int) for name in WAYS}
+    repeats = hidings(queries, "random")
+    for repeat in repeats:
+        seen = [query.hiding(hidden) for query, hidden in zip(queries, repeat, strict=True)]
+        learned = fit(seen)
+        of_ways = [gains_of(query, learned) for query in seen]
+        truth = np.zeros(4)
+        for query, hidden in zip(queries, repeat, strict=True):
+            for run, row in enumerate(query.ranks.tolist()):
+                truth[run] += sum(
+                    query.judgments[doc] / math.log2(rank + 2)
+                    for rank, doc in enumerate(row[:10])
+                    if hidden[doc]
+                )
+        for name in WAYS:
+            board = naive_board(seen, [of[name] for of in of_ways])
+            losses[name].append(1 - kendalltau(board, truth).statistic)
+            for at, hidden in enumerate(repeat):
+                for doc in np.flatnonzero(hidden):
+                    high = queries[at].judgments[doc] >= 1, of_ways[at][name][doc] >= 1
+                    counts[name][at, int(high[0]), int(high[1])] += 1
+    for name, compared_way in compared.ways.items():
+        assert compared_way.loss == pytest.approx(np.mean(losses[name]))
+        assert (compared_way.counts == counts[name]).all()
+    assert compared.hidden == np.mean([sum(map(np.sum, repeat)) for repeat in repeats])
+    assert (compared.design, compared.n_queries) == ("random", 7)
+
+
+def test_of_the_most_retrieved_the_loss_is_how_far_runs_are_off_beside_each_other() -> None:
+    queries = most_retrieved(drawn_track(7, 6), 9)
+    compared = compare(queries, WAYS, 2)
+    (repeat,) = hidings(queries, "most retrieved")
+    seen = [query.hiding(hidden) for query, hidden in zip(queries, repeat, strict=True)]
+    learned = fit(seen)
+    assert compared.design == "most retrieved"
+    for name in WAYS:
+        off = np.zeros((4, 6))
+        for at, (query, hidden, known) in enumerate(zip(queries, repeat, seen, strict=True)):
+            gains = gains_of(known, learned)[name]
+            best = sorted(np.nan_to_num(query.judgments), reverse=True)[:10]
+            ideal = sum(label / math.log2(rank + 2) for rank, label in enumerate(best))
+            for run, row in enumerate(query.ranks.tolist()):
+                top = [(doc, 1 / math.log2(rank + 2)) for rank, doc in enumerate(row[:10])]
+                of_known = [(known.judgments[doc], weight) for doc, weight in top if known.judged[doc]]
+                mean = sum(g * w for g, w in of_known) / sum(w for _, w in of_known)
+                off[run, at] = sum(
+                    weight * (query.judgments[doc] - (mean if math.isnan(gains[doc]) else gains[doc]))
+                    for doc, weight in top
+                    if hidden[doc]
+                ) / (ideal or 1)
+        assert compared.ways[name].loss == pytest.approx(off.mean(axis=1).std())
+        # Subsets leave out the same queries for each way.
+        subsets = QueryDraws().subset_means(off)
+        assert compared.ways[name].of_subsets == pytest.approx(subsets.std(axis=0))
+
+
+def test_passages_that_nobody_judged_have_no_part_in_it() -> None:
+    """As many more, like those that are there, below the first ten ranks of each run."""
+    for queries in (drawn_track(8, 6, known=0.4), most_retrieved(drawn_track(8, 6), 8)):
+        more = [
+            replace(
+                query,
+                doc_ids=(*query.doc_ids, *(f"{doc}-b" for doc in query.doc_ids)),
+                ranks=np.hstack([query.ranks[:, :10], query.ranks[:, :10] + 40]),
+                judgments=np.append(query.judgments, np.full(40, np.nan)),
+                features=np.vstack([query.features] * 2),
+                vectors=np.vstack([query.vectors] * 2),
+            )
+            for query in queries
+        ]
+        fewer = [replace(query, ranks=query.ranks[:, :10]) for query in queries]
+        ways = {name: way for name, way in WAYS.items() if name != "labels"}
+        here, there = (compare(of, ways, 2) for of in (fewer, more))
+        assert design(fewer)[0] == design(more)[0]
+        for name in ways:
+            assert there.ways[name].loss == pytest.approx(here.ways[name].loss, abs=1e-6)
+            assert (there.ways[name].counts == here.ways[name].counts).all()
+
+
+def test_what_a_way_gives_to_passages_that_nobody_judged_is_no_loss_of_it() -> None:
+    """A reference that gives these 0 would prefer zero, whatever is hidden."""
+    queries = most_retrieved(drawn_track(9, 6), 8)
+
+    def generous(seen: Sequence[QueryPassages], _: Learned) -> list[np.ndarray]:
+        return [
+            np.where(here.judged, here.judgments, np.where(all_of.judged, 0, 3))
+            for here, all_of in zip(seen, queries, strict=True)
+        ]
+
+    compared = compare(queries, {"zero": zeros, "generous": generous}, 2)
+    assert compared.ways["generous"].loss == compared.ways["zero"].loss > 0
+
+
+def test_another_tracks_judgments_are_learned_from_and_nothing_of_it_is_hidden() -> None:
+    queries, others = drawn_track(10, 4, known=0.2), drawn_track(11, 4)
+    compared = compare(queries, {"learned": expectations}, 2, others)
+    alone = compare(queries, {"learned": expectations}, 2)
+    assert compared.hidden == alone.hidden
+    assert compared.ways["learned"].counts.sum() == alone.ways["learned"].counts.sum()
+    assert compared.ways["learned"].loss != alone.ways["learned"].loss
+
+
+def comparison(**losses: tuple[float, list[float]]) -> Comparison:
+    ways = {
+        name: Compared(loss, np.array(of_subsets), np.zeros((4, 2, 2), np.int64))
+        for name, (loss, of_subsets) in losses.items()
+    }
+    return Comparison("random", ways, 9.0, QueryDraws(), 4)
+
+
+def test_a_way_is_better_where_the_end_of_the_differences_interval_is_above_0() -> None:
+    # A fifth of four queries is one, so there are four subsets, each without one of them.
+    spread = [0.05, -0.05, 0.02, -0.02]
+    half = student.ppf(0.975, 3) * math.sqrt((4 - 1) / 1) * np.std(spread)
+    for difference, is_better in ((half + 0.01, True), (half - 0.01, False)):
+        of = comparison(
+            one=(0.1, [0.1] * 4), two=(0.1 + difference, [0.1 + difference + of for of in spread])
+        )
+        assert of.better("one", "two") == is_better
+        assert not of.better("two", "one")
+
+
+def test_the_first_way_stays_the_best_unless_others_are_better_by_more_than_chance() -> None:
+    of = comparison(
+        first=(0.5, [0.5] * 4), near=(0.45, [0.9, 0.0, 0.5, 0.4]), a=(0.2, [0.2] * 4), b=(0.3, [0.3] * 4)
+    )
+    assert of.best("first", ["near", "b", "a"]) == "a"
+    assert of.best("first", ["near", "b"]) == "b"
+    assert of.best("first", ["near"]) == "first"
+    assert replace(of, n_queries=1).best("first", ["a"]) == "first"
+
+
+def test_what_is_left_must_be_enough_to_learn_from() -> None:
+    query = drawn_track(12, 1)[0]
+    labels = query.judgments
+    two = [int(np.flatnonzero(labels == label)[0]) for label in (0, 1)]
+    few = query.hiding(~np.isin(np.arange(40), two))
+    with pytest.raises(ValueError, match="judgment"):
+        compare([few], WAYS, 1)

@@ -1,0 +1,186 @@
+"""nDCG and AP of drawn labels by trec_eval, and expected scores by going through all labels."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import ir_measures
+import numpy as np
+import pytest
+import pytrec_eval
+from drawn_pools import drawn_query, drawn_track
+
+from trecexam.extensions.learn.arithmetic.drawn_measures import drawn_ap, drawn_ndcg
+from trecexam.extensions.learn.arithmetic.learning import by_regression, fit
+from trecexam.extensions.learn.arithmetic.passages import QueryPassages
+from trecexam.extensions.learn.arithmetic.regression import fit_regression
+from trecexam.extensions.learn.arithmetic.scores import ExpectedScores, drawn_labels, expected_scores
+
+
+def naive(query: QueryPassages, labels: np.ndarray, relevant: int = 2) -> np.ndarray:
+    """nDCG@10 and AP of each run, by trec_eval; shape (2, runs)."""
+    qrels = {"q": {str(at): int(label) for at, label in enumerate([*labels, *query.elsewhere])}}
+    ndcg = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.10"})
+    ap = pytrec_eval.RelevanceEvaluator(qrels, {"map"}, relevance_level=relevant)
+    values = []
+    for row in query.ranks:
+        run = {"q": {str(at): float(-rank) for rank, at in enumerate(row) if at >= 0}}
+        values.append((ndcg.evaluate(run)["q"]["ndcg_cut_10"], ap.evaluate(run)["q"]["map"]))
+    return np.array(values).T
+
+
+def test_measures_of_draws_are_those_of_trec_eval_and_ir_measures_on_each_draw() -> None:
+    rng = np.random.default_rng(1)
+    query = replace(drawn_track(1, 1)[0], elsewhere=np.array([3.0, 1.0]))
+    query.ranks[2, 6:] = -1
+    labels = rng.integers(0, 4, size=(5, 40)).astype(float)
+    ndcg = drawn_ndcg(query.ranks, labels, 10, query.elsewhere)
+    ap = drawn_ap(query.ranks, labels, 2, query.elsewhere)
+    for at, of_draw in enumerate(labels):
+        assert np.stack([ndcg[at], ap[at]]) == pytest.approx(naive(query, of_draw))
+        qrels = [
+            ir_measures.Qrel("q", str(doc), int(label))
+            for doc, label in enumerate([*of_draw, *query.elsewhere])
+        ]
+        ranked = [
+            ir_measures.ScoredDoc("q", str(doc), -rank) for rank, doc in enumerate(query.ranks[0].tolist())
+        ]
+        measure = ir_measures.parse_measure("AP(rel=2)@20")
+        assert ap[at, 0] == pytest.approx(measure.calc_aggregate(qrels, ranked))
+    nothing = np.zeros((1, 40))
+    assert not drawn_ndcg(query.ranks, nothing, 10, np.empty(0)).any()
+    assert not drawn_ap(query.ranks, nothing, 2, np.empty(0)).any()
+    # A negative label gains nothing, as trec_eval has it.
+    assert (drawn_ndcg(query.ranks, np.maximum(labels - 1, 0), 10, query.elsewhere) >= 0).all()
+    negative = np.where(labels == 0, -1.0, labels)
+    assert drawn_ndcg(query.ranks, negative, 10, query.elsewhere).tolist() == ndcg.tolist()
+
+
+def test_labels_are_drawn_as_often_as_they_are_probable_and_judgments_stay() -> None:
+    query = drawn_track(2, 1)[0].hiding(np.arange(40) % 2 == 0)
+    p = np.sort(np.random.default_rng(0).random((2, 40)), axis=0)[::-1]
+    scale, n = np.array([0.0, 1.0, 3.0]), 4000
+    drawn = drawn_labels(p, scale, np.random.default_rng(1).random((n, 40)), query)
+    assert (drawn[:, query.judged] == query.judgments[query.judged]).all()
+    for at in np.flatnonzero(~query.judged):
+        for step, label in enumerate((1.0, 3.0)):
+            error = math.sqrt(p[step, at] * (1 - p[step, at]) / n)
+            assert abs((drawn[:, at] >= label).mean() - p[step, at]) <= 5 * error
+
+
+def test_expected_scores_are_those_of_all_labels_times_their_probability() -> None:
+    """At most six binary passages of a pool are not judged, so that all 64 labellings are gone through."""
+    queries = [
+        drawn_query(np.random.default_rng([3, at]), f"q{at}", passages=14, depth=12, labels=2)
+        for at in range(5)
+    ]
+    queries = [
+        query.hiding(np.isin(np.arange(14), query.ranks[0, :open_ranks]))
+        for query, open_ranks in zip(queries, (6, 5, 3, 1, 0), strict=True)
+    ]
+    queries[1] = replace(queries[1], elsewhere=np.ones(2))
+    learned, draws = fit(queries), 4000
+    scores = expected_scores(learned, queries, 10, 1, draws=draws, fits=False)
+    assert len(scores.left) == 0
+    for at, query in enumerate(queries):
+        p = by_regression(learned, query)[0]
+        rows = np.flatnonzero(~query.judged)
+        mean, square = np.zeros((2, 4)), np.zeros((2, 4))
+        for labels in itertools.product((0, 1), repeat=len(rows)):
+            weight = math.prod(
+                p[row] if label else 1 - p[row] for row, label in zip(rows, labels, strict=True)
+            )
+            whole = query.judgments.copy()
+            whole[rows] = labels
+            values = naive(query, whole, 1)
+            mean += weight * values
+            square += weight * values**2
+        error = np.sqrt(np.maximum(square - mean**2, 0) / draws)
+        assert (np.abs(scores.values[..., at] - mean) <= 4.5 * error + 1e-6).all()
+        assert (error > 0).any() == bool(len(rows))
+
+
+def test_a_pool_that_is_judged_as_a_whole_has_its_scores_and_the_variance_of_queries() -> None:
+    queries = drawn_track(4, 5)
+    scores = expected_scores(fit(queries), queries, 10, 2, draws=5)
+    every = np.stack([naive(query, query.judgments) for query in queries], axis=-1)
+    assert scores.values == pytest.approx(every)
+    assert scores.means == pytest.approx(every.mean(axis=-1))
+    assert scores.variances() == pytest.approx(every.var(axis=-1, ddof=1) / 5)
+
+
+def test_variances_are_those_of_fits_that_each_lack_a_group_of_queries() -> None:
+    queries = drawn_track(5, 21, known=0.3, passages=15, depth=12)
+    learned = fit(queries, neighbours=False)
+    scores = expected_scores(learned, queries, 10, 2, draws=60)
+    left = []
+    for group in range(20):
+        kept = [query for at, query in enumerate(queries) if at % 20 != group]
+        regression = fit_regression(kept, learned.for_runs.columns, learned.scale, by_query=True)
+        alone = replace(learned, for_runs=regression)
+        left.append(expected_scores(alone, kept, 10, 2, draws=50, fits=False).means)
+    assert scores.left == pytest.approx(np.array(left))
+    by_hand = 19 / 20 * ((np.array(left) - np.mean(left, axis=0)) ** 2).sum(axis=0)
+    assert scores.variances() == pytest.approx(by_hand)
+    assert (scores.variances() > 0).all()
+
+
+def test_a_group_without_which_nothing_can_be_learned_is_left_out() -> None:
+    first, *others = drawn_track(6, 4, known=0.4)
+    queries = [first, *(query.hiding(query.judged) for query in others)]
+    scores = expected_scores(fit(queries), queries, 10, 2, draws=10)
+    assert len(scores.left) == 3
+
+
+def test_one_query_alone_has_no_variance() -> None:
+    queries = drawn_track(7, 1, known=0.5)
+    scores = expected_scores(fit(queries), queries, 10, 2, draws=10)
+    assert scores.left.shape == (0, 2, 4)
+    assert scores.variances().tolist() == np.zeros((2, 4)).tolist()
+
+
+def test_the_same_seed_gives_the_same_scores_whatever_the_order_of_runs_and_another_one_others() -> None:
+    queries = drawn_track(8, 5, known=0.5)
+    learned = fit(queries)
+
+    def values(of: Sequence[QueryPassages], seed: int = 0) -> ExpectedScores:
+        return expected_scores(learned, of, 10, 2, 5, seed)
+
+    once = values(queries)
+    assert (once.values == values(queries).values).all()
+    assert (once.values != values(queries, 1).values).any()
+    turned = values([replace(query, ranks=query.ranks[::-1]) for query in queries])
+    assert (once.of_runs([3, 2, 1, 0]).values == turned.values).all()
+    assert (once.of_runs([3, 2, 1, 0]).left == turned.left).all()
+    # Nor does it matter which other queries there are.
+    assert (once.values[..., :2] == values(queries[:2]).values).all()
+
+
+def test_intervals_hold_the_truth_of_a_known_model_as_often_as_they_say() -> None:
+    """Six tracks of ten queries, half of their judgments known; the population is 150 others."""
+    from trecexam.scores.correlation import half_width
+
+    def truth(queries: Sequence[QueryPassages]) -> np.ndarray:
+        of_queries = [
+            (
+                drawn_ndcg(query.ranks, query.judgments[None], 10, query.elsewhere)[0],
+                drawn_ap(query.ranks, query.judgments[None], 2, query.elsewhere)[0],
+            )
+            for query in queries
+        ]
+        return np.mean(of_queries, axis=0)
+
+    population = truth(drawn_track(99, 150))
+    held, narrow = [], []
+    for seed in range(6):
+        queries = drawn_track(100 + seed, 10, known=0.5)
+        scores = expected_scores(fit(queries, neighbours=False), queries, 10, 2, draws=50)
+        off = np.abs(scores.means - population)
+        held.append(off <= half_width(np.sqrt(scores.variances()), 10))
+        narrow.append(off <= np.sqrt(scores.variances()) / 2)
+    assert 0.85 <= np.mean(held) <= 1
+    # And they are not merely wide.
+    assert np.mean(narrow) < 0.75

@@ -1,0 +1,131 @@
+"""A grader's ratings, or what it expects them to be, are a feature."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from learnable import WordEncoder
+from support import HashGrader, hashed_rating
+
+import trecexam
+from trecexam.extensions.learn.arithmetic.passages import FEATURES, QueryPassages
+from trecexam.extensions.learn.learned_pool import gather_data
+from trecexam.graders import Answer, Cell
+from trecexam.line.loader import TrackLoader
+from trecexam.track import TrackFolder
+
+RATING = FEATURES.index("rating")
+
+
+class ProbableGrader(HashGrader):
+    """Gives probabilities with the ratings of every other passage."""
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        return {"grader": "probable"}
+
+    def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+        for batch in super().grade(cells):
+            yield [
+                (cell, answer._replace(probabilities=chances(cell) if len(cell.text) % 2 else None))
+                for cell, answer in batch
+            ]
+
+
+class ReadProbabilities(HashGrader):
+    """Stores whole ratings alone, and reads probabilities from its stored answers, as `embedding` does."""
+
+    def probabilities(self, answers: Sequence[str]) -> np.ndarray:
+        zero, two = [0.5, 0.0, 0.0, 0.0, 0.0, 0.5], [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]
+        return np.array([zero if "0" in answer else two for answer in answers])
+
+
+def chances(cell: Cell) -> tuple[float, ...]:
+    rating = hashed_rating(cell.text, cell.item.text)
+    return tuple(0.5 + 0.5 / 6 if at == rating else 0.5 / 6 for at in range(6))
+
+
+def gathered(root: Path, grader: HashGrader) -> tuple[QueryPassages, ...]:
+    with trecexam.open_track(root, grader=grader) as track:
+        assert track.update().graded > 0
+    asked = len(grader.asked)
+    with TrackLoader(TrackFolder.open(root), grader) as loader:
+        queries = gather_data(loader.load(), encoder=WordEncoder()).queries
+    # Nothing is asked again.
+    assert len(grader.asked) == asked
+    return queries
+
+
+def standardised(values: list[float]) -> np.ndarray:
+    return np.asarray((np.array(values) - np.mean(values)) / np.std(values))
+
+
+def texts(root: Path) -> dict[str, str]:
+    rows = map(json.loads, (root / "passages.jsonl").read_text().splitlines())
+    return {row["docid"]: row["text"] for row in rows}
+
+
+@pytest.mark.parametrize("grader", [HashGrader(), ProbableGrader()])
+def test_ratings_or_where_there_are_probabilities_expected_ones_are_the_feature(
+    learnable: Path, grader: HashGrader
+) -> None:
+    queries, text_of, n_expected = gathered(learnable, grader), texts(learnable), 0
+    for at, query in enumerate(queries):
+        expected = []
+        for doc in query.doc_ids:
+            rating = float(hashed_rating(text_of[doc], f"what of q{at}a and q{at}b"))
+            if isinstance(grader, ProbableGrader) and len(text_of[doc]) % 2:
+                rating = 0.5 * rating + sum(range(6)) * 0.5 / 6
+                n_expected += 1
+            expected.append(rating)
+        assert query.features[:, RATING] == pytest.approx(standardised(expected))
+        # What no run has is not graded.
+        assert not query.background[:, RATING].any()
+    assert (n_expected > 5) == isinstance(grader, ProbableGrader)
+
+
+def test_probabilities_that_a_grader_reads_from_its_answers_are_expected_ratings_too(
+    learnable: Path,
+) -> None:
+    queries, text_of, differ = gathered(learnable, ReadProbabilities()), texts(learnable), 0
+    for at, query in enumerate(queries):
+        ratings = [hashed_rating(text_of[doc], f"what of q{at}a and q{at}b") for doc in query.doc_ids]
+        expected = [2.0 if rating else 2.5 for rating in ratings]
+        if len(set(expected)) == 1:
+            assert not query.features[:, RATING].any()
+        else:
+            differ += 1
+            assert query.features[:, RATING] == pytest.approx(standardised(expected))
+    assert differ
+
+
+def test_ratings_count_where_they_add_something(learnable: Path) -> None:
+    """Random ones do not; what people would say does."""
+    labels = {
+        line.split()[2]: int(line.split()[3]) for line in (learnable / "qrels.txt").read_text().splitlines()
+    }
+    with (learnable / "trecexam.toml").open("a") as config:
+        config.write('\n[grader]\nname = "recorded"\nrecorded = "grades.jsonl"\n')
+    # Texts that tell nothing.
+    rows = [json.loads(line) for line in (learnable / "passages.jsonl").read_text().splitlines()]
+    (learnable / "passages.jsonl").write_text(
+        "".join(json.dumps({**row, "text": f"alike {row['docid']}"}) + "\n" for row in rows)
+    )
+    features = []
+    for knows in (True, False):
+        with (learnable / "grades.jsonl").open("w") as grades:
+            for row in rows:
+                query, doc = row["docid"].split("-")[0], row["docid"]
+                rating = 2 * labels.get(doc, 0) if knows else hashed_rating(doc, query)
+                grade = {"query_id": query, "doc_id": doc, "item_id": f"{query}/1", "rating": rating}
+                grades.write(json.dumps(grade) + "\n")
+        with trecexam.open_track(learnable) as track:
+            track.grading.grade()
+            features.append(track.learn.labels().identity["features"])
+    assert features[0] == ["fusion", "cosine", "length", "rating"]
+    assert features[1] == ["fusion", "cosine", "length"]

@@ -1,0 +1,312 @@
+"""`settle`: how a claim is read, how sure it is, and what to judge."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from learnable import WordEncoder, make_learnable
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.errors import TrecexamError
+from trecexam.extensions.learn.arithmetic.learning import fit
+from trecexam.extensions.learn.arithmetic.settling import Standing, standing
+from trecexam.extensions.learn.learned_pool import gather_data
+from trecexam.extensions.learn.settle import Settled
+from trecexam.line.loader import opened
+
+
+@pytest.fixture
+def half(tmp_path: Path) -> Path:
+    """Every fourth passage is judged, so that orders are open."""
+    root = make_learnable(tmp_path / "half", queries=6, docs=20, runs="abcdef")
+    lines = (root / "qrels.txt").read_text().splitlines(keepends=True)
+    (root / "qrels.txt").write_text("".join(lines[::3]))
+    return root
+
+
+def settled(root: Path, claim: str, **options: int) -> Settled:
+    with trecexam.open_track(root) as track:
+        return track.learn.settle(claim, **options)  # type: ignore[no-any-return]
+
+
+def known_of(root: Path) -> tuple[tuple[str, ...], Standing]:
+    with opened(root) as loader:
+        track = loader.load()
+        queries = gather_data(track, encoder=WordEncoder()).queries
+        return tuple(track.runs), standing(fit(queries), queries, 10)
+
+
+def rename(root: Path, old: str, new: str) -> None:
+    """A run is called as its lines say."""
+    path = root / "runs" / f"{old}.run"
+    path.write_text(path.read_text().replace(f" {old}\n", f" {new}\n"))
+
+
+@pytest.mark.parametrize(
+    ("claim", "runs"),
+    [("a > b", "ab"), ("a>c>b", "acb"), ("  d  >  a ", "da"), ("a > b > c > d", "abcd")],
+)
+def test_a_claim_names_runs_in_their_order(half: Path, claim: str, runs: str) -> None:
+    found = settled(half, claim).claim
+    assert (found.runs, found.first) == (tuple(runs), False)
+    assert str(found) == " > ".join(runs)
+
+
+@pytest.mark.parametrize(
+    ("claim", "n"),
+    [
+        ("the first five", 5),
+        ("first 3", 3),
+        ("The best two runs", 2),
+        ("top-4", 4),
+        ("top  1", 1),
+        ("the first one", 1),
+    ],
+)
+def test_a_claim_may_be_of_the_first_runs(half: Path, claim: str, n: int) -> None:
+    names, known = known_of(half)
+    found = settled(half, claim).claim
+    best = [names[at] for at in np.argsort(-known.mean)[:n]]
+    assert (found.runs, found.first) == (tuple(best), True)
+    assert str(found) == f"the first {n}: {', '.join(best)}"
+
+
+@pytest.mark.parametrize(
+    ("claim", "why"),
+    [
+        ("a > bb", "no run 'bb'; did you mean 'b'"),
+        ("a > zzzzz", "no run 'zzzzz'; there are a, b, c, d, e and 1 more"),
+        ("a", "'a' is no claim"),
+        ("", "'' is no claim"),
+        ("a >", "'a >' is no claim"),
+        ("a > > b", "is no claim"),
+        ("a > b > a", "'a' is named twice"),
+        ("the first six", "'the first six': the track has 6 runs"),
+        ("first 0", "'first 0': the track has 6 runs"),
+        ("the first eleven", "'the first eleven' is no claim"),
+    ],
+)
+def test_what_is_no_claim_is_an_error_that_says_what_is(
+    half: Path, capsys: pytest.CaptureFixture[str], claim: str, why: str
+) -> None:
+    assert run(["settle", str(half), claim]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert why in line
+    if line.endswith("claim"):
+        assert '"A > B", "A > B > C" or "the first five"' in line
+
+
+def test_a_runs_name_may_have_what_stands_between_runs(half: Path) -> None:
+    for old, new in (("a", "x>y"), ("b", "x"), ("c", "y>z")):
+        rename(half, old, new)
+    for claim, runs in (
+        ("x>y > x", ("x>y", "x")),
+        ("x > y>z", ("x", "y>z")),
+        ("x>y>z", ("x", "y>z")),
+        ("x>x>y>d", ("x", "x>y", "d")),
+    ):
+        assert settled(half, claim).claim.runs == runs
+    with pytest.raises(TrecexamError, match="'x>y' is no claim"):
+        settled(half, "x>y")
+    # Once "y" is a run, too, both are named rather than one.
+    rename(half, "d", "y")
+    assert settled(half, "x>y").claim.runs == ("x", "y")
+
+
+def test_the_probability_is_that_of_the_runs_means(half: Path) -> None:
+    names, known = known_of(half)
+    verdicts = set()
+    for a, b in ((0, 1), (1, 0), (1, 2), (3, 2), (4, 3), (5, 0)):
+        found = settled(half, f"{names[a]} > {names[b]}")
+        assert found.probability == pytest.approx(float(known.above[a, b]))
+        ((run_, other, difference, deviation, probability, judgments),) = found.pairs
+        assert (run_, other, probability) == (names[a], names[b], found.probability)
+        assert difference == pytest.approx(known.mean[a] - known.mean[b])
+        variance = known.covariance[a, a] + known.covariance[b, b] - 2 * known.covariance[a, b]
+        assert deviation == pytest.approx(math.sqrt(variance))
+        is_open = 0.05 < found.probability < 0.95
+        assert found.verdict == ("open" if is_open else "settled" if found.probability > 0.5 else "refuted")
+        assert judgments == known.needed((a, b), 0.95)
+        assert found.planned == (judgments if is_open else 0)
+        assert bool(found.plan) == is_open
+        verdicts.add(found.verdict)
+    assert {"open", "settled"} <= verdicts
+    drawn = known.draw()
+    a, b, c = (names.index(name) for name in "acd")
+    share = ((drawn[:, a] > drawn[:, b]) & (drawn[:, b] > drawn[:, c])).mean()
+    found = settled(half, "a > c > d")
+    assert found.probability == pytest.approx(share)
+    # Each pair is to be so sure that both together are.
+    assert [row[-1] for row in found.pairs] == [
+        known.needed((a, b), 0.95**0.5),
+        known.needed((b, c), 0.95**0.5),
+    ]
+    assert known.needed((b, c), 0.95**0.5) > known.needed((b, c), 0.95)
+    best = set(np.argsort(-known.mean)[:2].tolist())
+    top = [set(np.argsort(-of_draw)[:2].tolist()) == best for of_draw in drawn]
+    found = settled(half, "the first two")
+    assert found.probability == pytest.approx(np.mean(top))
+    assert len(found.pairs) == 8
+
+
+def an_open_pair(root: Path) -> str:
+    names, known = known_of(root)
+    at = min(itertools.permutations(range(6), 2), key=lambda pair: abs(known.above[pair] - 0.5))
+    return f"{names[at[0]]} > {names[at[1]]}"
+
+
+def test_the_plan_is_what_tells_most_of_the_pair_best_first(
+    half: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    claim = an_open_pair(half)
+    names, known = known_of(half)
+    first, second = claim.split(" > ")
+    gains = known.gains([(names.index(first), names.index(second))])
+    assert run(["settle", str(half), claim]) == 0
+    out, err = capsys.readouterr()
+    rows = list(csv.DictReader(io.StringIO(out), delimiter="\t"))
+    tells = [float(row["tells"]) for row in rows]
+    assert tells == sorted(tells, reverse=True)
+    assert sum(tells) == pytest.approx(1, abs=1e-4)
+    assert len(rows) == sum((of > 0).sum() for of in gains)
+    with opened(half) as loader:
+        queries = gather_data(loader.load(), encoder=WordEncoder()).queries
+    by_hand = {
+        (query.query_id, doc): gain
+        for query, of in zip(queries, gains, strict=True)
+        for doc, gain in zip(query.doc_ids, of.tolist(), strict=True)
+    }
+    total = sum(by_hand.values())
+    for row in rows:
+        share = by_hand[row["query_id"], row["doc_id"]] / total
+        assert float(row["tells"]) == pytest.approx(share, abs=1e-5)
+    assert f"{claim}: open, probability 0." in err
+    assert "decide it, if the differences stay as they are expected to be" in err
+    for most in (0, 3):
+        assert settled(half, claim, most=most).plan == settled(half, claim).plan[:most]
+    with pytest.raises(TrecexamError, match="most = -1: at least 0"):
+        settled(half, claim, most=-1)
+
+
+def test_as_json_there_are_claim_pairs_and_plan(half: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    claim = an_open_pair(half)
+    assert run(["settle", str(half), claim, "--json", "--most", "2"]) == 0
+    value = json.loads(capsys.readouterr().out)
+    assert (value["claimed"], value["verdict"]) == (claim, "open")
+    assert len(value["plan"]) == 2
+    assert value["claim"][0]["probability"] == value["probability"] == value["pairs"][0]["probability"]
+    assert value["judgments"] == value["pairs"][0]["judgments"] > 0
+    assert run(["settle", str(half), "the first two", "--table"]) == 0
+    assert "the probability of a set of runs is rough" in capsys.readouterr().err
+
+
+def test_judging_as_planned_settles_or_refutes_the_claim(half: Path) -> None:
+    claim = an_open_pair(half)
+    pool = {
+        row["docid"]: row["text"].split()[:3]
+        for row in map(json.loads, (half / "passages.jsonl").read_text().splitlines())
+    }
+    for _ in range(30):
+        found = settled(half, claim, most=10)
+        if found.verdict != "open":
+            break
+        with (half / "qrels.txt").open("a") as qrels:
+            qrels.writelines(f"{q} 0 {doc} {len(set(pool[doc])) - 1}\n" for q, doc, *_ in found.plan)
+    assert found.verdict in ("settled", "refuted")
+    assert found.plan == ()
+    assert found.planned == 0
+
+
+def judge_all(root: Path) -> None:
+    pooled = {
+        tuple(line.split()[0:3:2])
+        for path in (root / "runs").iterdir()
+        for line in path.read_text().splitlines()
+    }
+    (root / "qrels.txt").write_text(
+        "".join(f"{q} 0 {doc} {int(doc[-2:]) % 3}\n" for q, doc in sorted(pooled))
+    )
+
+
+def test_once_all_is_judged_a_claim_holds_or_not(half: Path) -> None:
+    judge_all(half)
+    import ir_measures
+
+    qrels = list(ir_measures.read_trec_qrels(str(half / "qrels.txt")))
+    values = {
+        name: ir_measures.parse_measure("nDCG@10").calc_aggregate(
+            qrels, list(ir_measures.read_trec_run(str(half / "runs" / f"{name}.run")))
+        )
+        for name in "abcdef"
+    }
+    for a, b in itertools.pairwise("abcdefa"):
+        found = settled(half, f"{a} > {b}")
+        assert found.probability == (values[a] > values[b])
+        assert found.verdict == ("settled" if values[a] > values[b] else "refuted")
+        assert found.plan == ()
+    order = sorted(values, key=lambda name: -values[name])
+    assert settled(half, " > ".join(order)).probability == 1
+    assert settled(half, " > ".join(order[::-1])).probability == 0
+    assert settled(half, "the first three").claim.runs == tuple(order[:3])
+    assert settled(half, "the first three").verdict == "settled"
+
+
+@pytest.mark.parametrize("all_judged", [False, True])
+def test_a_run_is_not_better_than_its_double(half: Path, all_judged: bool) -> None:
+    (half / "runs" / "z.run").write_text((half / "runs" / "b.run").read_text())
+    if all_judged:
+        judge_all(half)
+    for claim in ("b > z", "z > b", "a > b > z", "b > z > a"):
+        found = settled(half, claim)
+        assert (found.probability, found.verdict, found.plan) == (0, "refuted", ())
+
+
+@pytest.mark.parametrize("n", [2, 5])
+def test_with_fewer_judgments_than_queries_nothing_is_said(
+    half: Path, capsys: pytest.CaptureFixture[str], n: int
+) -> None:
+    labels = [f"q{at} 0 q{at}-d01 {at % 2}\n" for at in range(n)]
+    (half / "qrels.txt").write_text("".join(labels))
+    assert run(["settle", str(half), "a > b"]) == 2
+    error = capsys.readouterr().err
+    assert f"{n} judgments of 6 queries: with fewer than one a query no probability can be trusted" in error
+    assert "learned-next" in error
+    (half / "qrels.txt").write_text("".join(labels) + "".join(f"q5 0 q5-d0{at} 2\n" for at in range(6 - n)))
+    assert run(["settle", str(half), "a > b"]) == 0
+
+
+def test_without_runs_or_judgments_it_says_so(half: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (half / "qrels.txt").unlink()
+    assert run(["settle", str(half), "a > b"]) == 2
+    assert "no official judgments" in capsys.readouterr().err
+    for path in (half / "runs").iterdir():
+        path.unlink()
+    assert run(["settle", str(half), "a > b"]) == 2
+    assert "No runs yet" in capsys.readouterr().err
+
+
+def test_what_people_rated_as_a_whole_counts_as_judged(half: Path) -> None:
+    claim = an_open_pair(half)
+    query_id, doc_id, *_ = settled(half, claim).plan[0]
+    with trecexam.open_track(half) as track:
+        track.override(query_id, doc_id, 5, who="Ann", why="because")
+    assert (query_id, doc_id) not in {row[:2] for row in settled(half, claim).plan}
+
+
+def test_its_plan_can_be_judged(half: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.tsv"
+    assert run(["settle", str(half), an_open_pair(half), "--most", "4", "-o", str(plan)]) == 0
+    with (half / "trecexam.toml").open("a") as config:
+        config.write('\n[judging]\nscale = ["no", "partly", "fully"]\n')
+    assert run(["judge", "plan", str(half), "--passages", str(plan), "--assessors", "ann,bob"]) == 0
+    rows = [line.split("\t")[1:3] for line in (half / "judging.tsv").read_text().splitlines()[1:]]
+    planned = [line.split("\t")[:2] for line in plan.read_text().splitlines()[1:]]
+    assert sorted(rows) == sorted(planned)

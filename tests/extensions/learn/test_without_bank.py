@@ -1,0 +1,173 @@
+"""Runs, texts and judgments alone: a track without a test bank."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from learnable import make_learnable
+
+import trecexam
+from trecexam.cli.main import run
+from trecexam.errors import TrecexamError
+
+#: What needs no bank.
+LEARNING = [
+    ["learn"],
+    ["learned-leaderboard"],
+    ["cross-validate"],
+    ["learned-next", "--per-query", "2"],
+    ["learned-next", "--by", "mtc"],
+    ["settle", "a > b"],
+    ["settle", "the first two"],
+]
+GRADERS = """
+[graders.first]
+kind = "rubric"
+name = "embedding"
+
+[graders.second]
+kind = "rubric"
+name = "recorded"
+recorded = "grades.jsonl"
+"""
+
+
+@pytest.fixture
+def inputs(tmp_path: Path) -> Path:
+    root = make_learnable(tmp_path / "inputs", queries=6)
+    (root / "bank.questions.jsonl").unlink()
+    return root
+
+
+@pytest.fixture
+def bankless(inputs: Path, tmp_path: Path) -> Path:
+    """As somebody with runs and qrels begins."""
+    root = tmp_path / "track"
+    given = ["queries.tsv", "passages.jsonl", "qrels.txt"]
+    files = [part for name in given for part in (f"--{name.split('.')[0]}", str(inputs / name))]
+    assert run(["init", str(root), *files, "--runs", str(inputs / "runs")]) == 0
+    return root
+
+
+@pytest.fixture
+def of_several_graders(bankless: Path) -> Path:
+    config = (bankless / "trecexam.toml").read_text().split("[grader]")[0]
+    (bankless / "trecexam.toml").write_text(config + GRADERS)
+    (bankless / "grades.jsonl").write_text("")
+    return bankless
+
+
+def shown(
+    capsys: pytest.CaptureFixture[str], root: Path, *arguments: str, status: int = 0
+) -> tuple[str, str]:
+    capsys.readouterr()
+    assert run([arguments[0], str(root), *arguments[1:]]) == status
+    return capsys.readouterr()
+
+
+@pytest.mark.parametrize("command", LEARNING, ids=" ".join)
+def test_learning_needs_no_bank_and_gives_what_it_gives_with_one(
+    bankless: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    out, err = shown(capsys, bankless, *command)
+    assert "test bank" not in err
+    (bankless / "bank.questions.jsonl").write_text(
+        "".join(
+            f'{{"query_id": "q{at}", "query_text": "q{at}a", "questions": '
+            f'[{{"question_id": "q{at}/1", "question_text": "what of q{at}a"}}]}}\n'
+            for at in range(6)
+        )
+    )
+    assert (out, err) == shown(capsys, bankless, *command)
+
+
+@pytest.mark.parametrize("command", LEARNING, ids=" ".join)
+def test_nor_does_it_of_a_track_with_several_graders(
+    of_several_graders: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    _, err = shown(capsys, of_several_graders, *command)
+    assert "no test bank" not in err
+
+
+def test_holes_are_filled_by_learned_labels_and_by_no_grader(
+    bankless: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = bankless / "filled.qrels"
+    _, err = shown(capsys, bankless, "fill", "-o", str(output), status=2)
+    assert "no test bank" in err
+    assert "`--by learned` fills without one" in err
+    assert not output.exists()
+    _, err = shown(capsys, bankless, "fill", "--by", "grader", "-o", str(output), status=2)
+    assert "no test bank" in err
+    _, err = shown(capsys, bankless, "fill", "--by", "learned", "-o", str(output))
+    assert "0 cells to grade" in err
+    official = (bankless / "qrels.txt").read_text()
+    filled = output.read_text()
+    assert filled.startswith(official)
+    assert len(filled.splitlines()) > len(official.splitlines())
+    # By the verdict of a cross-validation, too.
+    shown(capsys, bankless, "cross-validate")
+    output.unlink()
+    _, err = shown(capsys, bankless, "fill", "-o", str(output))
+    assert "filled by learned labels; cross-validation here" in err
+    assert output.read_text() == filled
+
+
+def test_of_several_graders_learned_labels_fill_too(
+    of_several_graders: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = of_several_graders / "filled.qrels"
+    shown(capsys, of_several_graders, "fill", "--by", "learned", "-o", str(output))
+    assert len(output.read_text().splitlines()) == 84
+
+
+@pytest.mark.parametrize("command", [["watch", "--once"], ["leaderboard"], ["judge-next"]], ids=" ".join)
+def test_what_grades_still_says_that_there_is_no_bank(
+    bankless: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    for prepare in (lambda: None, lambda: shown(capsys, bankless, "learn")):
+        prepare()
+        _, err = shown(capsys, bankless, *command, status=2)
+        assert "no test bank: put bank.<name>.jsonl here" in err
+
+
+def test_one_open_track_learns_and_says_that_there_is_no_bank(bankless: Path) -> None:
+    with trecexam.open_track(bankless) as track:
+        for _ in range(2):
+            assert len(track.learn.labels().rows) == 84
+            for asked in (track.leaderboard, track.update):
+                with pytest.raises(TrecexamError, match="no test bank"):
+                    asked()
+
+
+def test_a_bank_that_is_named_and_missing_is_named(
+    bankless: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = (bankless / "trecexam.toml").read_text()
+    (bankless / "trecexam.toml").write_text(config.replace("[track]", '[track]\nbank = ["gone.jsonl"]'))
+    _, err = shown(capsys, bankless, "learn", status=2)
+    assert "no such file" in err
+    assert "gone.jsonl" in err
+
+
+def test_the_queries_of_the_judgments_are_enough_and_with_none_it_is_said(
+    bankless: Path, inputs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (bankless / "queries.tsv").unlink()
+    config = (bankless / "trecexam.toml").read_text()
+    (bankless / "trecexam.toml").write_text(config.replace('queries = "queries.tsv"\n', ""))
+    _, err = shown(capsys, bankless, "learn")
+    assert "6 queries ('q0', 'q1', 'q2', ...) without a text" in err
+    (bankless / "trecexam.toml").write_text("[track]\n")
+    (bankless / "qrels.txt").unlink()
+    _, err = shown(capsys, bankless, "learn", "--from", str(inputs), status=2)
+    assert "no queries: put queries.tsv here" in err
+
+
+def test_an_update_learns_once_there_is_a_bank(bankless: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (bankless / "trecexam.toml").open("a") as config:
+        config.write("\n[learn]\nupdate = true\n")
+    _, err = shown(capsys, bankless, "watch", "--once", status=2)
+    assert "no test bank" in err
+    assert not (bankless / "out" / "learned.tsv").exists()
