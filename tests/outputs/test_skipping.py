@@ -266,8 +266,6 @@ def in_a_new_process(root: Path, seed: int) -> tuple[set[str], set[str]]:
 
 @pytest.mark.slow
 def test_a_new_process_makes_and_writes_no_more_than_one_that_runs_on(small_track: Path) -> None:
-    config = small_track / "trecexam.toml"
-    config.write_text(config.read_text() + "[report]\nwrite = false\n")
     made, written = in_a_new_process(small_track, 1)
     assert made & written >= CELLS | RUNS | OFFICIAL
     before = stamps(small_track)
