@@ -90,7 +90,7 @@ def collection(work: Path, setting: Setting) -> Collection:
     with TrackLoader(TrackFolder.open(root)) as loader:
         track = loader.load(bank_needed=False)
         # As everywhere here all of the pool is judged: a few of DL 2019 are not, and have no text.
-        queries = [query.only(query.judged) for query in gather_data(track).queries]
+        queries = [only_judged(query) for query in gather_data(track).queries]
         runs = tuple(track.runs)
     file = source / "teams.tsv"
     if file.exists():
@@ -228,3 +228,17 @@ def _fusion_scores(query: QueryPassages) -> Floats:
     there = query.ranks >= 0
     adds = np.broadcast_to(1 / (RRF + 1 + np.arange(query.ranks.shape[1])), query.ranks.shape)[there]
     return np.bincount(query.ranks[there], adds, minlength=len(query.doc_ids))
+
+
+def only_judged(query: QueryPassages) -> QueryPassages:
+    """The query with its judged passages alone: rankings are without the others, and those below move up."""
+    kept = query.judged
+    place = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1).astype(np.int32)[query.ranks]
+    return replace(
+        query,
+        doc_ids=tuple(doc for doc, there in zip(query.doc_ids, kept.tolist(), strict=True) if there),
+        ranks=np.take_along_axis(place, np.argsort(place < 0, axis=1, kind="stable"), axis=1),
+        judgments=query.judgments[kept],
+        features=query.features[kept],
+        vectors=query.vectors[kept],
+    )

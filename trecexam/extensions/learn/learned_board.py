@@ -34,7 +34,7 @@ K = 10
 MIN_QUERIES = 2
 #: Intervals are given where all is judged, or a random sample of at least this share: with less, too few of
 #: them hold the truth (results/learned.md of tests/benchmarks).
-MIN_SHARE = 0.5
+MIN_SHARE = 0.75
 
 #: The ways that the learned leaderboard has to be as good as.
 LEARNED, ZERO, CONDENSED = "learned", "unjudged = 0", "condensed"

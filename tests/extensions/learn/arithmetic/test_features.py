@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -98,14 +97,3 @@ def test_a_feature_that_all_passages_share_or_none_has_is_0() -> None:
         )
         assert not pooled[:, 1:].any()
         assert background.shape == (0, 5)
-
-
-def test_rankings_without_some_passages_close_their_gaps() -> None:
-    query = drawn_query(np.random.default_rng(3), "q", passages=8, depth=6)
-    query = replace(query, ranks=np.array([[5, 0, 7, 2, -1, -1], [1, 2, 3, 4, 5, 6]], np.int32))
-    kept = np.array([True, False, True, True, False, True, False, False])
-    fewer = query.only(kept)
-    assert fewer.doc_ids == ("q-00", "q-02", "q-03", "q-05")
-    assert fewer.ranks.tolist() == [[3, 0, 1, -1, -1, -1], [1, 2, 3, -1, -1, -1]]
-    assert fewer.judgments.tolist() == query.judgments[kept].tolist()
-    assert fewer.features.tolist() == query.features[kept].tolist()

@@ -50,16 +50,3 @@ class QueryPassages:
     def hiding(self, hidden: Bools) -> QueryPassages:
         """The same without some judgments."""
         return replace(self, judgments=np.where(hidden, np.nan, self.judgments))
-
-    def only(self, passages: Bools) -> QueryPassages:
-        """The same with these passages alone: rankings are without the others, and those below move up."""
-        place = np.append(np.where(passages, np.cumsum(passages) - 1, -1), -1).astype(np.int32)[self.ranks]
-        order = np.argsort(place < 0, axis=1, kind="stable")
-        return replace(
-            self,
-            doc_ids=tuple(doc for doc, there in zip(self.doc_ids, passages.tolist(), strict=True) if there),
-            ranks=np.take_along_axis(place, order, axis=1),
-            judgments=self.judgments[passages],
-            features=self.features[passages],
-            vectors=self.vectors[passages],
-        )
