@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import platform
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,6 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "helpers"))
+
 from learned_collections import (
     ALL_JUDGED,
     RANDOM,

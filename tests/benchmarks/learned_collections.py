@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from outside import outside
 from scipy.stats import rankdata
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, cross_val_predict
@@ -30,7 +31,6 @@ from trecexam.scores.retrieved import retrieved_weights
 from trecexam.scores.values import TIE_DECIMALS
 from trecexam.track import TrackFolder
 
-SHARED = Path(__file__).resolve().parents[3] / "shared"
 K, TEN, RESAMPLES = 10, 10, 500
 #: What is judged.
 TOP = ("3 most retrieved", "5 most retrieved", "10 most retrieved", "20 most retrieved")
@@ -74,7 +74,7 @@ class Collection:
 @lru_cache(maxsize=1)
 def collection(work: Path, setting: Setting) -> Collection:
     """Reads a collection, through a track in the folder `work`, which keeps the vectors."""
-    source = SHARED / ("dl19" if setting.collection == "dl19" else f"collections/{setting.collection}")
+    source = outside("dl19" if setting.collection == "dl19" else f"collections/{setting.collection}")
     root, relevant = work / setting.collection, 2 if setting.collection == "dl19" else 1
     if not (root / "trecexam.toml").exists():
         qrels = next(source.glob("qrels.txt*"))

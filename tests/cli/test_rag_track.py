@@ -459,6 +459,7 @@ def test_by_embedding_a_bank_that_is_put_there_is_asked_about_and_never_written_
     lines = (track / "bank.nuggets.jsonl").read_text().splitlines(keepends=True)
     Path("mytrack/bank.nuggets.jsonl").write_text("".join(line for line in lines[:2]))
     given = Path("mytrack/bank.nuggets.jsonl").read_bytes()
+    capsys.readouterr()
     assert run(["watch", "mytrack", "--once"]) == 0
     said = capsys.readouterr().err
     assert "note: rubric cannot go on: " in said

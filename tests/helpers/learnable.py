@@ -33,9 +33,13 @@ def vector(word: str) -> np.ndarray:
 
 
 def make_learnable(
-    root: Path, *, queries: int = 5, docs: int = 14, labels: int = 3, runs: str = "abcd"
+    root: Path, *, queries: int = 5, docs: int = 14, labels: int = 3, runs: str = "abcd", hidden: int = 3
 ) -> Path:
-    """A track whose passages are as relevant as they have words of their query; two of three are judged."""
+    """A track whose passages are as relevant as they have words of their query.
+
+    Args:
+        hidden: one in so many is not judged.
+    """
     root.mkdir(parents=True)
     rng = np.random.default_rng(5)
     names = [f"q{at}" for at in range(queries)]
@@ -62,7 +66,7 @@ def make_learnable(
                 f"x{rng.integers(40)}"
             ] * 3
             passages.append({"docid": doc, "text": " ".join([*words, doc])})
-            if at % 3:
+            if at % hidden:
                 qrels.append(f"{q} 0 {doc} {relevant[at]}\n")
         for number, name in enumerate(rankings):
             order = np.argsort(-(relevant + rng.normal(size=docs) * (number + 0.5)))

@@ -41,11 +41,12 @@ def contents(root: Path) -> dict[str, bytes]:
     }
 
 
-def test_the_learned_leaderboard_has_intervals_around_expected_means_and_writes_nothing(
-    learnable: Path, capsys: pytest.CaptureFixture[str]
+def test_where_most_of_the_pool_is_judged_the_learned_leaderboard_has_intervals_and_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = contents(learnable)
-    out, err = printed(capsys, "learned-leaderboard", learnable)
+    track = make_learnable(tmp_path / "track", hidden=7)
+    before = contents(track)
+    out, err = printed(capsys, "learned-leaderboard", track)
     rows = table(out)
     columns = [f"{measure}{end}" for measure in MEASURES for end in ("", ".low", ".high")]
     assert list(rows[0]) == ["run", *columns, "Judged@10"]
@@ -58,8 +59,17 @@ def test_the_learned_leaderboard_has_intervals_around_expected_means_and_writes_
             assert low < mean < high
             assert 0 < mean < 1
     assert "expected over 5 queries" in err
+    assert contents(track) == before
+
+
+def test_where_less_is_judged_no_interval_is_given_and_the_share_is_said(
+    learnable: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, err = printed(capsys, "learned-leaderboard", learnable)
     assert "a random 64% of the pool is judged" in err
-    assert contents(learnable) == before
+    assert not any(
+        row[f"{measure}{end}"] for row in table(out) for measure in MEASURES for end in (".low", ".high")
+    )
 
 
 def test_the_share_that_is_judged_is_that_of_the_first_ten_passages(learnable: Path) -> None:

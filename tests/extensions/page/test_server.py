@@ -196,11 +196,18 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
+def _heed_control_c() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_control_c_ends_it_at_once_with_130_and_neither_a_process_nor_a_log_is_left(track: Path) -> None:
     command = [sys.executable, "-m", "trecexam", "serve", str(track), "--port", "0", "--no-grade"]
     token = "s3cret-token-of-22-letters"
     command += ["--token", token]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment()) as child:
+    # A shell that is not interactive has what it runs in the background ignore Ctrl-C.
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env=environment(), preexec_fn=_heed_control_c
+    ) as child:
         assert child.stderr is not None
         line = child.stderr.readline()
         url = next(word for word in line.split() if word.startswith("http://"))

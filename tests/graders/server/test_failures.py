@@ -153,7 +153,21 @@ def test_filling_holes_says_that_a_server_gave_no_answer(
         qrels = root / "qrels.txt"
         lines = qrels.read_text().splitlines(keepends=True)
         qrels.write_text("".join(line for line in lines if " q1-d02 " not in line))
-        assert run(["fill", str(root), "--qrels", str(qrels), "-o", str(tmp_path / "merged.txt")]) == 2
+        assert (
+            run(
+                [
+                    "fill",
+                    str(root),
+                    "--qrels",
+                    str(qrels),
+                    "--map",
+                    "identity",
+                    "-o",
+                    str(tmp_path / "merged.txt"),
+                ]
+            )
+            == 2
+        )
     assert "gave no answer to 2 cells" in capsys.readouterr().err
     assert not (tmp_path / "merged.txt").exists()
 
