@@ -290,7 +290,8 @@ def _config(root: Path, sources: Sources, plan: list[tuple[Path, Path]]) -> str:
         values["track"]["dataset"] = sources.dataset
     recorded = None if sources.recorded is None else _recorded_name(sources.recorded)
     if sources.rag:
-        values["graders"] = _rag_graders(sources, recorded)
+        kinds = {item.kind for path in sources.bank for item in converters.read(path, "bank")}
+        values["graders"] = rag_graders(kinds, recorded)
         recorded = None
     values["grader"]["name"] = sources.grader or ("recorded" if recorded else "embedding")
     if sources.model:
@@ -311,24 +312,25 @@ def _config(root: Path, sources: Sources, plan: list[tuple[Path, Path]]) -> str:
     return render_config(values, full=False, comments=of_all | comments)
 
 
-def _rag_graders(sources: Sources, recorded: str | None) -> dict[str, dict[str, Any]]:
+def rag_graders(
+    item_kinds: Collection[str] = (), recorded: str | None = None
+) -> dict[str, dict[str, Any]]:
     """The graders of a RAG track: name -> their settings.
 
     Args:
+        item_kinds: the kinds of the items of a bank that is given, which is asked about as it is.
         recorded: the track's file with labels of relevance, where there are some.
     """
-    kinds = {item.kind for path in sources.bank for item in converters.read(path, "bank")}
     by_model, by_file = {"prompt": "UMBRELA"}, {"name": "recorded", "recorded": recorded}
     return {
         "nuggets": {
             "unit": "response",
             "prompt": "NuggetAssign",
-            **({} if "nugget" in kinds else _to_be_written("bank.nuggets.jsonl", "nuggetizer")),
+            **({} if "nugget" in item_kinds else _to_be_written("bank.nuggets.jsonl", "nuggetizer")),
         },
         "support": {},
         "umbrela": {**(by_file if recorded else by_model), "pool": "citations"},
-        # A bank that is given is asked about as it is.
-        "rubric": {} if kinds else _to_be_written("bank.questions.jsonl", "questions"),
+        "rubric": {} if item_kinds else _to_be_written("bank.questions.jsonl", "questions"),
     }
 
 

@@ -1,6 +1,6 @@
 """trecexam.toml -> `TrackConfig`: every setting with its unit and default."""
 
-from trecexam.config.file import line_of_setting, load_config, render_config
+from trecexam.config.file import line_of_setting, load_config, render_config, toml_value
 from trecexam.config.graders import GraderSection
 from trecexam.config.language_models import GeneratorSection, LanguageModelSection, Section
 from trecexam.config.named_grader import NamedGrader
@@ -25,4 +25,5 @@ __all__ = [
     "load_config",
     "purse_of",
     "render_config",
+    "toml_value",
 ]

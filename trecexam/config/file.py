@@ -180,10 +180,10 @@ def render_config(
             if key not in shared and (full or key not in given):
                 lines.append(f"# {field.description}")
             if key in given:
-                lines.append(f"{key} = {_toml(given[key])}")
+                lines.append(f"{key} = {toml_value(given[key])}")
             elif key not in shared:
                 default = (field.examples or [""])[0] if field.default is None else field.default
-                lines.append(f"# {key} = {_toml(default)}")
+                lines.append(f"# {key} = {toml_value(default)}")
         if shared:
             lines.append(f"# As in [grader]: {', '.join(shared)}.")
     return "\n".join(lines) + "\n"
@@ -209,12 +209,12 @@ def _several(
         field = NamedGrader.model_fields[key]
         default = (field.examples or [""])[0] if field.default is None else field.default
         yield f"# {field.description}"
-        yield f"# {key} = {_toml(default)}"
+        yield f"# {key} = {toml_value(default)}"
     for name, given in graders.items():
         yield ""
         yield f"[graders.{name}]"
         yield from _comment(comments.get(f"graders.{name}"))
-        yield from (f"{key} = {_toml(value)}" for key, value in given.items())
+        yield from (f"{key} = {toml_value(value)}" for key, value in given.items())
 
 
 def _is_own(key: str, others: Sequence[type[BaseModel]]) -> bool:
@@ -229,8 +229,9 @@ def _as_in_grader(section: type[BaseModel]) -> list[str]:
     return [key for key in LanguageModelSection.model_fields if key not in own]
 
 
-def _toml(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """A string, number, boolean, list or table as TOML has it on one line."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(each)}" for key, each in value.items()) + "}"
+        return "{" + ", ".join(f"{json.dumps(key)} = {toml_value(each)}" for key, each in value.items()) + "}"
     # JSON's strings, numbers, booleans and flat lists are TOML too.
     return json.dumps(value, ensure_ascii=False)

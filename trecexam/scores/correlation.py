@@ -47,9 +47,11 @@ from trecexam.scores.rank_correlation.rbo import DEFAULT_P, rbo_columns
 from trecexam.scores.rank_correlation.resampling import QueryDraws, denoised
 from trecexam.scores.rank_correlation.tau import (
     kendall_tau,
+    pearson_r,
     spearman_rho,
     tau_ap_b_columns,
     tau_ap_columns,
+    tau_gap_columns,
     top_tau_columns,
 )
 from trecexam.scores.values import TIE_DECIMALS
@@ -70,6 +72,9 @@ N_COEFFICIENTS = len(_LOWEST)
 class Correlation:
     """Agreement of two leaderboards; RBO is in 0..1, the other coefficients in -1..1.
 
+    pearson_r and tau_gap are of scores, so they are NaN where only ranks are known on the official side; they
+    have no intervals.
+
     NaN stands for an undefined coefficient: fewer than two runs, or all runs tied on one of the sides.
 
     Attributes:
@@ -87,6 +92,8 @@ class Correlation:
             and those tied with the last of them; NaN where there are fewer runs.
         ap_b_low, ap_b_high, at_10_low ...: their intervals; of the best runs distinct values are counted
             among these.
+        pearson_r: Pearson's correlation of the scores themselves.
+        tau_gap: see `rank_correlation.tau.tau_gap_columns`; the official leaderboard is the truth.
     """
 
     n_runs: int
@@ -114,6 +121,8 @@ class Correlation:
     at_15_high: float = math.nan
     at_20_low: float = math.nan
     at_20_high: float = math.nan
+    pearson_r: float = math.nan
+    tau_gap: float = math.nan
 
 
 def correlate(
@@ -124,6 +133,7 @@ def correlate(
     seed: int = 0,
     rbo_p: float = DEFAULT_P,
     draws: QueryDraws | None = None,
+    ranks: bool = False,
 ) -> Correlation:
     """Correlation of the rubric leaderboard with the official one.
 
@@ -138,6 +148,7 @@ def correlate(
         seed: of the random numbers; the same seed gives the same interval.
         rbo_p: the persistence of RBO, between 0 and 1.
         draws: in place of resamples and seed, where several comparisons share them.
+        ranks: official is ranks, negated, so that there is no correlation of scores.
 
     Raises:
         ValueError: the shapes don't fit, a value is not finite, or rbo_p is not between 0 and 1.
@@ -148,14 +159,16 @@ def correlate(
         return Correlation(n_runs)
     ours, truth = means(rubric_values), official_means(official_values)
     values = _coefficients(ours[:, None], truth[:, None], rbo_p)[:, 0]
+    of_scores = [math.nan] * 2 if ranks else _of_scores(ours[:, None], truth[:, None])[0]
     draws = draws or QueryDraws(resamples, seed)
     enough = _enough_distinct(ours, truth)
     few = n_queries < MIN_QUERIES or not enough[0]
     if math.isnan(values[0]) or few or n_runs > MOST_RUNS or draws.resamples < 1:
-        return _correlation(n_runs, values)
+        return _correlation(n_runs, values, of_scores)
     error, bias = error_and_bias(rubric_values, official_values, draws, rbo_p)
     low, high = ends(values, error, bias, n_queries)
-    return _correlation(n_runs, values, np.where(enough, low, np.nan), np.where(enough, high, np.nan))
+    ends_of = (np.where(enough, end, np.nan) for end in (low, high))
+    return _correlation(n_runs, values, of_scores, *ends_of)
 
 
 def n_distinct(values: ArrayLike) -> int:
@@ -193,9 +206,13 @@ def _are_distinct(*sides: Floats) -> bool:
 
 
 def _correlation(
-    n_runs: int, values: Floats, lows: Floats | None = None, highs: Floats | None = None
+    n_runs: int,
+    values: Floats,
+    of_scores: Sequence[float],
+    lows: Floats | None = None,
+    highs: Floats | None = None,
 ) -> Correlation:
-    """With the coefficients, and the ends of their intervals, in their order."""
+    """With the coefficients, those of scores, and the ends of their intervals, in their order."""
     value, low, high = (
         _floats(np.full(N_COEFFICIENTS, np.nan) if side is None else side) for side in (values, lows, highs)
     )
@@ -204,7 +221,7 @@ def _correlation(
     return Correlation(
         n_runs,
         *(tau, rho, ap, low[0], high[0], rbo, *_ends_of(low[1:4], high[1:4])),
-        *(*newer, *_ends_of(low[4:], high[4:])),
+        *(*newer, *_ends_of(low[4:], high[4:]), *of_scores),
     )
 
 
@@ -237,9 +254,22 @@ def per_query_correlations(
         np.round(side, TIE_DECIMALS) for side in checked(rubric, official, ranks=False)
     )
     return tuple(
-        _correlation(len(rubric_values), values)
-        for values in _coefficients(rubric_values, official_values, rbo_p).T
+        _correlation(len(rubric_values), values, of_scores)
+        for values, of_scores in zip(
+            _coefficients(rubric_values, official_values, rbo_p).T,
+            _of_scores(rubric_values, official_values),
+            strict=True,
+        )
     )
+
+
+def _of_scores(rubric: Floats, official: Floats) -> list[list[float]]:
+    """Pearson's r and tau_GAP of each column; NaN, as all others, where a side ties all runs."""
+    if len(rubric) < 2:
+        return [[math.nan] * 2 for _ in range(rubric.shape[1])]
+    both = np.stack([pearson_r(rubric, official), tau_gap_columns(official, rubric)], axis=1)
+    both[np.isnan(both).any(axis=1)] = np.nan
+    return [_floats(row) for row in both]
 
 
 def error_and_bias(

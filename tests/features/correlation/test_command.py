@@ -77,7 +77,7 @@ def test_new_columns_stand_after_those_that_were_there(
         "kendall_tau.high", "rbo", "spearman_rho.low", "spearman_rho.high", "tau_ap.low", "tau_ap.high",
         "rbo.low", "rbo.high", "tau_ap_b", "kendall@10", "kendall@15", "kendall@20", "tau_ap_b.low",
         "tau_ap_b.high", "kendall@10.low", "kendall@10.high", "kendall@15.low", "kendall@15.high",
-        "kendall@20.low", "kendall@20.high",
+        "kendall@20.low", "kendall@20.high", "pearson_r", "tau_gap",
     ]  # fmt: skip
     found = json.loads(talk(capsys, "correlate", graded, "--json")[0])
     assert (found["n_queries"], found["rbo_p"]) == (3, 0.9)

@@ -53,6 +53,8 @@ CORRELATION_COLUMNS = (
     "kendall@15.high",
     "kendall@20.low",
     "kendall@20.high",
+    "pearson_r",
+    "tau_gap",
 )
 
 

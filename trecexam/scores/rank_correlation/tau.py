@@ -1,8 +1,8 @@
-"""Rank correlation of many pairs of leaderboards at once: Kendall's tau-b, Spearman's rho, tau_AP, tau_AP,b.
+"""Correlation of many pairs of leaderboards at once: Kendall's tau-b, Spearman's rho, tau_AP, tau_AP,b ...
 
 The functions take two rankings (`ranks.Ranks`) of the same n runs with equally many columns,
-or a single one on one side, and give an array of shape (n_columns,). `tau_ap` and `tau_b_columns` take
-scores.
+or a single one on one side, and give an array of shape (n_columns,). `tau_ap`, `tau_b_columns`, `pearson_r`
+and `tau_gap_columns` take scores.
 """
 
 from __future__ import annotations
@@ -146,6 +146,46 @@ def tau_ap(truth: ArrayLike, estimate: ArrayLike) -> float:
     if t.ndim != 1 or t.shape != e.shape:
         raise ValueError(f"scores of shape {t.shape} and {e.shape} don't fit")
     return float(tau_ap_columns(Ranks.of(t[:, None]), Ranks.of(e[:, None]))[0])
+
+
+def pearson_r(a: Floats, b: Floats) -> Floats:
+    """Pearson's correlation of values, -1..1; NaN where all runs are tied in one of the two.
+
+    Args:
+        a, b: shape (n_runs, n_columns); one of them may have a single column.
+    """
+    a, b = (np.where(np.ptp(side, axis=0) > 0, side - side.mean(axis=0), 0) for side in (a, b))
+    return _ratio((a * b).sum(axis=0), np.sqrt((a**2).sum(axis=0) * (b**2).sum(axis=0)))
+
+
+def tau_gap_columns(truth: Floats, estimate: Floats) -> Floats:
+    """tau_GAP: which share of the truth's differences an order has right, run by run from its top; -1..1.
+
+    Gao & Oard, "A Head-Weighted Gap-Sensitive Correlation Coefficient", SIGIR 2015:
+
+        tau_GAP = 2 / (n-1) * sum over ranks i = 2..n of the estimate of C(i) / G(i)  -  1
+
+    with G(i) the sum of the differences, in the truth, between the run at rank i and each run above it, and
+    C(i) of those where the truth, too, has that one above. As in TREC AutoJudge, ranks at which all
+    differences are 0 are left out, and ties of the estimate are in the order of the rows. NaN where all runs
+    are tied in the truth.
+
+    Args:
+        truth, estimate: scores of shape (n_runs, n_columns), higher is better; one of them may have a single
+            column.
+    """
+    n_columns = max(truth.shape[1], estimate.shape[1])
+    gaps = np.full(n_columns, np.nan)
+    for column in range(n_columns):
+        of_truth, of_estimate = (side[:, min(column, side.shape[1] - 1)] for side in (truth, estimate))
+        in_order = of_truth[np.argsort(-of_estimate, kind="stable")]
+        # Rows: the run at a rank; columns: those above it.
+        above = np.tril(in_order[None, :] - in_order[:, None], k=-1)
+        all_gaps = np.abs(above).sum(axis=1)
+        told = all_gaps > 0
+        if told.any():
+            gaps[column] = 2 * (np.maximum(above, 0).sum(axis=1)[told] / all_gaps[told]).mean() - 1
+    return gaps
 
 
 def _ratio(over: Floats | np.ndarray, under: Floats) -> Floats:

@@ -1,0 +1,32 @@
+"""What TREC AutoJudge's package wants of nltk's data when it is imported: stop words, and a folder."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def lay_out_nltk_data(folder: Path) -> Path:
+    """Makes the folder that NLTK_DATA is to name."""
+    words = folder / "corpora" / "stopwords" / "english"
+    words.parent.mkdir(parents=True)
+    words.write_text("the\na\nof\n")
+    (folder / "tokenizers" / "punkt").mkdir(parents=True)
+    return folder
+
+
+@contextmanager
+def with_nltk_data() -> Iterator[None]:
+    """While the block runs the package can be imported, without a network."""
+    before = os.environ.get("NLTK_DATA")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["NLTK_DATA"] = str(lay_out_nltk_data(Path(folder) / "nltk_data"))
+        try:
+            yield
+        finally:
+            os.environ.pop("NLTK_DATA")
+            if before is not None:
+                os.environ["NLTK_DATA"] = before

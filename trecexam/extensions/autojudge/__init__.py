@@ -1,0 +1,16 @@
+"""A judge of TREC AutoJudge: the graders of a RAG track, called by the framework, and a folder to hand in."""
+
+from __future__ import annotations
+
+from trecexam.extension import Command, Extension
+
+EXTENSION = Extension(
+    "autojudge",
+    commands={
+        "autojudge": Command(
+            f"{__name__}.cli:autojudge",
+            "A judge for TREC AutoJudge: a folder to hand in.",
+            "published evaluators",
+        )
+    },
+)

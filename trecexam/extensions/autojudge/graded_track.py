@@ -1,0 +1,161 @@
+"""A track for what the framework gives: kept where answers are kept, graded once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from trecexam.errors import TrecexamError
+from trecexam.extensions.autojudge.settings import Endpoint, as_toml, track_settings
+from trecexam.config import CONFIG_NAME
+from trecexam.files.atomic import make_folder, replace
+from trecexam.files.track_lock import TrackLock
+from trecexam.line.evaluation import values_of_runs
+from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
+from trecexam.line.missing_banks import lacks_bank
+from trecexam.outputs.update_all import update_all
+from trecexam.scores.cover import NUGGET_SCORES
+from trecexam.tables.text import plural, shorten_list
+from trecexam.track import TrackFolder
+
+#: Support is given with what its F1 is made of.
+_BESIDE = {"SupportF1": ("SupportP", "SupportR")}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What runs have, topic by topic.
+
+    Attributes:
+        measures: "GRADER:MEASURE" each.
+        values: (run, topic) -> the measures' values, in their order. Only topics that the run responds to.
+        notes: what has to be known to read them.
+    """
+
+    measures: tuple[str, ...]
+    values: Mapping[tuple[str, str], tuple[float, ...]]
+    notes: tuple[str, ...]
+
+
+def place_of(kept: Path, topics: Sequence[Mapping[str, Any]]) -> Path:
+    """The folder of the track with these topics; one track has all runs, and all graders' answers.
+
+    Args:
+        kept: where answers are kept: CACHE_DIR, else the folder of the output.
+    """
+    digest = hashlib.sha256(json.dumps(topics, sort_keys=True).encode()).hexdigest()
+    return kept / "trecexam" / digest[:16]
+
+
+def lay_out(
+    root: Path,
+    topics: Sequence[Mapping[str, Any]],
+    responses: Mapping[str, Sequence[Mapping[str, Any]]],
+    settings: Mapping[str, Any],
+    endpoint: Endpoint,
+) -> None:
+    """Writes the track's files that are otherwise than they are to be; runs that are gone are taken out.
+
+    Args:
+        responses: run -> its responses.
+        settings, endpoint: as in `track_settings`.
+
+    Raises:
+        ConfigError: a setting is none of trecexam.toml, or has a wrong value.
+    """
+    make_folder(root / "runs")
+    contents = {
+        root / CONFIG_NAME: as_toml(track_settings(settings, endpoint)).encode(),
+        root / "queries.jsonl": _lines(topics),
+    }
+    contents |= {
+        root / "runs" / f"{quote(run, safe=' ')}.jsonl": _lines(rows) for run, rows in responses.items()
+    }
+    for path in (root / "runs").iterdir():
+        if path not in contents:
+            path.unlink()
+    for path, content in contents.items():
+        if not path.exists() or path.read_bytes() != content:
+            replace(path, content)
+    TrackFolder.open(root)
+
+
+@contextmanager
+def graded(root: Path, endpoint: Endpoint) -> Iterator[LoadedTrack]:
+    """The track, with all graded that was not.
+
+    Raises:
+        TrecexamError: something has no answer: a server gave none, or none may be asked. What is answered is
+            kept, and the next call goes on from there.
+    """
+    folder = TrackFolder.open(root)
+    with TrackLock(folder.lock_path), TrackLoaders(folder) as loaders:
+        if endpoint.is_off:
+            _refuse_to_ask(loaders)
+        done = update_all(loaders)
+        if not done.complete:
+            raise TrecexamError(f"not all is graded: {done.why}; what is answered is kept: run it again")
+        yield loaders.load()
+
+
+def judged(track: LoadedTrack, responses: Mapping[str, Sequence[str]]) -> Judged:
+    """The columns of all graders, and their strict forms, on each topic.
+
+    Args:
+        responses: run -> the topics that it responds to.
+    """
+    measures: list[str] = []
+    of_pairs: dict[tuple[str, str], list[float]] = {
+        (run, topic): [] for run, topics in responses.items() for topic in topics
+    }
+    notes = []
+    for name, each in track.assessments.items():
+        values = values_of_runs(each, _with_strict(each.columns))
+        runs, queries = tuple(values.runs), tuple(values.query_ids)
+        place = {pair: at for at, pair in enumerate((r, q) for r in runs for q in queries)}
+        columns = [values.matrix(measure, runs, queries).ravel() for measure in values.measures]
+        measures += [f"{name}:{measure}" for measure in values.measures]
+        without = sorted({topic for run, topic in of_pairs if (run, topic) not in place})
+        if without:
+            notes.append(f"{name} says nothing of topics that are 0 here: {shorten_list(without)}")
+        for pair, own in of_pairs.items():
+            own += [float(column[place[pair]]) if pair in place else 0.0 for column in columns]
+    notes += [str(error) for error in track.unable.values()]
+    return Judged(tuple(measures), {pair: tuple(own) for pair, own in of_pairs.items()}, tuple(notes))
+
+
+def _with_strict(columns: Sequence[str]) -> list[str]:
+    """A grader's columns, each with what stands beside it."""
+    measures: list[str] = []
+    for column in columns:
+        name, at, cutoff = column.partition("@")
+        strict = f"strict_{name}"
+        beside = _BESIDE.get(name, (strict,) if strict in NUGGET_SCORES else ())
+        measures += [column, *(f"{other}{at}{cutoff}" for other in beside)]
+    return list(dict.fromkeys(measures))
+
+
+def _refuse_to_ask(loaders: TrackLoaders) -> None:
+    """Refuses where an answer is missing.
+
+    Raises:
+        TrecexamError: with what there is no answer to.
+    """
+    why = "and nobody may be asked (OPENAI_BASE_URL is EMPTY): run it with a model first, with the same CACHE_DIR"
+    for name in loaders:
+        if lacks_bank(loaders[name].folder, loaders.shared) and loaders[name].folder.config.has_writer:
+            raise TrecexamError(f"{name}: its test bank is not written yet, {why}")
+    for name, each in loaders.load().assessments.items():
+        estimate = loaders[name].estimate(each)
+        if estimate.cells and estimate.tokens_in is not None:
+            raise TrecexamError(f"{name}: there is no answer to {plural(estimate.cells, 'cell')}, {why}")
+
+
+def _lines(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode(errors="surrogatepass")

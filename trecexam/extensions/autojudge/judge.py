@@ -1,0 +1,175 @@
+"""The class that the framework calls: `create_nuggets`, `create_qrels`, `judge`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from autojudge_base import (
+    Leaderboard,
+    LeaderboardBuilder,
+    LeaderboardSpec,
+    LlmConfigProtocol,
+    MeasureSpec,
+    NuggetBanks,
+    Qrels,
+    QrelsSpec,
+    Report,
+    Request,
+    build_qrels,
+)
+
+from trecexam.extensions.autojudge.graded_track import graded, judged, lay_out, place_of
+from trecexam.extensions.autojudge.nuggets import as_nugget_banks, take_nugget_banks
+from trecexam.extensions.autojudge.settings import Endpoint
+from trecexam.line.loaded_track import LoadedTrack
+from trecexam.scores.labels import label_qrels
+
+#: What the framework says of measures beside their names.
+_SAYS = {
+    "nuggets": "how many nuggets of the query the response says",
+    "support": "how far cited passages say what the sentences say that cite them",
+    "umbrela": "how relevant the passages are that the response cites",
+    "rubric": "how much of the test bank the cited passages answer",
+}
+
+
+class Judge:
+    """Grades reports by the graders of a RAG track; each answer is kept, and none is asked for twice.
+
+    The track is in `trecexam/` of the folder that `llm_config.cache_dir` names, else of `outdir`. Settings are
+    those of trecexam.toml, see `trecexam.extensions.autojudge.settings`.
+    """
+
+    nugget_banks_type = NuggetBanks
+
+    def create_nuggets(
+        self,
+        rag_responses: Iterable[Report],
+        rag_topics: Sequence[Request],
+        llm_config: LlmConfigProtocol,
+        nugget_banks: NuggetBanks | None = None,
+        **settings: Any,
+    ) -> NuggetBanks | None:
+        """The test banks that the graders ask about: questions, and nuggets as claims.
+
+        Returns:
+            None where no grader has a bank, or a topic has nothing in it, which is said.
+
+        Raises:
+            TrecexamError: what stands in the way; what is answered is kept.
+        """
+        with _graded(rag_responses, rag_topics, llm_config, nugget_banks, settings) as track:
+            banks = as_nugget_banks(track)
+        missing = [topic.request_id for topic in rag_topics if topic.request_id not in banks.banks]
+        if missing and banks.banks:
+            _say(f"no nugget of {len(missing)} topics, so no nuggets are given: {', '.join(missing[:5])}")
+        return None if missing else banks
+
+    def create_qrels(
+        self,
+        rag_responses: Iterable[Report],
+        rag_topics: Sequence[Request],
+        llm_config: LlmConfigProtocol,
+        nugget_banks: NuggetBanks | None = None,
+        **settings: Any,
+    ) -> Qrels | None:
+        """Labels of the passages that are cited: by UMBRELA, else by the bank.
+
+        Returns:
+            None where no grader labels passages, or no passage of a topic is cited, which is said.
+
+        Raises:
+            TrecexamError: what stands in the way; what is answered is kept.
+        """
+        with _graded(rag_responses, rag_topics, llm_config, nugget_banks, settings) as track:
+            if not any(each.of_documents for each in track.assessments.values()):
+                return None
+            labels = track.of_documents
+            scores = labels.config.scores
+            rows = list(label_qrels(labels.ratings(), scores.label, scores.min_rating, scores.min_answers))
+        missing = {topic.request_id for topic in rag_topics}.difference(row.query_id for row in rows)
+        if missing:
+            _say(f"no labelled passage of {len(missing)} topics, so no qrels: {', '.join(sorted(missing)[:5])}")
+            return None
+        spec = QrelsSpec(
+            topic_id=lambda row: row.query_id,
+            doc_id=lambda row: row.doc_id,
+            grade=lambda row: row.relevance,
+            on_duplicate="keep_max",
+        )
+        return build_qrels(records=rows, spec=spec)
+
+    def judge(
+        self,
+        rag_responses: Iterable[Report],
+        rag_topics: Sequence[Request],
+        llm_config: LlmConfigProtocol,
+        nugget_banks: NuggetBanks | None = None,
+        qrels: Qrels | None = None,
+        **settings: Any,
+    ) -> Leaderboard:
+        """The columns of all graders on each topic that a run responds to; means are the framework's.
+
+        Args:
+            qrels: are not looked at: they are of the same graders.
+
+        Raises:
+            TrecexamError: what stands in the way; what is answered is kept.
+        """
+        reports = list(rag_responses)
+        topics = {topic.request_id for topic in rag_topics}
+        responses: dict[str, list[str]] = {}
+        for report in reports:
+            if report.metadata.topic_id in topics:
+                responses.setdefault(report.metadata.run_id, []).append(report.metadata.topic_id)
+        with _graded(reports, rag_topics, llm_config, nugget_banks, settings) as track:
+            found = judged(track, responses)
+        for note in found.notes:
+            _say(note)
+        specs = [
+            MeasureSpec(name, description=_SAYS.get(name.partition(":")[0], "")) for name in found.measures
+        ]
+        spec = LeaderboardSpec(measures=tuple(specs))
+        builder = LeaderboardBuilder(spec)
+        for (run, topic), values in sorted(found.values.items()):
+            builder.add(run_id=run, topic_id=topic, values=dict(zip(found.measures, values, strict=True)))
+        return builder.build(expected_topic_ids=sorted(topics), on_missing="fix_aggregate")
+
+
+@contextmanager
+def _graded(
+    reports: Iterable[Report],
+    topics: Sequence[Request],
+    llm_config: LlmConfigProtocol,
+    nugget_banks: NuggetBanks | None,
+    settings: dict[str, Any],
+) -> Iterator[LoadedTrack]:
+    endpoint = Endpoint(llm_config.model, getattr(llm_config, "base_url", None))
+    kept = Path(llm_config.cache_dir or settings["outdir"])
+    # `corpus` is of the framework, and None or a place of documents that reports do not need.
+    settings = {key: value for key, value in settings.items() if key != "corpus"}
+    rows = [topic.model_dump(exclude_none=True, exclude={"topic_id", "narrative_id"}) for topic in topics]
+    of_runs: dict[str, list[dict[str, Any]]] = {}
+    for report in reports:
+        of_runs.setdefault(report.metadata.run_id, []).append(_row(report))
+    root = place_of(kept, rows)
+    lay_out(root, rows, of_runs, settings, endpoint)
+    if nugget_banks is not None:
+        take_nugget_banks(root, nugget_banks)
+    with graded(root, endpoint) as track:
+        yield track
+
+
+def _row(report: Report) -> dict[str, Any]:
+    """A report as its file had it: `answer` and `responses` are the same in memory."""
+    return report.model_dump(
+        mode="json", exclude_none=True, exclude={"answer", "is_ragtime", "evaldata", "ranking"}
+    )
+
+
+def _say(line: str) -> None:
+    print(f"trecexam: {line}", file=sys.stderr)

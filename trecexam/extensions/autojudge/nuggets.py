@@ -1,0 +1,83 @@
+"""Test banks as the framework's nugget banks, and back: questions, and nuggets as claims."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+from autojudge_base import NuggetBanks
+from autojudge_base.nugget_data import Creator, NuggetBank, NuggetClaim, NuggetQuestion
+
+from converters.bank import read_bank, write_bank
+from converters.records import Item
+from trecexam.files.atomic import replace
+from trecexam.line.loaded_track import LoadedTrack
+from trecexam.scaffold import rag_graders
+from trecexam.track import TrackFolder
+
+#: kind of item -> the file of the track that holds such items, by the graders of a RAG track.
+_FILES = {"nugget": rag_graders()["nuggets"]["bank"][0], "question": rag_graders()["rubric"]["bank"][0]}
+
+
+def as_nugget_banks(track: LoadedTrack) -> NuggetBanks:
+    """The items of all graders, topic by topic; retired ones are left out."""
+    banks: dict[str, NuggetBank] = {}
+    known: set[tuple[str, str]] = set()
+    for each in track.assessments.values():
+        for query_id in each.bank.query_ids:
+            for item in each.bank.items[query_id]:
+                if item.kind not in _FILES or (query_id, item.item_id) in known:
+                    continue
+                known.add((query_id, item.item_id))
+                text = track.first.query_texts.get(query_id, "")
+                bank = banks.setdefault(query_id, NuggetBank(query_id=query_id, title_query=text))
+                bank.add_nuggets(_nugget(item))
+    return NuggetBanks(banks=banks)
+
+
+def _nugget(item: Item) -> NuggetQuestion | NuggetClaim:
+    # Without a time the framework sets that of now, and the same bank would be another file each time.
+    model, time = (None, None) if item.origin is None else (item.origin.model, item.origin.time)
+    creator = Creator(is_human=item.origin is None, llm_model=model, creation_date=time)
+    known = {"importance": item.importance or None, "creator": [creator]}
+    if item.kind == "nugget":
+        return NuggetClaim.from_lazy(item.query_id, item.text, claim_id=item.item_id, **known)
+    answers = list(item.gold_answers) or None
+    return NuggetQuestion.from_lazy(item.query_id, item.text, answers, question_id=item.item_id, **known)
+
+
+def take_nugget_banks(root: Path, banks: NuggetBanks) -> None:
+    """Asks about these nuggets, where they are others than those that the track has."""
+    items = list(_items(banks))
+    folder = TrackFolder.open(root)
+    for kind, name in _FILES.items():
+        path, given = folder.root / name, [item for item in items if item.kind == kind]
+        if given and _asked(given) != (_asked(read_bank(path)) if path.exists() else None):
+            buffer = io.BytesIO()
+            write_bank(given, buffer)
+            replace(path, buffer.getvalue())
+
+
+def _asked(items: list[Item] | Iterator[Item]) -> set[tuple[str, ...]]:
+    """What of items the framework's banks hold."""
+    return {
+        (item.query_id, item.item_id, item.text, item.importance, *item.gold_answers)
+        for item in items
+        if not item.retired
+    }
+
+
+def _items(banks: NuggetBanks) -> Iterator[Item]:
+    for query_id, bank in banks.banks.items():
+        for question in (bank.nugget_bank or {}).values():
+            answers = tuple(question.answers or ())
+            item = Item(query_id, question.question_id, question.question, "question", answers)
+            yield item._replace(importance=_importance(question))
+        for claim in (bank.claim_bank or {}).values():
+            item = Item(query_id, claim.claim_id, claim.claim, "nugget")
+            yield item._replace(importance=_importance(claim))
+
+
+def _importance(nugget: NuggetQuestion | NuggetClaim) -> str:
+    return nugget.importance if nugget.importance in ("vital", "okay") else ""

@@ -1,0 +1,82 @@
+"""Settings of a workflow.yml as those of a trecexam.toml."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from trecexam.config import toml_value
+from trecexam.scaffold import rag_graders
+
+#: What the framework gives beside the settings.
+_OF_THE_FRAMEWORK = frozenset({"filebase", "outdir", "description", "uses_llm"})
+#: What OPENAI_BASE_URL is where nobody may be asked.
+_OFF = frozenset({"", "EMPTY"})
+_KEY = "OPENAI_API_KEY"
+#: Nothing answers here: the name is reserved (RFC 2606).
+_NOBODY = "http://endpoint.invalid/v1"
+
+
+class Endpoint(NamedTuple):
+    """Who is asked: what the environment names.
+
+    Attributes:
+        base_url: None or "EMPTY": nobody may be asked.
+    """
+
+    model: str
+    base_url: str | None
+
+    @property
+    def is_off(self) -> bool:
+        """Whether nobody may be asked."""
+        return (self.base_url or "") in _OFF
+
+
+def track_settings(settings: Mapping[str, Any], endpoint: Endpoint) -> dict[str, dict[str, Any]]:
+    """Section -> what trecexam.toml says in it.
+
+    Args:
+        settings: of a workflow.yml, which are sections of trecexam.toml, and may be written "section.key"
+            (`--set grader.concurrency=4`); beside them what the framework gives.
+    """
+    sections = _sections({key: value for key, value in settings.items() if key not in _OF_THE_FRAMEWORK})
+    known = rag_graders()
+    given = sections.pop("graders", None)
+    graders = dict.fromkeys(known) if given is None else given
+    grader: dict[str, Any] = {"name": "embedding"}
+    if settings.get("uses_llm", True):
+        url = _NOBODY if endpoint.is_off else endpoint.base_url
+        grader = {"name": "openai", "model": endpoint.model, "base_url": url}
+        if not endpoint.is_off and os.environ.get(_KEY):
+            grader["key_env"] = _KEY
+    return sections | {
+        "track": {"queries": "queries.jsonl", **sections.get("track", {})},
+        "grader": grader | sections.get("grader", {}),
+        "graders": {name: known.get(name, {}) | (own or {}) for name, own in graders.items()},
+    }
+
+
+def as_toml(sections: Mapping[str, Any]) -> str:
+    """A trecexam.toml that says this; whether it may is told by who reads it."""
+    lines = []
+    for section, values in sections.items():
+        of_graders = section == "graders"
+        for name, given in values.items() if of_graders else [("", values)]:
+            lines.append(f"[{section}.{toml_value(name)}]" if of_graders else f"[{section}]")
+            lines += [f"{key} = {toml_value(value)}" for key, value in given.items() if value is not None]
+    return "\n".join(lines) + "\n"
+
+
+def _sections(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with those that are written "section.key", or "graders.NAME.key", in their sections."""
+    sections: dict[str, Any] = {}
+    for key, value in settings.items():
+        inner, *path = reversed(key.split("."))
+        place = sections
+        for name in reversed(path):
+            place = place.setdefault(name, {})
+        both = isinstance(value, Mapping) and isinstance(place.get(inner), Mapping)
+        place[inner] = place[inner] | dict(value) if both else dict(value) if isinstance(value, Mapping) else value
+    return sections
