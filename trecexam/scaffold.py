@@ -312,9 +312,7 @@ def _config(root: Path, sources: Sources, plan: list[tuple[Path, Path]]) -> str:
     return render_config(values, full=False, comments=of_all | comments)
 
 
-def rag_graders(
-    item_kinds: Collection[str] = (), recorded: str | None = None
-) -> dict[str, dict[str, Any]]:
+def rag_graders(item_kinds: Collection[str] = (), recorded: str | None = None) -> dict[str, dict[str, Any]]:
     """The graders of a RAG track: name -> their settings.
 
     Args:

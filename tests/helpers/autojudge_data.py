@@ -7,7 +7,11 @@ from pathlib import Path
 
 from nltk_folder import with_nltk_data
 
-TOPICS = {"leaf": "why leaves change color in fall", "bee": "how bees make honey", "well": "how deep wells are dug"}
+TOPICS = {
+    "leaf": "why leaves change color in fall",
+    "bee": "how bees make honey",
+    "well": "how deep wells are dug",
+}
 #: doc_id -> its text, which is in the reports that cite it.
 DOCUMENTS = {
     "Chlorophyll": "Chlorophyll is a green pigment that absorbs light. Trees stop making it in autumn.",
@@ -19,8 +23,14 @@ DOCUMENTS = {
 #: run -> topic -> (sentence, what it cites).
 RUNS = {
     "run1": {
-        "leaf": [("Trees stop making chlorophyll in autumn.", ["Chlorophyll"]), ("Then yellow shows.", ["Carotenoid"])],
-        "bee": [("Bees carry nectar to the hive.", ["Nectar"]), ("There water evaporates from it.", ["Honey"])],
+        "leaf": [
+            ("Trees stop making chlorophyll in autumn.", ["Chlorophyll"]),
+            ("Then yellow shows.", ["Carotenoid"]),
+        ],
+        "bee": [
+            ("Bees carry nectar to the hive.", ["Nectar"]),
+            ("There water evaporates from it.", ["Honey"]),
+        ],
         "well": [("Wells reach ground water.", ["Well"])],
     },
     "run2": {
@@ -39,7 +49,10 @@ RUNS = {
 def lay_out_autojudge(folder: Path) -> Path:
     """Writes topics.jsonl, runs/ and truth.txt, an ir_measures leaderboard with a header."""
     (folder / "runs").mkdir(parents=True)
-    topics = [{"request_id": topic, "title": title, "problem_statement": f"I ask {title}."} for topic, title in TOPICS.items()]
+    topics = [
+        {"request_id": topic, "title": title, "problem_statement": f"I ask {title}."}
+        for topic, title in TOPICS.items()
+    ]
     (folder / "topics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in topics))
     truth = ["run_id\tquery_id\tmeasure\tvalue"]
     for number, (run, answers) in enumerate(RUNS.items()):
@@ -55,7 +68,9 @@ def lay_out_autojudge(folder: Path) -> Path:
             )
         (folder / "runs" / f"{run}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         values = [0.9 - 0.2 * number - 0.05 * at for at in range(len(TOPICS))]
-        truth += [f"{run}\t{topic}\tRELEVANCE\t{value:.2f}" for topic, value in zip(TOPICS, values, strict=True)]
+        truth += [
+            f"{run}\t{topic}\tRELEVANCE\t{value:.2f}" for topic, value in zip(TOPICS, values, strict=True)
+        ]
         truth.append(f"{run}\tall\tRELEVANCE\t{sum(values) / len(values):.4f}")
     (folder / "truth.txt").write_text("\n".join(truth) + "\n")
     return folder
@@ -73,7 +88,7 @@ def auto_judge(*arguments: str | Path, status: int = 0) -> str:
         from autojudge_base.cli import main
 
         done = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    if status == 0 and done.exception is not None and not isinstance(done.exception, SystemExit):
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     assert done.exit_code == status, done.output
     return done.output

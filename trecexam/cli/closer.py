@@ -103,10 +103,10 @@ def correlate(
     """How far TRACK's leaderboard agrees with the official one, for each pair of measures.
 
     Kendall's tau-b, Spearman's rho, tau_AP (the official side is the truth), tau_AP,b (symmetric),
-    rank-biased overlap (p = 0.9), and tau-b among the 10, 15 and 20 best runs of the official side
-    (kendall@10 ...; empty with fewer runs), and of the scores themselves Pearson's r and tau_GAP. Over the runs and queries that both sides have. With 95%
-    intervals over queries: none of fewer than five queries, or where the runs have fewer than five distinct
-    values on a side.
+    rank-biased overlap (p = 0.9), tau-b among the 10, 15 and 20 best runs of the official side
+    (kendall@10 ...; empty with fewer runs), and of the scores themselves Pearson's r and tau_GAP. Over the
+    runs and queries that both sides have. With 95% intervals over queries: none of fewer than five queries,
+    or where the runs have fewer than five distinct values on a side, nor of Pearson's r and tau_GAP.
 
     Two unrelated leaderboards have coefficients near 0, but for rank-biased overlap, which is then near
     (1 - P^n) / (n (1 - P)) with n runs.

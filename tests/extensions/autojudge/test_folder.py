@@ -21,7 +21,9 @@ def test_the_folder_has_a_workflow_that_the_framework_reads(tmp_path: Path) -> N
     assert set(read.variants) == {"rubric", "nuggets", "umbrela", "support", "all", "offline"}
     assert components.leaderboard_judge is components.nugget_creator is components.qrels_creator
     for name, variant in read.variants.items():
-        chosen = set(read.settings["graders"]) if name == "all" else {"support" if name == "offline" else name}
+        chosen = (
+            set(read.settings["graders"]) if name == "all" else {"support" if name == "offline" else name}
+        )
         assert set(variant["graders"]) == chosen
 
 

@@ -23,7 +23,8 @@ with with_nltk_data():
     pytest.importorskip("autojudge_base")
 
 COLUMNS = {
-    "nuggets:all_score", "nuggets:strict_all_score", "nuggets:vital_score", "nuggets:strict_vital_score",
+    "nuggets:all_score@20", "nuggets:strict_all_score@20", "nuggets:vital_score@20",
+    "nuggets:strict_vital_score@20",
     "support:SupportF1", "support:SupportP", "support:SupportR",
 }  # fmt: skip
 
@@ -43,7 +44,9 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def judge(out: str, variant: str, *more: str, status: int = 0) -> str:
     files = ("--rag-responses", "data/runs", "--rag-topics", "data/topics.jsonl", "--out-dir", out)
-    return auto_judge("run", "--workflow", "judge/workflow.yml", *files, "--variant", variant, *more, status=status)
+    return auto_judge(
+        "run", "--workflow", "judge/workflow.yml", *files, "--variant", variant, *more, status=status
+    )
 
 
 def leaderboard(path: Path) -> dict[tuple[str, str, str], float]:
@@ -88,15 +91,15 @@ def test_all_graders_give_a_leaderboard_nuggets_and_qrels_and_again_nobody_is_as
     assert {measure.partition(":")[0] for measure in measures} == {"nuggets", "support", "umbrela", "rubric"}
     (root,) = tracks(desk)
     with trecexam.open_track(root) as track:
-        board = track.leaderboard()
-        for row in board.rows:
-            for measure in measures & set(board.measures):
+        means = track.leaderboard(sorted(measures))
+        for row in means.rows:
+            for measure, score in zip(sorted(measures), row.scores, strict=True):
                 answered = [found[row.run, topic, measure] for topic in RUNS[row.run]]
                 # What is not answered counts 0, here as there.
                 assert found[row.run, "all", measure] == pytest.approx(sum(answered) / len(TOPICS))
-                assert found[row.run, "all", measure] == pytest.approx(row.scores[measure].mean)
+                assert found[row.run, "all", measure] == pytest.approx(score.mean)
         labels = {(row.query_id, row.doc_id): row.relevance for row in track["umbrela"].qrels()}
-    qrels = (line.split() for line in next((desk / "out").glob("*.qrels")).read_text().splitlines())
+    qrels = (line.split() for line in next((desk / "out").glob("*.qrels.txt")).read_text().splitlines())
     assert {(topic, doc): int(label) for topic, _, doc, label in qrels} == labels
     assert (desk / "out" / "all.nuggets.jsonl").exists()
 
@@ -114,8 +117,12 @@ def test_a_variant_asks_for_its_own_graders_and_what_another_asked_is_known(
         judge("out", "support")
         assert len(server.bodies) == asked
     found = leaderboard(next((desk / "out").glob("support.eval*.txt")))
-    assert {measure for _, _, measure in found} == {"support:SupportF1", "support:SupportP", "support:SupportR"}
-    assert not (desk / "out" / "support.qrels").exists()
+    assert {measure for _, _, measure in found} == {
+        "support:SupportF1",
+        "support:SupportP",
+        "support:SupportR",
+    }
+    assert not (desk / "out" / "support.qrels.txt").exists()
     assert len(tracks(desk)) == 1
 
 
@@ -132,29 +139,36 @@ def test_a_judge_that_is_killed_goes_on_where_it_was(desk: Path, monkeypatch: py
         use(server, monkeypatch)
         code = "import sys; from autojudge_data import auto_judge; auto_judge(*sys.argv[1:])"
         line = ["run", "--workflow", "judge/workflow.yml", "--rag-responses", "data/runs", "--rag-topics",
-                "data/topics.jsonl", "--out-dir", "out", "--variant", "umbrela"]  # fmt: skip
+                "data/topics.jsonl", "--out-dir", "out", "--variant", "all"]  # fmt: skip
         helpers = Path(__file__).resolve().parents[2] / "helpers"
-        environment = {**os.environ, "PYTHONPATH": f"{helpers}{os.pathsep}{Path(trecexam.__file__).parents[1]}"}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": f"{helpers}{os.pathsep}{Path(trecexam.__file__).parents[1]}",
+        }
         with subprocess.Popen([sys.executable, "-c", code, *line], env=environment) as child:
             killed.append(child)
         assert child.returncode == -signal.SIGKILL
         before = server.seen.copy()
         killed.clear()
-        judge("out", "umbrela")
+        judge("out", "all")
         # Those in flight when it was killed are asked again, and no others.
         again = [prompt for prompt, times in server.seen.items() if times > 1]
         assert sum(before.values()) >= 12
         assert len(again) < sum(before.values())
         asked = len(server.bodies)
-        judge("again", "umbrela")
+        judge("again", "all")
         assert len(server.bodies) == asked
     assert contents(desk / "again") == contents(desk / "out")
 
 
 def test_where_nobody_may_be_asked_what_is_missing_is_said(desk: Path) -> None:
-    with pytest.raises(TrecexamError, match=r"umbrela: there is no answer to \d+ cells, and nobody may be asked"):
+    with pytest.raises(
+        TrecexamError, match=r"umbrela: there is no answer to \d+ cells, and nobody may be asked"
+    ):
         judge("out", "umbrela", status=1)
-    with pytest.raises(TrecexamError, match="nuggets: its test bank is not written yet, and nobody may be asked"):
+    with pytest.raises(
+        TrecexamError, match="nuggets: its test bank is not written yet, and nobody may be asked"
+    ):
         judge("out", "nuggets", status=1)
 
 
@@ -198,6 +212,10 @@ def test_the_frameworks_own_data_set_goes_through_and_meta_evaluate_reads_what_c
         kiddie / "topics" / "kiddie-topics.jsonl", "--out-dir", "out", "--variant", "offline",
     )  # fmt: skip
     found = leaderboard(next((desk / "out").glob("offline.eval*.txt")))
-    means = {run: value for (run, topic, measure), value in found.items() if (topic, measure) == ("all", "support:SupportF1")}
+    means = {
+        run: value
+        for (run, topic, measure), value in found.items()
+        if (topic, measure) == ("all", "support:SupportF1")
+    }
     assert len(means) == 4
     assert all(0.32 <= value <= 0.41 for value in means.values())

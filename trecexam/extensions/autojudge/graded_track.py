@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from trecexam.config import CONFIG_NAME
 from trecexam.errors import TrecexamError
 from trecexam.extensions.autojudge.settings import Endpoint, as_toml, track_settings
-from trecexam.config import CONFIG_NAME
 from trecexam.files.atomic import make_folder, replace
 from trecexam.files.track_lock import TrackLock
 from trecexam.line.evaluation import values_of_runs
@@ -21,6 +21,7 @@ from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
 from trecexam.line.missing_banks import lacks_bank
 from trecexam.outputs.update_all import update_all
 from trecexam.scores.cover import NUGGET_SCORES
+from trecexam.scores.measures import short_names
 from trecexam.tables.text import plural, shorten_list
 from trecexam.track import TrackFolder
 
@@ -116,11 +117,12 @@ def judged(track: LoadedTrack, responses: Mapping[str, Sequence[str]]) -> Judged
     }
     notes = []
     for name, each in track.assessments.items():
-        values = values_of_runs(each, _with_strict(each.columns))
+        names = _with_strict(each.columns)
+        values = values_of_runs(each, names)
         runs, queries = tuple(values.runs), tuple(values.query_ids)
         place = {pair: at for at, pair in enumerate((r, q) for r in runs for q in queries)}
         columns = [values.matrix(measure, runs, queries).ravel() for measure in values.measures]
-        measures += [f"{name}:{measure}" for measure in values.measures]
+        measures += [f"{name}:{measure}" for measure in names]
         without = sorted({topic for run, topic in of_pairs if (run, topic) not in place})
         if without:
             notes.append(f"{name} says nothing of topics that are 0 here: {shorten_list(without)}")
@@ -131,9 +133,10 @@ def judged(track: LoadedTrack, responses: Mapping[str, Sequence[str]]) -> Judged
 
 
 def _with_strict(columns: Sequence[str]) -> list[str]:
-    """A grader's columns, each with what stands beside it."""
+    """A grader's columns by the names that people have for them, each with what stands beside it."""
     measures: list[str] = []
-    for column in columns:
+    known = short_names(columns)
+    for column in (known.get(column, column) for column in columns):
         name, at, cutoff = column.partition("@")
         strict = f"strict_{name}"
         beside = _BESIDE.get(name, (strict,) if strict in NUGGET_SCORES else ())
@@ -147,7 +150,10 @@ def _refuse_to_ask(loaders: TrackLoaders) -> None:
     Raises:
         TrecexamError: with what there is no answer to.
     """
-    why = "and nobody may be asked (OPENAI_BASE_URL is EMPTY): run it with a model first, with the same CACHE_DIR"
+    why = (
+        "and nobody may be asked (OPENAI_BASE_URL is EMPTY): run it with a model first, with the same "
+        "CACHE_DIR"
+    )
     for name in loaders:
         if lacks_bank(loaders[name].folder, loaders.shared) and loaders[name].folder.config.has_writer:
             raise TrecexamError(f"{name}: its test bank is not written yet, {why}")

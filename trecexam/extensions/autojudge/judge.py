@@ -27,6 +27,7 @@ from trecexam.extensions.autojudge.nuggets import as_nugget_banks, take_nugget_b
 from trecexam.extensions.autojudge.settings import Endpoint
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.scores.labels import label_qrels
+from trecexam.tables.text import shorten_list
 
 #: What the framework says of measures beside their names.
 _SAYS = {
@@ -40,8 +41,8 @@ _SAYS = {
 class Judge:
     """Grades reports by the graders of a RAG track; each answer is kept, and none is asked for twice.
 
-    The track is in `trecexam/` of the folder that `llm_config.cache_dir` names, else of `outdir`. Settings are
-    those of trecexam.toml, see `trecexam.extensions.autojudge.settings`.
+    The track is in `trecexam/` of the folder that `llm_config.cache_dir` names, else of `outdir`.
+    Settings are those of trecexam.toml, see `trecexam.extensions.autojudge.settings`.
     """
 
     nugget_banks_type = NuggetBanks
@@ -63,10 +64,10 @@ class Judge:
             TrecexamError: what stands in the way; what is answered is kept.
         """
         with _graded(rag_responses, rag_topics, llm_config, nugget_banks, settings) as track:
-            banks = as_nugget_banks(track)
+            banks = as_nugget_banks(track, {topic.request_id: topic.title for topic in rag_topics})
         missing = [topic.request_id for topic in rag_topics if topic.request_id not in banks.banks]
         if missing and banks.banks:
-            _say(f"no nugget of {len(missing)} topics, so no nuggets are given: {', '.join(missing[:5])}")
+            _say(f"no nuggets are given: there is none of {shorten_list(missing)}")
         return None if missing else banks
 
     def create_qrels(
@@ -93,7 +94,7 @@ class Judge:
             rows = list(label_qrels(labels.ratings(), scores.label, scores.min_rating, scores.min_answers))
         missing = {topic.request_id for topic in rag_topics}.difference(row.query_id for row in rows)
         if missing:
-            _say(f"no labelled passage of {len(missing)} topics, so no qrels: {', '.join(sorted(missing)[:5])}")
+            _say(f"no qrels: no passage is labelled of {shorten_list(sorted(missing))}")
             return None
         spec = QrelsSpec(
             topic_id=lambda row: row.query_id,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from autojudge_base import NuggetBanks
@@ -20,8 +20,12 @@ from trecexam.track import TrackFolder
 _FILES = {"nugget": rag_graders()["nuggets"]["bank"][0], "question": rag_graders()["rubric"]["bank"][0]}
 
 
-def as_nugget_banks(track: LoadedTrack) -> NuggetBanks:
-    """The items of all graders, topic by topic; retired ones are left out."""
+def as_nugget_banks(track: LoadedTrack, titles: Mapping[str, str]) -> NuggetBanks:
+    """The items of all graders, topic by topic; retired ones are left out.
+
+    Args:
+        titles: topic -> its title.
+    """
     banks: dict[str, NuggetBank] = {}
     known: set[tuple[str, str]] = set()
     for each in track.assessments.values():
@@ -30,8 +34,8 @@ def as_nugget_banks(track: LoadedTrack) -> NuggetBanks:
                 if item.kind not in _FILES or (query_id, item.item_id) in known:
                     continue
                 known.add((query_id, item.item_id))
-                text = track.first.query_texts.get(query_id, "")
-                bank = banks.setdefault(query_id, NuggetBank(query_id=query_id, title_query=text))
+                named = NuggetBank(query_id=query_id, title_query=titles.get(query_id))
+                bank = banks.setdefault(query_id, named)
                 bank.add_nuggets(_nugget(item))
     return NuggetBanks(banks=banks)
 

@@ -77,6 +77,7 @@ def _sections(settings: Mapping[str, Any]) -> dict[str, Any]:
         place = sections
         for name in reversed(path):
             place = place.setdefault(name, {})
-        both = isinstance(value, Mapping) and isinstance(place.get(inner), Mapping)
-        place[inner] = place[inner] | dict(value) if both else dict(value) if isinstance(value, Mapping) else value
+        if isinstance(value, Mapping):
+            value = {**place.get(inner, {}), **value}
+        place[inner] = value
     return sections
