@@ -9,13 +9,18 @@ from typing import Any
 from converters.bank import read_bank_queries
 from converters.errors import ConversionError
 from converters.rag_responses import read_responses
-from converters.records import Query, Response, Sentence
+from converters.records import Passage, Query, Response, Sentence
 from converters.registry import Format, formats, read, sniff
 from converters.run import Run
 from converters.segment import Pool, response_passages, run_lines, safe_name
 
 #: Formats whose records can become those of others; further ones declare it themselves.
-TARGETS = {"responses": ("passages", "run", "queries"), "rubric": ("grades",), "bank": ("queries",)}
+_WRITTEN = ("rag24", "rag25", "ragtime")
+TARGETS = {
+    "responses": ("passages", "run", "queries", *_WRITTEN),
+    "rubric": ("grades",),
+    "bank": ("queries",),
+}
 
 
 def targets(source: str) -> tuple[str, ...]:
@@ -42,7 +47,8 @@ def converted(
     Args:
         source: the file's format; None to tell from its content.
         target: a format's name.
-        pool: what ranks in the run of generated responses.
+        pool: of generated responses, what ranks in the run, and which passages there are: their own, those
+            that come with them and are cited, or both.
         run: which run, where the file has several.
         on_error: is called with the error of each bad line of responses, which is skipped. None: the first
             one is raised.
@@ -79,12 +85,14 @@ def converted(
 
 
 def _of_responses(path: Path, responses: Iterable[Response], target: str, pool: Pool) -> Iterable[Any]:
+    if target in _WRITTEN:
+        return responses
     if target == "queries":
         texts = {r.query_id: r.query_text for r in responses if r.query_id and r.query_text.strip()}
         return [Query(query_id, text) for query_id, text in texts.items()]
     identified = _identified(path, responses)
     if target == "passages":
-        return (passage for response in identified for passage in response_passages(response))
+        return _passages(identified, pool)
     first = next(identified, None)
     if first is None:
         return ()
@@ -92,6 +100,18 @@ def _of_responses(path: Path, responses: Iterable[Response], target: str, pool: 
     if len({response.run for response in rest}) > 1:
         raise ConversionError(path, None, "responses of several runs: make a file for each")
     return Run.from_entries(safe_name(first.run), run_lines(rest, pool))
+
+
+def _passages(responses: Iterable[Response], pool: Pool) -> Iterator[Passage]:
+    """The passages of responses; of those that come with several of them the first with an id."""
+    seen: set[str] = set()
+    for response in responses:
+        if pool != "citations":
+            yield from response_passages(response)
+        for document in () if pool == "text" else response.documents:
+            if document.doc_id not in seen:
+                seen.add(document.doc_id)
+                yield document
 
 
 def _identified(path: Path, responses: Iterable[Response]) -> Iterator[Response]:

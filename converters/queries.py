@@ -1,4 +1,7 @@
-"""Queries: TSV `query_id<TAB>text`, JSON Lines, one JSON document, or TREC's topics in SGML and XML."""
+"""Queries: TSV `query_id<TAB>text`, JSON Lines, one JSON document, or TREC's topics in SGML and XML.
+
+What the text of a JSON topic with several fields is, `converters.topics` says.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO
 
 from converters.errors import ConversionError
-from converters.fields import a_text, an_id
+from converters.fields import an_id
 from converters.lines import Head, decode, first_object, head, iter_lines, iter_objects
 from converters.records import Query
 from converters.registry import Format
@@ -19,6 +22,7 @@ from converters.topics import (
     json_topics,
     looks_like_topics,
     sgml_topics,
+    topic_text,
     xml_topics,
 )
 
@@ -97,7 +101,7 @@ def _tsv_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
 def _json_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
     for number, row in iter_objects(path):
         query_id = an_id(path, number, row, ID_KEYS)
-        yield number, Query(query_id, a_text(path, number, row, TEXT_KEYS, f"query '{query_id}'"))
+        yield number, Query(query_id, topic_text(path, number, row, query_id, TEXT_KEYS))
 
 
 def _sniff(start: Head) -> bool:

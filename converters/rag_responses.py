@@ -1,27 +1,34 @@
-"""Generated responses: TREC RAG 2024 and 2025, RAGTIME, NeuCLIR and DRAGUN style, and plain JSON Lines.
+"""Generated responses: TREC RAG 2024 to 2026, RAGTIME, NeuCLIR, DRAGUN, BioGen, LongEval, plain JSON Lines.
 
 One line is one system's answer to one query. They differ in names and in how they cite:
 
 | | query | answer | citations |
 |---|---|---|---|
 | TREC RAG 2024 | `topic_id` | `answer: [{text, citations}]` | places in `references`, from 0 |
-| TREC RAG 2025 | `metadata.narrative_id` | `answer: [{text, citations}]` | places, or ids |
-| RAGTIME, NeuCLIR | `topic_id`, `request_id`, `metadata` | `responses` | `{id: confidence}`, ids, places |
+| TREC RAG 2025, 2026 | `metadata.narrative_id` | `answer: [{text, citations}]` | places, or ids |
+| RAGTIME, NeuCLIR, DRAGUN | `topic_id`, `request_id`, `metadata` | `responses` | `{id: confidence}`, ids |
+| BioGen | `topic_id` of each of the `results` of one JSON document | `answer`, `responses` | ids |
 | plain | `query_id`; or `prompt`, the query's text | `text`, `response` or `answer` | none |
+
+Each of these keys is read at the top and under `metadata`. Citations with confidences are put in order, the
+surest first. `documents` has texts of what is cited: `{doc_id: {text}}`, `{doc_id: text}` or a list of
+`{id, text}`. `write_ragtime`, `write_rag24` and `write_rag25` write what a track takes.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from converters.errors import ConversionError
 from converters.fields import an_id
-from converters.lines import Head, first_object, iter_lines, parse_object
-from converters.records import Citation, Response, Sentence
+from converters.lines import Head, first_object, head, iter_lines, parse_object, read_whole
+from converters.passages import ID_KEYS, TEXT_KEYS
+from converters.records import Citation, Passage, Response, Sentence
 from converters.registry import Format
 
 EXAMPLE = (
@@ -30,9 +37,13 @@ EXAMPLE = (
 )
 QUERY_KEYS = ("topic_id", "query_id", "request_id", "narrative_id", "qid", "id")
 QUERY_TEXT_KEYS = ("topic", "narrative", "query", "prompt", "question", "problem_statement")
-RUN_KEYS = ("run_id", "run", "team_run_id")
+RUN_KEYS = ("run_id", "run", "team_run_id", "run_name")
+#: What BioGen's one JSON document has its responses under.
+_DOCUMENT = "results"
 #: Words that TREC RAG takes in a response.
 WORDS = 400
+#: Keys of nugget banks, which may have metadata, too.
+_NOT_OF = frozenset(("nugget_bank", "claim_bank"))
 _LISTS = ("answer", "responses", "sentences")
 _TEXTS = ("response", "text", "answer")
 
@@ -65,16 +76,14 @@ def numbered_responses(
     failed: list[ConversionError] = []
     over: list[str] = []
     out_of_range: list[str] = []
-    for number, line in iter_lines(path, nul=on_error is not None):
-        if not line.strip():
-            continue
+    for number, line in _lines(path, nul=on_error is not None):
         try:
-            row = parse_object(path, number, line)
+            row = line if isinstance(line, dict) else parse_object(path, number, line)
             response = _response(path, number, row, stem)
             key = response.run, response.query_id or response.query_text.strip()
-            first = first_lines.setdefault(key, number)
-            if first != number:
-                raise second_response(path, number, *key, first)
+            if key in first_lines:
+                raise second_response(path, number, *key, first_lines[key])
+            first_lines[key] = number
         except ConversionError as error:
             if on_error is None:
                 raise
@@ -94,6 +103,28 @@ def numbered_responses(
         logging.getLogger("converters").warning("%s (%d such lines)", lines[0], len(lines))
 
 
+def _lines(path: str | os.PathLike[str], *, nul: bool) -> Iterator[tuple[int, bytes | dict[str, Any]]]:
+    """(line number, line) of a file; of one JSON document its responses, with what it says of all of them."""
+    try:
+        document = _is_document(head(path, nul=True))
+    except ConversionError:
+        document = False
+    if not document:
+        yield from ((number, line) for number, line in iter_lines(path, nul=nul) if line.strip())
+        return
+    whole = parse_object(path, 1, read_whole(path).encode())
+    listed = whole.pop(_DOCUMENT, None)
+    rows = [whole] if listed is None else listed
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ConversionError(path, 1, f'"{_DOCUMENT}" is no list of responses', "file")
+    yield from ((1, {**whole, **row}) for row in rows)
+
+
+def _is_document(start: Head) -> bool:
+    """Whether a file is one JSON document: it begins with a bare bracket, or has its responses in a list."""
+    return start.lines[0].strip() == b"{" or _DOCUMENT in (first_object(start) or {})
+
+
 def second_response(
     path: str | os.PathLike[str], number: int, run: str, query: str, first: int
 ) -> ConversionError:
@@ -106,46 +137,106 @@ def _over(row: Mapping[str, Any], response: Response) -> str:
     """The limit of its track that a response is over; it is taken all the same."""
     if "answer" not in row or "references" not in row:
         return ""
-    year, references = ("2025", 100) if isinstance(row.get("metadata"), dict) else ("2024", 20)
+    metadata = row.get("metadata")
+    if not isinstance(metadata, dict):
+        year, references, most = "2024", 20, WORDS
+    elif "run_desc" in metadata:
+        # It has no limit of references.
+        year, references, most = "2026", len(response.references), 1024
+    else:
+        year, references, most = "2025", 100, WORDS
     words = response.n_words
     if len(response.references) > references:
         return f"{len(response.references)} references, TREC RAG {year} takes {references}"
-    return f"{words} words, TREC RAG takes {WORDS}" if words > WORDS else ""
+    return f"{words} words, TREC RAG takes {most}" if words > most else ""
 
 
-def write_responses(responses: Iterable[Response], file: BinaryIO) -> None:
-    """Writes TREC RAG 2024's form; confidences are left out, since it has no place for them.
+def write_rag24(responses: Iterable[Response], file: BinaryIO) -> None:
+    """Writes TREC RAG 2024's form; it has no place for confidences, whose order stays.
 
     Raises:
         ValueError: a response has no query id.
     """
+    _write(responses, file, _rag24_row)
+
+
+def write_rag25(responses: Iterable[Response], file: BinaryIO) -> None:
+    """Writes the form of TREC RAG 2025 and 2026: as 2024's, with all ids, and other fields, in `metadata`.
+
+    Raises:
+        ValueError: a response has no query id.
+    """
+    _write(responses, file, _rag25_row)
+
+
+def write_ragtime(responses: Iterable[Response], file: BinaryIO) -> None:
+    """Writes RAGTIME's form: `{doc_id: confidence}`; a list of ids where a sentence has no confidences.
+
+    Raises:
+        ValueError: a response has no query id.
+    """
+    _write(responses, file, _ragtime_row)
+
+
+def _write(responses: Iterable[Response], file: BinaryIO, row: Callable[[Response], dict[str, Any]]) -> None:
     import orjson
 
     for response in responses:
         if not response.query_id:
             raise ValueError(f"a response of run '{response.run}' has no query id")
-        references = list(response.references)
-        known = {doc_id: place for place, doc_id in enumerate(references)}
-        answer = []
-        for sentence in response.sentences:
-            places = []
-            for citation in sentence.citations:
-                if citation.doc_id not in known:
-                    known[citation.doc_id] = len(references)
-                    references.append(citation.doc_id)
-                places.append(known[citation.doc_id])
-            # No list of references has such a place.
-            places += [-1] * sentence.out_of_range
-            answer.append({"text": sentence.text, "citations": places})
-        row = {
-            "run_id": response.run,
-            "topic_id": response.query_id,
-            "topic": response.query_text,
-            "references": references,
-            "response_length": response.n_words,
-            "answer": answer,
-        }
-        file.write(orjson.dumps(row) + b"\n")
+        texts = {each.doc_id: {"id": each.doc_id, "text": each.text} for each in response.documents}
+        documents = {"documents": texts} if texts else {}
+        file.write(orjson.dumps({**row(response), **documents}) + b"\n")
+
+
+def _rag24_row(response: Response) -> dict[str, Any]:
+    return {
+        "run_id": response.run,
+        "topic_id": response.query_id,
+        "topic": response.query_text,
+        **_with_places(response),
+    }
+
+
+def _rag25_row(response: Response) -> dict[str, Any]:
+    of_query = {"narrative_id": response.query_id, "narrative": response.query_text}
+    metadata = {"team_id": "", **_metadata(response), "run_id": response.run, **of_query}
+    return {"metadata": metadata, **_with_places(response)}
+
+
+def _ragtime_row(response: Response) -> dict[str, Any]:
+    metadata = {"team_id": "", **_metadata(response), "run_id": response.run, "topic_id": response.query_id}
+    sentences = []
+    for sentence in response.sentences:
+        cited: Any = [*(citation.doc_id for citation in sentence.citations), *[-1] * sentence.out_of_range]
+        if any(citation.confidence is not None for citation in sentence.citations):
+            cited = {citation.doc_id: citation.confidence for citation in sentence.citations}
+        sentences.append({"text": sentence.text, "citations": cited})
+    return {"metadata": metadata, "responses": sentences, "references": list(response.references)}
+
+
+def _metadata(response: Response) -> dict[str, Any]:
+    """What its file says of a response beside its query."""
+    of_query = (*QUERY_KEYS, *QUERY_TEXT_KEYS)
+    return {key: value for key, value in response.metadata if key not in of_query}
+
+
+def _with_places(response: Response) -> dict[str, Any]:
+    """The references and the sentences of a response, which cite them by their places."""
+    references = list(response.references)
+    known = {doc_id: place for place, doc_id in enumerate(references)}
+    answer = []
+    for sentence in response.sentences:
+        places = []
+        for citation in sentence.citations:
+            if citation.doc_id not in known:
+                known[citation.doc_id] = len(references)
+                references.append(citation.doc_id)
+            places.append(known[citation.doc_id])
+        # No list of references has such a place.
+        places += [-1] * sentence.out_of_range
+        answer.append({"text": sentence.text, "citations": places})
+    return {"references": references, "response_length": response.n_words, "answer": answer}
 
 
 def _response(path: str | os.PathLike[str], number: int, row: Mapping[str, Any], stem: str) -> Response:
@@ -158,10 +249,12 @@ def _response(path: str | os.PathLike[str], number: int, row: Mapping[str, Any],
     query_id = an_id(path, number, fields, QUERY_KEYS) if has_id else ""
     named = any(fields.get(key) is not None for key in RUN_KEYS)
     run = an_id(path, number, fields, RUN_KEYS) if named else stem
-    references = _references(path, number, row)
-    response = Response(
-        query_id, run, tuple(_sentences(path, number, row, references)), query_text, references
-    )
+    references, documents = _references(path, number, row), tuple(_documents(row.get("documents")))
+    known = frozenset(document.doc_id for document in documents)
+    sentences = tuple(_sentences(path, number, row, references, known))
+    said = metadata.items() if isinstance(metadata, dict) else ()
+    plain = tuple((key, value) for key, value in said if isinstance(value, str | int | float))
+    response = Response(query_id, run, sentences, query_text, references, "", documents, plain)
     if not response.text:
         reason = f"the response to query '{query_id or query_text[:40]}' has no text"
         raise ConversionError(path, number, reason, "response")
@@ -179,8 +272,28 @@ def _references(path: str | os.PathLike[str], number: int, row: Mapping[str, Any
     return tuple(listed)
 
 
+def _documents(listed: Any) -> Iterator[Passage]:
+    """The texts that come with a response; what has no id or no text is none."""
+    if isinstance(listed, dict):
+        pairs = list(listed.items())
+    elif isinstance(listed, list):
+        entries = [entry for entry in listed if isinstance(entry, dict)]
+        pairs = [(next((e[key] for key in ID_KEYS if key in e), None), e) for e in entries]
+    else:
+        return
+    for doc_id, entry in pairs:
+        fields = entry if isinstance(entry, dict) else {TEXT_KEYS[0]: entry}
+        text = next((fields[key] for key in TEXT_KEYS if isinstance(fields.get(key), str)), "")
+        if isinstance(doc_id, str) and doc_id.strip() and text.strip():
+            yield Passage(doc_id, text)
+
+
 def _sentences(
-    path: str | os.PathLike[str], number: int, row: Mapping[str, Any], references: tuple[str, ...]
+    path: str | os.PathLike[str],
+    number: int,
+    row: Mapping[str, Any],
+    references: tuple[str, ...],
+    documents: Collection[str],
 ) -> Iterator[Sentence]:
     key = next((key for key in _LISTS if isinstance(row.get(key), list)), None)
     if key is None:
@@ -197,21 +310,32 @@ def _sentences(
             continue
         if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
             raise ConversionError(path, number, f'entry {place} of "{key}" has no text')
-        cited = list(_citations(path, number, entry.get("citations"), references))
+        cited = list(_citations(path, number, entry.get("citations"), references, documents))
         known = tuple(citation for citation in cited if citation is not None)
         yield Sentence(entry["text"], known, len(cited) - len(known))
 
 
 def _citations(
-    path: str | os.PathLike[str], number: int, listed: Any, references: tuple[str, ...]
+    path: str | os.PathLike[str],
+    number: int,
+    listed: Any,
+    references: tuple[str, ...],
+    documents: Collection[str],
 ) -> Iterator[Citation | None]:
-    """The citations of a sentence; None for one by a place at which there is no reference."""
+    """The citations of a sentence; None for one by a place at which there is no reference.
+
+    A number that is no place may be the id of a document that comes with the response, as a PMID is.
+    """
     if listed is None:
         return
     if isinstance(listed, dict):
+        cited = []
         for doc_id, confidence in listed.items():
             plain = isinstance(confidence, int | float) and not isinstance(confidence, bool)
-            yield Citation(doc_id, float(confidence) if plain else None)
+            cited.append(Citation(doc_id, float(confidence) if plain else None))
+        yield from sorted(
+            cited, key=lambda each: -math.inf if each.confidence is None else each.confidence, reverse=True
+        )
         return
     if not isinstance(listed, list):
         raise ConversionError(path, number, '"citations" is neither a list nor an object')
@@ -219,25 +343,58 @@ def _citations(
         if isinstance(entry, str) and entry:
             yield Citation(entry)
         elif isinstance(entry, int) and not isinstance(entry, bool):
-            yield Citation(references[entry]) if 0 <= entry < len(references) else None
+            if 0 <= entry < len(references):
+                yield Citation(references[entry])
+            else:
+                yield Citation(str(entry)) if str(entry) in documents else None
         else:
             raise ConversionError(path, number, f"a citation is neither a place nor an id: {str(entry)[:40]}")
 
 
 def _sniff(start: Head) -> bool:
-    row = first_object(start)
+    bare = start.lines[0].strip() == b"{"
+    row = first_object(Head(start.name, (b"\n".join(start.lines),)) if bare else start)
     if row is None:
         return False
+    if _DOCUMENT in row and any(key in row for key in (*RUN_KEYS, "team_id")):
+        return True
     named_run = any(key in row for key in RUN_KEYS)
     # Of a long line only the first keys are seen, each with None.
     cut = bool(row) and all(value is None for value in row.values())
-    if cut and ("metadata" in row or ("references" in row and named_run)):
+    if cut and (("metadata" in row and not _NOT_OF.intersection(row)) or ("references" in row and named_run)):
         return True
     known = named_run or any(key in row for key in (*QUERY_KEYS, "metadata", "prompt"))
     lists = any(key in row and isinstance(row[key], list | None) for key in ("answer", "responses"))
     return known and (lists or "response" in row or ("text" in row and named_run))
 
 
+def _never(_: Head) -> bool:
+    return False
+
+
 FORMAT = Format(
-    "responses", (".jsonl",), "generated responses, JSONL", EXAMPLE, _sniff, read_responses, write_responses
+    "responses", (".jsonl",), "generated responses, JSONL", EXAMPLE, _sniff, read_responses, write_rag24
+)
+RAG24 = Format(
+    "rag24", (), "responses as TREC RAG 2024 takes them", EXAMPLE, _never, read_responses, write_rag24
+)
+RAG25 = Format(
+    "rag25",
+    (),
+    "responses as TREC RAG 2025 and 2026 take them",
+    '{"metadata": {"team_id": "t", "run_id": "mysys", "narrative_id": "q1"}, "references": ["doc42"], '
+    '"answer": [{"text": "Heat pumps ...", "citations": [0]}]}',
+    _never,
+    read_responses,
+    write_rag25,
+)
+RAGTIME = Format(
+    "ragtime",
+    (),
+    "responses as RAGTIME takes them",
+    '{"metadata": {"team_id": "t", "run_id": "mysys", "topic_id": "q1"}, "responses": [{"text": '
+    '"Heat pumps ...", "citations": {"doc42": 0.9}}]}',
+    _never,
+    read_responses,
+    write_ragtime,
 )

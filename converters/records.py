@@ -125,7 +125,8 @@ class Response(NamedTuple):
 
     `run` is the system's run id. `query_id` is "" where only the query's text is known. `references` are
     the documents the system was given or names, in its order. `over` says which limit of its track it is
-    over; "" for none.
+    over; "" for none. `documents` are texts that come with it, of what it cites. `metadata` are the fields of
+    its metadata that are texts or numbers, in their order; ids are among them.
     """
 
     query_id: str
@@ -134,6 +135,8 @@ class Response(NamedTuple):
     query_text: str = ""
     references: tuple[str, ...] = ()
     over: str = ""
+    documents: tuple[Passage, ...] = ()
+    metadata: tuple[tuple[str, str | float | bool], ...] = ()
 
     @property
     def text(self) -> str:

@@ -29,6 +29,10 @@ BUILT_IN = {
     "passages": "converters.passages",
     "queries": "converters.queries",
     "leaderboard": "converters.leaderboard",
+    # These are told apart by nobody: they are written, and read as responses.
+    "rag24": "converters.rag_responses:RAG24",
+    "rag25": "converters.rag_responses:RAG25",
+    "ragtime": "converters.rag_responses:RAGTIME",
 }
 
 
@@ -89,7 +93,10 @@ def _by_name() -> Mapping[str, Format]:
     # As slow to import as all formats together.
     from importlib.metadata import entry_points
 
-    by_name: dict[str, Format] = {name: import_module(module).FORMAT for name, module in BUILT_IN.items()}
+    by_name: dict[str, Format] = {}
+    for name, place in BUILT_IN.items():
+        module, _, attribute = place.partition(":")
+        by_name[name] = getattr(import_module(module), attribute or "FORMAT")
     for entry in entry_points(group="converters.formats"):
         if entry.name not in by_name:
             by_name[entry.name] = entry.load()

@@ -9,7 +9,11 @@
 
 In SGML a field ends where the next one begins, closed or not. Of a topic its title is taken, where it has
 none its query, text, question or description. JSON is `{query_id: text}`, as TREC RAG 2024 has it, or a list
-of objects.
+of objects; a list under "topics", as BioGen has it, is read as that list.
+
+Where a JSON topic has a `problem_statement` (NeuCLIR, RAGTIME, AutoJudge: `request_id`, `title`,
+`problem_statement`, `background`), the query's text is the title and then the problem statement, since the
+title alone does not say what is asked. The background says who asks, and is left out.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from xml.parsers import expat
 from xml.sax.saxutils import unescape
@@ -27,11 +31,11 @@ from converters.fields import a_text, an_id
 from converters.lines import Head, decode, first_object, iter_lines, read_whole, top_level_keys
 from converters.records import Query
 
-ID_KEYS = ("query_id", "qid", "id")
-TEXT_KEYS = ("text", "title", "query")
+ID_KEYS = ("query_id", "qid", "id", "request_id", "topic_id", "narrative_id")
+TEXT_KEYS = ("text", "title", "query", "question", "narrative", "problem_statement")
 #: In a list, where it is clear what each object is, these may name the id and the text as well.
-LIST_ID_KEYS = (*ID_KEYS, "topic_id", "number", "num")
-LIST_TEXT_KEYS = (*TEXT_KEYS, "question", "topic", "description", "narrative")
+LIST_ID_KEYS = (*ID_KEYS, "number", "num")
+LIST_TEXT_KEYS = (*TEXT_KEYS[:-2], "topic", "description", *TEXT_KEYS[-2:])
 _PASSAGE_KEYS = ("docid", "doc_id", "contents", "segment")
 _LIST = re.compile(rb"\s*\[\s*(\{|\]|$)")
 _FIRST_TEXT = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*"')
@@ -48,6 +52,8 @@ def is_document(start: Head) -> bool:
         return True
     if any(key in row for key in (*ID_KEYS, *TEXT_KEYS)):
         return False
+    if _is_topics_list(row):
+        return True
     several = len(start.lines) > 1 and start.lines[1].lstrip().startswith(b"{")
     return not several and all(isinstance(value, str | None) for value in row.values())
 
@@ -63,6 +69,8 @@ def looks_like_topics(start: Head) -> bool:
             and not keys.intersection(_PASSAGE_KEYS)
         )
     keys = set(top_level_keys(text))
+    if keys == {"topics"}:
+        return True
     if not _FIRST_TEXT.match(text) or keys.intersection((*ID_KEYS, *TEXT_KEYS, *_PASSAGE_KEYS)):
         return False
     # Any object of texts could be topics; their ids have digits, or the file's name tells.
@@ -86,6 +94,8 @@ def json_topics(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
         raise ConversionError(
             path, error.lineno, f"not valid JSON: {error.msg} (column {error.colno})"
         ) from None
+    if isinstance(whole, dict) and _is_topics_list(whole):
+        return _rows(path, text, text.index("["))
     if isinstance(whole, dict):
         return _pairs(path, text)
     if isinstance(whole, list):
@@ -111,19 +121,41 @@ def _pairs(path: str | os.PathLike[str], text: str) -> Iterator[tuple[int, Query
         yield line, Query(query_id, value)
 
 
-def _rows(path: str | os.PathLike[str], text: str) -> Iterator[tuple[int, Query]]:
-    for line, row in _values(path, text):
+def _is_topics_list(row: Mapping[str, Any]) -> bool:
+    return row.keys() == {"topics"} and isinstance(row["topics"], list | None)
+
+
+def _rows(path: str | os.PathLike[str], text: str, start: int = 0) -> Iterator[tuple[int, Query]]:
+    for line, row in _values(path, text, start):
         if not isinstance(row, dict):
             raise ConversionError(path, line, "an entry of the list is no JSON object")
         query_id = an_id(path, line, row, LIST_ID_KEYS)
-        yield line, Query(query_id, a_text(path, line, row, LIST_TEXT_KEYS, f"query '{query_id}'"))
+        yield line, Query(query_id, topic_text(path, line, row, query_id, LIST_TEXT_KEYS))
 
 
-def _values(path: str | os.PathLike[str], text: str) -> Iterator[tuple[int, Any]]:
-    """(line, value) of what stands in the outermost brackets of valid JSON: entries, or keys and values."""
+def topic_text(
+    path: str | os.PathLike[str], line: int, row: Mapping[str, Any], query_id: str, keys: Sequence[str]
+) -> str:
+    """A query's text: the first of `keys` that the object has, with its problem statement after its title.
+
+    Raises:
+        ConversionError: it has none, or one that is no text.
+    """
+    text = a_text(path, line, row, keys, f"query '{query_id}'")
+    problem = row.get("problem_statement")
+    if text is not row.get("title") or not isinstance(problem, str) or not problem.strip():
+        return text
+    title = text.strip()
+    return f"{title}{' ' if title.endswith(('.', '?', '!', ':')) else '. '}{problem.strip()}"
+
+
+def _values(path: str | os.PathLike[str], text: str, start: int = 0) -> Iterator[tuple[int, Any]]:
+    """(line, value) of what stands in the brackets of valid JSON from `start` on: entries, or keys and
+    values.
+    """
     decode = json.JSONDecoder().raw_decode
     line, counted = 1, 0
-    place = _after_space(text, _after_space(text, 0) + 1)
+    place = _after_space(text, _after_space(text, start) + 1)
     while text[place] not in "]}":
         line += text.count("\n", counted, place)
         counted = place

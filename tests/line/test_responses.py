@@ -266,7 +266,7 @@ def test_commands_convert_and_list_formats(tmp_path: Path, capsys: pytest.Captur
     capsys.readouterr()
     assert run(["formats", "--json"]) == 0
     rows = {row["format"]: row for row in json.loads(capsys.readouterr().out)["formats"]}
-    assert rows["responses"]["also converts to"] == "passages, run, queries"
+    assert rows["responses"]["also converts to"] == "passages, run, queries, rag24, rag25, ragtime"
     assert rows["run"]["write"] == "yes"
     for name, row in rows.items():
         assert row["what"], name

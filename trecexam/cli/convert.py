@@ -34,7 +34,8 @@ from trecexam.tables.table import Layout, Table
     type=click.Choice(["text", "citations", "both"]),
     default="text",
     show_default=True,
-    help="Of generated responses, --to run: rank their own passages, the cited ones, or both.",
+    help="Take the passages that generated responses are, those that they cite, or both (--to run and "
+    "passages).",
 )
 @click.option("--run", metavar="NAME", help="Of a Rubric pool, --to run: which of its runs.")
 def convert(

@@ -37,6 +37,8 @@ class Dropped:
         refused: lines of these that were not taken.
         responses: where it holds generated responses, these, with the ids of their queries.
         generated: whether a system wrote it as its responses; it is no ranked run.
+        documents: doc_id -> text of the documents that come with its responses.
+        documents_twice: those of them that come with another text before; the last one counts.
     """
 
     run: Run
@@ -46,6 +48,8 @@ class Dropped:
     refused: tuple[ConversionError, ...] = ()
     responses: tuple[Response, ...] = ()
     generated: bool = True
+    documents: Mapping[str, str] = field(default_factory=dict)
+    documents_twice: tuple[str, ...] = ()
 
 
 class Answered(Protocol):
@@ -199,6 +203,8 @@ def _responses(
     rows: list[tuple[str, str, float]] = []
     texts: dict[str, str] = {}
     known: list[Response] = []
+    documents: dict[str, str] = {}
+    twice: dict[str, None] = {}
     for number, response in responses:
         query_id = response.query_id or by_text.get(response.query_text.strip())
         if query_id is None:
@@ -209,7 +215,11 @@ def _responses(
         if first != number:
             refuse(second_response(path, number, response.run, query_id, first))
             continue
-        response = response._replace(query_id=query_id)
+        for doc_id, text in response.documents:
+            if documents.get(doc_id, text) != text:
+                twice[doc_id] = None
+            documents[doc_id] = text
+        response = response._replace(query_id=query_id, documents=())
         if words is not None:
             response = response.truncated(words)
         known.append(response)
@@ -220,7 +230,15 @@ def _responses(
         raise refused[0] if refused else ConversionError(path, None, "no responses in it")
     if not rows:
         raise ConversionError(path, None, 'no citations in it, and `pool` in [track] is "citations"')
-    return Dropped(run_of(path, names, rows), texts, by_prompt, (), tuple(refused), tuple(known))
+    return Dropped(
+        run_of(path, names, rows),
+        texts,
+        by_prompt,
+        refused=tuple(refused),
+        responses=tuple(known),
+        documents=documents,
+        documents_twice=tuple(twice),
+    )
 
 
 def one_run(path: Path, names: Sequence[str]) -> None:

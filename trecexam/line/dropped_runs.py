@@ -45,6 +45,8 @@ class TakenRuns:
         run_files: display name -> file.
         run_contents: display name -> a token that changes when the run's content does.
         own_texts: doc_id -> text of the passages that generated responses amount to.
+        documents: doc_id -> text of the documents that come with responses. Of several texts the last one
+            counts, in the order of files.
         answers: of runs that are whole answers, the answers to questions of the bank, by display name.
         generated: display names of the runs that are generated responses, whatever of these is pooled.
         responses: of these runs, their responses to queries of the bank, by display name.
@@ -56,6 +58,7 @@ class TakenRuns:
     run_files: Mapping[str, Path]
     run_contents: Mapping[str, RunContent]
     own_texts: Mapping[str, str]
+    documents: Mapping[str, str]
     answers: Mapping[str, tuple[Answered, ...]]
     generated: frozenset[str]
     responses: Mapping[str, tuple[Response, ...]]
@@ -112,6 +115,8 @@ class DroppedRuns:
         own: dict[str, str] = {}
         left_out: dict[tuple[str, ...], list[Path]] = {}
         incomplete: list[str] = []
+        documents: dict[str, str] = {}
+        twice: list[str] = []
         tags: dict[Path, str] = {}
         for path in self.folder.run_files():
             if path in hold and not self._files.has(self.reading, path):
@@ -151,6 +156,19 @@ class DroppedRuns:
                 )
                 incomplete.append(located(shown, None, reason))
             own.update(dropped.texts)
+            other = {
+                doc_id: None
+                for doc_id, text in dropped.documents.items()
+                if documents.get(doc_id, text) != text
+            }
+            documents.update(dropped.documents)
+            other.update(dict.fromkeys(dropped.documents_twice))
+            if other:
+                reason = (
+                    f"{plural(len(other), 'document')} of its responses had another text in a line before or "
+                    f"in another file: {shorten_list(list(other))}; the last text counts"
+                )
+                twice.append(located(shown, None, reason))
             asked = tuple(row for row in dropped.responses if row.query_id in bank.items)
             taken[path] = replace(dropped, responses=asked) if dropped.responses else dropped
         # Of several graders each may take other runs, and a run has one name: that among all there are.
@@ -169,10 +187,11 @@ class DroppedRuns:
             files,
             {name: content(path) for name, path in files.items()},
             own,
+            documents,
             {name: dropped.answers for name, dropped in of.items() if dropped.answers},
             frozenset(name for name, dropped in of.items() if dropped.generated),
             {name: dropped.responses for name, dropped in of.items() if dropped.responses},
-            (*incomplete, *self._left_out(left_out, runs), *self._twice(runs)),
+            (*incomplete, *twice, *self._left_out(left_out, runs), *self._twice(runs)),
         )
 
     def stamp_of(self, path: Path) -> Stamp | None:

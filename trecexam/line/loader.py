@@ -244,8 +244,9 @@ class TrackLoader:
         judgments = resolve(inputs.judged, shown, *known, judging.best or 0, judging.rule, own_scale=True)
         grades = StoredGrades(self.store, self.grader, self.track_grader.kept_codes)
         self._sheets = sheets_of(self._sheets, grades, inputs.asked, pool, overrides)
+        noted = replace(inputs, notes=(*inputs.notes, *pool.notes))
         return Assessment(
-            **{field.name: getattr(inputs, field.name) for field in fields(TrackInputs)},
+            **{field.name: getattr(noted, field.name) for field in fields(TrackInputs)},
             name=self.name,
             kind=self.kind,
             folder=self.folder,

@@ -15,6 +15,7 @@ from trecexam.line.judged_pool import judged_outside, judged_without_text
 from trecexam.line.pool import PooledQuery, pool_with_ranks
 from trecexam.line.texts import Texts
 from trecexam.line.track_inputs import TrackInputs
+from trecexam.tables.text import plural, shorten_list
 from trecexam.track import TrackFolder
 
 
@@ -29,6 +30,7 @@ class TrackPool(NamedTuple):
         gradable: those of `keys` whose text is long enough to be graded.
         rejected: passage lines that were not taken.
         no_text: what of the pool has no text.
+        notes: documents of responses that the track has with another text.
     """
 
     queries: Mapping[str, PooledQuery]
@@ -37,6 +39,7 @@ class TrackPool(NamedTuple):
     gradable: Mapping[str, str]
     rejected: tuple[Rejected, ...]
     no_text: tuple[Rejected, ...]
+    notes: tuple[str, ...]
 
     @property
     def doc_ids(self) -> dict[str, tuple[str, ...]]:
@@ -67,8 +70,9 @@ def track_pool(
     if by_id and folder.passages() is None:
         texts: Mapping[str, str] = inputs.own_texts
         rejected: tuple[Rejected, ...] = ()
+        notes: tuple[str, ...] = ()
     else:
-        texts, rejected = _texts(doc_ids, all_ids - doc_ids, inputs, traits, texts_of)
+        texts, rejected, notes = _texts(doc_ids, all_ids - doc_ids, inputs, traits, texts_of)
     keys = {doc_id: doc_id for doc_id in all_ids} if by_id else texts
     # Ids may be of any length.
     least = 0 if by_id else folder.config.track.min_text
@@ -82,6 +86,7 @@ def track_pool(
         gradable,
         rejected,
         (*no_text, *judged_without_text(folder, outside, added)),
+        notes,
     )
 
 
@@ -101,11 +106,11 @@ def cited_pool(folder: TrackFolder, inputs: TrackInputs, traits: GraderTraits, t
     }
     cited = {doc_id for of_query in queries.values() for doc_id in of_query.doc_ids}
     has_texts = folder.passages() is not None or folder.config.track.dataset is not None
-    known, rejected = texts_of.of(cited) if cited and has_texts else ({}, ())
+    known, rejected, notes = document_texts(cited, inputs, texts_of, read=bool(cited) and has_texts)
     texts = {doc_id: text for doc_id in sorted(cited & known.keys()) if (text := known[doc_id]).strip()}
     by_id = {doc_id for of_query in (traits.known_passages or {}).values() for doc_id in of_query}
     keys = {**{doc_id: doc_id for doc_id in sorted(cited & by_id)}, **texts}
-    return TrackPool(queries, texts, keys, keys, rejected, ())
+    return TrackPool(queries, texts, keys, keys, rejected, (), notes)
 
 
 def _outside(
@@ -126,8 +131,8 @@ def _texts(
     inputs: TrackInputs,
     traits: GraderTraits,
     texts_of: Texts,
-) -> tuple[Mapping[str, str], tuple[Rejected, ...]]:
-    """The texts of these documents, as far as there are, and the passage lines not taken.
+) -> tuple[Mapping[str, str], tuple[Rejected, ...], tuple[str, ...]]:
+    """As `document_texts`, with the texts of responses themselves.
 
     Args:
         doc_ids: of the runs.
@@ -136,10 +141,36 @@ def _texts(
     own = inputs.own_texts
     whole_answers = judges_answers(traits.item_kinds)
     asked = set(doc_ids) - own.keys()
-    if judged and texts_of.has_source and not whole_answers:
+    if judged and (texts_of.has_source or inputs.documents) and not whole_answers:
         asked |= set(judged) - own.keys()
     # Where all that was dropped was refused, that is the news, and not the missing passages.
     if not asked and (doc_ids or inputs.rejected or whole_answers):
-        return own, ()
-    texts, rejected = texts_of.of(asked)
-    return {**texts, **own} if own else texts, rejected
+        return own, (), ()
+    read = texts_of.has_source or asked.isdisjoint(inputs.documents)
+    texts, rejected, notes = document_texts(asked, inputs, texts_of, read=read)
+    return {**texts, **own} if own else texts, rejected, notes
+
+
+def document_texts(
+    doc_ids: Collection[str], inputs: TrackInputs, texts_of: Texts, *, read: bool
+) -> tuple[Mapping[str, str], tuple[Rejected, ...], tuple[str, ...]]:
+    """The texts of these documents, as far as there are, the passage lines not taken, and what is odd.
+
+    The track's own texts count before those that come with responses.
+
+    Args:
+        read: the track's own texts; False where those of responses alone are meant.
+
+    Raises:
+        TrackError: they are to be read, and the track has none.
+    """
+    inline = {doc_id: inputs.documents[doc_id] for doc_id in doc_ids if doc_id in inputs.documents}
+    texts, rejected = texts_of.of(doc_ids) if read else ({}, ())
+    if not inline:
+        return texts, rejected, ()
+    other = sorted(doc_id for doc_id, text in inline.items() if texts.get(doc_id, text) != text)
+    note = (
+        f"{plural(len(other), 'document')} came with responses in another text than the track's own passages "
+        f"have: {shorten_list(other)}; the track's own count"
+    )
+    return {**inline, **texts}, rejected, (note,) if other else ()

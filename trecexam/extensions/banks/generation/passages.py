@@ -10,6 +10,7 @@ from trecexam.bank.model import QUERY
 from trecexam.line.inputs import InputReader
 from trecexam.line.pool import PooledQuery, pool_with_ranks
 from trecexam.line.texts import Texts
+from trecexam.line.track_pool import document_texts
 from trecexam.track import TrackFolder
 
 #: How many of a query's passages are read where nobody says.
@@ -51,7 +52,9 @@ def nugget_passages(
     relevant = _relevant(inputs.official or (), folder.config.scores.min_relevant)
     ordered = {query_id: _ordered(pooled[query_id], relevant.get(query_id, {})) for query_id in query_ids}
     needed = {doc_id for doc_ids in ordered.values() for doc_id in doc_ids}
-    texts: Mapping[str, str] = Texts(folder).of(needed)[0] if needed else {}
+    own = Texts(folder)
+    read = bool(needed) and (own.has_source or needed.isdisjoint(inputs.documents))
+    texts = document_texts(needed, inputs, own, read=read)[0]
     return {
         query_id: tuple(texts[doc_id] for doc_id in doc_ids if texts.get(doc_id, "").strip())[:number]
         for query_id, doc_ids in ordered.items()
