@@ -167,9 +167,10 @@ def _graded(
 
 def _row(report: Report) -> dict[str, Any]:
     """A report as its file had it: `answer` and `responses` are the same in memory."""
-    return report.model_dump(
+    row: dict[str, Any] = report.model_dump(
         mode="json", exclude_none=True, exclude={"answer", "is_ragtime", "evaldata", "ranking"}
     )
+    return row
 
 
 def _say(line: str) -> None:
