@@ -1,6 +1,7 @@
 """Leaderboards to compare with: the rank of each run, as `{"run": rank}` JSON or `run<TAB>rank` lines.
 
-A track's own `out/leaderboard.tsv` is one, too: its first measure ranks the runs.
+A track's own `out/leaderboard.tsv` is one, too: its first measure ranks the runs. So does the first measure
+of a table of values, as `converters.measure_values` reads them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 
 from converters.errors import ConversionError
 from converters.lines import Head, decode, iter_lines
+from converters.measure_values import is_form, looks_like_values, ranks_of, read_values
 from converters.records import RunRank
 from converters.registry import Format
 
@@ -26,6 +28,12 @@ def read_leaderboard(path: str | os.PathLike[str]) -> Iterator[RunRank]:
     """
     lines = [(number, decode(path, number, line)) for number, line in iter_lines(path)]
     first = lines[0][1] if lines else ""
+    if not _is_own(first) and is_form([text for _, text in lines]):
+        ranks = list(ranks_of(read_values(path)))
+        if not ranks:
+            raise ConversionError(path, None, "no values in it")
+        yield from ranks
+        return
     read_ranks = _json_ranks if first.strip()[:1] == "{" else _own_ranks if _is_own(first) else _tsv_ranks
     seen: set[str] = set()
     for number, run, rank in read_ranks(path, lines):
@@ -95,6 +103,8 @@ def _own_ranks(
 
 
 def _sniff(start: Head) -> bool:
+    if looks_like_values(start):
+        return True
     text = b"\n".join(start.lines)
     if not text.lstrip().startswith(b"{"):
         return False
@@ -107,8 +117,8 @@ def _sniff(start: Head) -> bool:
 
 FORMAT = Format(
     "leaderboard",
-    (".json", ".tsv"),
-    "official leaderboard, JSON or TSV",
+    (".json", ".tsv", ".txt", ".jsonl"),
+    "official leaderboard: ranks, or values of measures",
     EXAMPLE,
     _sniff,
     read_leaderboard,

@@ -12,6 +12,7 @@ from typing import BinaryIO
 from converters.errors import ConversionError
 from converters.fields import an_id
 from converters.lines import Head, decode, first_object, head, iter_lines, iter_objects
+from converters.measure_values import looks_like_values
 from converters.records import Query
 from converters.registry import Format
 from converters.topics import (
@@ -113,7 +114,9 @@ def _sniff(start: Head) -> bool:
     marked_up = dialect(start)
     if marked_up in ("sgml", "xml"):
         return True
-    return b"\t" in start.lines[0] and not start.lines[0].lstrip().startswith((b"{", b"["))
+    if b"\t" not in start.lines[0] or start.lines[0].lstrip().startswith((b"{", b"[")):
+        return False
+    return not looks_like_values(start)
 
 
 FORMAT = Format(

@@ -169,6 +169,15 @@ class RunRank(NamedTuple):
     rank: float
 
 
+class MeasureValue(NamedTuple):
+    """What a measure says of a run on a query; the query "all" has its mean over all."""
+
+    run: str
+    query_id: str
+    measure: str
+    value: float
+
+
 class HumanRating(NamedTuple):
     """A rating that a person gave in place of a grader's.
 

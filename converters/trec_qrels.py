@@ -16,6 +16,7 @@ from typing import BinaryIO, Protocol
 from converters.errors import ConversionError
 from converters.fields import column, counted, warn_of_comments
 from converters.lines import Head, columns_of, decode, iter_lines, open_bytes, reading
+from converters.measure_values import looks_like_values
 from converters.records import Qrel
 from converters.registry import Format
 
@@ -307,6 +308,8 @@ def _sniff(start: Head) -> bool:
     columns = line.decode(errors="replace").split()
     # A query of three words after its tab has four columns too.
     if line.count(b"\t") == 1 or line.lstrip().startswith((b"{", b"[", b"<")):
+        return False
+    if looks_like_values(start):
         return False
     return len(columns) == 4 or _is_prel(columns) or judged_with_confidence(start)
 

@@ -33,6 +33,7 @@ _LOOKS = {
     "passages": "passages",
     "rubric": "a graded pool",
     "queries": "queries",
+    "leaderboard": "an official leaderboard",
 }
 #: option -> what its file has.
 _HAS = {
@@ -45,12 +46,12 @@ _HAS = {
 }
 #: option -> formats that are none of its. What is in none of these is too like others to be sure.
 _NOT_OF: Mapping[str, Collection[str]] = {
-    "queries": ("run", "qrels", "bank", "passages", "rubric"),
-    "passages": ("run", "qrels", "bank", "queries"),
-    "qrels": ("run", "bank", "passages", "rubric", "queries"),
-    "recorded": ("run", "bank", "queries"),
-    "bank": ("run", "qrels", "passages", "queries"),
-    "runs": ("qrels", "bank", "passages", "rubric", "queries"),
+    "queries": ("run", "qrels", "bank", "passages", "rubric", "leaderboard"),
+    "passages": ("run", "qrels", "bank", "queries", "leaderboard"),
+    "qrels": ("run", "bank", "passages", "rubric", "queries", "leaderboard"),
+    "recorded": ("run", "bank", "queries", "leaderboard"),
+    "bank": ("run", "qrels", "passages", "queries", "leaderboard"),
+    "runs": ("qrels", "bank", "passages", "rubric", "queries", "leaderboard"),
 }
 
 
@@ -204,6 +205,11 @@ def _mistaken(option: str, path: Path, grader: str | None) -> str:
         own = not (option == "queries" and kind in ("run", "qrels")) and _reads(path, option)
     if own:
         return ""
+    if kind == "leaderboard":
+        return (
+            f"looks like {_LOOKS[kind]}, and was given as --{option}; leave it out, and copy it into the track "
+            "as official_leaderboard.tsv"
+        )
     other = _OPTION_OF[kind]
     return f"looks like {_LOOKS[kind]}, and was given as --{option}; is --{other} meant?"
 

@@ -171,6 +171,8 @@ class TrackFolder:
             self.config.track.official_leaderboard,
             "official_leaderboard.json",
             "official_leaderboard.tsv",
+            "official_leaderboard.txt",
+            "official_leaderboard.jsonl",
         )
 
     def recorded(self) -> Path | None:

@@ -160,7 +160,7 @@ def test_responses_come_back_from_trec_rag_2024s_form(tmp_path: Path) -> None:
     converters.write(found, tmp_path / "out.jsonl", "responses")
     again = list(converters.read(tmp_path / "out.jsonl"))
     bare = {"references": (), "metadata": ()}
-        assert [r._replace(**bare) for r in again] == [r._replace(**bare) for r in found]
+    assert [r._replace(**bare) for r in again] == [r._replace(**bare) for r in found]
     assert again[1].references == ("a#1", "z")
 
 

@@ -11,6 +11,8 @@ from outside import outside
 
 import converters
 from converters import Query
+from converters.measure_values import FORMS, read_values, write_values
+from converters.records import MeasureValue
 
 
 def put(path: Path, *rows: Any) -> Path:
@@ -131,3 +133,67 @@ def test_trec_rags_forms_cite_by_place_the_surest_first(tmp_path: Path, form: st
         [c.doc_id for c in s.citations] for s in found[0].sentences
     ]
     assert (again.documents, again.run, again.query_id) == (found[0].documents, "sys", "7")
+
+
+ROWS = [
+    MeasureValue(run, query, measure, value)
+    for run, values in (("b", (0.1, 0.35)), ("a", (1 / 3, 0.7)))
+    for measure in ("F1", "nDCG@10")
+    for query, value in zip(("1", "2", "all"), (*values, sum(values) / 2), strict=True)
+]
+
+
+def laid_out(path: Path, form: str, rows: list[MeasureValue] = ROWS) -> Path:
+    with path.open("wb") as file:
+        write_values(rows, file, form)
+    return path
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "trec_eval"])
+@pytest.mark.parametrize("told", [True, False])
+def test_leaderboards_come_back_in_every_form(tmp_path: Path, form: str, told: bool) -> None:
+    path = laid_out(tmp_path / "x.eval.txt", form)
+    assert list(read_values(path, form if told else None)) == ROWS
+    assert list(converters.read(path, "leaderboard")) == [("b", 2), ("a", 1)]
+    if form != "ranking":
+        assert converters.sniff(path) == "leaderboard"
+
+
+def test_a_run_of_trec_eval_is_named_by_its_line_or_its_file(tmp_path: Path) -> None:
+    rows = [row for row in ROWS if row.run == "a"]
+    path = laid_out(tmp_path / "a.eval.txt", "trec_eval", rows)
+    assert list(read_values(path)) == rows
+    path.write_text("runid \tall\tother\n" + path.read_text())
+    assert list(read_values(path)) == [row._replace(run="other") for row in rows]
+    assert converters.sniff(path) == "leaderboard"
+    with pytest.raises(ValueError, match="write a file for each"):
+        laid_out(path, "trec_eval")
+
+
+def test_without_means_the_first_measure_is_averaged_over_all_queries(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text("run topic metric score\na 1 M 0.9\nb 1 M 0.5\nb 2 M 0.6\na 1 N 0.1\n")
+    assert converters.sniff(path) == "leaderboard"
+    assert list(converters.read(path)) == [("a", 2), ("b", 1)]
+
+
+def test_columns_that_cannot_be_told_are_named_by_a_first_line(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text("a t1 M 0.9\n")
+    with pytest.raises(converters.ConversionError, match="run query measure value"):
+        list(converters.read(path, "leaderboard"))
+    path.write_text("run measure query value\na t1 M 0.9\n")
+    assert list(read_values(path)) == [MeasureValue("a", "M", "t1", 0.9)]
+
+
+@pytest.mark.parametrize("lines", ["q1 0 d1 1\nq1 0 d2 0\n", "q1 0 d1 1.5\n"])
+def test_qrels_are_no_leaderboard(tmp_path: Path, lines: str) -> None:
+    path = tmp_path / "qrels.txt"
+    path.write_text(lines)
+    assert converters.sniff(path) == "qrels"
+
+
+def test_the_truth_of_autojudge_is_a_leaderboard() -> None:
+    path = outside("autojudge/kiddie/eval/kiddie_fake.eval.ir_measures.txt")
+    assert converters.sniff(path) == "leaderboard"
+    assert list(converters.read(path)) == [("run1", 1), ("run2", 2), ("run3", 3), ("run4", 4)]

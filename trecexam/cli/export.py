@@ -18,6 +18,9 @@ from trecexam.files import atomic as files
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from converters.records import MeasureValue
     from trecexam.api import Track
 
 
@@ -147,6 +150,62 @@ def official(track: Path, output: Path | None) -> None:
     """Official judgments of TRACK as trec_eval takes them, whatever their columns or ir_datasets had."""
     with trecexam.open_track(track) as opened:
         _write_qrels(opened.export.official_qrels(), output)
+
+
+@export.command(
+    epilog="Example: trecexam export leaderboard mytrack --format ir_measures -o mytrack.eval.txt"
+)
+@track_argument
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["ir_measures", "tot", "trec_eval", "ranking", "jsonl"]),
+    default="ir_measures",
+    show_default=True,
+    help="Lay out the columns as this format; see `formats.md`.",
+)
+@click.option("--official", is_flag=True, help="Take the values on the official judgments.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    callback=in_a_folder,
+    metavar="FILE|FOLDER",
+    help="Write here in place of standard output. Replaces FILE; with --format trec_eval FOLDER has a file "
+    "for each run.",
+)
+def leaderboard(track: Path, form: str, *, official: bool, output: Path | None) -> None:
+    """Each run's value on each query of TRACK, and its means as query `all`, as other programs read them.
+
+    `auto-judge-evaluate` of TREC AutoJudge reads all of these formats.
+    """
+    with trecexam.open_track(track) as opened:
+        rows = list(opened.export.leaderboard_values(official=official))
+    # The names that files have columns for: those of runs in sub-folders may have blanks.
+    rows = [row._replace(run="_".join(row.run.split())) for row in rows]
+    if form != "trec_eval":
+        emit(_value_lines(rows, form, track), output)
+        return
+    if output is None:
+        raise click.UsageError("--format trec_eval has a file for each run: name a folder with -o")
+    contents: dict[Path, bytes] = {}
+    for name in dict.fromkeys(row.run for row in rows):
+        path = output / name.replace("/", "_")
+        contents[path] = _value_lines([row for row in rows if row.run == name], form, track)
+    files.make_folder(output)
+    files.replace_together(contents)
+    click.echo(f"{plural(len(contents), 'run')} written to {output}", err=True)
+
+
+def _value_lines(rows: Sequence[MeasureValue], form: str, track: Path) -> bytes:
+    from converters.measure_values import write_values
+
+    buffer = io.BytesIO()
+    try:
+        write_values(rows, buffer, form)
+    except ValueError as error:
+        raise TrecexamError(f"{error}; --format jsonl can", path=track) from None
+    return buffer.getvalue()
 
 
 def _grade_lines(track: Track) -> bytes:

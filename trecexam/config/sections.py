@@ -80,8 +80,9 @@ class TrackSection(Section):
     official_leaderboard: str | None = Field(
         None,
         examples=["official_leaderboard.json"],
-        description='Official ranking, optional: {"run": rank} JSON or `run<TAB>rank` TSV, rank 1 is best. '
-        "Another track's out/leaderboard.tsv is one. Unset: official_leaderboard.json or .tsv if there.",
+        description='Official ranking, optional: {"run": rank} JSON or `run<TAB>rank` TSV, rank 1 is best; '
+        "or values of measures, as ir_measures and TREC AutoJudge write them. Another track's "
+        "out/leaderboard.tsv is one. Unset: official_leaderboard.json, .tsv, .txt or .jsonl if there.",
     )
     dataset: str | None = Field(
         None,

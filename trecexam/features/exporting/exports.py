@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from converters.measure_values import ALL
+from converters.records import MeasureValue
 from trecexam.errors import TrecexamError
 from trecexam.line.assessment import Assessment
-from trecexam.line.evaluation import check_runs, values_of_runs
-from trecexam.line.loaded_track import of_documents
+from trecexam.line.diagnostics import is_graded
+from trecexam.line.evaluation import check_runs, leaderboard, values_of_runs
+from trecexam.line.loaded_track import LoadedTrack, of_documents
 from trecexam.line.official import official_judgments
 from trecexam.line.probable_ratings import probable_ratings
 from trecexam.scores.labels import label_qrels, subtopic_qrels
@@ -186,3 +189,49 @@ def per_query(
     }
     columns["value"] = np.stack(stacked, axis=2).ravel() if stacked else np.zeros(0)
     return data_frame(columns, library)
+
+
+def leaderboard_values(track: Assessment, *, official: bool = False) -> Iterator[MeasureValue]:
+    """Every run's value on every query of the track's measures, and its means as rows of the query "all".
+
+    Runs are in the order of the leaderboard, measures in theirs, queries sorted. Of several graders those
+    with a grade are given, and a measure is `NAME:MEASURE`.
+
+    Args:
+        official: on the official judgments.
+
+    Raises:
+        TrecexamError: as `leaderboard`.
+    """
+    return _values(track, official=official)
+
+
+def joint_leaderboard_values(track: LoadedTrack, *, official: bool = False) -> Iterator[MeasureValue] | None:
+    """The same of all graders of a track, the measures first that their joint leaderboard has first.
+
+    None where it is of the official judgments, which only one grader has.
+    """
+    graded = {name: each for name, each in track.assessments.items() if is_graded(each)}
+    if official or not graded:
+        return None
+    return (
+        row._replace(measure=f"{name}:{row.measure}")
+        for name, each in graded.items()
+        for row in _values(each, each.columns)
+    )
+
+
+def _values(
+    track: Assessment, first: Sequence[str] = (), *, official: bool = False
+) -> Iterator[MeasureValue]:
+    # Columns of a kind need not be among the measures that are set.
+    asked = list(dict.fromkeys((*first, *track.measures))) if first else None
+    values = values_of_runs(track, asked, official=official)
+    board = leaderboard(track, asked, official=official)
+    query_ids, names = sorted(values.query_ids), [row.run for row in board.rows]
+    per_query = {name: values.matrix(name, names, query_ids) for name in values.measures}
+    for place, row in enumerate(board.rows):
+        for measure in values.measures:
+            of_queries = zip(query_ids, per_query[measure][place].tolist(), strict=True)
+            for query_id, value in (*of_queries, (ALL, float(row.scores[measure].mean))):
+                yield MeasureValue(row.run, query_id, measure, value)

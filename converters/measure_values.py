@@ -1,0 +1,213 @@
+"""Leaderboards of TREC and AutoJudge: the value of each run on each query of each measure.
+
+| form | columns |
+|---|---|
+| `ir_measures` | run, query, measure, value |
+| `tot` | run, measure, query, value |
+| `trec_eval` | measure, query, value: a file a run, which its name or its line `runid all RUN` names |
+| `ranking` | query, Q0, run, rank, value, measure |
+| `jsonl` | `{"run_id", "topic_id", "measure", "value"}` |
+
+The query `all` has means. A first line may name the columns.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from converters.errors import ConversionError
+from converters.fields import column
+from converters.lines import Head, decode, first_object, iter_filled, parse_object
+from converters.records import MeasureValue, RunRank
+
+#: The query of rows that are means over all.
+ALL = "all"
+#: form -> which column is what.
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "ir_measures": ("run", "query", "measure", "value"),
+    "tot": ("run", "measure", "query", "value"),
+    "trec_eval": ("measure", "query", "value"),
+    "ranking": ("query", "Q0", "run", "rank", "value", "measure"),
+}
+FORMS = (*COLUMNS, "jsonl")
+_JSON = ("run_id", "topic_id", "measure", "value")
+_NAMES = {
+    **dict.fromkeys(("run", "run_id", "runid", "runtag", "system"), "run"),
+    **dict.fromkeys(("topic", "topic_id", "query", "query_id", "request_id", "narrative_id"), "query"),
+    **dict.fromkeys(("measure", "metric"), "measure"),
+    **dict.fromkeys(("value", "score"), "value"),
+}
+#: What trec_eval calls its line with the name of the run.
+_RUN_LINE = "runid"
+
+
+def looks_like_values(start: Head) -> bool:
+    """Whether the beginning of a file is of measures' values, in another form than `ranking`: of that a run
+    cannot be told.
+    """
+    row = first_object(start)
+    if row is not None:
+        return row.keys() >= set(_JSON)
+    # The last line may be cut; a line with one tab is a query and its words.
+    shown = start.lines[:-1] or start.lines
+    lines = [line.decode(errors="replace").split() for line in shown]
+    if any(line.count(b"\t") not in (0, len(row) - 1) for line, row in zip(shown, lines, strict=True)):
+        return False
+    if _header(lines[0]):
+        return True
+    if len({len(row) for row in lines}) > 1 or len(lines[0]) not in (3, 4):
+        return False
+    values = [row[-1] for row in lines if row[0] != _RUN_LINE]
+    if not values or any(_number(value) is None for value in values):
+        return False
+    if len(lines[0]) == 3:
+        return any(row[1] == ALL for row in lines)
+    # Labels of qrels are whole numbers, and their second column says little.
+    marked = any("." in value or "e" in value.lower() for value in values)
+    return marked and not all(row[1].upper() in ("0", "Q0") for row in lines)
+
+
+def is_form(lines: Sequence[str]) -> bool:
+    """Whether a file's lines are of one of the forms, and not a table of runs and ranks."""
+    first = next((line for line in lines if line.strip()), "")
+    if first.lstrip().startswith("{"):
+        return all(f'"{key}"' in first for key in _JSON)
+    return len(first.split("\t")) != 2 and len(first.split()) in (3, 4, 6)
+
+
+def read_values(path: str | os.PathLike[str], form: str | None = None) -> Iterator[MeasureValue]:
+    """The rows of a leaderboard, in its order; those whose value is no number are left out.
+
+    Args:
+        form: one of `FORMS`; None to tell from the content.
+
+    Raises:
+        ConversionError: with the line: another number of columns, no form, bad JSON.
+    """
+    rows: list[tuple[int, list[str]]] = []
+    for number, line in iter_filled(path):
+        if line.lstrip().startswith(b"{"):
+            fields = parse_object(path, number, line)
+            if not fields.keys() >= set(_JSON):
+                raise ConversionError(path, number, f"not {', '.join(_JSON)}")
+            yield from _value(*(str(fields[key]) for key in _JSON))
+            continue
+        rows.append((number, decode(path, number, line).split()))
+    if not rows:
+        return
+    header = _header(rows[0][1])
+    if header:
+        del rows[0]
+    columns = header or COLUMNS[form or _told(path, [columns for _, columns in rows])]
+    run = Path(path).name
+    for suffix in (".gz", ".txt", ".eval"):
+        run = run.removesuffix(suffix)
+    for number, row in rows:
+        if len(row) != len(columns):
+            names = " ".join(columns)
+            raise ConversionError(path, number, f"{len(row)} columns, and a line has {len(columns)}: {names}")
+        fields = dict(zip(columns, row, strict=True))
+        if "run" not in fields and fields["measure"] == _RUN_LINE:
+            run = fields["value"]
+            continue
+        yield from _value(fields.get("run", run), fields["query"], fields["measure"], fields["value"])
+
+
+def ranks_of(values: Iterable[MeasureValue]) -> Iterator[RunRank]:
+    """The ranks of runs by the first measure: by its rows of `all`, else by means over all queries.
+
+    A run without a value for a query has 0 there. Runs with equal values share the best of their ranks.
+    """
+    by_run: dict[str, dict[str, float]] = {}
+    first = None
+    for row in values:
+        first = first or row.measure
+        if row.measure == first:
+            by_run.setdefault(row.run, {})[row.query_id] = row.value
+    queries = {query_id for of_run in by_run.values() for query_id in of_run} - {ALL}
+    means = {
+        run: of_run[ALL] if ALL in of_run else math.fsum(of_run.values()) / len(queries)
+        for run, of_run in by_run.items()
+    }
+    for run, mean in means.items():
+        yield RunRank(run, 1.0 + sum(other > mean for other in means.values()))
+
+
+def write_values(rows: Iterable[MeasureValue], file: BinaryIO, form: str) -> None:
+    """Writes rows in their order, values in full; in `ranking` the rank is that among the runs.
+
+    Raises:
+        ValueError: an id or a measure has white space, which only `jsonl` can hold; no such form.
+    """
+    rows = list(rows)
+    if form == "jsonl":
+        for row in rows:
+            file.write(json.dumps(dict(zip(_JSON, row, strict=True))).encode() + b"\n")
+        return
+    if form not in COLUMNS:
+        raise ValueError(f"no form '{form}'; there are {', '.join(FORMS)}")
+    if "run" not in COLUMNS[form] and len({row.run for row in rows}) > 1:
+        raise ValueError(f"the form '{form}' has no column for the run: write a file for each")
+    every: dict[tuple[str, str], list[float]] = {}
+    for row in rows if form == "ranking" else ():
+        every.setdefault((row.query_id, row.measure), []).append(row.value)
+    for row in rows:
+        others = every.get((row.query_id, row.measure), ())
+        fields = {
+            "run": column(row.run, "the run"),
+            "query": column(row.query_id, "the query id"),
+            "measure": column(row.measure, "the measure"),
+            "value": repr(row.value),
+            "rank": str(1 + sum(other > row.value for other in others)),
+            "Q0": "Q0",
+        }
+        file.write("\t".join(fields[name] for name in COLUMNS[form]).encode() + b"\n")
+
+
+def _header(columns: Sequence[str]) -> tuple[str, ...]:
+    """What each column is, where a line names them; () where it does not."""
+    names = tuple(_NAMES.get(name.lower(), "") for name in columns)
+    known = set(names)
+    whole = len(known) == len(names) and "" not in known and known >= {"query", "measure", "value"}
+    return names if whole else ()
+
+
+def _told(path: str | os.PathLike[str], rows: Sequence[Sequence[str]]) -> str:
+    width = len(rows[0])
+    if width == 3:
+        return "trec_eval"
+    if width == 6 and rows[0][1].upper() == "Q0":
+        return "ranking"
+    if width == 4:
+        second, third = ({row[place] for row in rows if len(row) == 4} for place in (1, 2))
+        # Queries have means, and ids that are numbers; measures have neither.
+        for is_query in (lambda names: ALL in names, lambda names: all(name.isdigit() for name in names)):
+            if is_query(second) != is_query(third):
+                return "ir_measures" if is_query(second) else "tot"
+        raise ConversionError(
+            path,
+            1,
+            "its columns may be run, query, measure or run, measure, query: put a first line before that "
+            "names them, `run query measure value` or `run measure query value`",
+        )
+    forms = ", or ".join(f"{' '.join(columns)} ({form})" for form, columns in COLUMNS.items())
+    raise ConversionError(path, 1, f"no leaderboard: a line of one is {forms}")
+
+
+def _value(run: str, query_id: str, measure: str, text: str) -> Iterator[MeasureValue]:
+    number = _number(text)
+    if number is not None:
+        yield MeasureValue(run, query_id, measure, number)
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

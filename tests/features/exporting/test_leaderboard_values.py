@@ -1,0 +1,94 @@
+"""What a leaderboard says, as other programs read it: values by query, and means as the query `all`."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from outside import find_outside
+
+import converters
+import trecexam
+from converters.measure_values import FORMS, read_values
+from trecexam.cli.main import run
+
+
+def exported(track: Path, form: str, to: Path) -> list[Path]:
+    assert run(["export", "leaderboard", str(track), "--format", form, "-o", str(to)]) == 0
+    return sorted(to.iterdir()) if to.is_dir() else [to]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_written_is_what_the_leaderboard_has(graded: Path, tmp_path: Path, form: str) -> None:
+    files = exported(graded, form, tmp_path / "out" if form == "trec_eval" else tmp_path / "out.txt")
+    rows = [row for path in files for row in read_values(path)]
+    found = {(row.run, row.query_id, row.measure): row.value for row in rows}
+    assert len(found) == len(rows)
+    assert len(set(found.values())) > 3
+    with trecexam.open_track(graded) as opened:
+        frame, board = opened.per_query(), opened.leaderboard()
+    expected = {
+        (str(row.run), str(row.query_id), str(row.measure)): float(row.value) for row in frame.itertuples()
+    }
+    for row in board.rows:
+        for measure in board.measures:
+            expected[row.run, "all", measure] = float(row.scores[measure].mean)
+    assert found == expected
+    if form != "trec_eval":
+        assert [each.run for each in converters.read(files[0], "leaderboard")] == [r.run for r in board.rows]
+
+
+def test_a_leaderboard_of_values_is_an_official_one(graded: Path, tmp_path: Path) -> None:
+    (path,) = exported(graded, "tot", tmp_path / "out.txt")
+    (graded / "official_leaderboard.txt").write_text(path.read_text())
+    with trecexam.open_track(graded) as opened:
+        taus = opened.correlate(official_measures=["official_leaderboard"])
+        first = opened.leaderboard().measures[0]
+    frame = taus.to_pandas()
+    own = frame[frame.measure == first]
+    assert own.kendall_tau.tolist() == [1.0]
+
+
+def test_trec_eval_without_a_folder_says_what_to_type(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["export", "leaderboard", str(graded), "--format", "trec_eval"]) == 2
+    assert "name a folder with -o" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_auto_judge_evaluate_reads_equal_values(
+    graded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    data = find_outside("autojudge/nltk_data")
+    if data is not None:
+        monkeypatch.setitem(os.environ, "NLTK_DATA", str(data))
+    results = pytest.importorskip("autojudge_evaluate.eval_results")
+    files = exported(graded, form, tmp_path / "out" if form == "trec_eval" else tmp_path / "out.txt")
+    read = results.load(
+        files[0].parent if form == "trec_eval" else files[0],
+        form,
+        recompute_aggregates=False,
+        verify=True,
+        on_missing="error",
+    )
+    (lines,) = exported(graded, "jsonl", tmp_path / "rows.jsonl")
+    rows = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert {(e.run_id, e.topic_id, e.measure): e.value for e in read.entries} == {
+        (row["run_id"], row["topic_id"], row["measure"]): row["value"] for row in rows
+    }
+    # The means are those that it makes itself.
+    again = results.load(
+        files[0].parent if form == "trec_eval" else files[0],
+        form,
+        drop_aggregates=True,
+        recompute_aggregates=True,
+        verify=True,
+        on_missing="error",
+    )
+    means = {(e.run_id, e.measure): e.value for e in again.entries if e.topic_id == "all"}
+    assert means == pytest.approx(
+        {(row["run_id"], row["measure"]): row["value"] for row in rows if row["topic_id"] == "all"}
+    )
