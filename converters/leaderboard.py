@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from converters.errors import ConversionError
 from converters.lines import Head, decode, iter_lines
-from converters.measure_values import is_form, looks_like_values, ranks_of, read_values
+from converters.measure_values import is_form, looks_like_values, means_of, ranks_of, read_values
 from converters.records import RunRank
 from converters.registry import Format
 
@@ -28,11 +28,11 @@ def read_leaderboard(path: str | os.PathLike[str]) -> Iterator[RunRank]:
     """
     lines = [(number, decode(path, number, line)) for number, line in iter_lines(path)]
     first = lines[0][1] if lines else ""
-    if not _is_own(first) and is_form([text for _, text in lines]):
-        ranks = list(ranks_of(read_values(path)))
-        if not ranks:
+    if _is_values(lines):
+        means = means_of(read_values(path))
+        if not means:
             raise ConversionError(path, None, "no values in it")
-        yield from ranks
+        yield from ranks_of(next(iter(means.values())))
         return
     read_ranks = _json_ranks if first.strip()[:1] == "{" else _own_ranks if _is_own(first) else _tsv_ranks
     seen: set[str] = set()
@@ -45,6 +45,20 @@ def read_leaderboard(path: str | os.PathLike[str]) -> Iterator[RunRank]:
         yield RunRank(run, rank)
     if not seen:
         raise ConversionError(path, None, 'no runs in it: give {"run": rank} JSON or `run<TAB>rank` lines')
+
+
+def read_means(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
+    """measure -> run -> its mean, of a leaderboard that has values; empty where it has ranks alone.
+
+    Raises:
+        ConversionError: as `read_leaderboard`.
+    """
+    lines = [(number, decode(path, number, line)) for number, line in iter_lines(path)]
+    return means_of(read_values(path)) if _is_values(lines) else {}
+
+
+def _is_values(lines: list[tuple[int, str]]) -> bool:
+    return bool(lines) and not _is_own(lines[0][1]) and is_form([text for _, text in lines])
 
 
 def _json_ranks(

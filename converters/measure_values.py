@@ -118,22 +118,23 @@ def read_values(path: str | os.PathLike[str], form: str | None = None) -> Iterat
         yield from _value(fields.get("run", run), fields["query"], fields["measure"], fields["value"])
 
 
-def ranks_of(values: Iterable[MeasureValue]) -> Iterator[RunRank]:
-    """The ranks of runs by the first measure: by its rows of `all`, else by means over all queries.
-
-    A run without a value for a query has 0 there. Runs with equal values share the best of their ranks.
-    """
-    by_run: dict[str, dict[str, float]] = {}
-    first = None
+def means_of(values: Iterable[MeasureValue]) -> dict[str, dict[str, float]]:
+    """measure -> run -> its row of `all`, else its mean over all queries; a query that it lacks counts 0."""
+    by_measure: dict[str, dict[str, dict[str, float]]] = {}
     for row in values:
-        first = first or row.measure
-        if row.measure == first:
-            by_run.setdefault(row.run, {})[row.query_id] = row.value
-    queries = {query_id for of_run in by_run.values() for query_id in of_run} - {ALL}
-    means = {
-        run: of_run[ALL] if ALL in of_run else math.fsum(of_run.values()) / len(queries)
-        for run, of_run in by_run.items()
-    }
+        by_measure.setdefault(row.measure, {}).setdefault(row.run, {})[row.query_id] = row.value
+    means = {}
+    for measure, by_run in by_measure.items():
+        queries = {query_id for of_run in by_run.values() for query_id in of_run} - {ALL}
+        means[measure] = {
+            run: of_run[ALL] if ALL in of_run else math.fsum(of_run.values()) / len(queries)
+            for run, of_run in by_run.items()
+        }
+    return means
+
+
+def ranks_of(means: Mapping[str, float]) -> Iterator[RunRank]:
+    """The ranks of runs by their means, in their order. Equal means share the best of their ranks."""
     for run, mean in means.items():
         yield RunRank(run, 1.0 + sum(other > mean for other in means.values()))
 

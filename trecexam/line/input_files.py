@@ -31,11 +31,6 @@ def read_queries_file(path: Path) -> dict[str, str]:
     return {query.query_id: query.text for query in converters.read(path, "queries")}
 
 
-def read_ranks_file(path: Path) -> dict[str, float]:
-    """Run -> official rank."""
-    return {entry.run: entry.rank for entry in converters.read(path, "leaderboard")}
-
-
 def read_qrels_file(path: Path) -> tuple[Qrel, ...]:
     """The judgments in the order of the file."""
     return tuple(converters.read(path, "qrels"))

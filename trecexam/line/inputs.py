@@ -25,10 +25,10 @@ from trecexam.line.input_files import (
     read_overrides_file,
     read_qrels_file,
     read_queries_file,
-    read_ranks_file,
     sha256_of,
 )
 from trecexam.line.kind import Asked, ItemSources, Kind
+from trecexam.line.official_leaderboard import read_leaderboard_file
 from trecexam.line.shared_inputs import SharedInputs
 from trecexam.line.sources import sources_beside
 from trecexam.line.track_inputs import TrackInputs
@@ -190,7 +190,7 @@ class InputReader:
             bank = self._asked(whole, texts, files, rejected)
         else:
             bank = Bank(dict.fromkeys(self._known_queries(whole, texts), ()), whole.retired)
-        ranks = self._optional(self.folder.official_leaderboard(), "ranks", read_ranks_file, rejected)
+        board = self._optional(self.folder.official_leaderboard(), "ranks", read_leaderboard_file, rejected)
         dropped = self._dropped.read(bank, texts, hold, rejected)
         asked_about = Asked(bank)
         if self._items is not None:
@@ -201,7 +201,7 @@ class InputReader:
             bank_files=tuple(files),
             query_texts=texts,
             official=official,
-            official_ranks=ranks,
+            official_leaderboard=board,
             own_queries=self._own_queries(),
             rejected=tuple(sorted(rejected, key=_row_key)),
             pools=Cache(),

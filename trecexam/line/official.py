@@ -135,7 +135,3 @@ def shown_error(folder: TrackFolder, error: TrecexamError) -> str:
 
 def _some(ids: Collection[str]) -> str:
     return shorten_list(ids, 2, dots=True) or "none"
-
-
-#: What an official leaderboard file is called beside official measures.
-LEADERBOARD = "official_leaderboard"

@@ -14,6 +14,7 @@ from trecexam.files.cache import Cache
 from trecexam.files.stamps import Rejected
 from trecexam.line.dropped_runs import TakenRuns
 from trecexam.line.kind import Asked
+from trecexam.line.official_leaderboard import OfficialLeaderboard
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +24,7 @@ class TrackInputs(TakenRuns):
     Attributes:
         bank_files: of the bank.
         official: the official judgments, None where there are none.
-        official_ranks: run name -> official rank (1 is best), None where there are none.
+        official_leaderboard: None where there is none.
         own_queries: those that the track's file or dataset names, as far as it can be read.
         rejected: what was not taken.
         pools: those that were made of these inputs; the same in all that differ in people's lines alone.
@@ -35,7 +36,7 @@ class TrackInputs(TakenRuns):
     bank_files: tuple[Path, ...]
     query_texts: Mapping[str, str]
     official: tuple[Qrel, ...] | None
-    official_ranks: Mapping[str, float] | None
+    official_leaderboard: OfficialLeaderboard | None
     own_queries: frozenset[str]
     rejected: tuple[Rejected, ...]
     pools: Cache
@@ -47,6 +48,11 @@ class TrackInputs(TakenRuns):
     def bank(self) -> Bank:
         """What is asked about."""
         return self.asked.bank
+
+    @property
+    def official_ranks(self) -> Mapping[str, float] | None:
+        """run -> its official rank, 1 is best; None where there are none."""
+        return None if self.official_leaderboard is None else self.official_leaderboard.ranks
 
     def of_runs(self, which: Literal["all", "responses", "ranked"]) -> TrackInputs:
         """The same with generated responses alone, or with ranked runs alone."""

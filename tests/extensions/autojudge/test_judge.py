@@ -173,7 +173,7 @@ def test_where_nobody_may_be_asked_what_is_missing_is_said(desk: Path) -> None:
 
 
 def test_a_setting_that_trecexam_toml_does_not_have_is_refused_as_there(desk: Path) -> None:
-    with pytest.raises(ConfigError, match=r"unknown setting `grader\.concurency`; did you mean `concurrency`"):
+    with pytest.raises(ConfigError, match=r"unknown setting `grader\.concurency`; did you mean `concurr"):
         judge("out", "umbrela", "--set", "grader.concurency=2", status=1)
 
 

@@ -265,7 +265,7 @@ def test_without_official_judgments_it_says_what_it_needs(
     (graded / "qrels.txt").unlink()
     assert "official judgments (qrels.txt) or an official leaderboard" in refusal(capsys, graded)
     _, said = talk(capsys, "correlate", graded, "--official-measure", "official_leaderboard", status=2)
-    assert "no official leaderboard: put official_leaderboard.json here" in said
+    assert "no official leaderboard: put official_leaderboard.json or .txt here" in said
 
 
 def test_official_judgments_that_were_not_taken_are_named(

@@ -45,10 +45,12 @@ def test_a_leaderboard_of_values_is_an_official_one(graded: Path, tmp_path: Path
     (graded / "official_leaderboard.txt").write_text(path.read_text())
     with trecexam.open_track(graded) as opened:
         taus = opened.correlate(official_measures=["official_leaderboard"])
-        first = opened.leaderboard().measures[0]
+        measures = opened.leaderboard().measures
     frame = taus.to_pandas()
-    own = frame[frame.measure == first]
-    assert own.kendall_tau.tolist() == [1.0]
+    assert set(frame.official_measure) == {f"official_leaderboard:{name}" for name in measures}
+    own = frame[frame.official_measure == "official_leaderboard:" + frame.measure]
+    assert own.kendall_tau.tolist() == [1.0] * len(measures)
+    assert own.pearson_r.tolist() == pytest.approx([1.0] * len(measures))
 
 
 def test_trec_eval_without_a_folder_says_what_to_type(

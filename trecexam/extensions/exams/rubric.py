@@ -16,7 +16,7 @@ from trecexam.extensions.exams.responses import LabelFiles, from_track, item_nam
 from trecexam.extensions.exams.results import ExamFit, ImprovedExam, told
 from trecexam.line.evaluation import official_values
 from trecexam.line.loaded_track import asked_of
-from trecexam.line.official import LEADERBOARD
+from trecexam.line.official_leaderboard import LEADERBOARD
 from trecexam.line.relevance import official_measures
 from trecexam.scores.correlation import correlate
 from trecexam.scores.evaluate import measure
@@ -113,7 +113,7 @@ def _against_official(track: Assessment, fitted_exam: ExamFit) -> Iterator[tuple
         name: dict(zip(fitted_exam.exam.examinees, values.tolist(), strict=True))
         for name, values in (("theta", fitted_exam.fit.theta), ("accuracy", fitted_exam.fit.accuracy))
     }
-    sides: dict[str, dict[str, float]] = {}
+    sides: dict[str, Mapping[str, float]] = {}
     if track.official is not None:
         both = [query_id for query_id in track.bank.query_ids if query_id in track.judged_queries]
         if both:
@@ -121,8 +121,8 @@ def _against_official(track: Assessment, fitted_exam: ExamFit) -> Iterator[tuple
             for name in (str(measure(text)) for text in official_measures(track)):
                 means = values.matrix(name, None, both).mean(axis=1)
                 sides[name] = dict(zip(values.runs, means.tolist(), strict=True))
-    if track.official_ranks is not None:
-        sides[LEADERBOARD] = {run: -rank for run, rank in track.official_ranks.items()}
+    if track.official_leaderboard is not None:
+        sides |= track.official_leaderboard.sides
     for theirs, worth in sides.items():
         runs = [run for run in fitted_exam.exam.examinees if run in worth]
         if len(runs) < 2:
@@ -132,4 +132,4 @@ def _against_official(track: Assessment, fitted_exam: ExamFit) -> Iterator[tuple
                 np.array([mine[run] for run in runs])[:, None],
                 np.array([worth[run] for run in runs]),
             )
-            yield name, theirs, correlate(*both_sides, resamples=0)
+            yield name, theirs, correlate(*both_sides, resamples=0, ranks=theirs == LEADERBOARD)

@@ -18,7 +18,7 @@ from trecexam.features.correlation.paired_scores import (
 )
 from trecexam.features.correlation.tables import correlation_table
 from trecexam.line.measure_names import names_of
-from trecexam.line.official import LEADERBOARD
+from trecexam.line.official_leaderboard import of_leaderboard
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
 from trecexam.scores.leaderboard import NOBODY
 from trecexam.scores.rank_correlation.rbo import DEFAULT_P
@@ -76,7 +76,8 @@ def compare(
     Args:
         measures: None for the track's own.
         official_measures: None for the track's own and, where there is one, the official leaderboard; its
-            name among them is `official_leaderboard`.
+            name among them is `official_leaderboard`, or `official_leaderboard:MEASURE` for one of its
+            measures.
         min_ratings: each rubric measure at each of these, in place of the track's min_rating.
         per_query: each query by itself, without intervals; an official leaderboard has none.
         rbo_p: the persistence of rank-biased overlap, between 0 and 1; None for 0.9.
@@ -90,7 +91,7 @@ def compare(
     p = DEFAULT_P if rbo_p is None else rbo_p
     comparisons = paired_scores(track, names_of(measures), names_of(official_measures), min_ratings)
     if per_query:
-        comparisons = tuple(scores for scores in comparisons if scores.official_measure != LEADERBOARD)
+        comparisons = tuple(scores for scores in comparisons if not of_leaderboard(scores.official_measure))
         if not comparisons:
             raise nothing_to_compare(track)
     pairs: list[tuple[Key, Correlation]] = []
@@ -101,7 +102,8 @@ def compare(
             each = per_query_correlations(scores.rubric, scores.official, rbo_p=p)
             pairs += [((*key, query), value) for query, value in zip(scores.query_ids, each, strict=True)]
         else:
-            pairs.append((key, correlate(scores.rubric, scores.official, rbo_p=p, draws=draws)))
+            value = correlate(scores.rubric, scores.official, rbo_p=p, draws=draws, ranks=scores.of_ranks)
+            pairs.append((key, value))
     keys = (*compared_by(min_ratings), "query_id") if per_query else compared_by(min_ratings)
     judged = track.official is not None
     n_queries = len(common_queries(track) if judged else track.bank.query_ids)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -12,8 +12,9 @@ from trecexam.errors import TrecexamError
 from trecexam.line.cautions import judgment_cautions, rating_cautions
 from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.measures import left_out_runs
-from trecexam.line.official import LEADERBOARD, shown_error
 from trecexam.line.official import official_judgments as official_of
+from trecexam.line.official import shown_error
+from trecexam.line.official_leaderboard import LEADERBOARD, of_leaderboard
 from trecexam.line.rejected import not_computable
 from trecexam.line.relevance import official_measures as official_measures_of
 from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, n_distinct, tops_without_interval
@@ -47,7 +48,8 @@ class PairedScores:
             bearing on the measure.
         runs, query_ids: what the rows and columns of the values are.
         rubric: values of shape (n_runs, n_queries).
-        official: values of the same shape; of an official leaderboard, the negated ranks, shape (n_runs,).
+        official: values of the same shape; of an official leaderboard its means, or the negated ranks where
+            it has these alone, shape (n_runs,).
     """
 
     measure: str
@@ -57,6 +59,11 @@ class PairedScores:
     query_ids: tuple[str, ...]
     rubric: Floats
     official: Floats
+
+    @property
+    def of_ranks(self) -> bool:
+        """Whether only ranks are known on the official side."""
+        return self.official_measure == LEADERBOARD
 
 
 @dataclass(frozen=True)
@@ -100,10 +107,7 @@ def paired_scores(
             is asked for.
         ValueError: a measure cannot be computed.
     """
-    if official_measures is not None and LEADERBOARD in official_measures and track.official_ranks is None:
-        raise TrecexamError(
-            "no official leaderboard: put official_leaderboard.json here", path=track.folder.root
-        )
+    sides = _asked_sides(track, official_measures)
     queries, ranked = common_queries(track), _ranked(track)
     over = track.bank.query_ids if values is None else values.query_ids
     queries = [query_id for query_id in queries if query_id in set(over)]
@@ -113,7 +117,7 @@ def paired_scores(
         variants = _variants(track, measures, min_ratings, first=first)
     else:
         variants = [[_Variant(name, None, values)] for name in values.measures]
-    given = None if official_measures is None else [n for n in official_measures if n != LEADERBOARD]
+    given = None if official_measures is None else [n for n in official_measures if not of_leaderboard(n)]
     names = [str(measure(n)) for n in (official_measures_of(track) if given is None else given)]
     pairs: list[PairedScores] = []
     if queries and names:
@@ -121,8 +125,9 @@ def paired_scores(
         pairs += _with_judgments(
             track, variants, official, names[: 1 if first and given is None else None], queries
         )
-    if ranked and (LEADERBOARD in official_measures if official_measures else not (first and pairs)):
-        pairs += _with_leaderboard(track, variants, ranked, over)
+    if ranked and (official_measures or not (first and pairs)):
+        shown = dict(list(sides.items())[:1]) if first and not official_measures else sides
+        pairs += _with_leaderboard(shown, variants, ranked, over)
     if not pairs:
         raise nothing_to_compare(track)
     return tuple(pairs)
@@ -152,22 +157,48 @@ def _with_judgments(
                 )
 
 
+def _asked_sides(
+    track: Assessment, official_measures: Sequence[str] | None
+) -> dict[str, Mapping[str, float]]:
+    """What the official leaderboard says, of the measures that are asked for.
+
+    Raises:
+        TrecexamError: there is none, or it lacks a measure that is asked for.
+    """
+    sides = {} if track.official_leaderboard is None else track.official_leaderboard.sides
+    if not official_measures:
+        return sides
+    asked = [name for name in official_measures if of_leaderboard(name)]
+    if asked and track.official_leaderboard is None:
+        raise TrecexamError(
+            "no official leaderboard: put official_leaderboard.json or .txt here", path=track.folder.root
+        )
+    for name in asked:
+        if name != LEADERBOARD and name not in sides:
+            raise TrecexamError(f"the official leaderboard has no '{name}'; it has {', '.join(sides)}")
+    return {name: side for name, side in sides.items() if LEADERBOARD in asked or name in asked}
+
+
 def _with_leaderboard(
-    track: Assessment, variants: Sequence[Sequence[_Variant]], ranked: Sequence[str], queries: Sequence[str]
+    sides: Mapping[str, Mapping[str, float]],
+    variants: Sequence[Sequence[_Variant]],
+    ranked: Sequence[str],
+    queries: Sequence[str],
 ) -> Iterator[PairedScores]:
-    """The variants with the official leaderboard, over these queries and runs."""
-    assert track.official_ranks is not None
+    """The variants with each measure of the official leaderboard, of those of these runs that it has."""
     for of_measure in variants:
         for variant in of_measure:
-            yield PairedScores(
-                variant.name,
-                LEADERBOARD,
-                variant.min_rating,
-                tuple(ranked),
-                tuple(queries),
-                variant.values.matrix(variant.name, ranked, queries),
-                -np.array([track.official_ranks[run] for run in ranked], float),
-            )
+            for name, official in sides.items():
+                runs = [run for run in ranked if run in official]
+                yield PairedScores(
+                    variant.name,
+                    name,
+                    variant.min_rating,
+                    tuple(runs),
+                    tuple(queries),
+                    variant.values.matrix(variant.name, runs, queries),
+                    np.array([official[run] for run in runs], float),
+                )
 
 
 def common_queries(track: TrackInputs) -> list[str]:
@@ -186,7 +217,7 @@ def nothing_to_compare(track: Assessment) -> NothingToCompareError:
             return NothingToCompareError(refused.reason, path=refused.path, line=refused.line)
         return NothingToCompareError(
             "nothing to compare: it needs runs, and official judgments (qrels.txt) or an official "
-            "leaderboard (official_leaderboard.json)",
+            "leaderboard (official_leaderboard.json or .txt)",
             path=folder.root,
         )
     reason = next(_unmatched_judgments(track), "an official leaderboard has no values per query")
@@ -213,7 +244,7 @@ def comparison_notes(
         measures, official_measures: as they were given; None for the track's own.
     """
     lines = []
-    if track.official is not None and any(scores.official_measure != LEADERBOARD for scores in pairs):
+    if track.official is not None and any(not of_leaderboard(scores.official_measure) for scores in pairs):
         lines.append(_compared(track))
         lines += official_of(track).warnings()
     lines += left_out_runs(track)
@@ -221,7 +252,7 @@ def comparison_notes(
     lines += _unmatched_judgments(track)
     ranked = _ranked(track)
     out = [run for run in track.runs if run not in ranked]
-    if out and any(scores.official_measure == LEADERBOARD for scores in pairs):
+    if out and any(of_leaderboard(scores.official_measure) for scores in pairs):
         lines.append(f"not in the official leaderboard, and so not compared with it: {shorten_list(out)}")
     if any(len(scores.runs) == 1 for scores in pairs):
         lines.append("a single run has no correlation: there is nothing to order")
@@ -246,7 +277,7 @@ def _thresholds(
     rubric = {scores.measure for scores in pairs if scores.min_rating is None}
     judged = {scores.official_measure for scores in pairs}
     official = official_measures_of(track) if official_measures is None else official_measures
-    on_judgments = [name for name in official if name != LEADERBOARD]
+    on_judgments = [name for name in official if not of_leaderboard(str(name))]
     own = [
         name for name in (track.measures if measures is None else measures) if str(measure(name)) in rubric
     ]

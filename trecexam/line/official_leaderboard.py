@@ -1,0 +1,45 @@
+"""The official leaderboard of a track: a file with the ranks of runs, or with their values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import converters
+from converters.leaderboard import read_means
+
+#: What it is called beside official measures; with values, the measure stands behind it.
+LEADERBOARD = "official_leaderboard"
+
+
+class OfficialLeaderboard(NamedTuple):
+    """What an official leaderboard says.
+
+    Attributes:
+        ranks: run -> its rank, 1 is best.
+        means: measure -> run -> its mean; empty where the file has ranks alone.
+    """
+
+    ranks: Mapping[str, float]
+    means: Mapping[str, Mapping[str, float]]
+
+    @property
+    def sides(self) -> dict[str, Mapping[str, float]]:
+        """What runs are ordered by, as `official_leaderboard:MEASURE`, or `official_leaderboard` of ranks
+        alone, which are negated -> run -> a score, higher is better.
+        """
+        if not self.means:
+            return {LEADERBOARD: {run: -rank for run, rank in self.ranks.items()}}
+        return {f"{LEADERBOARD}:{measure}": scores for measure, scores in self.means.items()}
+
+
+def of_leaderboard(name: str) -> bool:
+    """Whether an official measure is one of the official leaderboard."""
+    return name.partition(":")[0] == LEADERBOARD
+
+
+def read_leaderboard_file(path: Path) -> OfficialLeaderboard:
+    """An official leaderboard."""
+    ranks = {entry.run: entry.rank for entry in converters.read(path, "leaderboard")}
+    return OfficialLeaderboard(ranks, read_means(path))
