@@ -20,7 +20,7 @@ _WRITTEN = ("rag24", "rag25", "ragtime")
 TARGETS = {
     "responses": ("passages", "run", "queries", *_WRITTEN),
     "rubric": ("grades",),
-    "bank": ("queries",),
+    "bank": ("queries", "nuggets-v3", "nuggets-ragtime"),
 }
 
 

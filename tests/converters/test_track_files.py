@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from outside import find_outside, outside
+from outside import outside
 
 import converters
 from converters import Query
@@ -333,9 +333,7 @@ def test_a_nugget_bank_that_is_none_says_why(tmp_path: Path, row: dict[str, Any]
 def test_autojudge_reads_what_is_written_as_what_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = find_outside("autojudge/nltk_data")
-    if data is not None:
-        monkeypatch.setenv("NLTK_DATA", str(data))
+    monkeypatch.setenv("NLTK_DATA", str(outside("autojudge/nltk_data")))
     nuggets = pytest.importorskip("autojudge_base.nugget_data")
     path = put(tmp_path / "n.jsonl", V3)
     converters.write(converters.read(path), tmp_path / "again.jsonl", "nuggets-v3")
