@@ -285,7 +285,7 @@ def _values(
     query_ids, names = sorted(values.query_ids), [row.run for row in board.rows]
     per_query = {name: values.matrix(name, names, query_ids) for name in values.measures}
     for place, row in enumerate(board.rows):
-        for measure in values.measures:
+        for measure, score in zip(board.measures, row.scores, strict=True):
             of_queries = zip(query_ids, per_query[measure][place].tolist(), strict=True)
-            for query_id, value in (*of_queries, (ALL, float(row.scores[measure].mean))):
+            for query_id, value in (*of_queries, (ALL, float(score.mean))):
                 yield MeasureValue(row.run, query_id, measure, value)
