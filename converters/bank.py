@@ -5,8 +5,9 @@ gold_answers?, facet_id?, importance?, weight?, retired?, origin?}]`; or a line 
 edited: `query_id, question|nugget, question_id?|nugget_id?, ...`, or as older banks have it `query_id, qid,
 question, facet_id, choices, correct, correctKey`; or `qid, nuggets: [{text, importance}]` (see
 `converters.nuggets`); or `qid, rubrics: [{criterion, weight}]` (see `converters.nuggets`); or gold
-outputs (see `converters.gold`); or what another format declares: RAGVAL's questions with their blocks. Where
-an id is missing it is `query_id/md5(text)`.
+outputs (see `converters.gold`); or nugget banks of AutoJudge and RAGTIME (see `converters.nugget_banks`); or
+what another format declares: RAGVAL's questions with their blocks. Where an id is missing it is
+`query_id/md5(text)`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from converters.bank_lines import LINE_KEYS, BankLine, Path, declared_forms, sca
 from converters.errors import ConversionError
 from converters.gold import KIND as GOLD
 from converters.gold import gold_line, is_gold
-from converters.lines import Head, first_object
+from converters.lines import Head, head_object
+from converters.nugget_banks import has_nugget_bank, write_ragtime, write_v3
 from converters.nuggets import IMPORTANCES, QUERY_KEYS, has_nuggets, has_rubrics, is_assigned
 from converters.records import Item, Query
 from converters.registry import Format
@@ -167,6 +169,7 @@ def write_bank(items: Iterable[Item], file: BinaryIO) -> None:
                 **({"retired": True} if item.retired else {}),
                 **({"origin": item.origin.row} if item.origin else {}),
                 **({} if item.weight is None else {"weight": item.weight}),
+                **({"details": orjson.loads(item.details)} if item.details else {}),
             }
             for item in group
             if item.kind != GOLD
@@ -179,9 +182,11 @@ def write_bank(items: Iterable[Item], file: BinaryIO) -> None:
 
 
 def _sniff(start: Head) -> bool:
-    row = first_object(start)
+    row = head_object(start)
     if row is None:
         return False
+    if has_nugget_bank(row):
+        return True
     if has_nuggets(row):
         return any(key in row for key in (*QUERY_KEYS, "query")) and not is_assigned(row)
     if has_rubrics(row):
@@ -191,6 +196,29 @@ def _sniff(start: Head) -> bool:
     return "query_id" in row and any(key in row for key in LINE_KEYS)
 
 
+def _never(_: Head) -> bool:
+    return False
+
+
 FORMAT = Format(
     "bank", (".jsonl",), "test bank: questions, nuggets, gold outputs", EXAMPLE, _sniff, read_bank, write_bank
+)
+V3 = Format(
+    "nuggets-v3",
+    (),
+    "test bank as AutoJudge takes it: nugget banks, v3",
+    '{"query_id": "q1", "format_version": "v3", "nugget_bank": {"What ...?": {"question": "What ...?", '
+    '"answers": {"heat": {"answer": "heat"}}, "importance": "vital", "aggregator_type": "OR"}}}',
+    _never,
+    read_bank,
+    write_v3,
+)
+RAGTIME = Format(
+    "nuggets-ragtime",
+    (),
+    "test bank as RAGTIME has it",
+    '{"metadata": {"topic_id": "q1"}, "nugget_bank": {"What ...?": ["OR", "heat"]}}',
+    _never,
+    read_bank,
+    write_ragtime,
 )

@@ -9,9 +9,18 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from converters.errors import ConversionError
-from converters.fields import a_flag, a_text, a_weight, an_id, an_origin, made_id
+from converters.fields import a_details, a_flag, a_text, a_weight, an_id, an_origin, made_id
 from converters.gold import gold_items, gold_query, is_gold
-from converters.lines import Head, first_object, head, iter_filled, parse_object
+from converters.lines import (
+    Head,
+    first_object,
+    head,
+    is_one_object,
+    iter_filled,
+    parse_object,
+    read_whole,
+)
+from converters.nugget_banks import is_nugget_bank, nugget_bank_items, nugget_bank_query
 from converters.nuggets import (
     has_nuggets,
     has_rubrics,
@@ -36,6 +45,7 @@ Path = str | os.PathLike[str]
 
 
 NUGGETS = LineForm(has_nuggets, query_of, nugget_items, noun="nugget")
+NUGGET_BANKS = LineForm(is_nugget_bank, nugget_bank_query, nugget_bank_items, noun="nugget")
 RUBRICS = LineForm(has_rubrics, query_of, rubric_items)
 GOLDEN = LineForm(is_gold, gold_query, gold_items, forgiving=True)
 
@@ -47,7 +57,7 @@ def declared_forms() -> tuple[LineForm, ...]:
 
 
 def _form(row: Mapping[str, Any]) -> LineForm | None:
-    forms = (NUGGETS, RUBRICS, *declared_forms(), GOLDEN)
+    forms = (NUGGETS, NUGGET_BANKS, RUBRICS, *declared_forms(), GOLDEN)
     return next((form for form in forms if form.claims(row)), None)
 
 
@@ -99,7 +109,9 @@ def scan_bank(path: Path) -> Iterator[BankLine]:
     """
     forgiving = _of_gold(path)
     try:
-        for number, line in iter_filled(path):
+        whole = is_one_object(head(path))
+        lines = [(1, read_whole(path).encode())] if whole else iter_filled(path)
+        for number, line in lines:
             yield scan_line(path, number, line, forgiving=forgiving)
     except ConversionError as error:
         yield BankLine(error.line, error=error)
@@ -166,6 +178,7 @@ def _items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
             retired=a_flag(path, number, entry, "retired"),
             origin=an_origin(path, number, entry),
             weight=a_weight(path, number, entry, f"an item of query '{query_id}'"),
+            details=a_details(entry["details"]) if isinstance(entry.get("details"), dict) else "",
         )
 
 

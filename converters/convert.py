@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from converters.bank import read_bank_queries
+from converters.bank import read_bank, read_bank_queries
 from converters.errors import ConversionError
+from converters.nugget_banks import with_queries
 from converters.rag_responses import read_responses
 from converters.records import Passage, Query, Response, Sentence
 from converters.registry import Format, formats, read, sniff
@@ -19,7 +20,7 @@ _WRITTEN = ("rag24", "rag25", "ragtime")
 TARGETS = {
     "responses": ("passages", "run", "queries", *_WRITTEN),
     "rubric": ("grades",),
-    "bank": ("queries",),
+    "bank": ("queries", "nuggets-v3", "nuggets-ragtime"),
 }
 
 
@@ -72,8 +73,10 @@ def converted(
         if source == "queries" and target in TARGETS["responses"]:
             hint = " (if these are generated responses, say so: --from responses)"
         raise ConversionError(path, None, f"'{source}' does not become '{target}'; it becomes {known}{hint}")
-    if source == "bank":
+    if source == "bank" and target == "queries":
         return read_bank_queries(path)
+    if source == "bank":
+        return with_queries(read_bank(path), read_bank_queries(path))
     if source == "responses":
         return _of_responses(path, records, target, pool)
     for reader in _readers(source):

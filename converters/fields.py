@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import os
 import re
@@ -114,6 +115,11 @@ def an_origin(path: Path, line: int, row: Mapping[str, Any]) -> Origin | None:
         if not isinstance(part, str):
             raise ConversionError(path, line, f'"{name}" of the origin is no text: {part!r}'[:200])
     return Origin(seed=seed, **parts)
+
+
+def a_details(value: Mapping[str, Any]) -> str:
+    """What an item's record has no field for, as the JSON that `Item.details` has."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def made_id(query_id: str, text: str) -> str:

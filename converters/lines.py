@@ -354,6 +354,16 @@ def first_object(head: Head) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+def is_one_object(head: Head) -> bool:
+    """Whether a file is one JSON object over several lines: it begins with a bare bracket."""
+    return head.lines[0].strip() == b"{"
+
+
+def head_object(head: Head) -> dict[str, Any] | None:
+    """As `first_object`, also of a file that is one JSON object over several lines."""
+    return first_object(Head(head.name, (b"\n".join(head.lines),)) if is_one_object(head) else head)
+
+
 def top_level_keys(line: bytes) -> Iterator[str]:
     """The keys of a JSON object that may be cut or damaged, as far as they can be seen."""
     depth = 0

@@ -187,9 +187,9 @@ def _told(path: str | os.PathLike[str], rows: Sequence[Sequence[str]]) -> str:
     if width == 4:
         second, third = ({row[place] for row in rows if len(row) == 4} for place in (1, 2))
         # Queries have means, and ids that are numbers; measures have neither.
-        for is_query in (lambda names: ALL in names, lambda names: all(name.isdigit() for name in names)):
-            if is_query(second) != is_query(third):
-                return "ir_measures" if is_query(second) else "tot"
+        for of_queries in ((ALL in second, ALL in third), (_are_numbers(second), _are_numbers(third))):
+            if of_queries[0] != of_queries[1]:
+                return "ir_measures" if of_queries[0] else "tot"
         raise ConversionError(
             path,
             1,
@@ -198,6 +198,10 @@ def _told(path: str | os.PathLike[str], rows: Sequence[Sequence[str]]) -> str:
         )
     forms = ", or ".join(f"{' '.join(columns)} ({form})" for form, columns in COLUMNS.items())
     raise ConversionError(path, 1, f"no leaderboard: a line of one is {forms}")
+
+
+def _are_numbers(names: Iterable[str]) -> bool:
+    return all(name.isdigit() for name in names)
 
 
 def _value(run: str, query_id: str, measure: str, text: str) -> Iterator[MeasureValue]:

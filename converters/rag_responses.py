@@ -26,7 +26,16 @@ from typing import Any, BinaryIO
 
 from converters.errors import ConversionError
 from converters.fields import an_id
-from converters.lines import Head, first_object, head, iter_lines, parse_object, read_whole
+from converters.lines import (
+    Head,
+    first_object,
+    head,
+    head_object,
+    is_one_object,
+    iter_lines,
+    parse_object,
+    read_whole,
+)
 from converters.passages import ID_KEYS, TEXT_KEYS
 from converters.records import Citation, Passage, Response, Sentence
 from converters.registry import Format
@@ -42,8 +51,6 @@ RUN_KEYS = ("run_id", "run", "team_run_id", "run_name")
 _DOCUMENT = "results"
 #: Words that TREC RAG takes in a response.
 WORDS = 400
-#: Keys of nugget banks, which may have metadata, too.
-_NOT_OF = frozenset(("nugget_bank", "claim_bank"))
 _LISTS = ("answer", "responses", "sentences")
 _TEXTS = ("response", "text", "answer")
 
@@ -122,7 +129,7 @@ def _lines(path: str | os.PathLike[str], *, nul: bool) -> Iterator[tuple[int, by
 
 def _is_document(start: Head) -> bool:
     """Whether a file is one JSON document: it begins with a bare bracket, or has its responses in a list."""
-    return start.lines[0].strip() == b"{" or _DOCUMENT in (first_object(start) or {})
+    return is_one_object(start) or _DOCUMENT in (first_object(start) or {})
 
 
 def second_response(
@@ -352,8 +359,7 @@ def _citations(
 
 
 def _sniff(start: Head) -> bool:
-    bare = start.lines[0].strip() == b"{"
-    row = first_object(Head(start.name, (b"\n".join(start.lines),)) if bare else start)
+    row = head_object(start)
     if row is None:
         return False
     if _DOCUMENT in row and any(key in row for key in (*RUN_KEYS, "team_id")):
@@ -361,7 +367,7 @@ def _sniff(start: Head) -> bool:
     named_run = any(key in row for key in RUN_KEYS)
     # Of a long line only the first keys are seen, each with None.
     cut = bool(row) and all(value is None for value in row.values())
-    if cut and (("metadata" in row and not _NOT_OF.intersection(row)) or ("references" in row and named_run)):
+    if cut and ("metadata" in row or ("references" in row and named_run)):
         return True
     known = named_run or any(key in row for key in (*QUERY_KEYS, "metadata", "prompt"))
     lists = any(key in row and isinstance(row[key], list | None) for key in ("answer", "responses"))

@@ -80,7 +80,8 @@ class Item(NamedTuple):
     "okay" as TREC's assessors say it of nuggets, "" where nobody did; no grader is told it. A `retired`
     item is no longer asked about; its grades are kept. `origin` is None where a person wrote the item.
     `weight` is how much it counts, not 0, and negative where it counts against; None where the bank does not
-    say. No grader is told it.
+    say. No grader is told it. `details` is what else its nugget bank says of it and of the topic, as JSON, ""
+    for nothing: see `converters.nugget_banks`.
     """
 
     query_id: str
@@ -95,6 +96,7 @@ class Item(NamedTuple):
     retired: bool = False
     origin: Origin | None = None
     weight: float | None = None
+    details: str = ""
 
     @property
     def counted_weight(self) -> float:

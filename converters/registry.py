@@ -29,10 +29,12 @@ BUILT_IN = {
     "passages": "converters.passages",
     "queries": "converters.queries",
     "leaderboard": "converters.leaderboard",
-    # These are told apart by nobody: they are written, and read as responses.
+    # These are told apart by nobody: they are written, and read as responses and banks.
     "rag24": "converters.rag_responses:RAG24",
     "rag25": "converters.rag_responses:RAG25",
     "ragtime": "converters.rag_responses:RAGTIME",
+    "nuggets-v3": "converters.bank:V3",
+    "nuggets-ragtime": "converters.bank:RAGTIME",
 }
 
 

@@ -32,10 +32,10 @@ from converters.lines import Head, decode, first_object, iter_lines, read_whole,
 from converters.records import Query
 
 ID_KEYS = ("query_id", "qid", "id", "request_id", "topic_id", "narrative_id")
-TEXT_KEYS = ("text", "title", "query", "question", "narrative", "problem_statement")
+TEXT_KEYS = ("text", "title", "query", "narrative", "problem_statement")
 #: In a list, where it is clear what each object is, these may name the id and the text as well.
 LIST_ID_KEYS = (*ID_KEYS, "number", "num")
-LIST_TEXT_KEYS = (*TEXT_KEYS[:-2], "topic", "description", *TEXT_KEYS[-2:])
+LIST_TEXT_KEYS = (*TEXT_KEYS[:3], "question", "topic", "description", *TEXT_KEYS[3:])
 _PASSAGE_KEYS = ("docid", "doc_id", "contents", "segment")
 _LIST = re.compile(rb"\s*\[\s*(\{|\]|$)")
 _FIRST_TEXT = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*"')

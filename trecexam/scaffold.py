@@ -25,6 +25,7 @@ _OPTION_OF = {
     "passages": "passages",
     "rubric": "recorded",
     "queries": "queries",
+    "responses": "runs",
 }
 _LOOKS = {
     "run": "a run",
@@ -34,6 +35,7 @@ _LOOKS = {
     "rubric": "a graded pool",
     "queries": "queries",
     "leaderboard": "an official leaderboard",
+    "responses": "generated responses",
 }
 #: option -> what its file has.
 _HAS = {
@@ -46,11 +48,11 @@ _HAS = {
 }
 #: option -> formats that are none of its. What is in none of these is too like others to be sure.
 _NOT_OF: Mapping[str, Collection[str]] = {
-    "queries": ("run", "qrels", "bank", "passages", "rubric", "leaderboard"),
-    "passages": ("run", "qrels", "bank", "queries", "leaderboard"),
-    "qrels": ("run", "bank", "passages", "rubric", "queries", "leaderboard"),
-    "recorded": ("run", "bank", "queries", "leaderboard"),
-    "bank": ("run", "qrels", "passages", "queries", "leaderboard"),
+    "queries": ("run", "qrels", "bank", "passages", "rubric", "responses", "leaderboard"),
+    "passages": ("run", "qrels", "bank", "queries", "responses", "leaderboard"),
+    "qrels": ("run", "bank", "passages", "rubric", "queries", "responses", "leaderboard"),
+    "recorded": ("run", "bank", "queries", "responses", "leaderboard"),
+    "bank": ("run", "qrels", "passages", "queries", "responses", "leaderboard"),
     "runs": ("qrels", "bank", "passages", "rubric", "queries", "leaderboard"),
 }
 
@@ -202,13 +204,13 @@ def _mistaken(option: str, path: Path, grader: str | None) -> str:
     if option == "runs":
         own = kind != "qrels" and (grader == "ragval" or "answer" in (first_object(head(path)) or {}))
     else:
-        own = not (option == "queries" and kind in ("run", "qrels")) and _reads(path, option)
+        own = not (option == "queries" and kind in ("run", "qrels", "leaderboard")) and _reads(path, option)
     if own:
         return ""
     if kind == "leaderboard":
         return (
-            f"looks like {_LOOKS[kind]}, and was given as --{option}; leave it out, and copy it into the track "
-            "as official_leaderboard.tsv"
+            f"looks like {_LOOKS[kind]}, and was given as --{option}; leave it out, and copy it into the "
+            "track as official_leaderboard.tsv"
         )
     other = _OPTION_OF[kind]
     return f"looks like {_LOOKS[kind]}, and was given as --{option}; is --{other} meant?"

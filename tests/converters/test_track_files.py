@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from outside import outside
 import converters
 from converters import Query
 from converters.measure_values import FORMS, read_values, write_values
-from converters.records import MeasureValue
+from converters.records import Item, MeasureValue, Origin
 
 
 def put(path: Path, *rows: Any) -> Path:
@@ -197,3 +198,149 @@ def test_the_truth_of_autojudge_is_a_leaderboard() -> None:
     path = outside("autojudge/kiddie/eval/kiddie_fake.eval.ir_measures.txt")
     assert converters.sniff(path) == "leaderboard"
     assert list(converters.read(path)) == [("run1", 1), ("run2", 2), ("run3", 3), ("run4", 4)]
+
+
+V3 = {
+    "query_id": "7",
+    "title_query": "leaves",
+    "full_query": {"problem_statement": "Why red?"},
+    "test_collection": "c",
+    "format_version": "v3",
+    "nugget_bank": {
+        "Why red?": {
+            "question": "Why red?",
+            "question_id": "n1",
+            "query_id": "7",
+            "answers": {
+                "sugar": {"answer": "sugar", "references": [{"doc_id": "d1", "text": "t"}], "quality": 2},
+                "cold": {"answer": "cold"},
+            },
+            "aggregator_type": "AND",
+            "importance": "vital",
+            "creator": [{"is_human": True, "assessor_id": "a", "creation_date": "2026-01-01"}],
+            "metadata": {"x": [1]},
+            "sub_nuggets": [{"question": "Which sugar?", "question_id": "s1"}],
+        },
+        "When?": {"question": "When?", "question_id": "n2", "query_id": "7", "importance": 3},
+    },
+    "claim_bank": {
+        "Leaves fall.": {
+            "claim": "Leaves fall.",
+            "claim_id": "c1",
+            "query_id": "7",
+            "references": [{"doc_id": "d2"}],
+            "importance": "okay",
+        }
+    },
+    "creator": [{"is_human": False, "llm_model": "m", "creation_date": "2026-01-02"}],
+    "metadata": {"run_id": "r"},
+}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("through", [None, "bank"])
+def test_nugget_banks_come_back_without_loss(tmp_path: Path, indent: int | None, through: str | None) -> None:
+    path = tmp_path / "nuggets.json"
+    path.write_text(json.dumps(V3, indent=indent))
+    assert converters.sniff(path) == "bank"
+    items = list(converters.read(path))
+    assert [(i.item_id, i.text, i.kind, i.gold_answers, i.importance) for i in items] == [
+        ("n1", "Why red?", "question", ("sugar", "cold"), "vital"),
+        ("n2", "When?", "question", (), ""),
+        ("c1", "Leaves fall.", "nugget", (), "okay"),
+    ]
+    if through:
+        converters.write(items, tmp_path / "bank.jsonl", through)
+        assert list(converters.read(tmp_path / "bank.jsonl")) == items
+        items = list(converters.read(tmp_path / "bank.jsonl"))
+    converters.write(items, tmp_path / "again.jsonl", "nuggets-v3")
+    assert json.loads((tmp_path / "again.jsonl").read_text()) == V3
+
+
+def test_what_was_edited_is_written_and_the_rest_is_kept(tmp_path: Path) -> None:
+    first, *others = converters.read(put(tmp_path / "n.jsonl", V3))
+    edited = first._replace(text="Why?", gold_answers=("sugar", "light"), importance="okay", retired=True)
+    converters.write([edited, *others], tmp_path / "again.jsonl", "nuggets-v3")
+    entry = json.loads((tmp_path / "again.jsonl").read_text())["nugget_bank"]["Why?"]
+    kept = V3["nugget_bank"]["Why red?"]["answers"]["sugar"]  # type: ignore[index]
+    assert entry["answers"] == {"sugar": kept, "light": {"answer": "light"}}
+    assert (entry["importance"], entry["aggregator_type"]) == ("okay", "AND")
+    assert next(iter(converters.read(tmp_path / "again.jsonl"))).retired
+
+
+def test_a_bank_of_ours_comes_back_from_v3(tmp_path: Path) -> None:
+    origin = Origin("p", "m", 1, "2026-01-01", "What?", "vital")
+    items = [
+        Item("7", "7/1", "What?", gold_answers=("a",), importance="vital", origin=origin, facet_id="f"),
+        Item("7", "7/2", "Which?", choices=(("A", "x"),), weight=-2.0, retired=True),
+        Item("8", "8/1", "It is so.", "nugget"),
+    ]
+    converters.write(items, tmp_path / "n.jsonl", "nuggets-v3")
+    again = list(converters.read(tmp_path / "n.jsonl"))
+    assert [item._replace(details="") for item in again] == items
+
+
+@pytest.mark.parametrize(
+    "around",
+    [lambda bank: {"metadata": {"topic_id": "7", "run_id": "r"}, "nugget_bank": bank}, lambda bank: bank],
+)
+def test_ragtimes_form_comes_back(tmp_path: Path, around: Any) -> None:
+    row = around({"Why red?": ["AND", "cold", {"sugar": ["d1", "d2"]}], "When?": ["OR"]})
+    path = put(tmp_path / "nuggets_7.json", row)
+    assert converters.sniff(path) == "bank"
+    items = list(converters.read(path))
+    assert [(i.query_id, i.text, i.gold_answers) for i in items] == [
+        ("7", "Why red?", ("cold", "sugar")),
+        ("7", "When?", ()),
+    ]
+    converters.write(items, tmp_path / "again.json", "nuggets-ragtime")
+    assert json.loads((tmp_path / "again.json").read_text()) == row
+    converters.write(items, tmp_path / "v3.json", "nuggets-v3")
+    entry = json.loads((tmp_path / "v3.json").read_text())["nugget_bank"]["Why red?"]
+    assert entry["aggregator_type"] == "AND"
+    assert entry["answers"]["sugar"] == {"answer": "sugar", "references": ["d1", "d2"]}
+
+
+def test_ragtimes_form_has_no_claims(tmp_path: Path) -> None:
+    items = list(converters.read(put(tmp_path / "n.jsonl", V3)))
+    with pytest.raises(ValueError, match="questions alone: write v3"):
+        converters.write(items, tmp_path / "again.jsonl", "nuggets-ragtime")
+
+
+def test_the_same_question_of_two_topics_is_two_items(tmp_path: Path) -> None:
+    digest = hashlib.md5(b"Why?", usedforsecurity=False).hexdigest()
+    rows = [{"query_id": n, "nugget_bank": [{"question": "Why?", "question_id": digest}]} for n in ("1", "2")]
+    items = list(converters.read(put(tmp_path / "n.jsonl", *rows)))
+    assert [item.item_id for item in items] == [f"1/{digest}", f"2/{digest}"]
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ({"nugget_bank": {}, "query_id": "1"}, "has no nuggets"),
+        ({"nugget_bank": {"Q": {}}}, 'no "query_id"'),
+        ({"nugget_bank": [{"answers": {}}], "query_id": "1"}, "has no text"),
+        ({"nugget_bank": {"Q": 3}, "query_id": "1"}, "neither an object nor a list"),
+        ({"nugget_bank": {"Q": {"answers": 3}}, "query_id": "1"}, "neither a list nor an object"),
+        ({"nugget_bank": {"Q": ["OR", 3]}, "query_id": "1"}, "is no text: 3"),
+    ],
+)
+def test_a_nugget_bank_that_is_none_says_why(tmp_path: Path, row: dict[str, Any], why: str) -> None:
+    with pytest.raises(converters.ConversionError, match=why):
+        list(converters.read(put(tmp_path / "n.jsonl", row), "bank"))
+
+
+def test_autojudge_reads_what_is_written_as_what_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NLTK_DATA", str(outside("autojudge/nltk_data")))
+    nuggets = pytest.importorskip("autojudge_base.nugget_data")
+    path = put(tmp_path / "n.jsonl", V3)
+    converters.write(converters.read(path), tmp_path / "again.jsonl", "nuggets-v3")
+    banks = [nuggets.load_nugget_banks_from_file(each).banks for each in (path, tmp_path / "again.jsonl")]
+    assert banks[0]["7"].model_dump() == banks[1]["7"].model_dump()
+    rows = [{"question": "Why?", "aggregator_type": "AND", "answers": [{"answer": "a", "references": ["d"]}]}]
+    handed_in = put(tmp_path / "r.jsonl", {"metadata": {"topic_id": "7"}, "nugget_bank": rows})
+    converters.write(converters.read(handed_in), tmp_path / "v3.jsonl", "nuggets-v3")
+    (question,) = nuggets.load_nugget_banks_from_file(tmp_path / "v3.jsonl").banks["7"].nuggets_as_list()
+    assert (question.aggregator_type, question.answers["a"].references[0].doc_id) == ("AND", "d")

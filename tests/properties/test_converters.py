@@ -76,6 +76,7 @@ items = st.builds(
     st.booleans(),
     st.none() | st.builds(Origin, text, text, st.none() | st.integers(-9, 99), text, text, text),
     st.none() | st.floats(-1e9, 1e9).filter(bool),
+    st.sampled_from(["", '{"entry":{"question":"q","é":[1,null]},"bank":{}}']),
 )
 
 
@@ -186,6 +187,8 @@ KEYS += [
 ]
 KEYS += ["prompt_class", "query_text", "kind", "nuggets", "importance", "assignment", "run_id", "query"]
 KEYS += ["nugget", "retired", "origin", "seed", "rubrics", "criterion", "weight"]
+KEYS += ["nugget_bank", "claim_bank", "claim", "answers", "metadata", "responses", "citations", "documents"]
+KEYS += ["results", "topics", "topic_id", "measure", "value"]
 keys = st.sampled_from(KEYS)
 values: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers(-1, 7) | st.floats(allow_nan=False) | st.text(max_size=4),

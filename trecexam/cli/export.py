@@ -18,10 +18,9 @@ from trecexam.files import atomic as files
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from converters.records import MeasureValue
-    from trecexam.api import Track
 
 
 @click.group(cls=OpenGroup, epilog="Example: trecexam export qrels mytrack --binary -o rubric.qrels")
@@ -107,7 +106,19 @@ def grades(track: Path, output: Path | None) -> None:
     Ratings are the grader's; where a person rated the cell, `human_rating`, `who` and `why` stand beside.
     """
     with trecexam.open_track(track) as opened:
-        emit(_grade_lines(opened), output)
+        emit(_lines(opened.grades()), output)
+
+
+@export.command(epilog="Example: trecexam export assignments mytrack -o assignments.jsonl")
+@track_argument
+@output_option
+def assignments(track: Path, output: Path | None) -> None:
+    """What each response or passage of TRACK says of its nuggets, as nuggetizer writes assignments.
+
+    A rating from 4 on is `support`, 3 is `partial_support`, a lower one `not_support`, none `failed`.
+    """
+    with trecexam.open_track(track) as opened:
+        emit(_lines(opened.export.assignments()), output)
 
 
 @export.command(epilog="Example: trecexam export runs mytrack -o for-trec-eval")
@@ -208,10 +219,10 @@ def _value_lines(rows: Sequence[MeasureValue], form: str, track: Path) -> bytes:
     return buffer.getvalue()
 
 
-def _grade_lines(track: Track) -> bytes:
+def _lines(rows: Iterable[dict[str, Any]]) -> bytes:
     import orjson
 
-    return b"".join(orjson.dumps(row) + b"\n" for row in track.grades())
+    return b"".join(orjson.dumps(row) + b"\n" for row in rows)
 
 
 def _write_qrels(rows: Any, output: Path | None) -> None:

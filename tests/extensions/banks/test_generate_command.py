@@ -101,6 +101,21 @@ def test_every_query_gets_the_questions_that_the_model_wrote(
     assert not any("logprobs" in body or "response_format" in body for body in server.bodies)
 
 
+def test_a_bank_is_written_as_v3_too(track: Callable[..., Path], tmp_path: Path) -> None:
+    with serving(asked) as server:
+        root = track(server.url)
+        assert run(["bank", "generate", str(root), "--v3", str(tmp_path / "v3.jsonl")]) == 0
+    rows = {row["query_id"]: row for row in map(json.loads, (tmp_path / "v3.jsonl").read_text().splitlines())}
+    assert {key: list(row["nugget_bank"]) for key, row in rows.items()} == {
+        key: questions(key) for key in QUERIES
+    }
+    assert {key: row["title_query"] for key, row in rows.items()} == QUERIES
+    (creator,) = rows["q1"]["nugget_bank"][questions("q1")[0]]["creator"]
+    assert (creator["is_human"], creator["llm_model"]) == (False, "tiny")
+    again = [item._replace(details="") for item in read_bank(tmp_path / "v3.jsonl")]
+    assert again == list(read_bank(root / "bank.questions.jsonl"))
+
+
 def test_a_second_time_nothing_is_asked_and_no_byte_changes(track: Callable[..., Path]) -> None:
     with serving(asked) as server:
         root = track(server.url)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
-from outside import find_outside
+from outside import outside
 
 import converters
 import trecexam
@@ -64,9 +63,7 @@ def test_trec_eval_without_a_folder_says_what_to_type(
 def test_auto_judge_evaluate_reads_equal_values(
     graded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
-    data = find_outside("autojudge/nltk_data")
-    if data is not None:
-        monkeypatch.setitem(os.environ, "NLTK_DATA", str(data))
+    monkeypatch.setenv("NLTK_DATA", str(outside("autojudge/nltk_data")))
     results = pytest.importorskip("autojudge_evaluate.eval_results")
     files = exported(graded, form, tmp_path / "out" if form == "trec_eval" else tmp_path / "out.txt")
     read = results.load(

@@ -51,8 +51,16 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     metavar="FILE",
     help="A file of the track's bank [default: TRACK/bank.questions.jsonl or bank.nuggets.jsonl].",
 )
+@click.option(
+    "--v3",
+    type=_FILE,
+    metavar="FILE",
+    help="Write that file's items here, too, as nugget banks of TREC AutoJudge, v3.",
+)
 @estimate_json_option
-def generate(track: Path, prompt: str, *, estimate: bool, as_json: bool, **given: Any) -> int:
+def generate(
+    track: Path, prompt: str, *, estimate: bool, as_json: bool, v3: Path | None, **given: Any
+) -> int:
     """Have a language model write the test bank of TRACK: items for every query that has none.
 
     Who writes is said in [generator] of trecexam.toml, or else is the language model of [grader]. The file
@@ -69,6 +77,14 @@ def generate(track: Path, prompt: str, *, estimate: bool, as_json: bool, **given
     if made is None:
         return 0
     _say(made)
+    if v3 is not None and made.output.exists():
+        # The formats are half of --help's time.
+        import converters
+        from converters.bank import V3
+        from converters.convert import converted
+
+        converters.write(converted(made.output, "bank", V3.name), v3, V3.name)
+        click.echo(f"wrote {v3} ({V3.name})", err=True)
     return exit_status(caught, 0 if made.complete else 1)
 
 

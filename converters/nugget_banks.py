@@ -1,0 +1,291 @@
+"""Nugget banks of AutoJudge (v3) and of RAGTIME, as lines of test banks: a topic each.
+
+    {"query_id": ..., "title_query": ..., "format_version": "v3",
+     "nugget_bank": {question: {"question", "question_id", "answers": {text: {"answer", "references"}},
+                                "importance", "aggregator_type"}},
+     "claim_bank": {claim: {"claim", "claim_id", ...}}}
+    {"metadata": {"topic_id": ...}, "nugget_bank": [{"question", "aggregator_type", "answers": [...]}]}
+    {"metadata": {"topic_id": ...}, "nugget_bank": {question: ["OR", answer, {answer: [doc_id, ...]}]}}
+
+The last one may stand without what is around it: then the file's name has the topic's id, behind "bank." and
+"nuggets_". Questions are items with their answers as the key, claims are nuggets. What an `Item` has no field
+for (AND or OR, references, creators, sub-nuggets, other importances) stays in its `details`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from converters.errors import ConversionError
+from converters.fields import a_details, a_flag, a_text, a_weight, an_id, an_origin, made_id
+from converters.records import Item, Query
+
+#: The banks of a topic, the kind of their items, and the key that these have their text under.
+BANKS = {"nugget_bank": ("question", "question"), "claim_bank": ("nugget", "claim")}
+_QUERY_KEYS = ("query_id", "topic_id", "request_id", "narrative_id")
+_OPERATORS = ("AND", "OR")
+#: Where v3 has what only our banks say of an item.
+_OURS = "trecexam"
+_STEM = re.compile(r"(?:bank[.])?(?:nuggets?[-_.])?(.+?)(?:[.]jsonl?)?(?:[.]gz)?")
+_Path = str | os.PathLike[str]
+
+
+def is_nugget_bank(row: Mapping[str, Any]) -> bool:
+    """Whether a line is one of these."""
+    return any(isinstance(row.get(key), dict | list) for key in BANKS) or _is_bare(row)
+
+
+def has_nugget_bank(row: Mapping[str, Any]) -> bool:
+    """The same of a line that may be cut, with None as values."""
+    return any(key in row for key in BANKS) or _is_bare(row)
+
+
+def _is_bare(row: Mapping[str, Any]) -> bool:
+    return bool(row) and all(_is_listed(value) for value in row.values())
+
+
+def _is_listed(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and value[0] in _OPERATORS
+
+
+def nugget_bank_query(path: _Path, number: int, row: Mapping[str, Any]) -> tuple[str, str]:
+    """The topic's id, and its title, "" where it has none.
+
+    Raises:
+        ConversionError: there is no id.
+    """
+    if _is_bare(row):
+        match = _STEM.fullmatch(Path(path).name)
+        return (match[1] if match else Path(path).stem), ""
+    metadata = row.get("metadata")
+    fields = {**(metadata if isinstance(metadata, dict) else {}), **row}
+    title = row.get("title_query")
+    return an_id(path, number, fields, _QUERY_KEYS), title if isinstance(title, str) else ""
+
+
+def nugget_bank_items(path: _Path, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
+    """The questions and claims of a line.
+
+    Raises:
+        ConversionError: no topic, no items, one without a text or with answers that are none.
+    """
+    query_id, _ = nugget_bank_query(path, number, row)
+    banks = {"nugget_bank": row} if _is_bare(row) else row
+    around = {} if _is_bare(row) else {key: value for key, value in row.items() if key not in BANKS}
+    found = False
+    for bank, (kind, text_key) in BANKS.items():
+        listed = banks.get(bank)
+        entries: Iterable[tuple[str | None, Any]] = ()
+        if isinstance(listed, dict):
+            entries = listed.items()
+        elif isinstance(listed, list):
+            entries = ((None, entry) for entry in listed)
+        for text, entry in entries:
+            found = True
+            yield _item(path, number, query_id, kind, text_key, text, entry, around)
+    if not found:
+        raise ConversionError(path, number, f"query '{query_id}' has no nuggets")
+
+
+def _item(
+    path: _Path,
+    number: int,
+    query_id: str,
+    kind: str,
+    text_key: str,
+    text: str | None,
+    entry: Any,
+    around: Mapping[str, Any],
+) -> Item:
+    what = f"a {text_key} of query '{query_id}'"
+    if _is_listed(entry):
+        entry = {text_key: text, "aggregator_type": entry[0], "answers": _operands(path, number, entry, what)}
+    if not isinstance(entry, dict):
+        raise ConversionError(
+            path, number, f"{what} is neither an object nor a list that begins with AND, OR"
+        )
+    said = {text_key: text, **entry} if text is not None else entry
+    text = a_text(path, number, said, (text_key,), what, blank=True)
+    id_key, made = f"{text_key}_id", made_id(query_id, text)
+    # The id that the framework makes is of the text alone, and may be there of another topic, too.
+    given = None if entry.get(id_key) is None else an_id(path, number, entry, (id_key,))
+    metadata = entry.get("metadata")
+    ours = metadata.get(_OURS) if isinstance(metadata, dict) else None
+    ours = ours if isinstance(ours, dict) else {}
+    facet = ours.get("facet_id")
+    choices = ours.get("choices")
+    pairs = [tuple(each) for each in choices or () if isinstance(each, list)]
+    return Item(
+        query_id,
+        made if given is None or made.endswith(f"/{given}") else given,
+        text,
+        kind,
+        tuple(_answers(path, number, entry.get("answers"), what)),
+        facet if isinstance(facet, str) else None,
+        tuple(each for each in pairs if len(each) == 2 and all(isinstance(part, str) for part in each)),
+        importance=_importance(entry),
+        retired=a_flag(path, number, ours, "retired"),
+        origin=an_origin(path, number, ours),
+        weight=a_weight(path, number, ours, what),
+        details=a_details({"entry": entry, "bank": around}),
+    )
+
+
+def _importance(entry: Mapping[str, Any]) -> str:
+    """What TREC's assessors would call it; "" for numbers and other words, which stay in the details."""
+    value = entry.get("importance")
+    word = value.strip().lower() if isinstance(value, str) else ""
+    return word if word in ("vital", "okay") else ""
+
+
+def _operands(path: _Path, number: int, listed: Sequence[Any], what: str) -> list[dict[str, Any]]:
+    answers: list[dict[str, Any]] = []
+    for operand in listed[1:]:
+        if isinstance(operand, str):
+            answers.append({"answer": operand})
+        elif isinstance(operand, dict):
+            answers += [{"answer": text, "references": references} for text, references in operand.items()]
+        else:
+            raise ConversionError(path, number, f"an answer to {what} is no text: {operand!r}"[:200])
+    return answers
+
+
+def _answers(path: _Path, number: int, listed: Any, what: str) -> Iterator[str]:
+    entries: Iterable[tuple[Any, Any]] = ()
+    if isinstance(listed, dict):
+        entries = listed.items()
+    elif isinstance(listed, list):
+        entries = ((None, entry) for entry in listed)
+    elif listed is not None:
+        raise ConversionError(path, number, f"the answers to {what} are neither a list nor an object")
+    for key, entry in entries:
+        text = entry.get("answer", key) if isinstance(entry, dict) else entry if key is None else key
+        if not isinstance(text, str):
+            raise ConversionError(path, number, f"an answer to {what} is no text: {text!r}"[:200])
+        yield text
+
+
+def with_queries(items: Iterable[Item], queries: Iterable[Query]) -> Iterator[Item]:
+    """The items with the texts of their queries, which the banks here have as titles."""
+    texts = {query.query_id: query.text for query in queries}
+    return (item._replace(query_text=texts.get(item.query_id, "")) for item in items)
+
+
+def write_v3(items: Iterable[Item], file: BinaryIO) -> None:
+    """Writes a line a topic in the form v3, with all that items and their `details` have.
+
+    Raises:
+        ValueError: a topic has the same text twice, which v3 has as a key; or an item is a gold output.
+    """
+    for query_id, group in _by_query(items).items():
+        title = {"title_query": group[0].query_text} if group[0].query_text else {}
+        banks: dict[str, dict[str, Any]] = {}
+        for item in group:
+            bank, text_key = _bank_of(item)
+            entry = _v3_entry(item, text_key)
+            if banks.setdefault(bank, {}).setdefault(item.text, entry) is not entry:
+                raise ValueError(f"query {query_id!r} has the {text_key} {item.text[:80]!r} twice")
+        named = {"query_id": query_id, "format_version": "v3"}
+        row = {**named, **title, **_around(group[0]), **named, **banks}
+        file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+
+
+def write_ragtime(items: Iterable[Item], file: BinaryIO) -> None:
+    """Writes RAGTIME's form, `{question: ["OR", answer, ...]}`; importances have no place in it.
+
+    An answer with references is `{answer: [doc_id, ...]}`. Where the topic is named nowhere but by the file
+    that it was read from, and it is the only one, nothing is written around.
+
+    Raises:
+        ValueError: an item is no question: this form has no place for it.
+    """
+    by_query = _by_query(items)
+    for query_id, group in by_query.items():
+        listed: dict[str, list[Any]] = {}
+        for item in group:
+            bank, text_key = _bank_of(item)
+            if bank != "nugget_bank":
+                raise ValueError(
+                    f"item {item.item_id!r} is a {text_key}, and RAGTIME's form has questions alone: write v3"
+                )
+            entry = _v3_entry(item, text_key)
+            answers = [
+                {text: _doc_ids(answer["references"])} if answer.get("references") else text
+                for text, answer in entry.get("answers", {}).items()
+            ]
+            listed[item.text] = [entry.get("aggregator_type") or "OR", *answers]
+        around = _around(group[0])
+        bare = len(by_query) == 1 and group[0].details and not around
+        metadata = {**(around.get("metadata") or {}), "topic_id": query_id}
+        row = listed if bare else {"metadata": metadata, "nugget_bank": listed}
+        file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+
+
+def _by_query(items: Iterable[Item]) -> dict[str, list[Item]]:
+    by_query: dict[str, list[Item]] = {}
+    for item in items:
+        by_query.setdefault(item.query_id, []).append(item)
+    return by_query
+
+
+def _bank_of(item: Item) -> tuple[str, str]:
+    for bank, (kind, text_key) in BANKS.items():
+        if item.kind == kind:
+            return bank, text_key
+    raise ValueError(f"item {item.item_id!r} is of the kind {item.kind}: a nugget bank has no place for it")
+
+
+def _details(item: Item) -> dict[str, Any]:
+    details: dict[str, Any] = json.loads(item.details) if item.details else {}
+    return details
+
+
+def _around(item: Item) -> dict[str, Any]:
+    around: dict[str, Any] = _details(item).get("bank", {})
+    return around
+
+
+def _v3_entry(item: Item, text_key: str) -> dict[str, Any]:
+    """What v3 says of an item: what its file said, and what the item says where that is another thing."""
+    entry: dict[str, Any] = _details(item).get("entry", {})
+    id_key = f"{text_key}_id"
+    written = {"query_id": item.query_id, **entry, text_key: item.text}
+    if entry.get(id_key) is None:
+        written[id_key] = item.item_id
+    listed = entry.get("answers")
+    said = listed.items() if isinstance(listed, dict) else ((None, each) for each in listed or ())
+    known = {each.get("answer", key): {"answer": key, **each} for key, each in said if isinstance(each, dict)}
+    answers = {text: known.get(text, {"answer": text}) for text in item.gold_answers}
+    if answers or "answers" in entry:
+        written["answers"] = answers
+    if item.importance != _importance(entry):
+        written["importance"] = item.importance or None
+    ours = {
+        **({} if item.facet_id is None else {"facet_id": item.facet_id}),
+        **({"choices": [list(each) for each in item.choices]} if item.choices else {}),
+        **({"retired": True} if item.retired else {}),
+        **({"origin": item.origin.row} if item.origin else {}),
+        **({} if item.weight is None else {"weight": item.weight}),
+    }
+    if item.origin is not None and "creator" not in entry:
+        written["creator"] = [
+            {
+                "is_human": False,
+                "llm_model": item.origin.model,
+                "llm_prompt_strategy": item.origin.prompt,
+                "creation_date": item.origin.time,
+            }
+        ]
+    metadata = {**(entry.get("metadata") or {}), _OURS: ours}
+    if ours:
+        written["metadata"] = metadata
+    return written
+
+
+def _doc_ids(references: Iterable[Any]) -> list[Any]:
+    return [each.get("doc_id") if isinstance(each, dict) else each for each in references]
