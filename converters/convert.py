@@ -9,6 +9,7 @@ from typing import Any
 from converters.bank import read_bank_queries
 from converters.errors import ConversionError
 from converters.rag_responses import read_responses
+from converters.ragas import prompt_id
 from converters.records import Query, Response, Sentence
 from converters.registry import Format, formats, read, sniff
 from converters.run import Run
@@ -80,7 +81,9 @@ def converted(
 
 def _of_responses(path: Path, responses: Iterable[Response], target: str, pool: Pool) -> Iterable[Any]:
     if target == "queries":
-        texts = {r.query_id: r.query_text for r in responses if r.query_id and r.query_text.strip()}
+        texts = {
+            r.query_id or prompt_id(r.query_text): r.query_text for r in responses if r.query_text.strip()
+        }
         return [Query(query_id, text) for query_id, text in texts.items()]
     identified = _identified(path, responses)
     if target == "passages":

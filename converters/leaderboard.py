@@ -113,4 +113,5 @@ FORMAT = Format(
     _sniff,
     read_leaderboard,
     None,
+    told_by="a JSON object of numbers; its TSV is taken where it is named",
 )

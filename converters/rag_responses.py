@@ -7,6 +7,7 @@ One line is one system's answer to one query. They differ in names and in how th
 | TREC RAG 2024 | `topic_id` | `answer: [{text, citations}]` | places in `references`, from 0 |
 | TREC RAG 2025 | `metadata.narrative_id` | `answer: [{text, citations}]` | places, or ids |
 | RAGTIME, NeuCLIR | `topic_id`, `request_id`, `metadata` | `responses` | `{id: confidence}`, ids, places |
+| ragas samples | `user_input`, the query's text | `response` | all `retrieved_contexts` |
 | plain | `query_id`; or `prompt`, the query's text | `text`, `response` or `answer` | none |
 """
 
@@ -21,6 +22,7 @@ from typing import Any, BinaryIO
 from converters.errors import ConversionError
 from converters.fields import an_id
 from converters.lines import Head, first_object, iter_lines, parse_object
+from converters.ragas import as_report, is_sample
 from converters.records import Citation, Response, Sentence
 from converters.registry import Format
 
@@ -70,6 +72,8 @@ def numbered_responses(
             continue
         try:
             row = parse_object(path, number, line)
+            if is_sample(row):
+                row = as_report(path, number, row)
             response = _response(path, number, row, stem)
             key = response.run, response.query_id or response.query_text.strip()
             first = first_lines.setdefault(key, number)
@@ -228,10 +232,12 @@ def _sniff(start: Head) -> bool:
     row = first_object(start)
     if row is None:
         return False
+    if is_sample(row):
+        return True
     named_run = any(key in row for key in RUN_KEYS)
     # Of a long line only the first keys are seen, each with None.
     cut = bool(row) and all(value is None for value in row.values())
-    if cut and ("metadata" in row or ("references" in row and named_run)):
+    if cut and (("metadata" in row and "_id" not in row) or ("references" in row and named_run)):
         return True
     known = named_run or any(key in row for key in (*QUERY_KEYS, "metadata", "prompt"))
     lists = any(key in row and isinstance(row[key], list | None) for key in ("answer", "responses"))
@@ -239,5 +245,13 @@ def _sniff(start: Head) -> bool:
 
 
 FORMAT = Format(
-    "responses", (".jsonl",), "generated responses, JSONL", EXAMPLE, _sniff, read_responses, write_responses
+    "responses",
+    (".jsonl",),
+    "generated responses, JSONL: TREC RAG, RAGTIME, NeuCLIR, DRAGUN, plain; ragas samples",
+    EXAMPLE,
+    _sniff,
+    read_responses,
+    write_responses,
+    told_by='an answer beside the id of a run or query; ragas by "user_input" and "response"',
+    written_as="TREC RAG 2024's",
 )

@@ -1,0 +1,93 @@
+"""umbrela's judgments, JSON Lines: texts of a query and a passage, and the label 0..3 of the passage for it.
+
+umbrela writes no ids. Where somebody added `qid` and `docid`, they are qrels, too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from converters.errors import ConversionError
+from converters.fields import a_text, an_id
+from converters.lines import Head, first_object, iter_objects
+from converters.records import Qrel, TextJudgment
+from converters.registry import Format
+
+EXAMPLE = (
+    '{"model": "gpt-4o", "query": "how do heat pumps work", "passage": "Heat pumps move heat.", '
+    '"prediction": "##final score: 3", "judgment": 3, "result_status": 1}'
+)
+HIGHEST = 3
+
+
+def read_judgments(path: str | os.PathLike[str]) -> Iterator[TextJudgment]:
+    """The judgments of a file, in its order. An answer that umbrela could not read has no label.
+
+    Raises:
+        ConversionError: with the line: bad JSON, no texts, a label that is not 0..3.
+    """
+    for number, row in iter_objects(path):
+        label = row.get("judgment")
+        if isinstance(label, bool) or not isinstance(label, int) or not 0 <= label <= HIGHEST:
+            raise ConversionError(path, number, f'"judgment" is not 0..{HIGHEST}: {label!r}'[:200])
+        # An older version spells it so.
+        answer = row.get("prediction", row.get("predition"))
+        yield TextJudgment(
+            a_text(path, number, row, ("query",), "the judgment"),
+            a_text(path, number, row, ("passage",), "the judgment"),
+            None if row.get("result_status") == 0 else label,
+            answer if isinstance(answer, str) else "",
+            *(row[key] if isinstance(row.get(key), str) else "" for key in ("model", "prompt")),
+            *(
+                an_id(path, number, row, (key,)) if row.get(key) is not None else ""
+                for key in ("qid", "docid")
+            ),
+        )
+
+
+def write_judgments(judgments: Iterable[TextJudgment], file: BinaryIO) -> None:
+    """Writes a line a judgment; ids and a prompt where there are some."""
+    import orjson
+
+    for each in judgments:
+        row: dict[str, Any] = {"model": each.model, "query": each.query, "passage": each.passage}
+        row |= {
+            "prediction": each.answer,
+            "judgment": each.label or 0,
+            "result_status": int(each.label is not None),
+        }
+        more = {"prompt": each.prompt, "qid": each.query_id, "docid": each.doc_id}
+        file.write(orjson.dumps(row | {key: value for key, value in more.items() if value}) + b"\n")
+
+
+def _qrels(path: Path, _: str | None) -> Iterator[Qrel]:
+    for place, each in enumerate(read_judgments(path), 1):
+        if not each.query_id or not each.doc_id:
+            reason = (
+                'no "qid" and "docid", which umbrela does not write: give the file as it is, '
+                "`trecexam init --recorded`, which finds queries and passages by their texts"
+            )
+            raise ConversionError(path, place, reason)
+        if each.label is not None:
+            yield Qrel(each.query_id, each.doc_id, each.label)
+
+
+def _sniff(start: Head) -> bool:
+    row = first_object(start)
+    return row is not None and {"query", "passage", "judgment"} <= row.keys()
+
+
+FORMAT = Format(
+    "umbrela",
+    (".jsonl",),
+    "umbrela's judgments, JSONL",
+    EXAMPLE,
+    _sniff,
+    read_judgments,
+    write_judgments,
+    told_by='"query", "passage" and "judgment"',
+    becomes={"qrels": _qrels},
+)
