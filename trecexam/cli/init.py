@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,13 +43,22 @@ class InitOptions:
     pool_judged: bool
     rag: bool
     link: bool
+    folder: Path | None = None
+    leaderboard: Path | None = None
 
 
 @click.command(
     epilog="Example: trecexam init mytrack --queries queries.tsv --bank bank.jsonl --passages passages.jsonl "
-    "--qrels qrels.txt --runs runs/"
+    "--qrels qrels.txt --runs runs/  and  trecexam init mytrack --from downloads/scifact"
 )
 @click.argument("track", type=click.Path(path_type=Path, file_okay=False), metavar="TRACK")
+@click.option(
+    "--from",
+    "folder",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="FOLDER",
+    help="Take the files of a download, told by content; the other options go first.",
+)
 @click.option("--queries", type=FILE, help="Queries: `query_id<TAB>text`, or JSONL.")
 @click.option(
     "--bank",
@@ -113,6 +122,8 @@ def init(track: Path, **given: Any) -> None:
     from trecexam.track import TrackFolder
 
     options = InitOptions(**given)
+    if options.folder is not None:
+        options = _with_found(options, options.folder)
     sources = _sources(options)
     made = make_track(track, sources)
     _say_unused(options)
@@ -138,13 +149,52 @@ def init(track: Path, **given: Any) -> None:
     click.echo(f"next: trecexam watch {track} --once", err=True)
 
 
+def _with_found(options: InitOptions, folder: Path) -> InitOptions:
+    """The options, with the files of a folder where none is named; what they are taken for is printed.
+
+    Raises:
+        TrackError: no file there is of use.
+    """
+    from trecexam.folder_roles import ONE, look_at, told
+
+    found = look_at(folder)
+    named = {
+        role: f"--{role} is given" for role in ("queries", "passages", "qrels", "recorded", "bank", "runs")
+    }
+    left = {role: why for role, why in named.items() if getattr(options, role)}
+    if options.grader not in (None, "recorded") and not options.rag:
+        left.setdefault("recorded", f"--grader {options.grader} grades")
+    found = tuple(
+        replace(each, role=None, why=left[each.role])
+        if each.role in left
+        else replace(each, role=None, why="--rag takes labels of relevance alone")
+        if options.rag and each.role == "recorded" and not _is_labels(each.path)
+        else each
+        for each in found
+    )
+    for line in told(found, folder):
+        click.echo(line, err=True)
+    if not options.rag and any(each.format == "responses" and each.role for each in found):
+        click.echo("note: these are responses: --rag makes graders of nuggets, support and more", err=True)
+    taken: dict[str, Any] = {each.role: each.path for each in found if each.role in ONE}
+    for role in ("bank", "runs"):
+        if role not in left:
+            taken[role] = tuple(each.path for each in found if each.role == role)
+    return replace(options, **taken)
+
+
+def _is_labels(recorded: Path | None) -> bool:
+    """Whether the grades are labels of relevance: qrels, or umbrela's judgments."""
+    from trecexam.files.stamps import sniffed
+
+    return recorded is not None and sniffed(recorded) in ("qrels", "umbrela")
+
+
 def _is_qrels(recorded: Path | None) -> bool:
     """Whether the grades are qrels, which are pooled as a whole."""
-    import converters
+    from trecexam.files.stamps import sniffed
 
-    with suppress(converters.ConversionError):
-        return recorded is not None and converters.sniff(recorded) == "qrels"
-    return False
+    return recorded is not None and sniffed(recorded) == "qrels"
 
 
 def _say_judged_outside(root: Path) -> None:
@@ -187,6 +237,7 @@ def _sources(options: InitOptions) -> Sources:
         options.runs,
         options.recorded,
         options.dataset,
+        options.leaderboard,
         _grader(options),
         _model(options),
         _prompt(options),
@@ -206,9 +257,9 @@ def _check_rag(options: InitOptions) -> None:
         raise click.BadParameter(
             f"'{options.grader}': --rag is for language models and embedding", param_hint="--grader"
         )
-    if options.recorded is not None and not _is_qrels(options.recorded):
+    if options.recorded is not None and not _is_labels(options.recorded):
         raise click.BadParameter(
-            "with --rag these are labels of relevance (qrels); name another recording in the section of "
+            "with --rag these are labels of relevance (qrels, or umbrela's); name another recording in the section of "
             "trecexam.toml whose grades it has",
             param_hint="--recorded",
         )

@@ -1,0 +1,223 @@
+"""What the files of a folder are to a track: queries, passages, runs and so on, told by content.
+
+Where several files could have a role that one file has, ids decide: queries are those that runs and judgments
+name, passages those that these have as documents. Names decide only what content leaves open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+import converters
+from converters.errors import ConversionError
+from converters.lines import head
+from converters.rag_responses import read_responses
+from trecexam.errors import TrackError
+from trecexam.track import IGNORED_SUFFIXES
+
+Role = Literal["queries", "passages", "qrels", "recorded", "leaderboard", "bank", "runs"]
+ONE: tuple[Role, ...] = ("queries", "passages", "qrels", "recorded", "leaderboard")
+_ROLES: Mapping[str, Role] = {
+    "queries": "queries",
+    "passages": "passages",
+    "qrels": "qrels",
+    "rubric": "recorded",
+    "grades": "recorded",
+    "umbrela": "recorded",
+    "leaderboard": "leaderboard",
+    "bank": "bank",
+    "run": "runs",
+    "responses": "runs",
+}
+#: Records of a file that are looked at.
+_LOOKED_AT = 20_000
+#: Files of one folder and role that are listed one by one.
+_LISTED = 3
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file, and what it is taken for.
+
+    Attributes:
+        role: None where it is left out.
+        why: why it is taken, or left out; "" where its content alone decides.
+        format: as its content tells it; "" where it is in none that is known.
+    """
+
+    path: Path
+    role: Role | None
+    format: str
+    why: str = ""
+    query_ids: frozenset[str] = field(default=frozenset(), repr=False)
+    doc_ids: frozenset[str] = field(default=frozenset(), repr=False)
+
+
+def look_at(folder: Path) -> tuple[Found, ...]:
+    """What the files of a folder and its subfolders are, in the order of their paths, without hidden ones.
+
+    Raises:
+        TrackError: none of them is of use to a track.
+    """
+    paths = [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        and not path.name.endswith(IGNORED_SUFFIXES)
+    ]
+    found = _by_ids([_looked_at(path) for path in paths])
+    for role in ONE:
+        found = _one(found, role)
+    found = _asked(found)
+    if not any(each.role for each in found):
+        raise TrackError(
+            "no file here is in a format that a track takes; see `trecexam formats`", path=folder
+        )
+    return tuple(found)
+
+
+def told(found: Iterable[Found], folder: Path) -> Iterator[str]:
+    """A line for each file, or for each folder of many that are alike: what it is taken for, and why."""
+    alike: dict[tuple[object, ...], list[Found]] = {}
+    for each in found:
+        alike.setdefault((each.path.parent, each.role, each.format, each.why), []).append(each)
+    for group in alike.values():
+        names = [each.path.relative_to(folder).as_posix() for each in group]
+        if len(names) > _LISTED:
+            place = group[0].path.parent.relative_to(folder).as_posix()
+            names = [f"{len(names)} files in {'the folder' if place == '.' else place}"]
+        first = group[0]
+        for name in names:
+            if first.role is None:
+                yield f"left out {name}: {first.why}"
+            else:
+                why = f": {first.why}" if first.why else ""
+                form = f" (format '{first.format}')" if first.format not in (first.role, "run") else ""
+                yield f"took {name} as {first.role}{form}{why}"
+
+
+def _looked_at(path: Path) -> Found:
+    try:
+        kind = converters.sniff(path)
+        role = _ROLES.get(kind)
+        if role is None:
+            return Found(path, None, kind, f"looks like the format '{kind}', which `init` does not take")
+        queries, documents = _ids(path, kind)
+    except ConversionError as error:
+        unknown = error.reason.startswith("not in a format")
+        return Found(path, None, "", "in no format that is known here" if unknown else error.reason)
+    if kind == "qrels" and "umbrela" in path.name.lower():
+        return Found(path, "recorded", kind, "its name says that a model judged", queries, documents)
+    return Found(path, role, kind, "", queries, documents)
+
+
+def _ids(path: Path, kind: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Ids of the queries and documents that the first records of a file name; of a query without id its text.
+
+    Raises:
+        ConversionError: not one record can be read.
+    """
+    pairs: list[tuple[str, str]]
+    if kind == "run":
+        rows = [line.decode(errors="replace").split() for line in head(path).lines if line[:1] != b"#"]
+        pairs = [(row[0], row[2] if len(row) > 4 else row[1]) for row in rows if len(row) > 2]
+    elif kind == "responses":
+        responses = islice(read_responses(path, lambda error: None), _LOOKED_AT)
+        pairs = [
+            (response.query_id or response.query_text.strip(), doc_id)
+            for response in responses
+            for doc_id in (response.references or ("",))
+        ]
+    elif kind == "umbrela":
+        judgments = islice(converters.read(path, kind), _LOOKED_AT)
+        pairs = [(each.query_id or each.query.strip(), each.doc_id) for each in judgments]
+    else:
+        records = islice(converters.read(path, kind), _LOOKED_AT)
+        pairs = [(getattr(each, "query_id", ""), getattr(each, "doc_id", "")) for each in records]
+    return frozenset(query for query, _ in pairs if query), frozenset(doc for _, doc in pairs if doc)
+
+
+def _by_ids(found: Sequence[Found]) -> list[Found]:
+    """Queries and passages that the other files' ids show to be the other of both."""
+    asked, documents = _named(found)
+    changed = []
+    for each in found:
+        other: Role = "passages" if each.role == "queries" else "queries"
+        ids = each.query_ids | each.doc_ids
+        here, there = (asked, documents) if each.role == "queries" else (documents, asked)
+        if each.role in ("queries", "passages") and not ids & here and ids & there:
+            with suppress(ConversionError):
+                queries, docs = _ids(each.path, other)
+                why = f"its ids are those of {other} in runs and judgments"
+                each = Found(each.path, other, other, why, queries, docs)
+        changed.append(each)
+    return changed
+
+
+def _named(found: Iterable[Found]) -> tuple[set[str], set[str]]:
+    """The ids of queries and of documents that runs, responses, judgments and banks name."""
+    naming = [each for each in found if each.role in ("runs", "qrels", "recorded", "bank")]
+    return (
+        {query_id for each in naming for query_id in each.query_ids},
+        {doc_id for each in naming for doc_id in each.doc_ids},
+    )
+
+
+def _one(found: Sequence[Found], role: Role) -> list[Found]:
+    """The files with at most one of a role: the first by its ids, then `test` in its name, then its size."""
+    candidates = [each for each in found if each.role == role]
+    if len(candidates) < 2:
+        return list(found)
+    asked, documents = _named(each for each in found if each.role != role)
+    if role == "qrels":
+        asked = {query_id for each in found if each.role == "queries" for query_id in each.query_ids}
+
+    def rank(each: Found) -> tuple[int, bool, int]:
+        named = len(each.doc_ids & documents if role == "passages" else each.query_ids & asked)
+        return named, "test" in each.path.name.lower(), each.path.stat().st_size
+
+    best, second = sorted(candidates, key=rank, reverse=True)[:2]
+    reasons = ("the other files name more of its ids", "its name says test", "it is the largest")
+    why = next(
+        (text for text, a, b in zip(reasons, rank(best), rank(second), strict=True) if a != b),
+        "it is the first",
+    )
+    option = f"; --{role} FILE takes another" if role != "leaderboard" else ""
+    left = f"{best.path.name} is taken as {role}, since {why}{option}"
+    return [
+        replace(each, role=None, why=left)
+        if each.role == role and each is not best
+        else replace(each, why=f"of {len(candidates)} such files, since {why}")
+        if each is best
+        else each
+        for each in found
+    ]
+
+
+def _asked(found: Sequence[Found]) -> list[Found]:
+    """The files without runs, banks and judgments that name none of the queries that are taken."""
+    queries = next((each for each in found if each.role == "queries"), None)
+    if queries is None:
+        return list(found)
+    known: set[str] = set(queries.query_ids)
+    with suppress(ConversionError):
+        known |= {
+            query.text.strip() for query in islice(converters.read(queries.path, "queries"), _LOOKED_AT)
+        }
+    if len(queries.query_ids) >= _LOOKED_AT:
+        return list(found)
+    why = f"none of the queries at its beginning is in {queries.path.name}"
+    return [
+        replace(each, role=None, why=f"{why}; --{each.role} takes it nevertheless")
+        if each.role in ("runs", "bank", "qrels", "recorded")
+        and each.query_ids
+        and not each.query_ids & known
+        else each
+        for each in found
+    ]
