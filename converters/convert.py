@@ -85,7 +85,7 @@ def _of_responses(path: Path, responses: Iterable[Response], target: str, pool: 
             r.query_id or prompt_id(r.query_text): r.query_text for r in responses if r.query_text.strip()
         }
         return [Query(query_id, text) for query_id, text in texts.items()]
-    identified = _identified(path, responses)
+    identified = (each._replace(query_id=each.query_id or prompt_id(each.query_text)) for each in responses)
     if target == "passages":
         return (passage for response in identified for passage in response_passages(response))
     first = next(identified, None)
@@ -95,15 +95,6 @@ def _of_responses(path: Path, responses: Iterable[Response], target: str, pool: 
     if len({response.run for response in rest}) > 1:
         raise ConversionError(path, None, "responses of several runs: make a file for each")
     return Run.from_entries(safe_name(first.run), run_lines(rest, pool))
-
-
-def _identified(path: Path, responses: Iterable[Response]) -> Iterator[Response]:
-    for response in responses:
-        if not response.query_id:
-            raise ConversionError(
-                path, None, f"no query id for the prompt '{response.query_text[:60]}': add \"query_id\""
-            )
-        yield response
 
 
 def read_folder(folder: Path) -> Iterator[Response]:

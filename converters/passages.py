@@ -135,6 +135,6 @@ FORMAT = Format(
     _sniff,
     read_passages,
     write_passages,
-    told_by='"docid" or "id" and "text"; "_id" with a "title" or long texts; TSV by its name (collection, corpus)',
+    told_by='"docid" or "id" and "text"; "_id" with a "title" or long texts; TSV named collection or corpus',
     written_as="JSONL",
 )

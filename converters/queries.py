@@ -123,6 +123,6 @@ FORMAT = Format(
     _sniff,
     read_queries,
     write_queries,
-    told_by='an id and a text in JSON, without "docid"; <top> or <topic>; one tab; the name where these are alike',
+    told_by="an id and a text that are no passage's; `<top>` or `<topic>`; a tab; else the name",
     written_as="TSV",
 )

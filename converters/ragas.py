@@ -1,4 +1,4 @@
-"""ragas samples, JSON Lines: `user_input`, `response`, `retrieved_contexts`, `reference`, and ids of contexts.
+"""ragas samples, JSON Lines: `user_input`, `response`, `retrieved_contexts`, `reference`.
 
 A sample is a response to a query that is known by its text. It is one sentence that cites all contexts.
 """

@@ -321,7 +321,7 @@ def _sniff(start: Head) -> bool:
 FORMAT = Format(
     "qrels",
     (".qrels", ".txt", ".tsv"),
-    "TREC qrels, ndeval's (a subtopic in column 2), TREC RAG 2025's (six columns), BEIR's TSV with a header",
+    "TREC qrels, ndeval's (column 2: subtopic), TREC RAG 2025's six columns, BEIR's with a header",
     EXAMPLE,
     _sniff,
     read_qrels,

@@ -58,8 +58,11 @@ class Found:
     doc_ids: frozenset[str] = field(default=frozenset(), repr=False)
 
 
-def look_at(folder: Path) -> tuple[Found, ...]:
+def look_at(folder: Path, but: Path) -> tuple[Found, ...]:
     """What the files of a folder and its subfolders are, in the order of their paths, without hidden ones.
+
+    Args:
+        but: a folder whose files are not looked at: the track's own.
 
     Raises:
         TrackError: none of them is of use to a track.
@@ -68,6 +71,7 @@ def look_at(folder: Path) -> tuple[Found, ...]:
         path
         for path in sorted(folder.rglob("*"))
         if path.is_file()
+        and but.absolute() not in path.absolute().parents
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
         and not path.name.endswith(IGNORED_SUFFIXES)
     ]

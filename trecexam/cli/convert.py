@@ -64,7 +64,12 @@ def convert(
         records = converted(source, source_format, format_name, pool, run, skipped.append)
         converters.write(_counted(records), part, format_name)
         part.replace(target)
-    except converters.ConversionError:
+    except converters.ConversionError as error:
+        if source_format is not None and Path(error.path) == source:
+            with contextlib.suppress(converters.ConversionError):
+                if (kind := converters.sniff(source)) != source_format:
+                    reason = f"{error.reason}; the file looks like '{kind}': --from {kind}"
+                    raise converters.ConversionError(source, error.line, reason) from None
         raise
     except ValueError as error:
         raise TrecexamError(str(error), path=source) from None
@@ -114,9 +119,10 @@ def formats() -> Tables:
             "yes" if known.write else "no",
             ", ".join(targets(known.name)),
             known.description,
+            known.told_by,
             known.example,
         )
         for known in converters.formats()
     )
-    names = ("format", "extensions", "read", "write", "also converts to", "what", "example")
+    names = ("format", "extensions", "read", "write", "also converts to", "what", "told apart by", "example")
     return Tables({"formats": Table(names, rows, layout=Layout(("format",), ("what",)))})

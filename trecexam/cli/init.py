@@ -123,7 +123,7 @@ def init(track: Path, **given: Any) -> None:
 
     options = InitOptions(**given)
     if options.folder is not None:
-        options = _with_found(options, options.folder)
+        options = _with_found(options, options.folder, track)
     sources = _sources(options)
     made = make_track(track, sources)
     _say_unused(options)
@@ -149,7 +149,7 @@ def init(track: Path, **given: Any) -> None:
     click.echo(f"next: trecexam watch {track} --once", err=True)
 
 
-def _with_found(options: InitOptions, folder: Path) -> InitOptions:
+def _with_found(options: InitOptions, folder: Path, track: Path) -> InitOptions:
     """The options, with the files of a folder where none is named; what they are taken for is printed.
 
     Raises:
@@ -157,11 +157,9 @@ def _with_found(options: InitOptions, folder: Path) -> InitOptions:
     """
     from trecexam.folder_roles import ONE, look_at, told
 
-    found = look_at(folder)
-    named = {
-        role: f"--{role} is given" for role in ("queries", "passages", "qrels", "recorded", "bank", "runs")
-    }
-    left = {role: why for role, why in named.items() if getattr(options, role)}
+    found = look_at(folder, but=track)
+    named = (*ONE[:-1], "bank", "runs")
+    left = {role: f"--{role} is given" for role in named if getattr(options, role)}
     if options.grader not in (None, "recorded") and not options.rag:
         left.setdefault("recorded", f"--grader {options.grader} grades")
     found = tuple(
@@ -259,8 +257,8 @@ def _check_rag(options: InitOptions) -> None:
         )
     if options.recorded is not None and not _is_labels(options.recorded):
         raise click.BadParameter(
-            "with --rag these are labels of relevance (qrels, or umbrela's); name another recording in the section of "
-            "trecexam.toml whose grades it has",
+            "with --rag these are labels of relevance (qrels, or umbrela's judgments); name another "
+            "recording in the section of trecexam.toml whose grades it has",
             param_hint="--recorded",
         )
 

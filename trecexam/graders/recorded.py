@@ -1,4 +1,4 @@
-"""The `recorded` grader: grades that exist already, of a Rubric pool, an export, nuggetizer, umbrela, or qrels."""
+"""The `recorded` grader: grades that exist: a Rubric pool, an export, nuggetizer's, umbrela's, qrels."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RecordedGrader:
 
     Of qrels a label is the grade of the passage for the query itself, on the scale from 0 to the highest
     label there is. A passage that is judged for several subtopics has its best label; a negative one is no
-    grade, as trec_eval has it. umbrela's judgments are labels of 0..3, looked up by (passage, query), both texts.
+    grade, as trec_eval has it. umbrela's judgments are labels of 0..3, looked up by both texts.
     """
 
     def __init__(self, path: Path, model: str | None = None, prompt: str | None = None) -> None:
@@ -216,7 +216,7 @@ def _create(settings: GraderSection, root: Path) -> Grader:
 
 
 FACTORY = Factory(
-    summary="grades that exist already: a Rubric graded pool, a grades export, nuggetizer's, umbrela's, or qrels",
+    summary="grades that exist already: a Rubric graded pool, an export, nuggetizer's, umbrela's, or qrels",
     missing=lambda: "",
     create=_create,
     standard=True,
