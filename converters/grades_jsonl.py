@@ -85,7 +85,7 @@ def _sniff(start: Head) -> bool:
 FORMAT = Format(
     "grades",
     (".jsonl",),
-    "grades, JSONL: what `trecexam export grades` writes; nuggetizer's assignments",
+    "grades, JSONL: what `trecexam export grades` writes; nuggetizer's (support 5, partial 3, not 0)",
     EXAMPLE,
     _sniff,
     read_grades,

@@ -321,11 +321,11 @@ def _sniff(start: Head) -> bool:
 FORMAT = Format(
     "qrels",
     (".qrels", ".txt", ".tsv"),
-    "TREC qrels, ndeval's (column 2: subtopic), TREC RAG 2025's six columns, BEIR's with a header",
+    "TREC qrels, ndeval's with subtopics, TREC RAG 2025's six columns, BEIR's with a header",
     EXAMPLE,
     _sniff,
     read_qrels,
     write_qrels,
-    told_by="four columns that are no run; six with labels in column 4; the header `query-id corpus-id score`",
+    told_by="four columns that are no run; six with labels in column 4; `query-id corpus-id score` above",
     written_as="TREC qrels",
 )

@@ -31,6 +31,8 @@ _COLUMNS = ("query", "q0", "doc", "rank", "score", "tag")
 _BLOCK = 4 * 1024 * 1024
 #: Rows that the careful way gathers before it packs them.
 _CHUNK = 200_000
+#: Lines that tell MS MARCO's runs from qrels.
+_TOLD_BY = 20
 _METADATA = b"ir_metadata.start", b"ir_metadata.end"
 
 
@@ -108,10 +110,10 @@ def _sniff(start: Head) -> bool:
     if start.lines[0].rstrip() == b"# " + _METADATA[0]:
         return True
     # A mistake on one line must not hide that the file is a run, so a few lines are asked.
-    return any(map(_looks_like_a_run, start.lines[:5])) or short_width(start) > 0
+    return any(map(_looks_like_a_run, start.lines[:5])) or _short_width(start) > 0
 
 
-def short_width(start: Head, least: int = 2) -> int:
+def _short_width(start: Head, least: int = 2) -> int:
     """How many columns MS MARCO's run has that begins so: 3 or 4; 0 where it is not surely one.
 
     In each query ranks count up from 0 or 1 and scores fall, where qrels have documents and labels.
@@ -119,8 +121,7 @@ def short_width(start: Head, least: int = 2) -> int:
     Args:
         least: lines that some query has.
     """
-    # The last line may be cut.
-    lines = [line for line in (start.lines[:-1] if len(start.lines) > 2 else start.lines) if line[:1] != b"#"]
+    lines = [line for line in start.lines if line[:1] != b"#"][:_TOLD_BY]
     width = len(lines[0].split()) if lines else 0
     last: dict[bytes, tuple[int, float]] = {}
     counts: dict[bytes, int] = {}
@@ -307,7 +308,9 @@ def _careful(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any,
         if not columns or number <= skip:
             continue
         if not tag and len(columns) in (3, 4):
-            short = short_width(head(path), least=1)
+            # Nothing else has three columns; four may be qrels.
+            is_short = columns[2].isdigit() if len(columns) == 3 else _short_width(head(path), least=1)
+            short = len(columns) if is_short else 0
         if len(columns) != short if short else len(columns) < 6:
             wanted = "6: query_id Q0 doc_id rank score tag"
             if short:

@@ -1,4 +1,4 @@
-"""The table of examples/formats.md is what the formats declare, and each row has a file in the fuzz corpus."""
+"""The table of examples/formats.md is what formats declare; each row has a file in the fuzz corpus."""
 
 from __future__ import annotations
 

@@ -54,6 +54,7 @@ def convert(
     # The formats are half of --help's time.
     import converters
     from converters.convert import converted
+    from trecexam.files.stamps import sniffed
 
     if target.exists() and target.samefile(source):
         raise click.UsageError("IN and OUT are the same file")
@@ -65,12 +66,11 @@ def convert(
         converters.write(_counted(records), part, format_name)
         part.replace(target)
     except converters.ConversionError as error:
-        if source_format is not None and Path(error.path) == source:
-            with contextlib.suppress(converters.ConversionError):
-                if (kind := converters.sniff(source)) != source_format:
-                    reason = f"{error.reason}; the file looks like '{kind}': --from {kind}"
-                    raise converters.ConversionError(source, error.line, reason) from None
-        raise
+        kind = None if source_format is None or source.is_dir() else sniffed(source)
+        if kind in (None, source_format):
+            raise
+        reason = f"{error.reason}; the file looks like '{kind}': --from {kind}"
+        raise converters.ConversionError(error.path, error.line, reason) from None
     except ValueError as error:
         raise TrecexamError(str(error), path=source) from None
     except OSError as error:
