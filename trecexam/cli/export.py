@@ -12,8 +12,7 @@ import click
 import trecexam
 from trecexam.cli import show
 from trecexam.cli.lazy import OpenGroup
-from trecexam.cli.options import in_a_folder, measure_option, track_argument
-from trecexam.cli.scores import bad_measures
+from trecexam.cli.options import in_a_folder, track_argument
 from trecexam.errors import TrecexamError
 from trecexam.files import atomic as files
 from trecexam.tables.text import plural
@@ -149,17 +148,16 @@ def runs(track: Path, output: Path, metadata: bool) -> None:
 @export.command(epilog="Example: trecexam export responses mytrack --run mysys -o scored.jsonl")
 @track_argument
 @click.option("--run", required=True, metavar="NAME", help="The run, by its name on the leaderboard.")
-@measure_option
 @output_option
-def responses(track: Path, run: str, measures: tuple[str, ...], output: Path | None) -> None:
+def responses(track: Path, run: str, output: Path | None) -> None:
     """Responses of a run of TRACK, line by line as they were dropped, each with its scores.
 
     Lines are ragas samples, reports or others; a measure is one more field of them.
     """
     import orjson
 
-    with trecexam.open_track(track) as opened, bad_measures():
-        rows = opened.export.responses(run, measures or None)
+    with trecexam.open_track(track) as opened:
+        rows = opened.export.responses(run)
         emit(b"".join(orjson.dumps(row) + b"\n" for row in rows), output)
 
 

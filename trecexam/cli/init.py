@@ -257,7 +257,7 @@ def _check_rag(options: InitOptions) -> None:
         )
     if options.recorded is not None and not _is_labels(options.recorded):
         raise click.BadParameter(
-            "with --rag these are labels of relevance (qrels, or umbrela's judgments); name another "
+            "with --rag these are labels of relevance (qrels) or umbrela's judgments; name another "
             "recording in the section of trecexam.toml whose grades it has",
             param_hint="--recorded",
         )

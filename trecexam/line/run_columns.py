@@ -76,8 +76,8 @@ class MappedRun(Run):
         metadata: str,
         entries: _InFile,
     ) -> None:
-        fields = {"name": name, "query_ids": query_ids, "offsets": offsets, "metadata": metadata}
-        fields["_entries"] = entries
+        fields: dict[str, Any] = {"name": name, "query_ids": query_ids, "offsets": offsets}
+        fields |= {"metadata": metadata, "_entries": entries}
         for field, value in fields.items():
             object.__setattr__(self, field, value)
 
