@@ -195,7 +195,7 @@ class HumanRating(NamedTuple):
 class TextJudgment(NamedTuple):
     """A label 0..3 of a passage for a query, both known by their texts; ids are "" where the file has none.
 
-    `label` is None where the judge's `answer` had none. `model` and `prompt` are "" where nobody says.
+    `label` is None where the judge's `answer` had none.
     """
 
     query: str
@@ -203,7 +203,6 @@ class TextJudgment(NamedTuple):
     label: int | None
     answer: str
     model: str = ""
-    prompt: str = ""
     query_id: str = ""
     doc_id: str = ""
 

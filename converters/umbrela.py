@@ -6,9 +6,8 @@ umbrela writes no ids. Where somebody added `qid` and `docid`, they are qrels, t
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
 
 from converters.errors import ConversionError
 from converters.fields import a_text, an_id
@@ -40,27 +39,9 @@ def read_judgments(path: str | os.PathLike[str]) -> Iterator[TextJudgment]:
             a_text(path, number, row, ("passage",), "the judgment"),
             None if row.get("result_status") == 0 else label,
             answer if isinstance(answer, str) else "",
-            *(row[key] if isinstance(row.get(key), str) else "" for key in ("model", "prompt")),
-            *(
-                an_id(path, number, row, (key,)) if row.get(key) is not None else ""
-                for key in ("qid", "docid")
-            ),
+            row["model"] if isinstance(row.get("model"), str) else "",
+            *(an_id(path, number, row, (key,)) if key in row else "" for key in ("qid", "docid")),
         )
-
-
-def write_judgments(judgments: Iterable[TextJudgment], file: BinaryIO) -> None:
-    """Writes a line a judgment; ids and a prompt where there are some."""
-    import orjson
-
-    for each in judgments:
-        row: dict[str, Any] = {"model": each.model, "query": each.query, "passage": each.passage}
-        row |= {
-            "prediction": each.answer,
-            "judgment": each.label or 0,
-            "result_status": int(each.label is not None),
-        }
-        more = {"prompt": each.prompt, "qid": each.query_id, "docid": each.doc_id}
-        file.write(orjson.dumps(row | {key: value for key, value in more.items() if value}) + b"\n")
 
 
 def _qrels(path: Path, _: str | None) -> Iterator[Qrel]:
@@ -87,7 +68,7 @@ FORMAT = Format(
     EXAMPLE,
     _sniff,
     read_judgments,
-    write_judgments,
+    None,
     told_by='"query", "passage" and "judgment"',
     becomes={"qrels": _qrels},
 )

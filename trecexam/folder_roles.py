@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import converters
 from converters.errors import ConversionError
@@ -34,6 +34,7 @@ _ROLES: Mapping[str, Role] = {
     "run": "runs",
     "responses": "runs",
 }
+_NAMING: tuple[Role, ...] = ("runs", "qrels", "recorded", "bank")
 #: Records of a file that are looked at.
 _LOOKED_AT = 20_000
 #: Files of one folder and role that are listed one by one.
@@ -122,29 +123,38 @@ def _looked_at(path: Path) -> Found:
 
 
 def _ids(path: Path, kind: str) -> tuple[frozenset[str], frozenset[str]]:
-    """Ids of the queries and documents that the first records of a file name; of a query without id its text.
+    """Ids of the queries and documents that the first records of a file name; of queries also the texts.
 
     Raises:
         ConversionError: not one record can be read.
     """
-    pairs: list[tuple[str, str]]
     if kind == "run":
         rows = [line.decode(errors="replace").split() for line in head(path).lines if line[:1] != b"#"]
         pairs = [(row[0], row[2] if len(row) > 4 else row[1]) for row in rows if len(row) > 2]
     elif kind == "responses":
-        responses = islice(read_responses(path, lambda error: None), _LOOKED_AT)
-        pairs = [
-            (response.query_id or response.query_text.strip(), doc_id)
-            for response in responses
-            for doc_id in (response.references or ("",))
-        ]
+        responses = _first(read_responses(path, lambda error: None))
+        pairs = [(each.query_id or each.query_text.strip(), "") for each in responses]
+        pairs += [("", doc_id) for each in responses for doc_id in each.references]
     elif kind == "umbrela":
-        judgments = islice(converters.read(path, kind), _LOOKED_AT)
-        pairs = [(each.query_id or each.query.strip(), each.doc_id) for each in judgments]
+        pairs = [
+            (each.query_id or each.query.strip(), each.doc_id) for each in _first(converters.read(path, kind))
+        ]
     else:
-        records = islice(converters.read(path, kind), _LOOKED_AT)
+        records = _first(converters.read(path, kind))
         pairs = [(getattr(each, "query_id", ""), getattr(each, "doc_id", "")) for each in records]
+        pairs += [(each.text.strip(), "") for each in records if kind == "queries"]
     return frozenset(query for query, _ in pairs if query), frozenset(doc for _, doc in pairs if doc)
+
+
+def _first(records: Iterable[Any]) -> list[Any]:
+    """The first records of a file, up to the first line that cannot be read."""
+    first: list[Any] = []
+    try:
+        first.extend(islice(records, _LOOKED_AT))
+    except ConversionError:
+        if not first:
+            raise
+    return first
 
 
 def _by_ids(found: Sequence[Found]) -> list[Found]:
@@ -166,11 +176,8 @@ def _by_ids(found: Sequence[Found]) -> list[Found]:
 
 def _named(found: Iterable[Found]) -> tuple[set[str], set[str]]:
     """The ids of queries and of documents that runs, responses, judgments and banks name."""
-    naming = [each for each in found if each.role in ("runs", "qrels", "recorded", "bank")]
-    return (
-        {query_id for each in naming for query_id in each.query_ids},
-        {doc_id for each in naming for doc_id in each.doc_ids},
-    )
+    naming = [each for each in found if each.role in _NAMING]
+    return set().union(*(each.query_ids for each in naming)), set().union(*(each.doc_ids for each in naming))
 
 
 def _one(found: Sequence[Found], role: Role) -> list[Found]:
@@ -188,40 +195,25 @@ def _one(found: Sequence[Found], role: Role) -> list[Found]:
 
     best, second = sorted(candidates, key=rank, reverse=True)[:2]
     reasons = ("the other files name more of its ids", "its name says test", "it is the largest")
-    why = next(
-        (text for text, a, b in zip(reasons, rank(best), rank(second), strict=True) if a != b),
-        "it is the first",
-    )
+    differ = (text for text, a, b in zip(reasons, rank(best), rank(second), strict=True) if a != b)
+    why = next(differ, "it is the first")
     option = f"; --{role} FILE takes another" if role != "leaderboard" else ""
     left = f"{best.path.name} is taken as {role}, since {why}{option}"
-    return [
-        replace(each, role=None, why=left)
-        if each.role == role and each is not best
-        else replace(each, why=f"of {len(candidates)} such files, since {why}")
-        if each is best
-        else each
-        for each in found
-    ]
+    changed = {each.path: replace(each, role=None, why=left) for each in candidates}
+    changed[best.path] = replace(best, why=f"of {len(candidates)} such files, since {why}")
+    return [changed.get(each.path, each) for each in found]
 
 
 def _asked(found: Sequence[Found]) -> list[Found]:
     """The files without runs, banks and judgments that name none of the queries that are taken."""
     queries = next((each for each in found if each.role == "queries"), None)
-    if queries is None:
-        return list(found)
-    known: set[str] = set(queries.query_ids)
-    with suppress(ConversionError):
-        known |= {
-            query.text.strip() for query in islice(converters.read(queries.path, "queries"), _LOOKED_AT)
-        }
-    if len(queries.query_ids) >= _LOOKED_AT:
+    # Of more queries the rest is not known.
+    if queries is None or len(queries.query_ids) >= _LOOKED_AT:
         return list(found)
     why = f"none of the queries at its beginning is in {queries.path.name}"
     return [
         replace(each, role=None, why=f"{why}; --{each.role} takes it nevertheless")
-        if each.role in ("runs", "bank", "qrels", "recorded")
-        and each.query_ids
-        and not each.query_ids & known
+        if each.role in _NAMING and each.query_ids and not each.query_ids & queries.query_ids
         else each
         for each in found
     ]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 from outside import outside
-from support import make_small_track
+from support import HashGrader, make_small_track
 
 import converters
 import trecexam
 from trecexam.cli.main import run
+from trecexam.folder_roles import look_at
 from trecexam.line import run_columns
 from trecexam.track import TrackFolder
 
@@ -74,62 +74,30 @@ def test_what_options_name_goes_first(folder: Path, capsys: pytest.CaptureFixtur
 
 
 def test_ids_tell_a_collection_from_queries_whatever_their_names(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.rmtree(folder)
-    folder.mkdir()
-    (folder / "a.tsv").write_text("7\tThey move heat.\n8\tThey make honey.\n")
-    (folder / "b.tsv").write_text("q1\theat pumps\nq2\tbees\n")
-    (folder / "top.run").write_text("q1 Q0 7 1 2.0 top\nq2 Q0 8 1 2.0 top\n")
-    assert said(capsys, "--from", "beir")[:2] == [
-        "took a.tsv as passages: its ids are those of passages in runs and judgments",
-        "took b.tsv as queries",
-    ]
-
-
-def test_a_folder_without_anything_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shutil.rmtree(folder)
-    folder.mkdir()
-    (folder / "notes.md").write_text("nothing\n")
-    assert run(["init", "track", "--from", "beir"]) == 2
+    (tmp_path / "notes.md").write_text("nothing\n")
+    assert run(["init", str(tmp_path / "track"), "--from", str(tmp_path)]) == 2
     assert "no file here is in a format that a track takes" in capsys.readouterr().err
-    assert not Path("track").exists()
+    (tmp_path / "a.tsv").write_text("7\tThey move heat.\n8\tThey make honey.\n")
+    (tmp_path / "b.tsv").write_text("q1\theat pumps\nq2\tbees\n")
+    (tmp_path / "top.run").write_text("q1 Q0 7 1 2.0 top\nq2 Q0 8 1 2.0 top\n")
+    first, second, *_ = look_at(tmp_path, but=tmp_path / "track")
+    assert (first.role, first.why) == ("passages", "its ids are those of passages in runs and judgments")
+    assert second.role == "queries"
 
 
 @pytest.mark.parametrize(
-    ("name", "lines"),
-    [
-        (
-            "rag24",
-            [
-                "left out bm25.raggy-dev.run.gz: none of the queries at its beginning is in queries.json; "
-                "--runs takes it nevertheless",
-                "took queries.json as queries",
-                "took responses.gpt-4o.jsonl.gz as runs (format 'responses')",
-            ],
-        ),
-        (
-            "rag25",
-            [
-                "took nuggets.jsonl.gz as bank",
-                "took topics.tsv as queries",
-                "took umbrela.qwen3.5-9b.qrels.gz as recorded (format 'qrels'): its name says that a model "
-                "judged",
-            ],
-        ),
-    ],
+    ("name", "roles"), [("rag24", [None, "queries", "runs"]), ("rag25", ["bank", "queries", "recorded"])]
 )
 def test_a_download_of_a_rag_track_goes_with_its_graders(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    name: str,
-    lines: list[str],
+    tmp_path: Path, name: str, roles: list[str | None]
 ) -> None:
-    download = outside(name)
-    monkeypatch.chdir(tmp_path)
-    assert said(capsys, "--from", str(download), "--rag", "--link") == lines
-    assert list(TrackFolder.open(Path("track")).config.graders) == ["nuggets", "support", "umbrela", "rubric"]
+    download, track = outside(name), tmp_path / "track"
+    # The run of rag24 is of other queries.
+    assert [found.role for found in look_at(download, but=track)] == roles
+    assert run(["init", str(track), "--from", str(download), "--rag", "--link"]) == 0
+    assert list(TrackFolder.open(track).config.graders) == ["nuggets", "support", "umbrela", "rubric"]
 
 
 def test_files_that_are_alike_are_told_apart_by_what_they_were_given_as(
@@ -167,19 +135,10 @@ def test_umbrelas_judgments_grade_by_texts(tmp_path: Path) -> None:
         assert max(row.scores[0].mean for row in board.rows) == pytest.approx(1.0)
 
 
-def test_ragas_samples_are_scored_and_each_gets_its_scores(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from support import HashGrader
-
+def test_ragas_samples_are_scored_and_each_gets_its_scores(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track")
     samples = [
-        {
-            "user_input": f"query number q{n}",
-            "response": f"Text {n}.",
-            "retrieved_contexts": ["c"],
-            "reference": "r",
-        }
+        {"user_input": f"query number q{n}", "response": f"Text {n}.", "retrieved_contexts": ["c"]}
         for n in (1, 2, 9)
     ]
     (root / "runs" / "mysys.jsonl").write_text("".join(json.dumps(row) + "\n" for row in samples))

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 import converters
-from converters import ConversionError, Passage, Qrel, Query, RunEntry, TextJudgment
+from converters import ConversionError, Passage, Qrel, TextJudgment
 from converters.convert import converted
 from converters.trec_run import write_run
 
 CORPUS = Path(__file__).parents[1] / "fuzz" / "corpus"
+TAG, SCORES = "msmarco-run", "msmarco-scores"
 YAML = "platform:\n  hardware:\n    cpu: x86\ntag: my run"
 
 
@@ -26,44 +27,17 @@ def put(tmp_path: Path, text: str, name: str = "file") -> Path:
 @pytest.mark.parametrize(
     ("name", "kind", "records"),
     [
-        (
-            "beir-corpus.jsonl",
-            "passages",
-            [Passage("d1", "Heat pumps They move heat."), Passage("d2", "Bees make honey.")],
-        ),
-        ("beir-queries.jsonl", "queries", [Query("q1", "how do heat pumps work")]),
-        ("beir-qrels.tsv", "qrels", [Qrel("q1", "d1", 2), Qrel("q1", "d2", 0)]),
-        (
-            "collection.tsv",
-            "passages",
-            [Passage("0", "Heat pumps move heat."), Passage("1", "Bees make honey.")],
-        ),
-        (
-            "msmarco-run.tsv",
-            "run",
-            [
-                RunEntry("1048585", "7187158", 1, -1, "msmarco-run"),
-                RunEntry("1048585", "7187157", 2, -2, "msmarco-run"),
-                RunEntry("2", "7187157", 1, -1, "msmarco-run"),
-            ],
-        ),
-        (
-            "msmarco-run-scores.txt",
-            "run",
-            [
-                RunEntry("1048585", "7187158", 1, 18.25, "msmarco-run-scores"),
-                RunEntry("1048585", "7187157", 2, 17.5, "msmarco-run-scores"),
-            ],
-        ),
-        (
-            "ir-metadata.run",
-            "run",
-            [RunEntry("q1", "d1", 1, 2.5, "tag"), RunEntry("q1", "d2", 2, 1.5, "tag")],
-        ),
+        ("beir-corpus.jsonl", "passages", [("d1", "Heat pumps They move heat."), ("d2", "Bees make honey.")]),
+        ("beir-queries.jsonl", "queries", [("q1", "how do heat pumps work")]),
+        ("beir-qrels.tsv", "qrels", [("q1", "d1", 2, "0"), ("q1", "d2", 0, "0")]),
+        ("collection.tsv", "passages", [("0", "Heat pumps move heat."), ("1", "Bees make honey.")]),
+        ("msmarco-run.tsv", "run", [("10", "71", 1, -1, TAG), ("10", "70", 2, -2, TAG)]),
+        ("msmarco-scores.txt", "run", [("10", "71", 1, 18.25, SCORES), ("10", "70", 2, 17.5, SCORES)]),
+        ("ir-metadata.run", "run", [("q1", "d1", 1, 2.5, "tag"), ("q1", "d2", 2, 1.5, "tag")]),
     ],
 )
 def test_what_a_file_has_is_told_read_and_written_again(
-    tmp_path: Path, name: str, kind: str, records: list[object]
+    tmp_path: Path, name: str, kind: str, records: list[tuple[object, ...]]
 ) -> None:
     path = CORPUS / name
     assert converters.sniff(path) == kind
@@ -96,28 +70,18 @@ def test_content_tells_what_is_alike_at_first_sight(tmp_path: Path, text: str, k
     [
         ("run", "q 0 d1 3\nq 0 d2 1\n", 1, "has 4 columns, a run line has 6"),
         ("run", "q d1 1\nq d2 2\nq d3\n", 3, "has 2 columns, a run line has 3 here: query_id doc_id rank"),
-        (
-            "run",
-            "q d1 1\nq d2 2\nq d1 3\n",
-            3,
-            "document 'd1' stands twice for query 'q' \\(first on line 1\\)",
-        ),
+        ("run", "q d1 1\nq d2 2\nq d1 3\n", 3, "document 'd1' stands twice for query 'q' .first on line 1"),
         ("run", "# ir_metadata.start\n# tag: x\nq Q0 d 1 1 t\n", 3, "no line `# ir_metadata.end`"),
         ("run", "# ir_metadata.start\n# tag: x\n", None, "ends within its ir_metadata header"),
         ("run", "# ir_metadata.start\n# ir_metadata.end\nq Q0 d 1 1 t\nq Q0 d 2 0 t\n", 4, "first on line 3"),
-        (
-            "qrels",
-            "query-id\tcorpus-id\tscore\nq\td\t1\t0\n",
-            2,
-            "a qrels line has 3: query-id corpus-id score",
-        ),
+        ("qrels", "query-id\tcorpus-id\tscore\nq\td\t1\t0\n", 2, "line has 3: query-id corpus-id score"),
         ("queries", '{"_id": "d", "title": "t", "text": "x"}\n', 1, "looks like BEIR's corpus.jsonl"),
         ("passages", "q\tQ0\td\t1\t2.5\ttag\n", 1, "has 5 tabs: a line is `doc_id<TAB>text`"),
         ("umbrela", '{"query": "q", "passage": "p", "judgment": 4}\n', 1, '"judgment" is not 0..3: 4'),
         ("responses", '{"user_input": [{"content": "hi"}], "response": "x"}\n', 1, "several turns"),
         (
             "responses",
-            '{"user_input": "q", "response": "x", "retrieved_contexts": [1]}\n',
+            '{"user_input": "q", "response": "x", "retrieved_contexts": 1}\n',
             1,
             "no list of texts",
         ),
@@ -158,16 +122,14 @@ def test_an_ir_metadata_header_is_kept_and_changes_no_entry(
     assert (list(again), again.metadata) == (list(run), YAML)
 
 
-def test_umbrelas_judgments_come_back_and_are_qrels_where_they_have_ids(tmp_path: Path) -> None:
+def test_umbrelas_judgments_are_qrels_where_somebody_added_ids(tmp_path: Path) -> None:
     path = CORPUS / "umbrela.jsonl"
-    first, second = judgments = list(converters.read(path))
+    first, second = converters.read(path)
     assert first == TextJudgment(
         "how do heat pumps work", "Heat pumps move heat.", 3, "##final score: 3", "gpt-4o"
     )
     # umbrela writes 0 where it could not read the answer.
     assert (second.label, second.query_id, second.doc_id) == (None, "q1", "d2")
-    converters.write(judgments, tmp_path / "again", "umbrela")
-    assert list(converters.read(tmp_path / "again")) == judgments
     with pytest.raises(ConversionError, match="trecexam init --recorded"):
         list(converted(path, None, "qrels"))
     with_ids = put(tmp_path, '{"query": "q", "passage": "p", "judgment": 2, "qid": 7, "docid": "d"}\n')
