@@ -32,7 +32,7 @@ def as_report(path: str | os.PathLike[str], number: int, row: Mapping[str, Any])
     contexts = row.get("retrieved_contexts") or []
     if not isinstance(contexts, list) or not all(isinstance(text, str) for text in contexts):
         raise ConversionError(path, number, '"retrieved_contexts" is no list of texts')
-    ids = row.get("retrieved_context_ids") or [context_id(text) for text in contexts]
+    ids = row.get("retrieved_context_ids") or [f"context-{prompt_id(text)}" for text in contexts]
     if not isinstance(ids, list) or len(ids) != len(contexts):
         raise ConversionError(path, number, '"retrieved_context_ids" has not one id a context')
     ids = [str(doc_id) for doc_id in ids]
@@ -47,15 +47,7 @@ def as_report(path: str | os.PathLike[str], number: int, row: Mapping[str, Any])
     }
 
 
-def context_id(text: str) -> str:
-    """The id of a context that has none."""
-    return f"context-{_digest(text)}"
-
-
 def prompt_id(text: str) -> str:
     """The id of a query that is known by its text alone; white space around it does not count."""
-    return _digest(text.strip())
-
-
-def _digest(text: str) -> str:
-    return hashlib.md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()[:16]
+    data = text.strip().encode("utf-8", "surrogatepass")
+    return hashlib.md5(data, usedforsecurity=False).hexdigest()[:16]

@@ -48,8 +48,7 @@ def _qrels(path: Path, _: str | None) -> Iterator[Qrel]:
     for place, each in enumerate(read_judgments(path), 1):
         if not each.query_id or not each.doc_id:
             reason = (
-                'no "qid" and "docid", which umbrela does not write: give the file as it is, '
-                "`trecexam init --recorded`, which finds queries and passages by their texts"
+                'no "qid" and "docid", as umbrela writes none; `trecexam init --recorded` goes by the texts'
             )
             raise ConversionError(path, place, reason)
         if each.label is not None:

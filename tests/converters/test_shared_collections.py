@@ -11,6 +11,7 @@ import pytest
 import converters
 from converters import ConversionError, Passage, Qrel, TextJudgment
 from converters.convert import converted
+from converters.passages import read_passages
 from converters.trec_run import write_run
 
 CORPUS = Path(__file__).parents[1] / "fuzz" / "corpus"
@@ -94,8 +95,6 @@ def test_a_bad_line_is_named(tmp_path: Path, kind: str, text: str, line: int | N
 
 
 def test_bad_lines_of_a_collection_are_left_out_where_somebody_takes_their_errors(tmp_path: Path) -> None:
-    from converters.passages import read_passages
-
     errors: list[ConversionError] = []
     path = put(tmp_path, "pid\tpassage\n1\tone\n2\n3\tthree\n")
     assert list(read_passages(path, errors.append)) == [Passage("1", "one"), Passage("3", "three")]

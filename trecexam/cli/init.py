@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 LANGUAGE_MODELS = ("seq2seq", "causal", "openai", "erag")
+#: Formats of labels of relevance; qrels are pooled as a whole.
+LABELS = ("qrels", "umbrela")
 #: Graders whose model may be behind a server.
 SERVED = ("openai", "erag", "ragval")
 ANY = click.Path(path_type=Path, exists=True)
@@ -135,7 +137,7 @@ def init(track: Path, **given: Any) -> None:
         )
     else:
         click.echo(f"{track} is as it should be; nothing to do", err=True)
-    if options.qrels and not options.pool_judged and not _is_qrels(options.recorded):
+    if options.qrels and not options.pool_judged and not _is_in(options.recorded, "qrels"):
         _say_judged_outside(track)
     for line in without_records(track, sources):
         click.echo(f"warning: {line}", err=True)
@@ -166,7 +168,7 @@ def _with_found(options: InitOptions, folder: Path, track: Path) -> InitOptions:
         replace(each, role=None, why=left[each.role])
         if each.role in left
         else replace(each, role=None, why="--rag takes labels of relevance alone")
-        if options.rag and each.role == "recorded" and not _is_labels(each.path)
+        if options.rag and each.role == "recorded" and not _is_in(each.path, *LABELS)
         else each
         for each in found
     )
@@ -181,18 +183,11 @@ def _with_found(options: InitOptions, folder: Path, track: Path) -> InitOptions:
     return replace(options, **taken)
 
 
-def _is_labels(recorded: Path | None) -> bool:
-    """Whether the grades are labels of relevance: qrels, or umbrela's judgments."""
+def _is_in(recorded: Path | None, *formats: str) -> bool:
+    """Whether the grades are there, and in one of these formats."""
     from trecexam.files.stamps import sniffed
 
-    return recorded is not None and sniffed(recorded) in ("qrels", "umbrela")
-
-
-def _is_qrels(recorded: Path | None) -> bool:
-    """Whether the grades are qrels, which are pooled as a whole."""
-    from trecexam.files.stamps import sniffed
-
-    return recorded is not None and sniffed(recorded) == "qrels"
+    return recorded is not None and sniffed(recorded) in formats
 
 
 def _say_judged_outside(root: Path) -> None:
@@ -255,7 +250,7 @@ def _check_rag(options: InitOptions) -> None:
         raise click.BadParameter(
             f"'{options.grader}': --rag is for language models and embedding", param_hint="--grader"
         )
-    if options.recorded is not None and not _is_labels(options.recorded):
+    if options.recorded is not None and not _is_in(options.recorded, *LABELS):
         raise click.BadParameter(
             "with --rag these are labels of relevance (qrels) or umbrela's judgments; name another "
             "recording in the section of trecexam.toml whose grades it has",
