@@ -18,6 +18,7 @@ from converters.records import (
     RunEntry,
     RunRank,
     Sentence,
+    TextJudgment,
 )
 from converters.registry import Format, formats, read, sniff, write
 from converters.run import Run
@@ -37,6 +38,7 @@ __all__ = [
     "RunEntry",
     "RunRank",
     "Sentence",
+    "TextJudgment",
     "formats",
     "read",
     "sniff",

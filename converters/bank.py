@@ -201,7 +201,15 @@ def _never(_: Head) -> bool:
 
 
 FORMAT = Format(
-    "bank", (".jsonl",), "test bank: questions, nuggets, gold outputs", EXAMPLE, _sniff, read_bank, write_bank
+    "bank",
+    (".jsonl",),
+    "test bank: questions, nuggets, gold outputs; TREC RAG 2025's nuggets; research rubrics",
+    EXAMPLE,
+    _sniff,
+    read_bank,
+    write_bank,
+    told_by='"questions", "nuggets", "rubrics", "items" or "outputs" of a query',
+    written_as="questions, nuggets, gold outputs",
 )
 V3 = Format(
     "nuggets-v3",

@@ -10,6 +10,7 @@ from converters.bank import read_bank, read_bank_queries
 from converters.errors import ConversionError
 from converters.nugget_banks import with_queries
 from converters.rag_responses import read_responses
+from converters.ragas import prompt_id
 from converters.records import Passage, Query, Response, Sentence
 from converters.registry import Format, formats, read, sniff
 from converters.run import Run
@@ -91,9 +92,11 @@ def _of_responses(path: Path, responses: Iterable[Response], target: str, pool: 
     if target in _WRITTEN:
         return responses
     if target == "queries":
-        texts = {r.query_id: r.query_text for r in responses if r.query_id and r.query_text.strip()}
+        texts = {
+            r.query_id or prompt_id(r.query_text): r.query_text for r in responses if r.query_text.strip()
+        }
         return [Query(query_id, text) for query_id, text in texts.items()]
-    identified = _identified(path, responses)
+    identified = (each._replace(query_id=each.query_id or prompt_id(each.query_text)) for each in responses)
     if target == "passages":
         return _passages(identified, pool)
     first = next(identified, None)
@@ -115,15 +118,6 @@ def _passages(responses: Iterable[Response], pool: Pool) -> Iterator[Passage]:
             if document.doc_id not in seen:
                 seen.add(document.doc_id)
                 yield document
-
-
-def _identified(path: Path, responses: Iterable[Response]) -> Iterator[Response]:
-    for response in responses:
-        if not response.query_id:
-            raise ConversionError(
-                path, None, f"no query id for the prompt '{response.query_text[:60]}': add \"query_id\""
-            )
-        yield response
 
 
 def read_folder(folder: Path) -> Iterator[Response]:

@@ -82,4 +82,14 @@ def _sniff(start: Head) -> bool:
     return row is not None and {"query_id", "doc_id", "item_id", "rating"} <= row.keys()
 
 
-FORMAT = Format("grades", (".jsonl",), "grades, JSONL", EXAMPLE, _sniff, read_grades, write_grades)
+FORMAT = Format(
+    "grades",
+    (".jsonl",),
+    "grades, JSONL: what `trecexam export grades` writes; nuggetizer's (support 5, partial 3, not 0)",
+    EXAMPLE,
+    _sniff,
+    read_grades,
+    write_grades,
+    told_by='"item_id" and "rating"; nuggets with an "assignment"',
+    written_as="grades",
+)

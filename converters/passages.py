@@ -1,4 +1,7 @@
-"""Passages: JSON Lines with an id and a text. A title, where there is one, is not put before the text."""
+"""Passages: JSON Lines with an id and a text, or MS MARCO's TSV `doc_id<TAB>text`.
+
+A title is not put before the text, but in BEIR's corpora (`_id`, `title`, `text`), as BEIR does.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,16 @@ from typing import BinaryIO
 
 from converters.errors import ConversionError
 from converters.fields import a_text, an_id
-from converters.lines import Head, first_object, iter_filled, parse_object
+from converters.lines import Head, decode, first_object, head, iter_filled, parse_object
 from converters.records import Passage
 from converters.registry import Format
 
 EXAMPLE = '{"docid": "doc42", "text": "Heat pumps move heat ..."}'
-ID_KEYS = ("docid", "doc_id", "id")
+ID_KEYS = ("docid", "doc_id", "id", "_id")
 TEXT_KEYS = ("text", "contents", "segment")
+_TSV_IDS, _TSV_TEXTS = {"id", "pid", "docid", "doc_id"}, {"text", "passage", "contents"}
+#: Names of files of texts that could be queries or passages, and of how many words these are on average.
+_QUERIES, _PASSAGES, _WORDS = ("quer", "topic"), ("corpus", "collection", "passages", "documents"), 40
 
 
 def read_passages(
@@ -37,6 +43,10 @@ def numbered_passages(
     """The same, each with its line."""
     import orjson
 
+    first = head(path).lines[0].lstrip()
+    if b"\t" in first and not first.startswith((b"{", b"[")):
+        yield from _tsv_passages(path, on_error)
+        return
     for number, line in iter_filled(path):
         try:
             # Nearly all lines of nearly all files; what is anything else is looked at closely.
@@ -51,6 +61,8 @@ def numbered_passages(
         try:
             row = parse_object(path, number, line)
             doc_id = an_id(path, number, row, ID_KEYS)
+            if "_id" in row and isinstance(row.get("title"), str):
+                row = {**row, "text": f"{row['title']} {row.get('text') or ''}".strip()}
             passage = Passage(doc_id, a_text(path, number, row, TEXT_KEYS, f"passage '{doc_id}'"))
         except ConversionError as error:
             if on_error is None:
@@ -58,6 +70,33 @@ def numbered_passages(
             on_error(error)
             continue
         yield number, passage
+
+
+def _tsv_passages(
+    path: str | os.PathLike[str], on_error: Callable[[ConversionError], None] | None
+) -> Iterator[tuple[int, Passage]]:
+    for number, line in iter_filled(path):
+        try:
+            doc_id, *texts = decode(path, number, line).split("\t")
+            if len(texts) != 1:
+                raise ConversionError(path, number, f"has {len(texts)} tabs: a line is `doc_id<TAB>text`")
+            if not doc_id.strip() or not texts[0].strip():
+                raise ConversionError(path, number, f"passage '{doc_id}' has no text, or no id")
+        except ConversionError as error:
+            if on_error is None:
+                raise
+            on_error(error)
+            continue
+        if number > 1 or doc_id.strip().lower() not in _TSV_IDS or texts[0].strip().lower() not in _TSV_TEXTS:
+            yield number, Passage(doc_id.strip(), texts[0].strip())
+
+
+def named_as(name: str) -> str:
+    """ "queries" or "passages", where a file's name says which of them its texts are; else ""."""
+    name = name.lower()
+    if any(word in name for word in _QUERIES):
+        return "queries"
+    return "passages" if any(word in name for word in _PASSAGES) else ""
 
 
 def write_passages(passages: Iterable[Passage], file: BinaryIO) -> None:
@@ -70,13 +109,32 @@ def write_passages(passages: Iterable[Passage], file: BinaryIO) -> None:
 
 def _sniff(start: Head) -> bool:
     row = first_object(start)
-    if row is None or not any(key in row for key in ID_KEYS):
+    if row is None:
+        line = start.lines[0].lstrip()
+        return named_as(start.name) == "passages" and line.count(b"\t") == 1 and line[:1] not in b"{[<"
+    if "_id" in row and "text" in row:
+        return "title" in row or named_as(start.name) == "passages" or _is_long(start)
+    if not any(key in row for key in ID_KEYS):
         return False
     if any(key in row for key in ("docid", "doc_id", "contents", "segment")):
         return any(key in row for key in TEXT_KEYS)
     # {"id", "text"} may be either; people name query files so.
-    named_queries = any(word in start.name.lower() for word in ("quer", "topic"))
-    return "text" in row and not named_queries and "query_id" not in row and "qid" not in row
+    return "text" in row and named_as(start.name) != "queries" and "query_id" not in row and "qid" not in row
 
 
-FORMAT = Format("passages", (".jsonl",), "passages, JSONL", EXAMPLE, _sniff, read_passages, write_passages)
+def _is_long(start: Head) -> bool:
+    """Whether lines are longer than queries are, on average."""
+    return sum(len(line.split()) for line in start.lines) > _WORDS * len(start.lines)
+
+
+FORMAT = Format(
+    "passages",
+    (".jsonl", ".tsv"),
+    "passages: JSONL, BEIR's corpus (the title goes before the text), MS MARCO's TSV",
+    EXAMPLE,
+    _sniff,
+    read_passages,
+    write_passages,
+    told_by='"docid" or "id" and "text"; "_id" with a "title" or long texts; TSV named collection or corpus',
+    written_as="JSONL",
+)

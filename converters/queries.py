@@ -102,6 +102,9 @@ def _tsv_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
 def _json_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
     for number, row in iter_objects(path):
         query_id = an_id(path, number, row, ID_KEYS)
+        if "_id" in row and "title" in row and "text" in row:
+            reason = "looks like BEIR's corpus.jsonl, not its queries: it has a title; give it as passages"
+            raise ConversionError(path, number, reason)
         yield number, Query(query_id, topic_text(path, number, row, query_id, TEXT_KEYS))
 
 
@@ -122,9 +125,11 @@ def _sniff(start: Head) -> bool:
 FORMAT = Format(
     "queries",
     (".tsv", ".jsonl", ".json", ".xml", ".txt"),
-    "queries: TSV, JSONL, JSON, TREC topics",
+    "queries: TSV, JSONL (also BEIR's), JSON, TREC topics",
     EXAMPLE,
     _sniff,
     read_queries,
     write_queries,
+    told_by="an id and a text that are no passage's; `<top>` or `<topic>`; a tab; else the name",
+    written_as="TSV",
 )

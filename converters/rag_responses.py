@@ -8,6 +8,7 @@ One line is one system's answer to one query. They differ in names and in how th
 | TREC RAG 2025, 2026 | `metadata.narrative_id` | `answer: [{text, citations}]` | places, or ids |
 | RAGTIME, NeuCLIR, DRAGUN | `topic_id`, `request_id`, `metadata` | `responses` | `{id: confidence}`, ids |
 | BioGen | `topic_id` of each of the `results` of one JSON document | `answer`, `responses` | ids |
+| ragas samples | `user_input`, the query's text | `response` | all `retrieved_contexts` |
 | plain | `query_id`; or `prompt`, the query's text | `text`, `response` or `answer` | none |
 
 Each of these keys is read at the top and under `metadata`. Citations with confidences are put in order, the
@@ -37,6 +38,7 @@ from converters.lines import (
     read_whole,
 )
 from converters.passages import ID_KEYS, TEXT_KEYS
+from converters.ragas import as_report, is_sample
 from converters.records import Citation, Passage, Response, Sentence
 from converters.registry import Format
 
@@ -86,6 +88,8 @@ def numbered_responses(
     for number, line in _lines(path, nul=on_error is not None):
         try:
             row = line if isinstance(line, dict) else parse_object(path, number, line)
+            if is_sample(row):
+                row = as_report(path, number, row)
             response = _response(path, number, row, stem)
             key = response.run, response.query_id or response.query_text.strip()
             if key in first_lines:
@@ -362,12 +366,12 @@ def _sniff(start: Head) -> bool:
     row = head_object(start)
     if row is None:
         return False
-    if _DOCUMENT in row and any(key in row for key in (*RUN_KEYS, "team_id")):
+    if is_sample(row) or (_DOCUMENT in row and any(key in row for key in (*RUN_KEYS, "team_id"))):
         return True
     named_run = any(key in row for key in RUN_KEYS)
     # Of a long line only the first keys are seen, each with None.
     cut = bool(row) and all(value is None for value in row.values())
-    if cut and ("metadata" in row or ("references" in row and named_run)):
+    if cut and (("metadata" in row and "_id" not in row) or ("references" in row and named_run)):
         return True
     known = named_run or any(key in row for key in (*QUERY_KEYS, "metadata", "prompt"))
     lists = any(key in row and isinstance(row[key], list | None) for key in ("answer", "responses"))
@@ -379,7 +383,15 @@ def _never(_: Head) -> bool:
 
 
 FORMAT = Format(
-    "responses", (".jsonl",), "generated responses, JSONL", EXAMPLE, _sniff, read_responses, write_rag24
+    "responses",
+    (".jsonl",),
+    "generated responses, JSONL: TREC RAG, RAGTIME, NeuCLIR, DRAGUN, BioGen, plain; ragas samples",
+    EXAMPLE,
+    _sniff,
+    read_responses,
+    write_rag24,
+    told_by='an answer beside the id of a run or query; ragas by "user_input" and "response"',
+    written_as="TREC RAG 2024's",
 )
 RAG24 = Format(
     "rag24", (), "responses as TREC RAG 2024 takes them", EXAMPLE, _never, read_responses, write_rag24

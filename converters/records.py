@@ -206,6 +206,21 @@ class HumanRating(NamedTuple):
     cannot: bool = False
 
 
+class TextJudgment(NamedTuple):
+    """A label 0..3 of a passage for a query, both known by their texts; ids are "" where the file has none.
+
+    `label` is None where the judge's `answer` had none.
+    """
+
+    query: str
+    passage: str
+    label: int | None
+    answer: str
+    model: str = ""
+    query_id: str = ""
+    doc_id: str = ""
+
+
 class RecordedGrade(NamedTuple):
     """A grade that was made elsewhere and is read from a file.
 

@@ -25,6 +25,7 @@ BUILT_IN = {
     "rubric": "converters.rubric_jsonl",
     "bank": "converters.bank",
     "grades": "converters.grades_jsonl",
+    "umbrela": "converters.umbrela",
     "responses": "converters.rag_responses",
     "passages": "converters.passages",
     "queries": "converters.queries",
@@ -73,6 +74,8 @@ class Format:
         sniff: whether the beginning of a file looks like it.
         read: path -> records; raises ConversionError.
         write: (records, file) -> None, or None where it is only read.
+        told_by: what of a file's content tells this format from the others; a row of the docs' table.
+        written_as: which of its forms is written, where it has several.
         of: formats whose files it reads, too, as other records.
         bank_lines: a form that lines of test banks may have, too.
         becomes: further formats that its files can be converted to: (path, which of its runs) -> records.
@@ -85,6 +88,8 @@ class Format:
     sniff: Callable[[Head], bool]
     read: Callable[[Path], Iterable[Any]]
     write: Callable[[Iterable[Any], BinaryIO], None] | None
+    told_by: str = ""
+    written_as: str = ""
     of: tuple[str, ...] = ()
     bank_lines: LineForm | None = None
     becomes: Mapping[str, Callable[[Path, str | None], Iterable[Any]]] = field(default_factory=dict)

@@ -123,5 +123,12 @@ def _sniff(start: Head) -> bool:
 
 
 FORMAT = Format(
-    "rubric", (".jsonl", ".jsonl.gz"), "Rubric workbench graded pool", EXAMPLE, _sniff, read_graded_pool, None
+    "rubric",
+    (".jsonl", ".jsonl.gz"),
+    "Rubric workbench graded pool: its grades",
+    EXAMPLE,
+    _sniff,
+    read_graded_pool,
+    None,
+    told_by="a JSON list that begins with a query id",
 )

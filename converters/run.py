@@ -33,6 +33,7 @@ class Run:
         offsets: int64, len(query_ids) + 1: the entries of query i are offsets[i]:offsets[i + 1].
         doc_ids: pyarrow string array of all entries.
         scores: float64, as in the file.
+        metadata: the file's ir_metadata header, YAML; "" without one.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Run:
     offsets: NDArray[np.int64]
     doc_ids: Any
     scores: NDArray[np.float64]
+    metadata: str = ""
 
     def __len__(self) -> int:
         """The number of entries."""

@@ -31,7 +31,7 @@ from converters.fields import a_text, an_id
 from converters.lines import Head, decode, first_object, iter_lines, read_whole, top_level_keys
 from converters.records import Query
 
-ID_KEYS = ("query_id", "qid", "id", "request_id", "topic_id", "narrative_id")
+ID_KEYS = ("query_id", "qid", "id", "_id", "request_id", "topic_id", "narrative_id")
 TEXT_KEYS = ("text", "title", "query", "narrative", "problem_statement")
 #: In a list, where it is clear what each object is, these may name the id and the text as well.
 LIST_ID_KEYS = (*ID_KEYS, "number", "num")

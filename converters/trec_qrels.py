@@ -1,7 +1,7 @@
 """TREC qrels: `query_id 0 doc_id label`; in diversity qrels (ndeval) the second column is the subtopic.
 
 TREC RAG 2025 has six columns: `query_id Q0 doc_id label confidence run_id`. Prels, the five columns of
-sampled judgments, are told and refused.
+sampled judgments, are told and refused. BEIR has three under a header: `query-id corpus-id score`.
 """
 
 from __future__ import annotations
@@ -84,6 +84,7 @@ class QrelRow(Protocol):
 
 
 EXAMPLE = "q1 0 doc42 3"
+_BEIR = ["query-id", "corpus-id", "score"]
 #: The highest label that judgments with confidences have.
 MAX_LABEL = 4
 #: The highest label that is read. trec_eval clears 8 bytes a label for each query of each run: 8 MB here.
@@ -117,6 +118,9 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
         decode(path, number, line)
         columns = [value.decode() for value in columns_of(path, number, line)]
         if not columns:
+            continue
+        if not width and [name.lower() for name in columns] == _BEIR:
+            width = 3
             continue
         width = width or (6 if len(columns) == 6 else 4)
         judgment = _judgment(path, number, columns, width)
@@ -173,8 +177,10 @@ def _judgment(path: str | os.PathLike[str], number: int, columns: Sequence[str],
         )
     if len(columns) != width:
         lays_out = "query_id 0 doc_id label" + (" confidence run_id" if width == 6 else "")
+        if width == 3:
+            lays_out = "query-id corpus-id score"
         raise ConversionError(path, number, f"has {counted(columns)}, a qrels line has {width}: {lays_out}")
-    query_id, iteration, doc_id, text = columns[:4]
+    query_id, iteration, doc_id, text = (columns[0], "0", *columns[1:]) if width == 3 else columns[:4]
     if width == 6:
         iteration = "0"
         if _confidence(columns[4]) is None:
@@ -311,7 +317,18 @@ def _sniff(start: Head) -> bool:
         return False
     if looks_like_values(start):
         return False
-    return len(columns) == 4 or _is_prel(columns) or judged_with_confidence(start)
+    beir = [name.lower() for name in columns] == _BEIR
+    return len(columns) == 4 or beir or _is_prel(columns) or judged_with_confidence(start)
 
 
-FORMAT = Format("qrels", (".qrels", ".txt"), "TREC qrels", EXAMPLE, _sniff, read_qrels, write_qrels)
+FORMAT = Format(
+    "qrels",
+    (".qrels", ".txt", ".tsv"),
+    "TREC qrels, ndeval's with subtopics, TREC RAG 2025's six columns, BEIR's with a header",
+    EXAMPLE,
+    _sniff,
+    read_qrels,
+    write_qrels,
+    told_by="four columns that are no run; six with labels in column 4; `query-id corpus-id score` above",
+    written_as="TREC qrels",
+)

@@ -1,5 +1,8 @@
 """TREC runs: `query_id Q0 doc_id rank score tag`, six columns or more, any white space, may be gzipped.
 
+MS MARCO's and Anserini's have three or four: `query_id doc_id rank`, and `score`. A run may begin with an
+ir_metadata header, which is comment lines of YAML from `# ir_metadata.start` to `# ir_metadata.end`.
+
 Two ways through a file: a columnar one (pyarrow's CSV reader) for files with one space or
 tab between columns, and a careful one in Python for all others, which is also the one that knows line
 numbers: whatever the fast one refuses, the careful one reads again, and takes or names the line.
@@ -10,13 +13,14 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from converters.arrow import numbers, strings
 from converters.errors import ConversionError
 from converters.fields import column, counted, warn_of_comments
-from converters.lines import Head, columns_of, decode, is_gzip, iter_lines, open_bytes, reading
+from converters.lines import Head, columns_of, decode, head, is_gzip, iter_lines, open_bytes, reading
 from converters.records import RunEntry
 from converters.registry import Format
 from converters.run import DuplicateError, Run, ordered
@@ -27,6 +31,9 @@ _COLUMNS = ("query", "q0", "doc", "rank", "score", "tag")
 _BLOCK = 4 * 1024 * 1024
 #: Rows that the careful way gathers before it packs them.
 _CHUNK = 200_000
+#: Lines that tell MS MARCO's runs from qrels.
+_TOLD_BY = 20
+_METADATA = b"ir_metadata.start", b"ir_metadata.end"
 
 
 class _RefusedError(Exception):
@@ -36,29 +43,58 @@ class _RefusedError(Exception):
 def read_run(path: str | os.PathLike[str]) -> Run:
     """A run file's entries in trec_eval's order. The tag is the last line's, as trec_eval has it.
 
-    Q0 and rank are not looked at, columns after the sixth neither; blank lines are fine.
+    Q0 and rank are not looked at, columns after the sixth neither; blank lines are fine. MS MARCO's runs are
+    named after their files; without scores, the score is minus the rank.
 
     Raises:
-        ConversionError: with the line: fewer than six columns, a score that is no finite number, the
-            same document twice for a query, not UTF-8, a line too long, damaged gzip, an empty file.
+        ConversionError: with the line: a wrong number of columns, a score that is no finite number, the
+            same document twice for a query, not UTF-8, a line too long, damaged gzip, an empty file, a
+            header without its end.
     """
     path = Path(path)
+    metadata, skip = _header(path)
     try:
-        name, query_ids, codes, doc_ids, scores = _fast(path)
+        name, query_ids, codes, doc_ids, scores = _fast(path, skip)
     except _RefusedError:
-        name, query_ids, codes, doc_ids, scores = _careful(path)
+        name, query_ids, codes, doc_ids, scores = _careful(path, skip)
     try:
-        return ordered(name, query_ids, codes, doc_ids, scores)
+        return replace(ordered(name, query_ids, codes, doc_ids, scores), metadata=metadata)
     except DuplicateError as error:
-        raise _name_duplicate(path, error) from None
+        raise _name_duplicate(path, error, skip) from None
 
 
-def write_run(entries: Iterable[RunEntry], file: BinaryIO) -> None:
+def _header(path: Path) -> tuple[str, int]:
+    """The ir_metadata header of a run as YAML, and how many lines it has; ("", 0) without one."""
+    metadata: list[str] = []
+    for number, line in iter_lines(path):
+        text = line.removeprefix(b"#").removeprefix(b" ").rstrip()
+        if number == 1:
+            if text != _METADATA[0]:
+                break
+        elif text == _METADATA[1]:
+            return "\n".join(metadata), number
+        elif not line.startswith(b"#"):
+            raise ConversionError(path, number, "the ir_metadata header has no line `# ir_metadata.end`")
+        else:
+            metadata.append(decode(path, number, text))
+    if metadata:
+        raise ConversionError(path, None, "no run lines: the file ends within its ir_metadata header")
+    return "", 0
+
+
+def write_run(entries: Iterable[RunEntry], file: BinaryIO, metadata: str = "") -> None:
     """Writes entries in the order given, one space between columns; ranks and scores as they are.
+
+    Args:
+        metadata: YAML that is written before them, as an ir_metadata header.
 
     Raises:
         ValueError: an id or tag is empty or has white space in it.
     """
+    if metadata:
+        start, end = _METADATA
+        lines = (start, *metadata.encode().split(b"\n"), end)
+        file.write(b"".join(b"# " + line + b"\n" for line in lines))
     query_ids = set()
     for entry in entries:
         query_ids.add(entry.query_id)
@@ -71,8 +107,43 @@ def write_run(entries: Iterable[RunEntry], file: BinaryIO) -> None:
 def _sniff(start: Head) -> bool:
     if start.lines[0].lstrip().startswith((b"{", b"[", b"<")) or judged_with_confidence(start):
         return False
+    if start.lines[0].rstrip() == b"# " + _METADATA[0]:
+        return True
     # A mistake on one line must not hide that the file is a run, so a few lines are asked.
-    return any(map(_looks_like_a_run, start.lines[:5]))
+    return any(map(_looks_like_a_run, start.lines[:5])) or _short_width(start) > 0
+
+
+def _short_width(start: Head, least: int = 2) -> int:
+    """How many columns MS MARCO's run has that begins so: 3 or 4; 0 where it is not surely one.
+
+    In each query ranks count up from 0 or 1 and scores fall, where qrels have documents and labels.
+
+    Args:
+        least: lines that some query has.
+    """
+    lines = [line for line in start.lines if line[:1] != b"#"][:_TOLD_BY]
+    width = len(lines[0].split()) if lines else 0
+    last: dict[bytes, tuple[int, float]] = {}
+    counts: dict[bytes, int] = {}
+    documents: set[tuple[bytes, bytes]] = set()
+    some_fraction = False
+    for line in lines:
+        columns = line.split()
+        if width not in (3, 4) or len(columns) != width or line.count(b"\t") == 1 or not columns[2].isdigit():
+            return 0
+        query, rank = columns[0], int(columns[2])
+        score = _score(columns[3]) if width == 4 else -rank
+        before = last.get(query)
+        in_order = rank <= 1 if before is None else rank == before[0] + 1
+        if score is None or not in_order or (before and score > before[1]):
+            return 0
+        # Labels are whole numbers; scores that are whole, too, fall from line to line.
+        some_fraction = some_fraction or width == 3 or b"." in columns[3]
+        counts[query] = counts.get(query, 0) + (before is None or score < before[1] or some_fraction)
+        last[query] = rank, score
+        documents.add((query, columns[1]))
+    most = max(counts.values(), default=0)
+    return width if most >= (least if some_fraction else 3) and len(documents) == len(lines) else 0
 
 
 def _looks_like_a_run(line: bytes) -> bool:
@@ -144,7 +215,7 @@ class _Plain:
                 raise _RefusedError
 
 
-def _fast(path: Path) -> tuple[str, tuple[str, ...], Any, Any, Any]:
+def _fast(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any, Any]:
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -152,6 +223,8 @@ def _fast(path: Path) -> tuple[str, tuple[str, ...], Any, Any, Any]:
 
     with open_bytes(path) as stream:
         with reading(path, 1):
+            for _ in range(skip):
+                stream.readline()
             first = stream.peek(_BLOCK)[:_BLOCK].split(b"\n", 1)[0]
         delimiter = b"\t" if b"\t" in first else b" "
         width = len(first.rstrip(b"\r").split(delimiter))
@@ -160,7 +233,7 @@ def _fast(path: Path) -> tuple[str, tuple[str, ...], Any, Any, Any]:
         plain = _Plain(stream, path, delimiter)
         source: Any
         if is_gzip(path):
-            source = pa.PythonFile(plain, mode="r")
+            source, skip = pa.PythonFile(plain, mode="r"), 0
         else:
             # pyarrow reads a file by its name faster than through Python.
             plain.check_rest()
@@ -171,7 +244,10 @@ def _fast(path: Path) -> tuple[str, tuple[str, ...], Any, Any, Any]:
                 source,
                 # Threads are no faster, and each keeps a heap of its own: 60 MiB after a hundred runs.
                 read_options=csv.ReadOptions(
-                    column_names=[*_COLUMNS, *map(str, range(6, width))], block_size=_BLOCK, use_threads=False
+                    column_names=[*_COLUMNS, *map(str, range(6, width))],
+                    block_size=_BLOCK,
+                    use_threads=False,
+                    skip_rows=skip,
                 ),
                 parse_options=csv.ParseOptions(delimiter=delimiter.decode(), quote_char=False),
                 convert_options=csv.ConvertOptions(
@@ -208,7 +284,7 @@ def _fast(path: Path) -> tuple[str, tuple[str, ...], Any, Any, Any]:
     return table["tag"][-1].as_py(), tuple(query_ids), np.concatenate(codes), doc_ids, scores
 
 
-def _careful(path: Path) -> tuple[str, tuple[str, ...], Any, Any, Any]:
+def _careful(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any, Any]:
     import numpy as np
     import pyarrow as pa
 
@@ -218,7 +294,7 @@ def _careful(path: Path) -> tuple[str, tuple[str, ...], Any, Any, Any]:
     scores: list[float] = []
     packed: list[tuple[Any, Any, Any]] = []
     tag = b""
-    number = 0
+    number = short = 0
 
     def pack() -> None:
         if codes:
@@ -229,14 +305,19 @@ def _careful(path: Path) -> tuple[str, tuple[str, ...], Any, Any, Any]:
 
     for number, line in iter_lines(path):
         columns = columns_of(path, number, line)
-        if not columns:
+        if not columns or number <= skip:
             continue
-        if len(columns) < 6:
-            raise ConversionError(
-                path,
-                number,
-                f"has {counted(columns)}, a run line has 6: query_id Q0 doc_id rank score tag",
-            )
+        if not tag and len(columns) in (3, 4):
+            # Nothing else has three columns; four may be qrels.
+            is_short = columns[2].isdigit() if len(columns) == 3 else _short_width(head(path), least=1)
+            short = len(columns) if is_short else 0
+        if len(columns) != short if short else len(columns) < 6:
+            wanted = "6: query_id Q0 doc_id rank score tag"
+            if short:
+                wanted = f"{short} here: query_id doc_id rank{' score' * (short - 3)}"
+            raise ConversionError(path, number, f"has {counted(columns)}, a run line has {wanted}")
+        if short:
+            columns = _six(path, number, columns)
         if not line.isascii():
             decode(path, number, line)
         score = _score(columns[4])
@@ -262,18 +343,29 @@ def _careful(path: Path) -> tuple[str, tuple[str, ...], Any, Any, Any]:
     )
 
 
+def _six(path: Path, number: int, columns: list[bytes]) -> list[bytes]:
+    """A line of MS MARCO's as one of TREC's."""
+    query_id, doc_id, rank, *score = columns
+    if not rank.isdigit():
+        raise ConversionError(path, number, f"the rank (column 3) is no whole number: {_shown(rank)}")
+    name = path.name.removesuffix(".gz").rsplit(".", 1)[0]
+    tag = "_".join(name.split()) or "run"
+    return [query_id, b"Q0", doc_id, rank, score[0] if score else b"-" + rank, tag.encode()]
+
+
 def _shown(value: bytes) -> str:
     text = value[:40].decode(errors="replace")
     return f"'{text}'" if len(value) <= 40 else f"'{text}...'"
 
 
-def _name_duplicate(path: Path, error: DuplicateError) -> ConversionError:
+def _name_duplicate(path: Path, error: DuplicateError, skip: int) -> ConversionError:
     """The lines on which a duplicate stands."""
     duplicate = error.query_id.encode(), error.doc_id.encode()
     first = 0
     for number, line in iter_lines(path):
         columns = line.split()
-        if columns and (columns[0], columns[2]) == duplicate:
+        place = 2 if len(columns) >= 6 else 1
+        if columns and number > skip and (columns[0], columns[place]) == duplicate:
             if first:
                 return ConversionError(
                     path,
@@ -285,4 +377,14 @@ def _name_duplicate(path: Path, error: DuplicateError) -> ConversionError:
     return ConversionError(path, None, f"document '{error.doc_id}' stands twice for query '{error.query_id}'")
 
 
-FORMAT = Format("run", (".run", ".txt", ".trec"), "TREC run", EXAMPLE, _sniff, read_run, write_run)
+FORMAT = Format(
+    "run",
+    (".run", ".txt", ".trec", ".tsv"),
+    "TREC run, with an ir_metadata header or without; MS MARCO run `query doc rank`, with a score or without",
+    EXAMPLE,
+    _sniff,
+    read_run,
+    write_run,
+    told_by="six columns, a number in the fifth; or three or four, where ranks of a query count up",
+    written_as="TREC run; `export runs --metadata` writes headers",
+)

@@ -136,9 +136,9 @@ def test_a_reading_command_has_every_form_and_a_file_for_it(
 #: Commands that write, run or serve something. What they print of it is not all that they are for.
 WRITE = {
     *("demo", "init", "watch", "serve", "serve-user add", "serve-user remove", "override", "learn", "fill"),
-    *("convert", "plot", *(f"export {what}" for what in ("qrels", "official", "subtopics", "grades"))),
+    *("convert", "plot", *(f"export {what}" for what in ("qrels", "official", "grades"))),
     *("export pool", "export runs", "judge plan", "judge export", "judge import", "bank generate"),
-    *("exam generate", "ragval questions", "ragval answers"),
+    *("export subtopics", "export responses", "exam generate", "ragval questions", "ragval answers"),
     # Prints a file, which is neither a table nor JSON; asks a model.
     *("config", "verify reproducible"),
 }
@@ -168,6 +168,7 @@ def test_each_command_that_only_answers_has_the_five_forms() -> None:
 OTHERWISE = {
     "an iterator of what other tools take, or of millions": (
         *("track.qrels", "track.grades", "export.official_qrels", "export.subtopics", "export.pool"),
+        "export.responses",
     ),
     "data frames, and what other libraries take": (
         *("track.per_query", "track.plot", "export.grades_frame", "export.qrels_frame", "export.runs"),

@@ -187,6 +187,7 @@ class Export(Group):
     """What other tools take."""
 
     runs = on_loaded(exports.runs)
+    responses = on_loaded(exports.responses)
     official_qrels = on_loaded(exports.official_qrels)
     subtopics = on_loaded(exports.subtopics)
     assignments = on_loaded(exports.assignments)

@@ -14,6 +14,7 @@ from typing import Any
 import converters
 from converters.errors import ConversionError
 from converters.lines import first_object, head
+from converters.passages import named_as
 from trecexam.config import CONFIG_NAME, render_config
 from trecexam.errors import TrackError
 
@@ -24,6 +25,7 @@ _OPTION_OF = {
     "bank": "bank",
     "passages": "passages",
     "rubric": "recorded",
+    "umbrela": "recorded",
     "queries": "queries",
     "responses": "runs",
 }
@@ -33,6 +35,7 @@ _LOOKS = {
     "bank": "a test bank",
     "passages": "passages",
     "rubric": "a graded pool",
+    "umbrela": "umbrela's judgments",
     "queries": "queries",
     "leaderboard": "an official leaderboard",
     "responses": "generated responses",
@@ -48,12 +51,12 @@ _HAS = {
 }
 #: option -> formats that are none of its. What is in none of these is too like others to be sure.
 _NOT_OF: Mapping[str, Collection[str]] = {
-    "queries": ("run", "qrels", "bank", "passages", "rubric", "responses", "leaderboard"),
-    "passages": ("run", "qrels", "bank", "queries", "responses", "leaderboard"),
-    "qrels": ("run", "bank", "passages", "rubric", "queries", "responses", "leaderboard"),
+    "queries": ("run", "qrels", "bank", "passages", "rubric", "umbrela", "responses", "leaderboard"),
+    "passages": ("run", "qrels", "bank", "queries", "umbrela", "responses", "leaderboard"),
+    "qrels": ("run", "bank", "passages", "rubric", "umbrela", "queries", "responses", "leaderboard"),
     "recorded": ("run", "bank", "queries", "responses", "leaderboard"),
-    "bank": ("run", "qrels", "passages", "queries", "responses", "leaderboard"),
-    "runs": ("qrels", "bank", "passages", "rubric", "queries", "leaderboard"),
+    "bank": ("run", "qrels", "passages", "queries", "umbrela", "responses", "leaderboard"),
+    "runs": ("qrels", "bank", "passages", "rubric", "umbrela", "queries", "leaderboard"),
 }
 
 
@@ -86,6 +89,7 @@ class Sources:
     runs: Sequence[Path] = ()
     recorded: Path | None = None
     dataset: str | None = None
+    leaderboard: Path | None = None
     grader: str | None = None
     model: str | None = None
     prompt: str | Path | None = None
@@ -203,6 +207,9 @@ def _mistaken(option: str, path: Path, grader: str | None) -> str:
     # A TSV of queries may hold anything, and responses are told from their lines.
     if option == "runs":
         own = kind != "qrels" and (grader == "ragval" or "answer" in (first_object(head(path)) or {}))
+    elif {option, kind} == {"queries", "passages"} and (named_as(path.name) == kind or _is_beir(path)):
+        # Their lines are alike: what the name says, or BEIR's titles, counts.
+        own = False
     else:
         own = not (option == "queries" and kind in ("run", "qrels", "leaderboard")) and _reads(path, option)
     if own:
@@ -214,6 +221,10 @@ def _mistaken(option: str, path: Path, grader: str | None) -> str:
         )
     other = _OPTION_OF[kind]
     return f"looks like {_LOOKS[kind]}, and was given as --{option}; is --{other} meant?"
+
+
+def _is_beir(path: Path) -> bool:
+    return "_id" in (first_object(head(path)) or {})
 
 
 def _reads(path: Path, kind: str) -> bool:
@@ -235,6 +246,9 @@ def _plan(root: Path, sources: Sources) -> list[tuple[Path, Path]]:
     if sources.qrels:
         gz = ".gz" if sources.qrels.name.endswith(".gz") else ""
         plan.append((sources.qrels, root / f"qrels.txt{gz}"))
+    if sources.leaderboard:
+        is_json = first_object(head(sources.leaderboard)) is not None
+        plan.append((sources.leaderboard, root / f"official_leaderboard.{'json' if is_json else 'tsv'}"))
     for path in sources.bank:
         plan.append((path, root / _bank_name(path)))
     if sources.recorded:

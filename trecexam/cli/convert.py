@@ -55,6 +55,7 @@ def convert(
     # The formats are half of --help's time.
     import converters
     from converters.convert import converted
+    from trecexam.files.stamps import sniffed
 
     if target.exists() and target.samefile(source):
         raise click.UsageError("IN and OUT are the same file")
@@ -65,8 +66,12 @@ def convert(
         records = converted(source, source_format, format_name, pool, run, skipped.append)
         converters.write(_counted(records), part, format_name)
         part.replace(target)
-    except converters.ConversionError:
-        raise
+    except converters.ConversionError as error:
+        kind = None if source_format is None or source.is_dir() else sniffed(source)
+        if kind in (None, source_format):
+            raise
+        reason = f"{error.reason}; the file looks like '{kind}': --from {kind}"
+        raise converters.ConversionError(error.path, error.line, reason) from None
     except ValueError as error:
         raise TrecexamError(str(error), path=source) from None
     except OSError as error:
@@ -115,9 +120,10 @@ def formats() -> Tables:
             "yes" if known.write else "no",
             ", ".join(targets(known.name)),
             known.description,
+            known.told_by,
             known.example,
         )
         for known in converters.formats()
     )
-    names = ("format", "extensions", "read", "write", "also converts to", "what", "example")
+    names = ("format", "extensions", "read", "write", "also converts to", "what", "told apart by", "example")
     return Tables({"formats": Table(names, rows, layout=Layout(("format",), ("what",)))})

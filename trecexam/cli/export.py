@@ -131,7 +131,12 @@ def assignments(track: Path, output: Path | None) -> None:
     metavar="FOLDER",
     help="A file NAME.run for each run; it is made, and files of these names are replaced.",
 )
-def runs(track: Path, output: Path) -> None:
+@click.option(
+    "--metadata",
+    is_flag=True,
+    help="Write ir_metadata headers, where runs have them. trec_eval 9 refuses these.",
+)
+def runs(track: Path, output: Path, metadata: bool) -> None:
     """Runs of TRACK as trec_eval takes them, whatever they were: packed, in sub-folders, responses.
 
     Each run's tag is its name on the leaderboard, the order trec_eval's.
@@ -147,11 +152,27 @@ def runs(track: Path, output: Path) -> None:
             if path in contents:
                 raise TrecexamError("two runs would be written here; rename a run file", path=path)
             buffer = io.BytesIO()
-            write_run(run.renamed(tag), buffer)
+            write_run(run.renamed(tag), buffer, run.metadata if metadata else "")
             contents[path] = buffer.getvalue()
     files.make_folder(output)
     files.replace_together(contents)
     click.echo(f"{plural(len(contents), 'run')} written to {output}", err=True)
+
+
+@export.command(epilog="Example: trecexam export responses mytrack --run mysys -o scored.jsonl")
+@track_argument
+@click.option("--run", required=True, metavar="NAME", help="The run, by its name on the leaderboard.")
+@output_option
+def responses(track: Path, run: str, output: Path | None) -> None:
+    """Responses of a run of TRACK, line by line as they were dropped, each with its scores.
+
+    Lines are ragas samples, reports or others; a measure is one more field of them.
+    """
+    import orjson
+
+    with trecexam.open_track(track) as opened:
+        rows = opened.export.responses(run)
+        emit(b"".join(orjson.dumps(row) + b"\n" for row in rows), output)
 
 
 @export.command(epilog="Example: trecexam export official mytrack -o official.qrels")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 LANGUAGE_MODELS = ("seq2seq", "causal", "openai", "erag")
+#: Formats of labels of relevance; qrels are pooled as a whole.
+LABELS = ("qrels", "umbrela")
 #: Graders whose model may be behind a server.
 SERVED = ("openai", "erag", "ragval")
 ANY = click.Path(path_type=Path, exists=True)
@@ -43,13 +45,22 @@ class InitOptions:
     pool_judged: bool
     rag: bool
     link: bool
+    folder: Path | None = None
+    leaderboard: Path | None = None
 
 
 @click.command(
     epilog="Example: trecexam init mytrack --queries queries.tsv --bank bank.jsonl --passages passages.jsonl "
-    "--qrels qrels.txt --runs runs/"
+    "--qrels qrels.txt --runs runs/  and  trecexam init mytrack --from downloads/scifact"
 )
 @click.argument("track", type=click.Path(path_type=Path, file_okay=False), metavar="TRACK")
+@click.option(
+    "--from",
+    "folder",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="FOLDER",
+    help="Take the files of a download, told by content; the other options go first.",
+)
 @click.option("--queries", type=FILE, help="Queries: `query_id<TAB>text`, or JSONL.")
 @click.option(
     "--bank",
@@ -113,6 +124,8 @@ def init(track: Path, **given: Any) -> None:
     from trecexam.track import TrackFolder
 
     options = InitOptions(**given)
+    if options.folder is not None:
+        options = _with_found(options, options.folder, track)
     sources = _sources(options)
     made = make_track(track, sources)
     _say_unused(options)
@@ -124,7 +137,7 @@ def init(track: Path, **given: Any) -> None:
         )
     else:
         click.echo(f"{track} is as it should be; nothing to do", err=True)
-    if options.qrels and not options.pool_judged and not _is_qrels(options.recorded):
+    if options.qrels and not options.pool_judged and not _is_in(options.recorded, "qrels"):
         _say_judged_outside(track)
     for line in without_records(track, sources):
         click.echo(f"warning: {line}", err=True)
@@ -138,13 +151,43 @@ def init(track: Path, **given: Any) -> None:
     click.echo(f"next: trecexam watch {track} --once", err=True)
 
 
-def _is_qrels(recorded: Path | None) -> bool:
-    """Whether the grades are qrels, which are pooled as a whole."""
-    import converters
+def _with_found(options: InitOptions, folder: Path, track: Path) -> InitOptions:
+    """The options, with the files of a folder where none is named; what they are taken for is printed.
 
-    with suppress(converters.ConversionError):
-        return recorded is not None and converters.sniff(recorded) == "qrels"
-    return False
+    Raises:
+        TrackError: no file there is of use.
+    """
+    from trecexam.folder_roles import ONE, look_at, told
+
+    found = look_at(folder, but=track)
+    named = (*ONE[:-1], "bank", "runs")
+    left = {role: f"--{role} is given" for role in named if getattr(options, role)}
+    if options.grader not in (None, "recorded") and not options.rag:
+        left.setdefault("recorded", f"--grader {options.grader} grades")
+    found = tuple(
+        replace(each, role=None, why=left[each.role])
+        if each.role in left
+        else replace(each, role=None, why="--rag takes labels of relevance alone")
+        if options.rag and each.role == "recorded" and not _is_in(each.path, *LABELS)
+        else each
+        for each in found
+    )
+    for line in told(found, folder):
+        click.echo(line, err=True)
+    if not options.rag and any(each.format == "responses" and each.role for each in found):
+        click.echo("note: these are responses: --rag makes graders of nuggets, support and more", err=True)
+    taken: dict[str, Any] = {each.role: each.path for each in found if each.role in ONE}
+    for role in ("bank", "runs"):
+        if role not in left:
+            taken[role] = tuple(each.path for each in found if each.role == role)
+    return replace(options, **taken)
+
+
+def _is_in(recorded: Path | None, *formats: str) -> bool:
+    """Whether the grades are there, and in one of these formats."""
+    from trecexam.files.stamps import sniffed
+
+    return recorded is not None and sniffed(recorded) in formats
 
 
 def _say_judged_outside(root: Path) -> None:
@@ -187,6 +230,7 @@ def _sources(options: InitOptions) -> Sources:
         options.runs,
         options.recorded,
         options.dataset,
+        options.leaderboard,
         _grader(options),
         _model(options),
         _prompt(options),
@@ -206,10 +250,10 @@ def _check_rag(options: InitOptions) -> None:
         raise click.BadParameter(
             f"'{options.grader}': --rag is for language models and embedding", param_hint="--grader"
         )
-    if options.recorded is not None and not _is_qrels(options.recorded):
+    if options.recorded is not None and not _is_in(options.recorded, *LABELS):
         raise click.BadParameter(
-            "with --rag these are labels of relevance (qrels); name another recording in the section of "
-            "trecexam.toml whose grades it has",
+            "with --rag these are labels of relevance (qrels) or umbrela's judgments; name another "
+            "recording in the section of trecexam.toml whose grades it has",
             param_hint="--recorded",
         )
 

@@ -1,4 +1,4 @@
-"""The `recorded` grader: grades that exist already, of a Rubric pool, an export, nuggetizer, or qrels."""
+"""The `recorded` grader: grades that exist: a Rubric pool, an export, nuggetizer's, umbrela's, qrels."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ from typing import Any, NamedTuple
 import converters
 from converters.lines import open_input
 from converters.records import RecordedGrade
+from converters.umbrela import HIGHEST
 from trecexam.config import GraderSection
 from trecexam.errors import GraderError
+from trecexam.files.stamps import sniffed
 from trecexam.graders.base import ITEM_KINDS, Answer, Cell, Factory, Grader, Scale
 
 BATCH = 5000
+#: Formats of labels of passages for queries.
+LABELS = ("qrels", "umbrela")
 #: The best label that qrels may have where they are grades.
 MAX_RATING = Scale().max_rating
 
@@ -34,7 +38,7 @@ class RecordedGrader:
 
     Of qrels a label is the grade of the passage for the query itself, on the scale from 0 to the highest
     label there is. A passage that is judged for several subtopics has its best label; a negative one is no
-    grade, as trec_eval has it.
+    grade, as trec_eval has it. umbrela's judgments are labels of 0..3, looked up by both texts.
     """
 
     def __init__(self, path: Path, model: str | None = None, prompt: str | None = None) -> None:
@@ -59,7 +63,8 @@ class RecordedGrader:
             for cell in chunk:
                 answer = by_doc.get((cell.doc_id, cell.item.item_id))
                 if answer is None and by_text:
-                    answer = by_text.get((_digest(cell.text), cell.item.item_id))
+                    item = cell.item.text.strip() if self._format == "umbrela" else cell.item.item_id
+                    answer = by_text.get((_digest(cell.text), item))
                 if answer is not None:
                     batch.append((cell, answer))
             if batch:
@@ -73,7 +78,7 @@ class RecordedGrader:
     @cached_property
     def known_passages(self) -> Mapping[str, Collection[str]] | None:
         """Of qrels query_id -> the doc_ids with a grade; None of other recordings, which have items."""
-        if not self._is_qrels:
+        if self._format != "qrels":
             return None
         known: dict[str, set[str]] = {}
         for doc_id, query_id in self._recording.by_doc:
@@ -82,30 +87,29 @@ class RecordedGrader:
 
     @property
     def item_kinds(self) -> Collection[str]:
-        """Of qrels the queries themselves."""
-        return frozenset({"query"}) if self._is_qrels else ITEM_KINDS
+        """Of qrels and umbrela's judgments the queries themselves."""
+        return frozenset({"query"}) if self._format in LABELS else ITEM_KINDS
 
     @cached_property
     def scale(self) -> Scale:
-        """Of qrels the one that their labels use."""
-        if not self._is_qrels:
+        """Of qrels the one that their labels use, of umbrela's judgments its own."""
+        if self._format == "umbrela":
+            return Scale.up_to(HIGHEST)
+        if self._format != "qrels":
             return Scale()
         return Scale.up_to(max(1, *(answer.rating or 0 for answer in self._recording.by_doc.values())))
 
     @cached_property
-    def _is_qrels(self) -> bool:
-        try:
-            return converters.sniff(self.path) == "qrels"
-        except converters.ConversionError:
-            # That is said when something is to be graded: what was taken from it is stored.
-            return False
+    def _format(self) -> str:
+        # What cannot be read is said when something is to be graded: what was taken from it is stored.
+        return sniffed(self.path) or ""
 
     @cached_property
     def _recording(self) -> _Recording:
         by_doc: dict[tuple[str, str], Answer] = {}
         by_text: dict[tuple[bytes, str], Answer] = {}
         sources: set[tuple[str, str]] = set()
-        if self._is_qrels:
+        if self._format == "qrels":
             return _Recording(_labels(self.path), {}, (self.model or _stem(self.path), self.prompt or ""))
         digests: dict[str, bytes] = {}
         for grade in _grades(self.path):
@@ -151,10 +155,19 @@ def recorded_sources(path: Path) -> tuple[tuple[str, str], ...]:
 
 
 def _grades(path: Path) -> Iterator[RecordedGrade]:
-    if converters.sniff(path) not in {"rubric", "grades"}:
+    kind = converters.sniff(path)
+    if kind == "umbrela":
+        for each in converters.read(path, kind):
+            what = each.label, each.answer, each.model, ""
+            if each.doc_id:
+                yield RecordedGrade(each.query_id, each.doc_id, each.query_id, *what, "")
+            # Texts say which query and which passage.
+            yield RecordedGrade("", each.passage, each.query.strip(), *what, each.passage)
+        return
+    if kind not in {"rubric", "grades"}:
         raise GraderError(
             "not a recording: give a Rubric graded pool, a `trecexam export grades` file, nuggetizer's "
-            "assignments, or qrels",
+            "assignments, umbrela's judgments, or qrels",
             path=path,
         )
     yield from converters.read(path)
@@ -203,7 +216,7 @@ def _create(settings: GraderSection, root: Path) -> Grader:
 
 
 FACTORY = Factory(
-    summary="grades that exist already: a Rubric graded pool, a grades export, nuggetizer's, or qrels",
+    summary="grades that exist already: a Rubric graded pool, an export, nuggetizer's, umbrela's, or qrels",
     missing=lambda: "",
     create=_create,
     standard=True,

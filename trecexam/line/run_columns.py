@@ -37,7 +37,7 @@ LEAST = 5_000
 _HEAD = 100
 _NONE = np.empty(0)
 #: Of the files here; another version's are as good as none.
-_FORMAT = 2
+_FORMAT = 3
 
 
 class _InFile:
@@ -69,9 +69,15 @@ class MappedRun(Run):
     _entries: _InFile
 
     def __init__(
-        self, name: str, query_ids: tuple[str, ...], offsets: NDArray[np.int64], entries: _InFile
+        self,
+        name: str,
+        query_ids: tuple[str, ...],
+        offsets: NDArray[np.int64],
+        metadata: str,
+        entries: _InFile,
     ) -> None:
-        fields = {"name": name, "query_ids": query_ids, "offsets": offsets, "_entries": entries}
+        fields: dict[str, Any] = {"name": name, "query_ids": query_ids, "offsets": offsets}
+        fields |= {"metadata": metadata, "_entries": entries}
         for field, value in fields.items():
             object.__setattr__(self, field, value)
 
@@ -113,7 +119,7 @@ class MappedRun(Run):
 
     def renamed(self, name: str) -> Run:
         """The same run under another name."""
-        return MappedRun(name, self.query_ids, self.offsets, self._entries)
+        return MappedRun(name, self.query_ids, self.offsets, self.metadata, self._entries)
 
     @cached_property
     def _bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -193,7 +199,7 @@ class RunColumns:
         offsets = np.array(about["offsets"], np.int64)
         entries = _InFile(file, first.get_batch(0), _aligned(HEAD + len(payload)), columns.name, read)
         entries.let_go()
-        return MappedRun(about["name"], tuple(about["query_ids"]), offsets, entries)
+        return MappedRun(about["name"], tuple(about["query_ids"]), offsets, about["metadata"], entries)
 
     def forget(self, but: set[Path]) -> None:
         """Removes the columns of run files other than these."""
@@ -214,6 +220,7 @@ def _packed(run: Run, of_file: Stamp | None, name: str) -> bytes:
     about = {
         "stamp": of_file,
         "name": run.name,
+        "metadata": run.metadata,
         "query_ids": run.query_ids,
         "offsets": run.offsets.tolist(),
     }

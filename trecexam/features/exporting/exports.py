@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from converters.lines import iter_filled, parse_object
 from converters.measure_values import ALL
+from converters.rag_responses import numbered_responses
 from converters.records import MeasureValue
 from converters.segment import response_id
 from trecexam.errors import TrecexamError
@@ -91,6 +93,38 @@ def runs(track: Assessment, runs: Collection[str] | None = None) -> dict[str, Ru
     """
     check_runs(track, runs)
     return {name: run for name, run in track.runs.items() if runs is None or name in runs}
+
+
+def responses(
+    track: Assessment, run: str, measures: Sequence[MeasureLike] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Each line of a file of generated responses as it was dropped, with its values by measure beside it.
+
+    Lines that are not accepted are left out. A query that the track does not have has no values.
+
+    Args:
+        run: its name.
+        measures: None for the track's own.
+
+    Raises:
+        TrecexamError: there is no such run, or it is a ranking.
+        ValueError: a measure cannot be computed.
+    """
+    values = values_of_runs(track, measures, runs=[run])
+    path = track.run_files[run]
+    if run not in track.responses:
+        raise TrecexamError(f"run '{run}' has no generated responses", path=path)
+    columns = [values.matrix(name, [run], track.bank.query_ids)[0].tolist() for name in values.measures]
+    scores = dict(zip(track.bank.query_ids, zip(*columns, strict=True), strict=True))
+    by_text = {text.strip(): query_id for query_id, text in track.query_texts.items()}
+    accepted = {
+        number: response.query_id or by_text.get(response.query_text.strip(), "")
+        for number, response in numbered_responses(path, lambda _: None)
+    }
+    for number, line in iter_filled(path):
+        if number in accepted:
+            row = scores.get(accepted[number], ())
+            yield parse_object(path, number, line) | dict(zip(values.measures, row, strict=False))
 
 
 @of_documents

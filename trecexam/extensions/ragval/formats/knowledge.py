@@ -183,6 +183,7 @@ FORMAT = Format(
     _sniff,
     read_blocks,
     write_blocks,
+    told_by='"content", without "question" and "answer"',
     bank_lines=LineForm(
         has_question,
         question_of,

@@ -1,0 +1,174 @@
+"""`init --from FOLDER`, and what becomes of such files in a track."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from outside import outside
+from support import HashGrader, make_small_track
+
+import converters
+import trecexam
+from trecexam.cli.main import run
+from trecexam.folder_roles import look_at
+from trecexam.line import run_columns
+from trecexam.track import TrackFolder
+
+HEADER = "query-id\tcorpus-id\tscore\n"
+BEIR = {
+    "corpus.jsonl": '{"_id": "d1", "title": "Pumps", "text": "They move heat."}\n'
+    '{"_id": "d2", "title": "Bees", "text": "They make honey."}\n',
+    "queries.jsonl": '{"_id": "q1", "text": "heat pumps"}\n{"_id": "q2", "text": "bees"}\n',
+    "qrels/train.tsv": f"{HEADER}q1\td1\t2\n",
+    "qrels/test.tsv": f"{HEADER}q2\td2\t1\n",
+    "runs/bm25.tsv": "q1 d1 1\nq1 d2 2\nq2 d2 1\n",
+    "runs/other.run": "x Q0 d1 1 2.0 other\n",
+    "README.md": "A test collection.\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name, text in BEIR.items():
+        path = tmp_path / "beir" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path / "beir"
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
+    capsys.readouterr()
+    assert run(["init", "track", *words]) == 0
+    return [line for line in capsys.readouterr().err.splitlines() if line.startswith(("took", "left out"))]
+
+
+def test_a_beir_folder_becomes_a_track(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [
+        "left out README.md: in no format that is known here",
+        "took corpus.jsonl as passages",
+        "took qrels/test.tsv as qrels: of 2 such files, since its name says test",
+        "left out qrels/train.tsv: test.tsv is taken as qrels, since its name says test; --qrels FILE takes "
+        "another",
+        "took queries.jsonl as queries",
+        "took runs/bm25.tsv as runs",
+        "left out runs/other.run: none of the queries at its beginning is in queries.jsonl; --runs takes it "
+        "nevertheless",
+    ]
+    assert said(capsys, "--from", "beir") == lines
+    # Again, it changes nothing.
+    assert said(capsys, "--from", "beir") == lines
+    track = TrackFolder.open(Path("track"))
+    assert [path.name for path in track.run_files()] == ["bm25.tsv"]
+    assert track.qrels().read_text() == BEIR["qrels/test.tsv"]  # type: ignore[union-attr]
+
+
+def test_what_options_name_goes_first(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = said(capsys, "--from", "beir", "--qrels", "beir/qrels/train.tsv", "--runs", "beir/runs/other.run")
+    assert "left out qrels/test.tsv: --qrels is given" in lines
+    assert "left out runs/bm25.tsv: --runs is given" in lines
+    assert Path("track/qrels.txt").read_text() == BEIR["qrels/train.tsv"]
+    assert [path.name for path in Path("track/runs").iterdir()] == ["other.run"]
+
+
+def test_ids_tell_a_collection_from_queries_whatever_their_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "notes.md").write_text("nothing\n")
+    assert run(["init", str(tmp_path / "track"), "--from", str(tmp_path)]) == 2
+    assert "no file here is in a format that a track takes" in capsys.readouterr().err
+    (tmp_path / "a.tsv").write_text("7\tThey move heat.\n8\tThey make honey.\n")
+    (tmp_path / "b.tsv").write_text("q1\theat pumps\nq2\tbees\n")
+    (tmp_path / "top.run").write_text("q1 Q0 7 1 2.0 top\nq2 Q0 8 1 2.0 top\n")
+    first, second, *_ = look_at(tmp_path, but=tmp_path / "track")
+    assert (first.role, first.why) == ("passages", "its ids are those of passages in runs and judgments")
+    assert second.role == "queries"
+
+
+@pytest.mark.parametrize(
+    ("name", "roles"), [("rag24", [None, "queries", "runs"]), ("rag25", ["bank", "queries", "recorded"])]
+)
+def test_a_download_of_a_rag_track_goes_with_its_graders(
+    tmp_path: Path, name: str, roles: list[str | None]
+) -> None:
+    download, track = outside(name), tmp_path / "track"
+    # The run of rag24 is of other queries.
+    assert [found.role for found in look_at(download, but=track)] == roles
+    assert run(["init", str(track), "--from", str(download), "--rag", "--link"]) == 0
+    assert list(TrackFolder.open(track).config.graders) == ["nuggets", "support", "umbrela", "rubric"]
+
+
+def test_files_that_are_alike_are_told_apart_by_what_they_were_given_as(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for option, file, meant in (
+        ("queries", "corpus.jsonl", "looks like passages, and was given as --queries; is --passages meant?"),
+        ("passages", "queries.jsonl", "looks like queries, and was given as --passages; is --queries meant?"),
+        ("qrels", "runs/bm25.tsv", "looks like a run, and was given as --qrels; is --runs meant?"),
+        ("runs", "qrels/test.tsv", "looks like qrels, and was given as --runs; is --qrels meant?"),
+    ):
+        assert run(["init", "track", f"--{option}", str(folder / file)]) == 2
+        assert meant in capsys.readouterr().err
+    assert run(["convert", "beir/runs/bm25.tsv", "x.qrels", "--from", "qrels"]) == 2
+    assert "the file looks like 'run': --from run" in capsys.readouterr().err
+
+
+def test_umbrelas_judgments_grade_by_texts(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "track", queries=1, docs=3)
+    texts = {p.doc_id: p.text for p in converters.read(root / "passages.jsonl")}
+    labels = {"q1-d00": 3, "q1-d01": 0, "q1-d02": 2}
+    (root / "judged.jsonl").write_text(
+        "".join(
+            json.dumps({"query": "query number q1", "passage": texts[doc_id], "judgment": label}) + "\n"
+            for doc_id, label in labels.items()
+        )
+    )
+    (root / "trecexam.toml").write_text(
+        '[report]\nwrite = false\n[grader]\nname = "recorded"\nrecorded = "judged.jsonl"\n'
+    )
+    with trecexam.open_track(root) as track:
+        track.update()
+        assert {row.doc_id: row.relevance for row in track.qrels()} == labels
+        board = track.leaderboard(["nDCG@10"])
+        assert max(row.scores[0].mean for row in board.rows) == pytest.approx(1.0)
+
+
+def test_ragas_samples_are_scored_and_each_gets_its_scores(tmp_path: Path) -> None:
+    root = make_small_track(tmp_path / "track")
+    samples = [
+        {"user_input": f"query number q{n}", "response": f"Text {n}.", "retrieved_contexts": ["c"]}
+        for n in (1, 2, 9)
+    ]
+    (root / "runs" / "mysys.jsonl").write_text("".join(json.dumps(row) + "\n" for row in samples))
+    with trecexam.open_track(root, grader=HashGrader()) as track:
+        track.update()
+        values = track.per_query(["P(rel=4)@5"], runs=["mysys"])
+        expected = dict(zip(values["query_id"], values["value"], strict=True))
+        rows = list(track.export.responses("mysys", ["P(rel=4)@5"]))
+        assert rows == [
+            {**samples[0], "P(rel=4)@5": expected["q1"]},
+            {**samples[1], "P(rel=4)@5": expected["q2"]},
+            samples[2],
+        ]
+        with pytest.raises(trecexam.TrecexamError, match="has no generated responses"):
+            list(track.export.responses("run0"))
+
+
+def test_metadata_of_runs_is_kept_on_disk_and_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_columns, "LEAST", 1)
+    root = make_small_track(tmp_path / "track")
+    path = root / "runs" / "run0.run"
+    path.write_text("# ir_metadata.start\n# tag: mine\n# ir_metadata.end\n" + path.read_text())
+    columns = run_columns.RunColumns(tmp_path / "columns")
+    assert [columns.read(path).metadata, columns.read(path).renamed("x").metadata] == ["tag: mine"] * 2
+    assert run(["export", "runs", str(root), "-o", str(tmp_path / "plain")]) == 0
+    assert run(["export", "runs", str(root), "-o", str(tmp_path / "annotated"), "--metadata"]) == 0
+    plain, annotated = (tmp_path / name / "run0.run" for name in ("plain", "annotated"))
+    assert (
+        annotated.read_text() == "# ir_metadata.start\n# tag: mine\n# ir_metadata.end\n" + plain.read_text()
+    )
+    assert converters.read(annotated).metadata == "tag: mine"

@@ -1,0 +1,219 @@
+"""What the files of a folder are to a track: queries, passages, runs and so on, told by content.
+
+Where several files could have a role that one file has, ids decide: queries are those that runs and judgments
+name, passages those that these have as documents. Names decide only what content leaves open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+import converters
+from converters.errors import ConversionError
+from converters.lines import head
+from converters.rag_responses import read_responses
+from trecexam.errors import TrackError
+from trecexam.track import IGNORED_SUFFIXES
+
+Role = Literal["queries", "passages", "qrels", "recorded", "leaderboard", "bank", "runs"]
+ONE: tuple[Role, ...] = ("queries", "passages", "qrels", "recorded", "leaderboard")
+_ROLES: Mapping[str, Role] = {
+    "queries": "queries",
+    "passages": "passages",
+    "qrels": "qrels",
+    "rubric": "recorded",
+    "grades": "recorded",
+    "umbrela": "recorded",
+    "leaderboard": "leaderboard",
+    "bank": "bank",
+    "run": "runs",
+    "responses": "runs",
+}
+_NAMING: tuple[Role, ...] = ("runs", "qrels", "recorded", "bank")
+#: Records of a file that are looked at.
+_LOOKED_AT = 20_000
+#: Files of one folder and role that are listed one by one.
+_LISTED = 3
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file, and what it is taken for.
+
+    Attributes:
+        role: None where it is left out.
+        why: why it is taken, or left out; "" where its content alone decides.
+        format: as its content tells it; "" where it is in none that is known.
+    """
+
+    path: Path
+    role: Role | None
+    format: str
+    why: str = ""
+    query_ids: frozenset[str] = field(default=frozenset(), repr=False)
+    doc_ids: frozenset[str] = field(default=frozenset(), repr=False)
+
+
+def look_at(folder: Path, but: Path) -> tuple[Found, ...]:
+    """What the files of a folder and its subfolders are, in the order of their paths, without hidden ones.
+
+    Args:
+        but: a folder whose files are not looked at: the track's own.
+
+    Raises:
+        TrackError: none of them is of use to a track.
+    """
+    paths = [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+        and but.absolute() not in path.absolute().parents
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        and not path.name.endswith(IGNORED_SUFFIXES)
+    ]
+    found = _by_ids([_looked_at(path) for path in paths])
+    for role in ONE:
+        found = _one(found, role)
+    found = _asked(found)
+    if not any(each.role for each in found):
+        raise TrackError(
+            "no file here is in a format that a track takes; see `trecexam formats`", path=folder
+        )
+    return tuple(found)
+
+
+def told(found: Iterable[Found], folder: Path) -> Iterator[str]:
+    """A line for each file, or for each folder of many that are alike: what it is taken for, and why."""
+    alike: dict[tuple[object, ...], list[Found]] = {}
+    for each in found:
+        alike.setdefault((each.path.parent, each.role, each.format, each.why), []).append(each)
+    for group in alike.values():
+        names = [each.path.relative_to(folder).as_posix() for each in group]
+        if len(names) > _LISTED:
+            place = group[0].path.parent.relative_to(folder).as_posix()
+            names = [f"{len(names)} files in {'the folder' if place == '.' else place}"]
+        first = group[0]
+        for name in names:
+            if first.role is None:
+                yield f"left out {name}: {first.why}"
+            else:
+                why = f": {first.why}" if first.why else ""
+                form = f" (format '{first.format}')" if first.format not in (first.role, "run") else ""
+                yield f"took {name} as {first.role}{form}{why}"
+
+
+def _looked_at(path: Path) -> Found:
+    try:
+        kind = converters.sniff(path)
+        role = _ROLES.get(kind)
+        if role is None:
+            return Found(path, None, kind, f"looks like the format '{kind}', which `init` does not take")
+        queries, documents = _ids(path, kind)
+    except ConversionError as error:
+        unknown = error.reason.startswith("not in a format")
+        return Found(path, None, "", "in no format that is known here" if unknown else error.reason)
+    if kind == "qrels" and "umbrela" in path.name.lower():
+        return Found(path, "recorded", kind, "its name says that a model judged", queries, documents)
+    return Found(path, role, kind, "", queries, documents)
+
+
+def _ids(path: Path, kind: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Ids of the queries and documents that the first records of a file name; of queries also the texts.
+
+    Raises:
+        ConversionError: not one record can be read.
+    """
+    if kind == "run":
+        rows = [line.decode(errors="replace").split() for line in head(path).lines if line[:1] != b"#"]
+        pairs = [(row[0], row[2] if len(row) > 4 else row[1]) for row in rows if len(row) > 2]
+    elif kind == "responses":
+        responses = _first(read_responses(path, lambda error: None))
+        pairs = [(each.query_id or each.query_text.strip(), "") for each in responses]
+        pairs += [("", doc_id) for each in responses for doc_id in each.references]
+    elif kind == "umbrela":
+        pairs = [
+            (each.query_id or each.query.strip(), each.doc_id) for each in _first(converters.read(path, kind))
+        ]
+    else:
+        records = _first(converters.read(path, kind))
+        pairs = [(getattr(each, "query_id", ""), getattr(each, "doc_id", "")) for each in records]
+        pairs += [(each.text.strip(), "") for each in records if kind == "queries"]
+    return frozenset(query for query, _ in pairs if query), frozenset(doc for _, doc in pairs if doc)
+
+
+def _first(records: Iterable[Any]) -> list[Any]:
+    """The first records of a file, up to the first line that cannot be read."""
+    first: list[Any] = []
+    try:
+        first.extend(islice(records, _LOOKED_AT))
+    except ConversionError:
+        if not first:
+            raise
+    return first
+
+
+def _by_ids(found: Sequence[Found]) -> list[Found]:
+    """Queries and passages that the other files' ids show to be the other of both."""
+    asked, documents = _named(found)
+    changed = []
+    for each in found:
+        other: Role = "passages" if each.role == "queries" else "queries"
+        ids = each.query_ids | each.doc_ids
+        here, there = (asked, documents) if each.role == "queries" else (documents, asked)
+        if each.role in ("queries", "passages") and not ids & here and ids & there:
+            with suppress(ConversionError):
+                queries, docs = _ids(each.path, other)
+                why = f"its ids are those of {other} in runs and judgments"
+                each = Found(each.path, other, other, why, queries, docs)
+        changed.append(each)
+    return changed
+
+
+def _named(found: Iterable[Found]) -> tuple[set[str], set[str]]:
+    """The ids of queries and of documents that runs, responses, judgments and banks name."""
+    naming = [each for each in found if each.role in _NAMING]
+    return set().union(*(each.query_ids for each in naming)), set().union(*(each.doc_ids for each in naming))
+
+
+def _one(found: Sequence[Found], role: Role) -> list[Found]:
+    """The files with at most one of a role: the first by its ids, then `test` in its name, then its size."""
+    candidates = [each for each in found if each.role == role]
+    if len(candidates) < 2:
+        return list(found)
+    asked, documents = _named(each for each in found if each.role != role)
+    if role == "qrels":
+        asked = {query_id for each in found if each.role == "queries" for query_id in each.query_ids}
+
+    def rank(each: Found) -> tuple[int, bool, int]:
+        named = len(each.doc_ids & documents if role == "passages" else each.query_ids & asked)
+        return named, "test" in each.path.name.lower(), each.path.stat().st_size
+
+    best, second = sorted(candidates, key=rank, reverse=True)[:2]
+    reasons = ("the other files name more of its ids", "its name says test", "it is the largest")
+    differ = (text for text, a, b in zip(reasons, rank(best), rank(second), strict=True) if a != b)
+    why = next(differ, "it is the first")
+    option = f"; --{role} FILE takes another" if role != "leaderboard" else ""
+    left = f"{best.path.name} is taken as {role}, since {why}{option}"
+    changed = {each.path: replace(each, role=None, why=left) for each in candidates}
+    changed[best.path] = replace(best, why=f"of {len(candidates)} such files, since {why}")
+    return [changed.get(each.path, each) for each in found]
+
+
+def _asked(found: Sequence[Found]) -> list[Found]:
+    """The files without runs, banks and judgments that name none of the queries that are taken."""
+    queries = next((each for each in found if each.role == "queries"), None)
+    # Of more queries the rest is not known.
+    if queries is None or len(queries.query_ids) >= _LOOKED_AT:
+        return list(found)
+    why = f"none of the queries at its beginning is in {queries.path.name}"
+    return [
+        replace(each, role=None, why=f"{why}; --{each.role} takes it nevertheless")
+        if each.role in _NAMING and each.query_ids and not each.query_ids & queries.query_ids
+        else each
+        for each in found
+    ]
