@@ -220,6 +220,7 @@ V3 = Format(
     _never,
     read_bank,
     write_v3,
+    told_by="accepted where it is named: by its content it is `bank`",
 )
 RAGTIME = Format(
     "nuggets-ragtime",
@@ -229,4 +230,5 @@ RAGTIME = Format(
     _never,
     read_bank,
     write_ragtime,
+    told_by="accepted where it is named: by its content it is `bank`",
 )

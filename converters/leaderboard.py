@@ -137,5 +137,5 @@ FORMAT = Format(
     _sniff,
     read_leaderboard,
     None,
-    told_by="a JSON object of numbers; rows of run, query, measure and value; a TSV of ranks where it is named",
+    told_by="a JSON object of numbers; lines of a run, a query, a measure and its value in some order",
 )

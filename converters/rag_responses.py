@@ -385,7 +385,7 @@ def _never(_: Head) -> bool:
 FORMAT = Format(
     "responses",
     (".jsonl",),
-    "generated responses, JSONL: TREC RAG, RAGTIME, NeuCLIR, DRAGUN, BioGen, plain; ragas samples",
+    "generated responses, JSONL: TREC RAG, RAGTIME, NeuCLIR, DRAGUN, BioGen, LongEval, plain; ragas samples",
     EXAMPLE,
     _sniff,
     read_responses,
@@ -394,7 +394,14 @@ FORMAT = Format(
     written_as="TREC RAG 2024's",
 )
 RAG24 = Format(
-    "rag24", (), "responses as TREC RAG 2024 takes them", EXAMPLE, _never, read_responses, write_rag24
+    "rag24",
+    (),
+    "responses as TREC RAG 2024 takes them",
+    EXAMPLE,
+    _never,
+    read_responses,
+    write_rag24,
+    told_by="accepted where it is named: by its content it is `responses`",
 )
 RAG25 = Format(
     "rag25",
@@ -405,6 +412,7 @@ RAG25 = Format(
     _never,
     read_responses,
     write_rag25,
+    told_by="accepted where it is named: by its content it is `responses`",
 )
 RAGTIME = Format(
     "ragtime",
@@ -415,4 +423,5 @@ RAGTIME = Format(
     _never,
     read_responses,
     write_ragtime,
+    told_by="accepted where it is named: by its content it is `responses`",
 )

@@ -35,6 +35,6 @@ def test_each_row_has_a_file_in_the_fuzz_corpus_that_its_reader_reads() -> None:
         except converters.ConversionError:
             continue
     named = {
-        known.name for known in converters.formats() if known.told_by.startswith("taken where it is named")
+        known.name for known in converters.formats() if known.told_by.startswith("accepted where it is named")
     }
     assert {known.name for known in converters.formats()} - named <= told

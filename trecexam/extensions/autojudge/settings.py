@@ -39,7 +39,7 @@ def track_settings(settings: Mapping[str, Any], endpoint: Endpoint) -> dict[str,
 
     Args:
         settings: of a workflow.yml, which are sections of trecexam.toml, and may be written "section.key"
-            (`--set grader.concurrency=4`); beside them what the framework gives.
+            as `auto-judge run` sets them; beside them what the framework gives.
     """
     sections = _sections({key: value for key, value in settings.items() if key not in _OF_THE_FRAMEWORK})
     known = rag_graders()

@@ -422,7 +422,7 @@ FORMAT = Format(
     _sniff,
     read_pool,
     write_pool,
-    told_by="taken where it is named: by its content it is `rubric`",
+    told_by="accepted where it is named: by its content it is `rubric`",
     of=("rubric",),
     becomes={"grades": _grades, "passages": _passages, "qrels": _qrels, "run": _run},
 )
