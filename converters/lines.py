@@ -355,8 +355,8 @@ def first_object(head: Head) -> dict[str, Any] | None:
 
 
 def is_one_object(head: Head) -> bool:
-    """Whether a file is one JSON object over several lines: it begins with a bare bracket."""
-    return head.lines[0].strip() == b"{"
+    """Whether a file is one JSON object over several lines: a bare bracket, and a key on the next line."""
+    return head.lines[0].strip() == b"{" and any(line.lstrip().startswith(b'"') for line in head.lines[1:2])
 
 
 def head_object(head: Head) -> dict[str, Any] | None:

@@ -50,6 +50,7 @@ PERMITTED = {
     "numpy": {"trecexam.extensions.exams.cli.fitting"},
     "pydantic": {
         "trecexam",
+        "trecexam.extensions.banks.cli.generate",
         "trecexam.extensions.check.cli",
         "trecexam.cli.status",
         "trecexam.cli.demo",
@@ -67,6 +68,7 @@ PERMITTED = {
         "trecexam.extensions.ragval.cli.filtering",
     },
     "converters": {
+        "trecexam.extensions.banks.cli.generate",
         "trecexam.extensions.check.cli",
         "trecexam.cli.convert",
         "trecexam.cli.export",

@@ -200,41 +200,7 @@ def test_the_truth_of_autojudge_is_a_leaderboard() -> None:
     assert list(converters.read(path)) == [("run1", 1), ("run2", 2), ("run3", 3), ("run4", 4)]
 
 
-V3 = {
-    "query_id": "7",
-    "title_query": "leaves",
-    "full_query": {"problem_statement": "Why red?"},
-    "test_collection": "c",
-    "format_version": "v3",
-    "nugget_bank": {
-        "Why red?": {
-            "question": "Why red?",
-            "question_id": "n1",
-            "query_id": "7",
-            "answers": {
-                "sugar": {"answer": "sugar", "references": [{"doc_id": "d1", "text": "t"}], "quality": 2},
-                "cold": {"answer": "cold"},
-            },
-            "aggregator_type": "AND",
-            "importance": "vital",
-            "creator": [{"is_human": True, "assessor_id": "a", "creation_date": "2026-01-01"}],
-            "metadata": {"x": [1]},
-            "sub_nuggets": [{"question": "Which sugar?", "question_id": "s1"}],
-        },
-        "When?": {"question": "When?", "question_id": "n2", "query_id": "7", "importance": 3},
-    },
-    "claim_bank": {
-        "Leaves fall.": {
-            "claim": "Leaves fall.",
-            "claim_id": "c1",
-            "query_id": "7",
-            "references": [{"doc_id": "d2"}],
-            "importance": "okay",
-        }
-    },
-    "creator": [{"is_human": False, "llm_model": "m", "creation_date": "2026-01-02"}],
-    "metadata": {"run_id": "r"},
-}
+V3 = json.loads((Path(__file__).parents[1] / "fuzz" / "corpus" / "nuggets-v3.jsonl").read_text())
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -262,7 +228,7 @@ def test_what_was_edited_is_written_and_the_rest_is_kept(tmp_path: Path) -> None
     edited = first._replace(text="Why?", gold_answers=("sugar", "light"), importance="okay", retired=True)
     converters.write([edited, *others], tmp_path / "again.jsonl", "nuggets-v3")
     entry = json.loads((tmp_path / "again.jsonl").read_text())["nugget_bank"]["Why?"]
-    kept = V3["nugget_bank"]["Why red?"]["answers"]["sugar"]  # type: ignore[index]
+    kept = V3["nugget_bank"]["Why red?"]["answers"]["sugar"]
     assert entry["answers"] == {"sugar": kept, "light": {"answer": "light"}}
     assert (entry["importance"], entry["aggregator_type"]) == ("okay", "AND")
     assert next(iter(converters.read(tmp_path / "again.jsonl"))).retired

@@ -196,7 +196,6 @@ def official(track: Path, output: Path | None) -> None:
     show_default=True,
     help="Lay out the columns as this format; see `formats.md`.",
 )
-@click.option("--official", is_flag=True, help="Take the values on the official judgments.")
 @click.option(
     "-o",
     "--output",
@@ -206,13 +205,13 @@ def official(track: Path, output: Path | None) -> None:
     help="Write here in place of standard output. Replaces FILE; with --format trec_eval FOLDER has a file "
     "for each run.",
 )
-def leaderboard(track: Path, form: str, *, official: bool, output: Path | None) -> None:
+def leaderboard(track: Path, form: str, output: Path | None) -> None:
     """Each run's value on each query of TRACK, and its means as query `all`, as other programs read them.
 
     `auto-judge-evaluate` of TREC AutoJudge reads all of these formats.
     """
     with trecexam.open_track(track) as opened:
-        rows = list(opened.export.leaderboard_values(official=official))
+        rows = list(opened.export.leaderboard_values())
     # The names that files have columns for: those of runs in sub-folders may have blanks.
     rows = [row._replace(run="_".join(row.run.split())) for row in rows]
     if form != "trec_eval":

@@ -279,43 +279,20 @@ def per_query(
     return data_frame(columns, library)
 
 
-def leaderboard_values(track: Assessment, *, official: bool = False) -> Iterator[MeasureValue]:
+def leaderboard_values(track: Assessment, first: Sequence[str] = ()) -> Iterator[MeasureValue]:
     """Every run's value on every query of the track's measures, and its means as rows of the query "all".
 
     Runs are in the order of the leaderboard, measures in theirs, queries sorted. Of several graders those
     with a grade are given, and a measure is `NAME:MEASURE`.
 
     Args:
-        official: on the official judgments.
+        first: measures that come first, whether they are among the track's or not.
 
     Raises:
         TrecexamError: as `leaderboard`.
     """
-    return _values(track, official=official)
-
-
-def joint_leaderboard_values(track: LoadedTrack, *, official: bool = False) -> Iterator[MeasureValue] | None:
-    """The same of all graders of a track, the measures first that their joint leaderboard has first.
-
-    None where it is of the official judgments, which only one grader has.
-    """
-    graded = {name: each for name, each in track.assessments.items() if is_graded(each)}
-    if official or not graded:
-        return None
-    return (
-        row._replace(measure=f"{name}:{row.measure}")
-        for name, each in graded.items()
-        for row in _values(each, each.columns)
-    )
-
-
-def _values(
-    track: Assessment, first: Sequence[str] = (), *, official: bool = False
-) -> Iterator[MeasureValue]:
-    # Columns of a kind need not be among the measures that are set.
     asked = list(dict.fromkeys((*first, *track.measures))) if first else None
-    values = values_of_runs(track, asked, official=official)
-    board = leaderboard(track, asked, official=official)
+    values, board = values_of_runs(track, asked), leaderboard(track, asked)
     query_ids, names = sorted(values.query_ids), [row.run for row in board.rows]
     per_query = {name: values.matrix(name, names, query_ids) for name in values.measures}
     for place, row in enumerate(board.rows):
@@ -323,3 +300,17 @@ def _values(
             of_queries = zip(query_ids, per_query[measure][place].tolist(), strict=True)
             for query_id, value in (*of_queries, (ALL, float(score.mean))):
                 yield MeasureValue(row.run, query_id, measure, value)
+
+
+def joint_leaderboard_values(track: LoadedTrack, first: Sequence[str] = ()) -> Iterator[MeasureValue] | None:
+    """The same of all graders of a track, those measures first that their leaderboard has first; None where
+    there is no grade.
+    """
+    graded = {name: each for name, each in track.assessments.items() if is_graded(each)}
+    if not graded:
+        return None
+    return (
+        row._replace(measure=f"{name}:{row.measure}")
+        for name, each in graded.items()
+        for row in leaderboard_values(each, first or each.columns)
+    )
