@@ -50,7 +50,6 @@ PERMITTED = {
     "numpy": {"trecexam.extensions.exams.cli.fitting"},
     "pydantic": {
         "trecexam",
-        "trecexam.extensions.banks.cli.generate",
         "trecexam.extensions.check.cli",
         "trecexam.cli.status",
         "trecexam.cli.demo",
