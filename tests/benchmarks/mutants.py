@@ -1,6 +1,6 @@
 """How many of a sample of small errors in `scores/` and `line/` the tests of these folders find.
 
-python tests/benchmarks/mutants.py --into FOLDER [--sample 200] [--seed 33] [--out FILE.tsv] [FOLDER:TESTS ...]
+python tests/benchmarks/mutants.py --into FOLDER [--sample 200] [--seed 33] [--out TSV] [FOLDER:TESTS ...]
 
 A mutant changes one comparison, operator, constant, condition or return value. Each is run by those tests
 alone that come past its line (coverage.py with contexts says which), the fastest first, until one fails; what

@@ -79,8 +79,8 @@ NOTES = """
   again; that of A1-grade gives six probabilities with each answer, as that of `track_size.py`.
 - trec_eval is built by its own Makefile, without optimization (`-O2` saves a tenth). It scores one set
   of judgments; an update of A scores two.
-- From C to D there are 3.3 times the pooled passages, 2.2 the grades and 6.7 the runs x queries. Costs grow 3.4
-  times, one run more in a warm process 4.5 times, memory 2.5 to 2.9 times.
+- From C to D there are 3.3 times the pooled passages, 2.2 the grades and 6.7 the runs x queries. Costs grow
+  3.4 times, one run more in a warm process 4.5 times, memory 2.5 to 2.9 times.
 - E: wall seconds are a median, with the fastest and the slowest; CPU seconds are all that the daemon takes
   for that run, until it rests again.
 """
