@@ -23,7 +23,7 @@ METHODS = ("people", "people, steady", "PPI", "PPI++", "PPI++, steady")
 INTRODUCTION = """# Scores corrected by people's labels of a random share
 
 Made by `python tests/benchmarks/corrected.py ../shared`: 400 samples a figure, one seed, 37 runs (P) or 20 (Support, A). What follows from it:
-[examples/design/035-corrected-scores.md](../../../examples/design/035-corrected-scores.md).
+[examples/design/017-corrected-scores.md](../../../examples/design/017-corrected-scores.md).
 
 A score is a weighted mean of cells (passages of a ranking, citations, nuggets), theta = sum w y. People label a simple random sample S of all cells of
 all runs; a run uses those that it has. With the judge's values f of all its cells, the corrected score is

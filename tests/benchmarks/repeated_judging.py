@@ -23,7 +23,7 @@ NOISE, SAMPLES = (0.02, 0.05, 0.1, 0.2), (2, 3, 5, 10)
 INTRODUCTION = """# Repeated judging: is the spread of ranks right?
 
 Made by `python tests/benchmarks/repeated_judging.py ../shared`: {judgings} judgings a figure, {draws} draws each, one seed, 37 runs (P, nDCG) or 20 (Support). What follows from it:
-[examples/design/035-repeated-judging.md](../../../examples/design/035-repeated-judging.md).
+[examples/design/018-repeated-judging.md](../../../examples/design/018-repeated-judging.md).
 
 Each cell has a label (dl19: FLAN-T5-large's; cranfield: people's; Support: made up, full or not) and a chance to be answered otherwise: Beta(0.5, ...) with
 the noise as its mean, at most one half (a few cells are doubtful, most are not). The judge answers each cell n times. A run's score is the mean of its n scores, one from each
