@@ -1,0 +1,1 @@
+"""What the audit computes, on arrays of labels and ranks."""
