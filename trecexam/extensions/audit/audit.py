@@ -12,7 +12,7 @@ from trecexam.extensions.audit.judge import judge
 from trecexam.extensions.audit.pool import pool
 from trecexam.extensions.audit.ranking import ranking
 from trecexam.extensions.audit.reading import read_inputs
-from trecexam.extensions.audit.records import ALARM, AuditInputs, Finding, Part
+from trecexam.extensions.audit.records import AuditInputs, Finding, Part
 from trecexam.extensions.audit.scales import scales
 from trecexam.extensions.audit.sensitivity import sensitivity
 from trecexam.tables.result import Result
@@ -60,7 +60,7 @@ class Audit(Result):
     @property
     def alarms(self) -> tuple[Finding, ...]:
         """Those after which a conclusion may be wrong, or needs a word in a paper."""
-        return tuple(finding for finding in self.findings if finding.weight >= ALARM)
+        return tuple(finding for finding in self.findings if finding.weight > 1)
 
     def declare(self) -> dict[str, Table]:
         """The findings, and then the tables of all sections."""
@@ -95,9 +95,9 @@ def audit(inputs: AuditInputs) -> Audit:
     notes = [*inputs.notes, *inputs.rejected]
     if len(inputs.sides) == 1:
         notes.append(_ONE_SIDE)
-    elif not inputs.has_teams:
+    elif inputs.teams == inputs.runs:
         notes.append("no teams: bias and tau by team are left out; name them with --teams")
-    if len(inputs.sides) == 2 and inputs.judge_rows is None:
+    if len(inputs.sides) == 2 and inputs.judge_run is None:
         notes.append("no --judge-run: how far likeness to the judge explains its bias is left out")
     about = {
         "n_runs": len(inputs.runs),

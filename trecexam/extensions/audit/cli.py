@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 
 
-@click.command(epilog="Example: trecexam audit --qrels people.qrels --qrels judge.qrels --runs runs/ -o audit.html")
+@click.command(
+    epilog="Example: trecexam audit --qrels people.qrels --qrels judge.qrels --runs runs/ -o audit.html"
+)
 @click.option(
     "--qrels",
     type=_FILE,

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from trecexam.extensions.audit.arithmetic.choices import main_choice, main_values, ranks_of
-from trecexam.extensions.audit.records import ALPHA, AuditInputs, Finding, Floats, Labels, Part
+from trecexam.extensions.audit.choices import main_values, ranks_of
+from trecexam.extensions.audit.records import ALPHA, AuditInputs, Finding, Floats, Part, Rows, finding, table
 from trecexam.extensions.audit.scales import common_passages
-from trecexam.scores.columns import UNJUDGED
 from trecexam.scores.columns.measures.base import discounts
 from trecexam.scores.correlation import half_width
 from trecexam.scores.paired_tests import holm, paired_t
 from trecexam.scores.rank_correlation.tau import tau_b_columns
-from trecexam.tables.table import Layout, Table
-from trecexam.tables.text import plural, shorten_list
+from trecexam.tables.table import Table
 
 #: Tau that is so much higher without a team is an alarm.
 _OF_ONE_TEAM = 0.05
 
 
 class Raise(NamedTuple):
-    """What the judge gives runs, or teams, beyond what it gives the others, in labels a rank.
+    """What the judge gives beyond what it gives others, in labels a rank.
 
     Attributes:
         mean, half: over queries, and half of its 95% interval.
@@ -34,30 +33,60 @@ class Raise(NamedTuple):
     half: Floats
     p: Floats
 
+    def columns(self) -> dict[str, Floats]:
+        """As columns of a table."""
+        low, high = self.mean - self.half, self.mean + self.half
+        return {"raise": self.mean, "raise.low": low, "raise.high": high, "p.holm": self.p}
+
 
 def judge(inputs: AuditInputs) -> Part:
     """Bias of the second side against the first; nothing where there is one side."""
     if len(inputs.sides) < 2 or len(inputs.runs) < 3:
         return Part()
+    teams, codes = np.unique(np.array(inputs.teams, object), return_inverse=True)
     of_runs = surplus_of_runs(inputs.rows[:, :, : inputs.cutoff], surplus(inputs))
-    n_teams = len(inputs.team_names)
-    members = (inputs.team_codes[None, :] == np.arange(n_teams)[:, None]).astype(np.float64)
-    of_teams = np.tensordot(members / members.sum(axis=1, keepdims=True), of_runs, 1)
-    raised = raised_by(of_runs, _of_others(of_teams)[inputs.team_codes])
+    of_teams = np.stack([of_runs[codes == team].mean(axis=0) for team in range(len(teams))])
+    of_others = (of_teams.sum(axis=0) - of_teams) / max(1, len(teams) - 1)
     means = [main_values(inputs, side).mean(axis=1) for side in inputs.sides]
-    found = list(_raised(inputs, raised, inputs.runs, "raised", means))
-    like, shares = (None, [])
-    if inputs.judge_rows is not None:
-        like = likeness(inputs.rows[:, :, : inputs.cutoff], inputs.judge_rows)
-        shares = _explained(inputs, of_runs, like)
-    tables = {"bias": _runs_table(inputs, raised, means, like)}
-    if inputs.has_teams and n_teams > 2:
-        teams = raised_by(of_teams, _of_others(of_teams))
-        found += _raised(inputs, teams, inputs.team_names, "raised team", means)
-        without = _without_teams(inputs, means)
-        found += _left_out(inputs, means, without)
-        tables["teams"] = _teams_table(inputs, teams, without)
-    return Part((*found, *shares), tables)
+    ranks = [ranks_of(each) for each in means]
+    a, b = (side.name for side in inputs.sides)
+    raised = raised_by(of_runs, of_others[codes])
+    found = [
+        finding(
+            *("raised", raised.mean[r], inputs.runs[r]),
+            a=a,
+            b=b,
+            p=raised.p[r],
+            before=ranks[0][r],
+            after=ranks[1][r],
+        )
+        for r in np.flatnonzero(raised.p < ALPHA)
+    ]
+    order = np.argsort(-np.nan_to_num(raised.mean), kind="stable")
+    columns = {
+        "run": np.array(inputs.runs, object),
+        "team": np.array(inputs.teams, object),
+        **raised.columns(),
+        f"rank {a}": ranks[0],
+        f"rank {b}": ranks[1],
+    }
+    if inputs.judge_run is not None:
+        like = likeness(inputs.rows[:, :, : inputs.cutoff], inputs.judge_run[1][:, : inputs.cutoff])
+        columns["likeness"] = like.mean(axis=1)
+        found += _explained(inputs, of_runs, like)
+    caption = (
+        f"Labels a rank that {b} gives each run beyond other teams' runs, in the first {inputs.cutoff} ranks"
+    )
+    tables = {"bias": table(caption, 2, {name: each[order] for name, each in columns.items()})}
+    if 2 < len(teams) < len(inputs.runs):
+        team_raise = raised_by(of_teams, of_others)
+        found += [
+            finding("raised team", team_raise.mean[t], teams[t], a=a, b=b, p=team_raise.p[t])
+            for t in np.flatnonzero(team_raise.p < ALPHA)
+        ]
+        left_out, tables["teams"] = _teams(teams, codes, team_raise, means)
+        found += left_out
+    return Part(tuple(found), tables)
 
 
 def surplus(inputs: AuditInputs) -> Floats:
@@ -66,182 +95,70 @@ def surplus(inputs: AuditInputs) -> Floats:
     So neither a lenient judge nor one whose errors depend on the label, on any query, raises a run. 0 where
     a side has no label.
     """
-    a, b = inputs.sides
-    common = common_passages(a, b)
-    both = (a.judged.labels != UNJUDGED) & (b.judged.labels != UNJUDGED)
-    found = np.zeros(len(a.labels))
-    if not both.any():
-        return found
+    common = common_passages(inputs)
+    found = np.zeros(len(inputs.sides[0].labels))
     kinds, label = np.unique(common.first, return_inverse=True)
-    group = common.query * len(kinds) + label
-    labels = common.second.astype(np.float64)
-    n = np.bincount(group)
-    means = np.bincount(group, labels) / np.maximum(n, 1)
-    found[: len(both)][both] = labels - means[group]
+    group = common.query * max(1, len(kinds)) + label
+    second = common.second.astype(np.float64)
+    found[common.rows] = second - (np.bincount(group, second) / np.maximum(np.bincount(group), 1))[group]
     return found
 
 
-def surplus_of_runs(rows: Labels, of_rows: Floats) -> Floats:
-    """The discounted mean surplus at the first ranks; shape (runs, queries).
+def surplus_of_runs(rows: Rows, of_rows: Floats) -> Floats:
+    """The discounted mean surplus at the first ranks, shape (runs, queries); rows have k ranks."""
+    weights = 1 / discounts(rows.shape[2])[: rows.shape[2]]
+    return np.asarray(of_rows[rows] @ (weights / weights.sum()))
 
-    Args:
-        rows: shape (runs, queries, k).
-        of_rows: of `surplus`.
-    """
-    k = rows.shape[2]
-    weights = 1 / discounts(k)[:k]
-    means: Floats = of_rows[rows] @ (weights / weights.sum())
-    return means
+
+def likeness(rows: Rows, judge_rows: Rows) -> Floats:
+    """The discounted share of a run's first ranks that are in the judge's own; shape (runs, queries)."""
+    both = np.zeros(rows.shape)
+    for of_rank in judge_rows.T:
+        both += (rows == of_rank[None, :, None]) & (rows >= 0)
+    weights = 1 / discounts(rows.shape[2])[: rows.shape[2]]
+    return np.asarray(both @ (weights / weights.sum()))
 
 
 def raised_by(own: Floats, others: Floats) -> Raise:
     """How far each row lies above its reference, by a paired t test over queries; shapes (n, queries)."""
     n = len(own)
     test = paired_t(np.concatenate([own, others]), np.arange(n), np.arange(n) + n)
+    error = np.abs(test.difference) / np.where(test.t == 0, math.nan, np.abs(test.t))
     p = np.where(test.difference > 0, test.p / 2, 1 - test.p / 2)
-    error = np.divide(np.abs(test.difference), np.abs(test.t), out=np.full(n, math.nan), where=test.t != 0)
     return Raise(test.difference, half_width(error, own.shape[1]), holm(p))
 
 
-def likeness(rows: Labels, judge_rows: Labels) -> Floats:
-    """The discounted share of a run's first ranks that are in the judge's own; shape (runs, queries)."""
-    k = rows.shape[2]
-    weights = 1 / discounts(k)[:k]
-    found = np.zeros(rows.shape, bool)
-    for rank in range(judge_rows.shape[1]):
-        found |= (rows == judge_rows[None, :, rank, None]) & (rows >= 0)
-    shares: Floats = found @ (weights / weights.sum())
-    return shares
-
-
-def _of_others(of_teams: Floats) -> Floats:
-    """Of each team the mean of all other teams."""
-    n = len(of_teams)
-    return (of_teams.sum(axis=0) - of_teams) / max(1, n - 1)
-
-
-def _raised(
-    inputs: AuditInputs, found: Raise, names: tuple[str, ...], kind: str, means: list[Floats]
-) -> list[Finding]:
-    a, b = (side.name for side in inputs.sides)
-    ranks = [ranks_of(each) for each in means]
-    findings = []
-    for i in np.flatnonzero(found.p < ALPHA).tolist():
-        moved = f"; rank {ranks[0][i]} becomes {ranks[1][i]}" if kind == "raised" else ""
-        findings.append(
-            Finding(
-                "judge",
-                kind,
-                names[i],
-                f"{b} raises {names[i]} beyond chance: {found.mean[i]:+.2f} labels a rank{moved}.",
-                float(found.mean[i]),
-                f"Against passages of the same query and the same label of {a}, and against other teams' "
-                f"runs; paired t test over queries, Holm's p {found.p[i]:.2g}.",
-                "That is what circularity looks like: ask whether run and judge share a model or a prompt, "
-                "and do not rank this run by this judge.",
-                3,
-            )
-        )
-    return findings
-
-
-def _explained(inputs: AuditInputs, of_runs: Floats, like: Floats) -> list[Finding]:
+def _explained(inputs: AuditInputs, of_runs: Floats, like: Floats) -> Iterator[Finding]:
     """Whether runs are raised the more, the more they are like the judge's own ranking."""
-    judge_rows = inputs.judge_rows
-    others = [
-        r
-        for r in range(len(inputs.runs))
-        if judge_rows is None or not np.array_equal(inputs.rows[r, :, : judge_rows.shape[1]], judge_rows)
-    ]
+    name, own = inputs.judge_run or ("", inputs.rows[0])
+    others = ~(inputs.rows == own).all(axis=(1, 2))
     rise, like = of_runs[others], like[others]
-    if len(others) < 3:
-        return []
-    centred = like - like.mean(axis=0)
-    # Of each query the covariance over runs.
-    products = (centred * (rise - rise.mean(axis=0))).mean(axis=0)
-    p = raised_by(products[None], np.zeros_like(products)[None]).p[0]
+    if len(like) < 3:
+        return
+    # Of each query the covariance over runs: its mean is 0 where likeness does not matter.
+    products = ((like - like.mean(axis=0)) * (rise - rise.mean(axis=0))).mean(axis=0)
+    p = raised_by(products[None], np.zeros((1, len(products)))).p[0]
     x, y = like.mean(axis=1), rise.mean(axis=1)
-    if not p < ALPHA or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return []
-    share = float(np.corrcoef(x, y)[0, 1]) ** 2
-    slope = float(np.polyfit(x, y, 1)[0])
-    b = inputs.sides[1].name
-    return [
-        Finding(
-            "judge",
-            "likeness",
-            inputs.judge_run,
-            f"Likeness to {inputs.judge_run} explains {share:.0%} of how much more {b} raises one run than "
-            "another.",
-            share,
-            f"{slope:+.2f} labels a rank from nothing to all in common; paired over queries, p = {p:.2g}.",
-            f"Do not compare runs like {inputs.judge_run} with others by {b}.",
-            3,
-        )
-    ]
+    if p < ALPHA and np.ptp(x) > 0 and np.ptp(y) > 0:
+        share, slope = float(np.corrcoef(x, y)[0, 1]) ** 2, float(np.polyfit(x, y, 1)[0])
+        yield finding("likeness", share, name, slope=slope, p=p, b=inputs.sides[1].name)
 
 
-def _without_teams(inputs: AuditInputs, means: list[Floats]) -> Floats:
-    """Tau of both leaderboards without each team."""
-    kept = [inputs.team_codes != team for team in range(len(inputs.team_names))]
-    taus = [tau_b_columns(*(np.round(each[keep], 12)[:, None] for each in means))[0] for keep in kept]
-    return np.array(taus)
+def _teams(
+    teams: np.ndarray, codes: np.ndarray, raised: Raise, means: Sequence[Floats]
+) -> tuple[list[Finding], Table]:
+    """What is raised, and tau without each team."""
 
+    def tau(kept: np.ndarray) -> float:
+        a, b = (np.round(each[kept], 12)[:, None] for each in means)
+        return float(tau_b_columns(b, a)[0])
 
-def _left_out(inputs: AuditInputs, means: list[Floats], without: Floats) -> list[Finding]:
-    tau = float(tau_b_columns(*(np.round(each, 12)[:, None] for each in means))[0])
-    if np.isnan(without).all() or math.isnan(tau):
-        return []
-    most = int(np.nanargmax(np.abs(without - tau)))
-    team, value = inputs.team_names[most], float(without[most])
-    alarm = value - tau > _OF_ONE_TEAM
-    return [
-        Finding(
-            "judge",
-            "one team" if alarm else "teams",
-            team,
-            f"Without team {team} tau is {value:.2f}, with it {tau:.2f}; no other team changes it more.",
-            value - tau,
-            f"Tau of both leaderboards, each of {plural(len(without), 'team')} left out.",
-            f"Look at the runs of {team}: the judge disagrees there." if alarm else "No single team decides.",
-            2 if alarm else 1,
-        )
-    ]
-
-
-def _runs_table(inputs: AuditInputs, found: Raise, means: list[Floats], like: Floats | None) -> Table:
-    a, b = (side.name for side in inputs.sides)
-    ranks = [ranks_of(each) for each in means]
-    order = np.argsort(-np.nan_to_num(found.mean), kind="stable").tolist()
-    rows = tuple(
-        (
-            *(inputs.runs[r], inputs.teams[r], float(found.mean[r])),
-            *(float(found.mean[r] - found.half[r]), float(found.mean[r] + found.half[r])),
-            *(float(found.p[r]), int(ranks[0][r]), int(ranks[1][r])),
-            *(() if like is None else (float(like[r].mean()),)),
-        )
-        for r in order
-    )
-    header = ("run", "team", "raise", "raise.low", "raise.high", "p.holm", f"rank {a}", f"rank {b}")
-    return Table(
-        (*header, *(() if like is None else (f"likeness {inputs.judge_run}",))),
-        rows,
-        small=("p.holm",),
-        layout=Layout(("run", "team")),
-        caption=f"Labels a rank that {b} gives each run beyond the other teams' runs, in the first "
-        f"{main_choice(inputs).k} ranks",
-    )
-
-
-def _teams_table(inputs: AuditInputs, found: Raise, without: Floats) -> Table:
-    rows = tuple(
-        (
-            *(team, inputs.teams.count(team), float(found.mean[t])),
-            *(float(found.mean[t] - found.half[t]), float(found.mean[t] + found.half[t])),
-            *(float(found.p[t]), float(without[t])),
-        )
-        for t, team in enumerate(inputs.team_names)
-    )
-    header = ("team", "runs", "raise", "raise.low", "raise.high", "p.holm", "tau without")
-    caption = f"Teams: {shorten_list(inputs.team_names, 3, quote='')}"
-    return Table(header, rows, small=("p.holm",), layout=Layout(("team",)), caption=caption)
+    without, whole = np.array([tau(codes != team) for team in range(len(teams))]), tau(codes >= 0)
+    columns = {"team": teams, "runs": np.bincount(codes), **raised.columns(), "tau without": without}
+    made = table("Teams: what each is given beyond the others, and tau without it", 1, columns)
+    if not np.isfinite(without).any() or math.isnan(whole):
+        return [], made
+    most = int(np.nanargmax(np.abs(without - whole)))
+    change = float(without[most] - whole)
+    kind = "one team" if change > _OF_ONE_TEAM else "teams"
+    return [finding(kind, change, teams[most], tau=whole, without=float(without[most]))], made

@@ -2,55 +2,53 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.extensions.audit.arithmetic.choices import (
-    Choice,
-    best_values,
-    labels_of,
-    main_choice,
-    ranks_of,
-    values,
+from trecexam.extensions.audit.choices import Choice, best_values, labels_of, main_choice, ranks_of, values
+from trecexam.extensions.audit.records import (
+    ALPHA,
+    AuditInputs,
+    Finding,
+    Floats,
+    Part,
+    Rows,
+    Side,
+    finding,
+    table,
 )
-from trecexam.extensions.audit.arithmetic.dealing import dealt_p
-from trecexam.extensions.audit.records import ALPHA, AuditInputs, Finding, Floats, Part, Side
 from trecexam.scores.columns import UNJUDGED
 from trecexam.scores.columns.measures.base import ratio
 from trecexam.scores.paired_tests import holm
-from trecexam.tables.table import Layout, Table
-from trecexam.tables.text import plural, shorten_list
 
 #: Judged@k below this, in the mean of all runs, is an alarm.
 _COMPLETE = 0.95
-_JUDGED = (5, 10, 20)
 #: Ranks that a measure may leave open and still be called safe.
 _SAFE = 1
+
+Ranks = NDArray[np.intp]
+
+
+class Open(NamedTuple):
+    """Of each run its rank by a measure: as it is, at best, at worst, and without unjudged passages."""
+
+    rank: Ranks
+    best: Ranks
+    worst: Ranks
+    condensed: Ranks
 
 
 def pool(inputs: AuditInputs) -> Part:
     """Of each side: what is unjudged, runs that were not pooled, ranks that are open, safe measures."""
-    parts = [_of_side(inputs, side) for side in inputs.sides]
-    tables = {
-        name: Table(
-            ("judgments", *parts[0].tables[name].header),
-            tuple(
-                (side.name, *row)
-                for side, part in zip(inputs.sides, parts, strict=True)
-                for row in part.tables[name].rows
-            ),
-            layout=Layout(("judgments", *parts[0].tables[name].header[:1])),
-            caption=parts[0].tables[name].caption,
-        )
-        for name in parts[0].tables
-    }
-    return Part(tuple(finding for part in parts for finding in part.findings), tables)
+    parts = [_of_side(inputs, side, f" ({side.name})" * (len(inputs.sides) > 1)) for side in inputs.sides]
+    tables = {name: made for part in parts for name, made in part.tables.items()}
+    return Part(tuple(found for part in parts for found in part.findings), tables)
 
 
-def rank_bounds(zero: Floats, best: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def rank_bounds(zero: Floats, best: Floats) -> tuple[Ranks, Ranks]:
     """The best and worst rank of each run, from 1.
 
     Best: its own unjudged passages have the highest label, and those of the others none; worst: the reverse.
@@ -60,132 +58,107 @@ def rank_bounds(zero: Floats, best: Floats) -> tuple[NDArray[np.intp], NDArray[n
             highest label.
     """
     zero, best = np.round(zero, 12), np.round(best, 12)
-    top = 1 + (zero[None, :] > best[:, None]).sum(axis=1)
     above = best[None, :] > zero[:, None]
     np.fill_diagonal(above, False)
-    return top, 1 + above.sum(axis=1)
+    return 1 + (zero[None, :] > best[:, None]).sum(axis=1), 1 + above.sum(axis=1)
 
 
-def _of_side(inputs: AuditInputs, side: Side) -> Part:
-    labels = labels_of(inputs, side)
+def dealt_p(rows: Rows, unjudged: NDArray[np.bool_], teams: NDArray[np.intp]) -> Floats:
+    """Of each run p of so many unjudged passages or more, were they dealt among passages whoever has them.
+
+    The urn of a query are the passages at the first ranks of the run and of other teams' runs, and the run
+    draws as many as it has: the number of unjudged ones is hypergeometric, and the sum over queries has the
+    convolution's distribution.
+
+    Args:
+        rows: the passages, -1 for none; shape (runs, queries, k).
+        unjudged: which of them have no label.
+        teams: of each run the number of its team.
+    """
+    from scipy.stats import hypergeom
+
+    laws = [np.ones(1) for _ in rows]
+    mates = teams[:, None] == np.arange(teams.max() + 1)
+    for query in np.flatnonzero(unjudged.any(axis=(0, 2))).tolist():
+        of_query, open_ones = rows[:, query], unjudged[:, query]
+        ids, place = np.unique(of_query, return_inverse=True)
+        own = np.zeros((len(rows), len(ids)), bool)
+        np.put_along_axis(own, place.reshape(of_query.shape), True, axis=1)
+        own[:, ids < 0] = False
+        of_teams = (mates.T.astype(np.float32) @ own) > 0
+        urn = own | (of_teams.sum(axis=0) > of_teams[teams])
+        size, holes = urn.sum(axis=1), urn[:, np.isin(ids, of_query[open_ones])].sum(axis=1)
+        counts = np.arange(rows.shape[2] + 1)
+        law = hypergeom.pmf(counts, size[:, None], holes[:, None], own.sum(axis=1)[:, None])
+        laws = [np.convolve(known, new) for known, new in zip(laws, law, strict=True)]
+    total = unjudged.sum(axis=(1, 2)).tolist()
+    return np.array([min(1.0, float(law[n:].sum())) for law, n in zip(laws, total, strict=True)])
+
+
+def _of_side(inputs: AuditInputs, side: Side, of_side: str) -> Part:
+    labels, condensed = labels_of(inputs, side), labels_of(inputs, side, condensed=True)
     unjudged = (inputs.rows >= 0) & (labels == UNJUDGED)
-    judged = {k: _judged_share(inputs, unjudged, k) for k in sorted({*_JUDGED, inputs.cutoff})}
-    choice = main_choice(inputs)
-    condensed = labels_of(inputs, side, condensed=True)
-    is_open = [_open(side, labels, condensed, unjudged, each) for each in _candidates(side, choice)]
-    p = holm(dealt_p(inputs.rows[:, :, : choice.k], unjudged[:, :, : choice.k]))
-    missed = np.flatnonzero(p < ALPHA)
-    main = is_open[0]
-    rows = tuple(
-        (
-            *(run, inputs.teams[r], *(float(share[r]) for share in judged.values()), float(p[r])),
-            *(int(each[r]) for each in main),
-        )
-        for r, run in enumerate(inputs.runs)
-    )
-    shares = tuple(f"Judged@{k}" for k in judged)
-    header = ("run", "team", *shares, "p.holm", "rank", "best rank", "worst rank", "condensed rank")
-    caption = (
-        f"Judged passages of each run, and its rank by {choice.name}: as it is, at best and at worst for its "
-        "unjudged passages, and without them"
-    )
-    names = [each.name for each in _candidates(side, choice)]
-    width = [int((each[2] - each[1])[missed].max(initial=0)) for each in is_open]
-    measured = tuple(
-        (name, int((each[2] - each[1]).max()), wide, "" if not len(missed) else _word(wide))
-        for name, each, wide in zip(names, is_open, width, strict=True)
-    )
-    tables = {
-        "pool": Table(header, rows, caption=caption),
-        "open_ranks": Table(
-            ("measure", "open ranks", "open ranks, not pooled", "for runs not pooled"),
-            measured,
-            caption="Ranks between the best and the worst case: the most of all runs, and of those not pooled",
-        ),
-    }
-    share = float(judged[choice.k].mean())
-    findings = list(_holes(side, choice, share))
-    for r in missed.tolist():
-        rank, best, worst, without = (int(each[r]) for each in main)
-        findings.append(
-            Finding(
-                "pool",
-                "not pooled",
-                inputs.runs[r],
-                f"{inputs.runs[r]} was not pooled for {side.name}: {1 - judged[choice.k][r]:.0%} of its first "
-                f"{choice.k} passages are unjudged; its rank {rank} could be {best} to {worst}.",
-                float(1 - judged[choice.k][r]),
-                f"Unjudged passages are dealt among runs: so many on this one have p = {p[r]:.2g} (Holm). "
-                f"Without unjudged passages it is rank {without}.",
-                "Do not say that it is worse than its neighbours; judge its first ranks, or use a safe "
-                "measure.",
-                3,
-            )
-        )
-    if len(missed):
-        findings.append(_safe(side, names, width))
-    return Part(tuple(findings), tables)
-
-
-def _word(wide: int) -> str:
-    return "safe" if wide <= _SAFE else "open"
-
-
-def _candidates(side: Side, main: Choice) -> list[Choice]:
-    """The main measure, and others that might be safer."""
+    main = main_choice(inputs)
+    teams = np.unique(np.array(inputs.teams, object), return_inverse=True)[1]
     rel = next(iter(side.thresholds), 1)
-    others = [Choice("nDCG", 5), Choice("P", 5, rel), Choice("P", main.k, rel), Choice("P", 1, rel)]
-    return list(dict.fromkeys([main, *others]))
+    tried = [main, Choice("nDCG", 5), *(Choice("P", k, rel) for k in (1, 5, main.k))]
+    by_measure = {each.name: _open(side, labels, condensed, unjudged, each) for each in tried}
+    p = holm(dealt_p(inputs.rows[:, :, : main.k], unjudged[:, :, : main.k], teams))
+    missed = np.flatnonzero(p < ALPHA)
+    shares = {k: _judged_share(inputs, unjudged, k) for k in sorted({5, 10, 20, main.k})}
+    width = {name: int((each.worst - each.best)[missed].max(initial=0)) for name, each in by_measure.items()}
+    here = by_measure[main.name]
+    columns = {
+        "run": inputs.runs,
+        "team": inputs.teams,
+        **{f"Judged@{k}": share for k, share in shares.items()},
+        "p.holm": p,
+        "rank": here.rank,
+        "best rank": here.best,
+        "worst rank": here.worst,
+        "condensed rank": here.condensed,
+    }
+    measures = {
+        "measure": list(width),
+        "open ranks": [int((each.worst - each.best).max()) for each in by_measure.values()],
+        "of runs not pooled": list(width.values()),
+    }
+    caption = f"Judged passages, and ranks by {main.name} at best and at worst for unjudged ones{of_side}"
+    tables = {
+        f"pool{of_side}": table(caption, 1, columns),
+        f"open ranks{of_side}": table(f"Ranks between best and worst case, at most{of_side}", 1, measures),
+    }
+    share = 1 - float(shares[main.k].mean())
+    found = [finding("holes", share, side.name, k=main.k)] if 1 - share < _COMPLETE else []
+    found += [
+        finding(
+            *("not pooled", 1 - shares[main.k][r], inputs.runs[r]),
+            **{"side": side.name, "k": main.k, "p": p[r], **{f: getattr(here, f)[r] for f in Open._fields}},
+        )
+        for r in missed.tolist()
+    ]
+    return Part((*found, *_safe(side, width if len(missed) else {})), tables)
 
 
-def _open(
-    side: Side, labels: np.ndarray, condensed: np.ndarray, unjudged: np.ndarray, choice: Choice
-) -> tuple[NDArray[np.intp], ...]:
-    """Of each run its rank, the best, the worst, and that of condensed lists."""
+def _open(side: Side, labels: Rows, condensed: Rows, unjudged: NDArray[np.bool_], choice: Choice) -> Open:
     zero = values(side, labels, choice).mean(axis=1)
     best = best_values(side, labels, unjudged, choice).mean(axis=1)
-    without = values(side, condensed, choice._replace(condensed=True)).mean(axis=1)
-    return (ranks_of(zero), *rank_bounds(zero, best), ranks_of(without))
+    without = values(side, condensed, choice).mean(axis=1)
+    return Open(ranks_of(zero), *rank_bounds(zero, best), ranks_of(without))
 
 
 def _judged_share(inputs: AuditInputs, unjudged: NDArray[np.bool_], k: int) -> Floats:
     """Judged@k of each run: the mean over queries, 0 where nothing is retrieved."""
     n = (inputs.rows[:, :, :k] >= 0).sum(axis=2)
     judged = n - unjudged[:, :, :k].sum(axis=2)
-    return ratio(judged.ravel(), n.ravel()).reshape(n.shape).mean(axis=1)
+    return np.asarray(ratio(judged.ravel(), n.ravel()).reshape(n.shape).mean(axis=1))
 
 
-def _holes(side: Side, choice: Choice, share: float) -> list[Finding]:
-    if share >= _COMPLETE or math.isnan(share):
-        return []
-    return [
-        Finding(
-            "pool",
-            "holes",
-            side.name,
-            f"{1 - share:.0%} of the first {choice.k} passages are unjudged in {side.name}.",
-            1 - share,
-            f"Mean of 1 - Judged@{choice.k} over runs; unjudged passages count as not relevant.",
-            "Judge them, or compare the leaderboard with the condensed one before you believe a difference.",
-            3,
-        )
-    ]
-
-
-def _safe(side: Side, names: Sequence[str], width: Sequence[int]) -> Finding:
-    safe = [name for name, wide in zip(names, width, strict=True) if wide <= _SAFE]
-    what = (
-        f"{shorten_list(safe, quote='')} leave at most {plural(_SAFE, 'rank')} open"
-        if safe
-        else "no measure is safe"
-    )
-    return Finding(
-        "pool",
-        "safe measures",
-        side.name,
-        f"For the runs that {side.name} did not pool {what}; {names[0]} leaves {width[0]}.",
-        float(width[0]),
-        "Ranks between the best and the worst case for unjudged passages, the most of these runs.",
-        f"Report {safe[0]} for these runs." if safe else "Judge their first ranks before you compare them.",
-        2,
-    )
+def _safe(side: Side, width: dict[str, int]) -> Sequence[Finding]:
+    """Which measures leave little open for the runs that were not pooled."""
+    if not width:
+        return ()
+    main, *_ = width
+    safe = [name for name, wide in width.items() if wide <= _SAFE]
+    words = f"{', '.join(safe)} at most {_SAFE}" if safe else "no measure is safe"
+    return (finding("safe measures", width[main], side.name, measure=main, safe=words),)

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.scores.columns import Judged
-from trecexam.tables.table import Table
+from trecexam.tables.table import Layout, Table
 
 Floats = NDArray[np.float64]
-Labels = NDArray[np.int32]
+Rows = NDArray[np.int32]
 #: Ranks that are looked at. Lists of judged passages alone have as many, from however deep.
 DEPTH = 20
-#: Level of each test, after Holm's adjustment where there are several: all together raise a false alarm in
-#: fewer than 5 of 100 audits.
+#: Level of each test, Holm's adjustment included: together they raise few false alarms.
 ALPHA = 0.01
-#: A finding of at least this weight is an alarm: a conclusion may be wrong (3), or needs a word in a paper (2).
-ALARM = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +37,13 @@ class Side:
 
     name: str
     judged: Judged
-    labels: Labels
-    condensed: Labels
+    labels: Rows
+    condensed: Rows
 
     @cached_property
     def thresholds(self) -> tuple[int, ...]:
-        """Labels from 1 on that it gives: from each of them on a passage may count as relevant."""
-        return tuple(np.unique(self.judged.labels[self.judged.labels > 0]).tolist())
+        """Its lowest five labels from 1 on: from each of them on a passage may count as relevant."""
+        return tuple(np.unique(self.judged.labels[self.judged.labels > 0])[:5].tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,39 +53,24 @@ class AuditInputs:
     Attributes:
         runs: their names.
         teams: of each run its team; the run's own name where none is known.
-        has_teams: whether teams were given.
         query_ids: judged by all sides, and retrieved for by some run.
         sides: one or two; the first is the reference.
         rows: shape (runs, queries, DEPTH): the passage at each rank; -1 beyond a list's end.
         cutoff: k of the main measure, nDCG@k.
-        judge_rows: shape (queries, cutoff): the judge's own ranking, or None.
-        judge_run: its name, or "".
+        judge_run: the name of the judge's own ranking, and its rows, shape (queries, DEPTH); or None.
         notes: what was left out, and why.
         rejected: run files that cannot be read, with the reason.
     """
 
     runs: tuple[str, ...]
     teams: tuple[str, ...]
-    has_teams: bool
     query_ids: tuple[str, ...]
     sides: tuple[Side, ...]
-    rows: Labels
+    rows: Rows
     cutoff: int = 10
-    judge_rows: Labels | None = None
-    judge_run: str = ""
+    judge_run: tuple[str, Rows] | None = None
     notes: tuple[str, ...] = ()
     rejected: tuple[str, ...] = ()
-
-    @cached_property
-    def team_codes(self) -> NDArray[np.intp]:
-        """Of each run the place of its team in `team_names`."""
-        places = {team: place for place, team in enumerate(self.team_names)}
-        return np.array([places[team] for team in self.teams], np.intp)
-
-    @cached_property
-    def team_names(self) -> tuple[str, ...]:
-        """The teams, sorted."""
-        return tuple(sorted(set(self.teams)))
 
 
 @dataclass(frozen=True)
@@ -93,14 +78,13 @@ class Finding:
     """What the audit found.
 
     Attributes:
-        section: "scales", "pool", "ranking", "judge" or "sensitivity".
-        kind: what is found, in a word or two: "not pooled", "raised" ...
+        kind: what is found, in a word or two: a heading of findings.toml.
         about: the run, team, set of judgments or measure that it is about; "" for all.
         sentence: says it, with the number.
         number: how much.
         reason: how that is known.
         action: what to do.
-        weight: 3: a conclusion may be wrong; 2: a paper has to say it; 1: good to know.
+        weight: 3: a conclusion may be wrong; 2: a paper has to say it; 1: good to know. From 2 on: an alarm.
     """
 
     section: str
@@ -113,14 +97,32 @@ class Finding:
     weight: int
 
 
+@cache
+def _texts() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(Path(__file__).with_name("findings.toml").read_text(encoding="utf-8"))
+
+
+def finding(kind: str, number: float, about: str = "", **values: Any) -> Finding:
+    """A finding in the words of findings.toml with these values in them; it knows `about` and `number`, too."""
+    text = {
+        name: word.format(**values, about=about, number=number) if isinstance(word, str) else word
+        for name, word in _texts()[kind].items()
+    }
+    return Finding(kind=kind, number=float(number), about=about, **text)
+
+
+def table(caption: str, keys: int, columns: Mapping[str, Sequence[Any] | NDArray[Any]]) -> Table:
+    """A table of columns, of which the first ones are keys; p values may be small."""
+    values = [each.tolist() if isinstance(each, np.ndarray) else each for each in columns.values()]
+    names = tuple(columns)
+    small = tuple(name for name in names if name.startswith("p.holm"))
+    rows = tuple(zip(*values, strict=True))
+    return Table(names, rows, small=small, layout=Layout(names[:keys]), caption=caption)
+
+
 @dataclass(frozen=True)
 class Part:
-    """A section of the audit.
-
-    Attributes:
-        findings: what was found.
-        tables: the numbers behind, by name.
-    """
+    """A section of the audit: what was found, and the tables behind it by name."""
 
     findings: tuple[Finding, ...] = ()
     tables: Mapping[str, Table] = field(default_factory=dict)

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.extensions.audit.arithmetic.choices import MOST_THRESHOLDS
-from trecexam.extensions.audit.records import ALPHA, AuditInputs, Finding, Labels, Part, Side
+from trecexam.extensions.audit.records import (
+    ALPHA,
+    AuditInputs,
+    Finding,
+    Floats,
+    Part,
+    Rows,
+    Side,
+    finding,
+    table,
+)
 from trecexam.scores.columns import UNJUDGED
 from trecexam.scores.kappa import Kappa, kappa
-from trecexam.tables.table import Layout, Table
-from trecexam.tables.text import plural, shorten_list
+from trecexam.tables.table import Table
 
-#: A label that one side gives to this many of the common passages, and this share, is not there by chance.
+#: A label that one side gives so often, and to this share of those above 0, is not there by chance.
 _USED, _SHARE = 10, 0.01
 #: Times that the judge's decisions are dealt anew.
 _DEALS = 1999
@@ -24,19 +32,16 @@ _LOW_KAPPA = 0.4
 
 
 class Common(NamedTuple):
-    """Passages that both sides judged: their query's place, and their two labels."""
+    """Passages that both sides judged: their rows, their queries' places, and their two labels."""
 
+    rows: NDArray[np.intp]
     query: NDArray[np.intp]
-    first: Labels
-    second: Labels
+    first: Rows
+    second: Rows
 
 
 class Pair(NamedTuple):
-    """A threshold on each side, and how far they agree.
-
-    Attributes:
-        counts: shape (queries, 2, 2): how many passages are relevant to neither or one or both.
-    """
+    """A threshold on each side; of each query the 2 x 2 table of passages below and above; kappa."""
 
     first: int
     second: int
@@ -44,257 +49,162 @@ class Pair(NamedTuple):
     kappa: Kappa
 
 
+def _value(pair: Pair) -> float:
+    return -1.0 if math.isnan(pair.kappa.value) else pair.kappa.value
+
+
 def scales(inputs: AuditInputs) -> Part:
     """Labels of each side; of two sides the pairs of thresholds, and how they drift over queries."""
-    if len(inputs.sides) == 1:
-        return Part((), {"labels": _labels_table(inputs.sides)})
-    a, b = inputs.sides
-    common = common_passages(a, b)
     tables = {"labels": _labels_table(inputs.sides)}
+    if len(inputs.sides) == 1:
+        return Part((), tables)
+    a, b = inputs.sides
+    common = common_passages(inputs)
     findings = list(_unused(a, b, common))
     pairs = threshold_pairs(common, a, b, len(inputs.query_ids))
-    if not pairs:
-        return Part(tuple(findings), tables)
-    best = max(pairs, key=lambda pair: -1.0 if math.isnan(pair.kappa.value) else pair.kappa.value)
-    tables["thresholds"] = _pairs_table(a, b, pairs)
-    findings.extend(_stated(a, b, pairs, best))
-    drift, drift_table = _drift(inputs, common, best)
-    tables["drift"] = drift_table
-    return Part((*findings, *drift), tables)
+    if pairs:
+        best = max(pairs, key=_value)
+        drift, tables["drift"] = _drift(inputs, common)
+        tables["thresholds"] = _pairs_table(a, b, pairs)
+        findings += [*_stated(a, b, pairs, best), *drift]
+    return Part(tuple(findings), tables)
 
 
-def common_passages(a: Side, b: Side) -> Common:
+def common_passages(inputs: AuditInputs) -> Common:
     """What both sides judged."""
-    both = (a.judged.labels != UNJUDGED) & (b.judged.labels != UNJUDGED)
-    return Common(a.judged.query_of_row[both], a.judged.labels[both], b.judged.labels[both])
+    a, b = (side.judged for side in inputs.sides)
+    rows = np.flatnonzero((a.labels != UNJUDGED) & (b.labels != UNJUDGED))
+    return Common(rows, a.query_of_row[rows], a.labels[rows], b.labels[rows])
 
 
 def threshold_pairs(common: Common, a: Side, b: Side, n_queries: int) -> list[Pair]:
     """Each threshold of one side with each of the other, with kappa and its interval over queries."""
     found = []
-    for first in a.thresholds[:MOST_THRESHOLDS]:
-        for second in b.thresholds[:MOST_THRESHOLDS]:
+    for first in a.thresholds:
+        for second in b.thresholds:
             cell = (common.query * 2 + (common.first >= first)) * 2 + (common.second >= second)
             counts = np.bincount(cell, minlength=n_queries * 4).reshape(-1, 2, 2).astype(np.int64)
             found.append(Pair(first, second, counts, kappa(counts)))
     return found
 
 
-def better_by(best: Pair, other: Pair, tests: int) -> bool:
-    """Whether the best pair's kappa is greater by more than chance: jackknife over queries, Bonferroni."""
+def is_better(best: Pair, other: Pair) -> bool:
+    """Whether the best pair's kappa is greater beyond chance: jackknife over queries."""
     from scipy.special import stdtrit
 
-    difference = best.kappa.value - other.kappa.value
+    def left_out(pair: Pair) -> Floats:
+        rest = pair.counts.sum(axis=0) - pair.counts
+        return np.array([kappa(each[None]).value for each in rest])
+
+    n, without = len(best.counts), left_out(best) - left_out(other)
     if math.isnan(other.kappa.value):
         return True
-    without = np.array([_left_out(best, i) - _left_out(other, i) for i in range(len(best.counts))])
-    n = len(without)
     if n < 5 or not np.isfinite(without).all():
         return False
-    error = math.sqrt((n - 1) / n * float(((without - without.mean()) ** 2).sum()))
-    return bool(difference > stdtrit(n - 1, 1 - ALPHA / max(1, tests)) * error)
+    error = (n - 1) / math.sqrt(n) * float(without.std(ddof=0)) * math.sqrt(n / (n - 1))
+    return bool(best.kappa.value - other.kappa.value > stdtrit(n - 1, 1 - ALPHA) * error)
 
 
-def _left_out(pair: Pair, query: int) -> float:
-    rest = pair.counts.sum(axis=0) - pair.counts[query]
-    return kappa(rest[None]).value
+def _unused(a: Side, b: Side, common: Common) -> Iterator[Finding]:
+    """Labels that one side never gives, though the other does; and scales that end elsewhere."""
+    sides = ((a, common.first, b, common.second), (b, common.second, a, common.first))
+    for side, own, other, others in sides:
+        labels, counts = np.unique(others[(others >= 0) & (others < own.max(initial=0))], return_counts=True)
+        missed = ~np.isin(labels, own) & (counts >= max(_USED, _SHARE * (others > 0).sum()))
+        if missed.any():
+            names = ", ".join(map(str, labels[missed].tolist()))
+            n = int(counts[missed].sum())
+            yield finding("unused label", labels[missed][0], side.name, labels=names, other=other.name, n=n)
+    top_a, top_b = (int(of_side.max(initial=0)) for of_side in (common.first, common.second))
+    if top_a != top_b:
+        yield finding("other scale", top_b - top_a, a=a.name, b=b.name, top_a=top_a, top_b=top_b)
 
 
-def _unused(a: Side, b: Side, common: Common) -> list[Finding]:
-    """Labels that one side never gives, though the other does."""
-    found = []
-    tops = [int(of_side.max(initial=0)) for of_side in (common.first, common.second)]
-    for side, own, other, others in ((a, common.first, b, common.second), (b, common.second, a, common.first)):
-        top = int(own.max(initial=0))
-        given = set(np.unique(own).tolist())
-        labels, counts = np.unique(others[others >= 0], return_counts=True)
-        often = [
-            (int(label), int(count))
-            for label, count in zip(labels, counts, strict=True)
-            if count >= max(_USED, _SHARE * len(others)) and label not in given
-        ]
-        if inside := [(label, count) for label, count in often if label < top]:
-            names = ", ".join(str(label) for label, _ in inside)
-            n = sum(count for _, count in inside)
-            found.append(
-                Finding(
-                    "scales",
-                    "unused label",
-                    side.name,
-                    f"{side.name} never gives {names}, which {other.name} gives to {plural(n, 'passage')}.",
-                    float(inside[0][0]),
-                    "A label that is never given makes two thresholds one, and gains of nDCG too far apart.",
-                    "Look at the prompt or the guidelines; state a threshold on each side, not one for both.",
-                    2,
-                )
-            )
-    if tops[0] != tops[1]:
-        found.append(
-            Finding(
-                "scales",
-                "other scale",
-                "",
-                f"The scales differ: {a.name} goes up to {tops[0]}, {b.name} to {tops[1]}.",
-                float(tops[1] - tops[0]),
-                "nDCG takes labels as gains, so the same passage weighs otherwise on each side.",
-                "Compare leaderboards by rank, or binary ones with the thresholds below.",
-                2,
-            )
-        )
-    return found
-
-
-def _stated(a: Side, b: Side, pairs: Sequence[Pair], best: Pair) -> list[Finding]:
+def _stated(a: Side, b: Side, pairs: Sequence[Pair], best: Pair) -> Iterator[Finding]:
     """The pair that a paper should state; and whether equal numbers would mislead."""
     k = best.kappa
     named = f"{a.name} >= {best.first} with {b.name} >= {best.second}"
-    stated = f"kappa {k.value:.2f} [{k.low:.2f}, {k.high:.2f}]"
-    tests = len({pair.second for pair in pairs}) - 1
-    equal = next((p for p in pairs if p.first == p.second == best.first), None)
-    found = []
-    if equal is not None and equal is not best and better_by(best, equal, tests):
-        found.append(
-            Finding(
-                "scales",
-                "threshold",
-                f"{best.first},{best.second}",
-                f"Compare {named}: {stated}; the same number on both sides gives {equal.kappa.value:.2f}.",
-                k.value - equal.kappa.value,
-                "The difference is beyond chance (jackknife over queries): the sides use their scales "
-                "otherwise.",
-                f"State the pair ({best.first}, {best.second}), and map labels before gains are compared.",
-                3,
-            )
-        )
+    words = {"pair": named, "kappa": f"kappa {k.value:.2f} [{k.low:.2f}, {k.high:.2f}]"}
+    about = f"{best.first},{best.second}"
+    equal = max((pair for pair in pairs if pair.first == pair.second), key=_value, default=best)
+    if equal is not best and is_better(best, equal):
+        yield finding("threshold", k.value - equal.kappa.value, about, equal=equal.kappa.value, **words)
     else:
-        found.append(
-            Finding(
-                "scales",
-                "agreement",
-                f"{best.first},{best.second}",
-                f"The sides agree best at {named}: {stated}.",
-                k.value,
-                f"Of {plural(len(pairs), 'pair')} of thresholds; the interval is over queries.",
-                "State this pair and its interval.",
-                1,
-            )
-        )
+        yield finding("agreement", k.value, about, **words)
     if k.high < _LOW_KAPPA:
-        found.append(
-            Finding(
-                "scales",
-                "low agreement",
-                "",
-                f"Even at the best pair of thresholds kappa is {k.value:.2f}, at most {k.high:.2f}.",
-                k.value,
-                "Labels of single passages cannot stand for each other, whatever leaderboards say.",
-                "Use the second set for leaderboards alone, and read the swaps below.",
-                2,
-            )
-        )
-    return found
+        yield finding("low agreement", k.value, high=k.high)
 
 
-def deal(common: Common, positive: NDArray[np.bool_], n_queries: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """Whether a side's decisions are the same on all queries, given the other side's labels.
+def dealt_anew(common: Common, positive: NDArray[np.bool_], n_queries: int) -> tuple[Floats, Floats, float]:
+    """Whether the second side decides the same way on all queries, given the first side's labels.
 
-    The decisions are dealt anew among the passages with the same label of the other side: each deal is as
-    likely as the one that is there, if no query is treated otherwise. The statistic is the sum over queries
-    of the squared standardised surplus.
+    Its decisions are dealt anew among the passages with the same first label: each deal is as likely as the
+    one that is there, if no query is treated otherwise. The statistic is the sum over queries of the squared
+    standardised surplus.
 
     Returns:
-        Of each query the surplus (decided less expected) and its standard deviation; and p.
+        Of each query the surplus (decided less expected) and its standard deviation; and p, or NaN.
     """
     random = np.random.default_rng(0)
-    surplus, variance = np.zeros(n_queries), np.zeros(n_queries)
-    dealt = np.zeros((_DEALS, n_queries))
+    surplus, variance, dealt = np.zeros(n_queries), np.zeros(n_queries), np.zeros((_DEALS, n_queries))
     for label in np.unique(common.first):
         at = common.first == label
         sizes = np.bincount(common.query[at], minlength=n_queries)
         n, decided = int(sizes.sum()), int(positive[at].sum())
-        if n < 2 or decided in (0, n):
-            continue
-        share = decided / n
-        expected = sizes * share
-        surplus += np.bincount(common.query[at], positive[at], minlength=n_queries) - expected
-        variance += sizes * share * (1 - share) * (n - sizes) / (n - 1)
-        drawn = random.multivariate_hypergeometric(sizes, decided, size=_DEALS, method="marginals")
-        dealt += drawn - expected
+        if n > 1:
+            expected = sizes * decided / n
+            surplus += np.bincount(common.query[at], positive[at], minlength=n_queries) - expected
+            variance += expected * (1 - decided / n) * (n - sizes) / (n - 1)
+            dealt += random.multivariate_hypergeometric(sizes, decided, _DEALS, "marginals") - expected
     there = variance > 0
     if there.sum() < 2:
         return surplus, np.sqrt(variance), math.nan
-    statistic = float((surplus[there] ** 2 / variance[there]).sum())
-    of_deals = (dealt[:, there] ** 2 / variance[there]).sum(axis=1)
-    p = (1 + int((of_deals >= statistic * (1 - 1e-12)).sum())) / (1 + _DEALS)
-    return surplus, np.sqrt(variance), p
+    statistic = float((surplus[there] ** 2 / variance[there]).sum()) * (1 - 1e-12)
+    reached = (dealt[:, there] ** 2 / variance[there]).sum(axis=1) >= statistic
+    return surplus, np.sqrt(variance), (1 + int(reached.sum())) / (1 + _DEALS)
 
 
-def _drift(inputs: AuditInputs, common: Common, best: Pair) -> tuple[list[Finding], Table]:
-    a, b = inputs.sides
-    n_queries = len(inputs.query_ids)
-    surplus, deviation, p = deal(common, common.second >= best.second, n_queries)
+def _drift(inputs: AuditInputs, common: Common) -> tuple[list[Finding], Table]:
+    """Drift at the threshold of the second side where it is clearest; Bonferroni over thresholds."""
+    n_queries, (a, b) = len(inputs.query_ids), inputs.sides
+    dealt = {each: dealt_anew(common, common.second >= each, n_queries) for each in b.thresholds}
+    clearest = min(dealt, key=lambda each: np.nan_to_num(dealt[each][2], nan=2.0))
+    surplus, deviation, least = dealt[clearest]
+    p = least * len(dealt)
     n = np.bincount(common.query, minlength=n_queries)
-    share = np.divide(surplus, n, out=np.zeros(n_queries), where=n > 0)
-    z = np.divide(surplus, deviation, out=np.zeros(n_queries), where=deviation > 0)
-    order = np.argsort(-np.abs(z), kind="stable").tolist()
-    rows = tuple(
-        (inputs.query_ids[i], int(n[i]), float(surplus[i]), float(share[i]), float(z[i])) for i in order
-    )
-    header = ("query", "passages", "surplus", "share", "z")
-    table = Table(
-        header,
-        rows,
-        layout=Layout(("query",)),
-        caption=f"Passages that {b.name} calls relevant (>= {best.second}) beyond what {a.name}'s labels let "
-        "expect",
-    )
+    share, z = surplus / np.maximum(n, 1), surplus / np.where(deviation > 0, deviation, math.inf)
+    order = np.argsort(share, kind="stable")
+    ids = [inputs.query_ids[i] for i in order]
+    columns = {"query": ids, "passages": n[order], "surplus": surplus[order], "share": share[order]}
+    caption = f"Passages that {b.name} gives {clearest} or more beyond what {a.name}'s labels let expect"
+    made = table(caption, 1, {**columns, "z": z[order]})
     if not p < ALPHA:
-        return [], table
-    strict, lax = int(np.argmin(share)), int(np.argmax(share))
-    names = inputs.query_ids
-    finding = Finding(
-        "scales",
-        "drift",
-        "",
-        f"The threshold of {b.name} drifts over queries: from {share[strict]:+.0%} (query {names[strict]}) to "
-        f"{share[lax]:+.0%} ({names[lax]}) of the passages are relevant to it beyond what {a.name} lets "
-        "expect.",
-        float(share.std()),
-        f"Its decisions were dealt anew {_DEALS:,} times among passages with the same label of {a.name}; "
-        f"p = {p:.4f}.",
-        f"Look at queries {shorten_list([names[i] for i in order[:4]], 4, quote='')}; report agreement by "
-        "query, and compare runs on the same queries only.",
-        2,
-    )
-    return [finding], table
+        return [], made
+    words = {"at": clearest, "low": share[order[0]], "high": share[order[-1]], "strict": ids[0], "lax": ids[-1]}
+    return [finding("drift", share.std(), b.name, p=p, **words)], made
 
 
 def _labels_table(sides: Sequence[Side]) -> Table:
-    counts = [
-        dict(zip(*np.unique(side.judged.labels[side.judged.labels != UNJUDGED], return_counts=True)))
-        for side in sides
-    ]
-    labels = sorted({int(label) for of_side in counts for label in of_side})
-    rows = tuple((str(label), *(int(of_side.get(label, 0)) for of_side in counts)) for label in labels)
-    return Table(("label", *(side.name for side in sides)), rows, caption="Passages with each label")
+    given = [side.judged.labels[side.judged.labels != UNJUDGED] for side in sides]
+    labels = np.unique(np.concatenate(given))
+    counts = {
+        side.name: [int((of_side == label).sum()) for label in labels]
+        for side, of_side in zip(sides, given, strict=True)
+    }
+    return table("Passages with each label", 1, {"label": list(map(str, labels.tolist())), **counts})
 
 
 def _pairs_table(a: Side, b: Side, pairs: Sequence[Pair]) -> Table:
-    rows = []
-    for pair in sorted(pairs, key=lambda pair: (pair.first, pair.second)):
-        table = pair.counts.sum(axis=0)
-        n = int(table.sum())
-        rows.append(
-            (
-                *(f">={pair.first}", f">={pair.second}", n, float(np.trace(table)) / max(n, 1)),
-                *(pair.kappa.value, pair.kappa.low, pair.kappa.high),
-                *(int(table[1].sum()), int(table[:, 1].sum())),
-            )
-        )
-    header = (a.name, b.name, "passages", "equal", "kappa", "kappa.low", "kappa.high")
-    return Table(
-        (*header, f"{a.name} relevant", f"{b.name} relevant"),
-        tuple(rows),
-        layout=Layout((a.name, b.name)),
-        caption="Agreement at each pair of thresholds",
-    )
+    tables = np.stack([pair.counts.sum(axis=0) for pair in pairs])
+    columns = {
+        a.name: [f">={pair.first}" for pair in pairs],
+        b.name: [f">={pair.second}" for pair in pairs],
+        "kappa": [pair.kappa.value for pair in pairs],
+        "kappa.low": [pair.kappa.low for pair in pairs],
+        "kappa.high": [pair.kappa.high for pair in pairs],
+        "equal": tables.trace(axis1=1, axis2=2) / np.maximum(tables.sum(axis=(1, 2)), 1),
+        f"{a.name} relevant": tables[:, 1].sum(axis=1),
+        f"{b.name} relevant": tables[:, :, 1].sum(axis=1),
+        "passages": tables.sum(axis=(1, 2)),
+    }
+    return table("Agreement at each pair of thresholds", 2, columns)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from trecexam.extensions.audit.records import DEPTH, AuditInputs, Floats, Labels, Side
+from trecexam.extensions.audit.records import AuditInputs, Floats, Rows, Side
 from trecexam.scores.columns import UNJUDGED
 from trecexam.scores.columns.measures.base import discounts, ratio
 from trecexam.scores.columns.measures.ndcg import dcg, ideal_dcg
+from trecexam.scores.values import TIE_DECIMALS
 
 #: Cutoffs that are tried beside the main one.
 CUTOFFS = (5, 10, 20)
-#: Thresholds that are tried at most: the lowest of a scale.
-MOST_THRESHOLDS = 5
 
 
 class Choice(NamedTuple):
@@ -41,7 +41,7 @@ class Choice(NamedTuple):
 
 def choices(side: Side, cutoff: int) -> list[Choice]:
     """The choices that a paper may make with this set of judgments."""
-    rels = side.thresholds[:MOST_THRESHOLDS]
+    rels = side.thresholds
     return [
         Choice(kind, k, rel, condensed)
         for k in sorted({*CUTOFFS, cutoff})
@@ -50,12 +50,12 @@ def choices(side: Side, cutoff: int) -> list[Choice]:
     ]
 
 
-def labels_of(inputs: AuditInputs, side: Side, *, condensed: bool = False) -> Labels:
+def labels_of(inputs: AuditInputs, side: Side, *, condensed: bool = False) -> Rows:
     """The labels at the first ranks, `UNJUDGED` where there is none; shape (runs, queries, DEPTH)."""
     return side.labels[side.condensed if condensed else inputs.rows]
 
 
-def values(side: Side, labels: Labels, choice: Choice) -> Floats:
+def values(side: Side, labels: Rows, choice: Choice) -> Floats:
     """Every run's value on every query, bit for bit as trec_eval's; shape (runs, queries).
 
     Args:
@@ -71,7 +71,7 @@ def values(side: Side, labels: Labels, choice: Choice) -> Floats:
     return ratio(found, np.tile(ideal, len(labels))).reshape(labels.shape[:2])
 
 
-def best_values(side: Side, labels: Labels, unjudged: np.ndarray, choice: Choice) -> Floats:
+def best_values(side: Side, labels: Rows, unjudged: NDArray[np.bool_], choice: Choice) -> Floats:
     """The values if each run's own unjudged passages had the highest label, and only they.
 
     The ideal ranking has these passages, too. `values` are the worst case: there they are not relevant.
@@ -117,7 +117,7 @@ def _ideals(side: Side, choice: Choice, best: int) -> Floats:
 
 def main_choice(inputs: AuditInputs) -> Choice:
     """nDCG at the cutoff."""
-    return Choice("nDCG", min(inputs.cutoff, DEPTH))
+    return Choice("nDCG", inputs.cutoff)
 
 
 def main_values(inputs: AuditInputs, side: Side) -> Floats:
@@ -125,7 +125,7 @@ def main_values(inputs: AuditInputs, side: Side) -> Floats:
     return values(side, labels_of(inputs, side), main_choice(inputs))
 
 
-def ranks_of(means: Floats) -> np.ndarray:
-    """Ranks from 1, the best; tied runs share the best of their ranks. Means to 12 decimals."""
-    rounded = np.round(means, 12)
+def ranks_of(means: Floats) -> NDArray[np.intp]:
+    """Ranks from 1, the best; tied runs share the best of their ranks."""
+    rounded = np.round(means, TIE_DECIMALS)
     return 1 + (rounded[None, :] > rounded[:, None]).sum(axis=1)

@@ -1,1 +1,0 @@
-"""What the audit computes, on arrays of labels and ranks."""
