@@ -1,4 +1,4 @@
-"""Cases of which it is known what an audit has to find: judgments removed, judges of known bias and thresholds."""
+"""What an audit has to find: judgments removed, judges of known bias and thresholds."""
 
 from __future__ import annotations
 
@@ -112,7 +112,9 @@ def judged(name: str, what: str, random: np.random.Generator) -> Case:
         planted = {(what, team if what == "raised team" else base.runs[run])}
     side = base.sides[0]
     rest = np.full(len(side.labels) - n, UNJUDGED, np.int32)
-    second = Side("judge", replace(people, labels=given.astype(np.int32)), np.append(given, rest), side.condensed)
+    second = Side(
+        "judge", replace(people, labels=given.astype(np.int32)), np.append(given, rest), side.condensed
+    )
     own = (base.runs[run], base.rows[run]) if what in ("likeness", "clean") else None
     inputs = replace(base, sides=(replace(side, name="people"), second), judge_run=own)
     return Case(inputs, frozenset(planted if what != "clean" else ()))
@@ -131,3 +133,27 @@ def found(case: Case, findings: tuple[Finding, ...]) -> tuple[int, int]:
             first, second = map(int, each.about.split(","))
             here.add((each.kind, str(second - first)))
     return len(case.planted & here), len(case.planted)
+
+
+def neighbours_of(what: str, random: np.random.Generator) -> Case:
+    """Two runs: "equal" but for chance; "certain", one that lost its first ranks; "reversed" by the judge."""
+    base = whole(str(random.choice(COLLECTIONS)))
+    gains = np.maximum(base.sides[0].labels, 0)[base.rows[:, :, :3]].mean(axis=(1, 2))
+    good = np.flatnonzero(gains >= np.median(gains))
+    first, second = random.choice(good if what != "equal" else len(base.runs), 2, replace=False)
+    a, b = base.rows[first].copy(), base.rows[second].copy()
+    if what == "equal":
+        swapped = random.random(len(a)) < 0.5
+        a[swapped], b[swapped] = b[swapped], a[swapped].copy()
+    else:
+        b = np.concatenate([a[:, 3:], np.full_like(a[:, :3], -1)], axis=1)
+    rows = np.stack([a, b])
+    # All are judged.
+    sides = tuple(replace(side, condensed=rows) for side in base.sides)
+    if what == "reversed":
+        labels = sides[0].labels.copy()
+        labels[a[:, :3]] = 0
+        labels[-1] = UNJUDGED
+        judge = replace(sides[0], name="judge", labels=labels)
+        sides = (sides[0], judge)
+    return Case(replace(base, runs=("a", "b"), teams=("a", "b"), rows=rows, sides=sides), frozenset())

@@ -17,6 +17,9 @@ from trecexam.scores.values import TIE_DECIMALS
 CUTOFFS = (5, 10, 20)
 
 
+Kind = Literal["nDCG", "P"]
+
+
 class Choice(NamedTuple):
     """A measure at cutoff k.
 
@@ -26,7 +29,7 @@ class Choice(NamedTuple):
         condensed: unjudged passages are left out; else they count as 0.
     """
 
-    kind: Literal["nDCG", "P"]
+    kind: Kind
     k: int
     rel: int | None = None
     condensed: bool = False
@@ -41,12 +44,13 @@ class Choice(NamedTuple):
 
 def choices(side: Side, cutoff: int) -> list[Choice]:
     """The choices that a paper may make with this set of judgments."""
-    rels = side.thresholds
+    every: list[tuple[Kind, int | None]] = [("nDCG", None), *(("nDCG", rel) for rel in side.thresholds)]
+    every += [("P", rel) for rel in side.thresholds]
     return [
         Choice(kind, k, rel, condensed)
         for k in sorted({*CUTOFFS, cutoff})
         for condensed in (False, True)
-        for kind, rel in (("nDCG", None), *((kind, rel) for kind in ("nDCG", "P") for rel in rels))
+        for kind, rel in every
     ]
 
 
@@ -64,7 +68,7 @@ def values(side: Side, labels: Rows, choice: Choice) -> Floats:
     top = labels[:, :, : choice.k]
     gains = np.maximum(top, 0) if choice.rel is None else (top >= choice.rel).astype(np.int32)
     if choice.kind == "P":
-        return gains.sum(axis=2) / choice.k
+        return np.asarray(gains.sum(axis=2) / choice.k)
     flat = gains.reshape(-1, gains.shape[2])
     ideal = ideal_dcg(side.judged, choice.k, _gains(side, choice))
     found = dcg(flat, np.broadcast_to(np.arange(flat.shape[1], dtype=np.int32), flat.shape))
@@ -84,7 +88,7 @@ def best_values(side: Side, labels: Rows, unjudged: NDArray[np.bool_], choice: C
     gains = np.maximum(top, 0) if choice.rel is None else (top >= choice.rel).astype(np.int32)
     gains = np.where(added, np.int32(best), gains)
     if choice.kind == "P":
-        return gains.sum(axis=2) / choice.k
+        return np.asarray(gains.sum(axis=2) / choice.k)
     weights = 1 / discounts(choice.k)[: choice.k]
     ideals = _ideals(side, choice, best)
     ideal = ideals[np.arange(labels.shape[1]), added.sum(axis=2)]
@@ -128,4 +132,4 @@ def main_values(inputs: AuditInputs, side: Side) -> Floats:
 def ranks_of(means: Floats) -> NDArray[np.intp]:
     """Ranks from 1, the best; tied runs share the best of their ranks."""
     rounded = np.round(means, TIE_DECIMALS)
-    return 1 + (rounded[None, :] > rounded[:, None]).sum(axis=1)
+    return np.asarray(1 + (rounded[None, :] > rounded[:, None]).sum(axis=1))

@@ -71,4 +71,5 @@ def audit(
     from trecexam.extensions.audit.audit import audit_files
 
     found = audit_files(qrels, runs, teams=teams, judge_run=judge_run, cutoff=cutoff, page=output)
-    return found, 1 if found.rejected else 0
+    written = () if output is None else (f"{output}: written",)
+    return found.noted(*written), 1 if found.rejected else 0

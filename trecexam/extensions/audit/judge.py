@@ -1,4 +1,4 @@
-"""The judge against people: runs and teams that it raises, likeness to its own ranking, each team left out."""
+"""The judge against people: runs and teams that it raises, likeness to its own ranking, teams left out."""
 
 from __future__ import annotations
 

@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.extensions.audit.choices import main_choice, main_values
-from trecexam.extensions.audit.records import AuditInputs, Finding, Floats, Part, finding, table
+from trecexam.extensions.audit.records import (
+    AuditInputs,
+    Finding,
+    Floats,
+    Part,
+    finding,
+    table,
+    with_interval,
+)
 from trecexam.scores.correlation import Correlation, correlate, half_width
 from trecexam.scores.paired_tests import MOST_RUNS, PairedT, holm, paired_t
 from trecexam.scores.values import TIE_DECIMALS
@@ -59,7 +67,7 @@ def neighbours(of_sides: Sequence[Floats]) -> Neighbours:
 
 
 def smallest_difference(tests: PairedT, n_queries: int) -> float:
-    """The difference that a paired t test at .05 finds in 8 of 10 samples of so many queries; NaN without any.
+    """The difference that a paired t test at .05 finds in 8 of 10 samples of so many queries, or NaN.
 
     (t(.975) + t(.8)) * s / sqrt(n), s the median standard deviation of the pairs' differences: Cohen,
     "Statistical Power Analysis for the Behavioral Sciences", 2nd ed. 1988, chapter 2.
@@ -87,8 +95,8 @@ def ranking(inputs: AuditInputs) -> Part:
         for verdict in ("certain", "likely", "cannot be told")
     )
     smallest = smallest_difference(near.tests[0], n_queries)
-    words = {"measure": measure, "n": n_queries, "verdicts": f"of {len(near.better)} pairs {verdicts}"}
-    found = [finding("power", smallest, **words)]
+    verdicts = f"of {len(near.better)} pairs {verdicts}"
+    found = [finding("power", smallest, measure=measure, n=n_queries, verdicts=verdicts)]
     tables = {"neighbours": _neighbours_table(inputs, near)}
     if len(of_sides) == 2:
         enough = len(inputs.runs) <= MOST_RUNS
@@ -108,9 +116,7 @@ def _agreement(inputs: AuditInputs, found: Correlation) -> tuple[Finding, Table]
     rows = {name: row for name, row in rows.items() if not math.isnan(row[0])}
     columns = zip(("value", "value.low", "value.high"), zip(*rows.values(), strict=True), strict=False)
     made = table("How far both leaderboards agree", 1, {"coefficient": list(rows), **dict(columns)})
-    taus = ", ".join(
-        f"{name} {value:.2f} [{low:.2f}, {high:.2f}]" for name, (value, low, high) in rows.items()
-    )
+    taus = ", ".join(f"{name} {with_interval(*row)}" for name, row in rows.items())
     a, b = (side.name for side in inputs.sides)
     kind = "low tau" if found.tau_high < _LOW_TAU else "tau"
     return finding(kind, found.kendall_tau, a=a, b=b, n=found.n_runs, taus=taus or "tau undefined"), made
@@ -140,7 +146,7 @@ def _swaps(inputs: AuditInputs, of_sides: Sequence[Floats]) -> tuple[list[Findin
     caption = (
         f"Pairs of runs that {name_b} orders otherwise ({len(order):,}), and on how many sides significant"
     )
-    found = []
+    found: list[Finding] = []
     for kind, sides in (("reversed", 2), ("swaps", 1)):
         at = order[significant[order] == sides]
         if len(at) and not found:

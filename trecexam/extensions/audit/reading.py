@@ -24,7 +24,6 @@ Labels = Mapping[str, Mapping[str, int]]
 def read_inputs(
     qrels: Sequence[Path],
     runs: Sequence[Path],
-    *,
     teams: Path | None = None,
     judge_run: Path | None = None,
     cutoff: int = 10,
@@ -167,8 +166,7 @@ class _Reader:
                 new = len(union.labels) + len(self._others)
                 rows[query, rank] = self._others.setdefault((query, docs[rank]), new)
         condensed = [
-            _first(ranked, np.flatnonzero(side.padded_labels[ranked.rows] != UNJUDGED))
-            for side in self._judged
+            _first(ranked, np.flatnonzero(side.padded_labels[ranked.rows] >= 0)) for side in self._judged
         ]
         return rows, condensed
 

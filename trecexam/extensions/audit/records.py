@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
@@ -32,7 +33,8 @@ class Side:
         judged: all passages that any side judged, with the labels of this one.
         labels: of all rows: judged passages, then others that runs retrieve, then one that stands for nothing
             (row -1); `UNJUDGED` where this side has no label.
-        condensed: rows of shape (runs, queries, DEPTH): the first that this side judged; -1 beyond.
+        condensed: rows of shape (runs, queries, DEPTH): those with a label of 0 or better, as with trec_eval
+            -J; -1 beyond.
     """
 
     name: str
@@ -103,16 +105,19 @@ def _texts() -> dict[str, dict[str, Any]]:
 
 
 def finding(kind: str, number: float, about: str = "", **values: Any) -> Finding:
-    """A finding in the words of findings.toml with these values in them; it knows `about` and `number`, too."""
-    text = {
-        name: word.format(**values, about=about, number=number) if isinstance(word, str) else word
-        for name, word in _texts()[kind].items()
-    }
-    return Finding(kind=kind, number=float(number), about=about, **text)
+    """A finding in the words of findings.toml, with these values in their slots."""
+    text, known = _texts()[kind], {**values, "about": about, "number": number}
+    sentence, reason, action = (text[name].format(**known) for name in ("sentence", "reason", "action"))
+    return Finding(text["section"], kind, about, sentence, float(number), reason, action, text["weight"])
 
 
-def table(caption: str, keys: int, columns: Mapping[str, Sequence[Any] | NDArray[Any]]) -> Table:
-    """A table of columns, of which the first ones are keys; p values may be small."""
+def with_interval(value: float, low: float, high: float) -> str:
+    """A number, and its interval where there is one."""
+    return f"{value:.2f}" + ("" if math.isnan(low) else f" [{low:.2f}, {high:.2f}]")
+
+
+def table(caption: str, keys: int, columns: Mapping[str, Any]) -> Table:
+    """A table of columns (lists or arrays), of which the first ones are keys; p values may be small."""
     values = [each.tolist() if isinstance(each, np.ndarray) else each for each in columns.values()]
     names = tuple(columns)
     small = tuple(name for name in names if name.startswith("p.holm"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from trecexam.extensions.audit.records import (
     Side,
     finding,
     table,
+    with_interval,
 )
 from trecexam.scores.columns import UNJUDGED
 from trecexam.scores.kappa import Kappa, kappa
@@ -101,7 +102,7 @@ def is_better(best: Pair, other: Pair) -> bool:
         return True
     if n < 5 or not np.isfinite(without).all():
         return False
-    error = (n - 1) / math.sqrt(n) * float(without.std(ddof=0)) * math.sqrt(n / (n - 1))
+    error = math.sqrt(n - 1) * float(without.std())
     return bool(best.kappa.value - other.kappa.value > stdtrit(n - 1, 1 - ALPHA) * error)
 
 
@@ -124,7 +125,7 @@ def _stated(a: Side, b: Side, pairs: Sequence[Pair], best: Pair) -> Iterator[Fin
     """The pair that a paper should state; and whether equal numbers would mislead."""
     k = best.kappa
     named = f"{a.name} >= {best.first} with {b.name} >= {best.second}"
-    words = {"pair": named, "kappa": f"kappa {k.value:.2f} [{k.low:.2f}, {k.high:.2f}]"}
+    words = {"pair": named, "kappa": f"kappa {with_interval(k.value, k.low, k.high)}"}
     about = f"{best.first},{best.second}"
     equal = max((pair for pair in pairs if pair.first == pair.second), key=_value, default=best)
     if equal is not best and is_better(best, equal):
@@ -180,14 +181,14 @@ def _drift(inputs: AuditInputs, common: Common) -> tuple[list[Finding], Table]:
     made = table(caption, 1, {**columns, "z": z[order]})
     if not p < ALPHA:
         return [], made
-    words = {"at": clearest, "low": share[order[0]], "high": share[order[-1]], "strict": ids[0], "lax": ids[-1]}
-    return [finding("drift", share.std(), b.name, p=p, **words)], made
+    words: dict[str, Any] = {"at": clearest, "p": p, "low": share.min(), "high": share.max()}
+    return [finding("drift", share.std(), b.name, strict=ids[0], lax=ids[-1], **words)], made
 
 
 def _labels_table(sides: Sequence[Side]) -> Table:
     given = [side.judged.labels[side.judged.labels != UNJUDGED] for side in sides]
     labels = np.unique(np.concatenate(given))
-    counts = {
+    counts: dict[str, Any] = {
         side.name: [int((of_side == label).sum()) for label in labels]
         for side, of_side in zip(sides, given, strict=True)
     }
