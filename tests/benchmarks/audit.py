@@ -25,13 +25,15 @@ Make = Callable[[np.random.Generator], Case]
 RESULTS = Path(__file__).parent / "results/audit.md"
 HEAD = """# What an audit finds: planted findings, and clean cases
 
-Made by `python tests/benchmarks/audit.py`, {cases} simulated cases each. Recall counts planted findings (kind, and
-which run, team or thresholds). A clean case has a judge with the same thresholds and independent noise (5 to 30% of
-relevant labels one lower, as many others one higher); an alarm is any finding of weight 2 or 3. What is planted, and
-how strongly, is in `tests/helpers/audit_cases.py`: a team whose passages alone were not judged (runs with 10% or more
-of their first ten lost; up to 5% of all judgments lost at random besides); scales moved by one label; half of the
-queries judged laxly; a label never given; one label more for a quarter of the first ten passages of a run, of a team,
-or of the judge's own ranking (half of them on DL 2019, which has 21 queries).
+Made by `python tests/benchmarks/audit.py`, {cases} simulated cases each. Recall counts planted findings: the
+kind, and which run, team or thresholds. An alarm is a finding of weight 2 or 3. A clean case has a judge with
+the same thresholds and independent noise: 5 to 30% of relevant labels one lower, as many others one higher.
+
+What is planted (`tests/helpers/audit_cases.py` has all of it): a team whose own passages were not judged, and
+up to 5% of all judgments lost at random besides, where runs with 10% or more of their first ten lost are to
+be found; scales moved by one label; half of the queries judged laxly; a label never given; one label more for
+a quarter of the first ten passages of a run, of a team, or of the judge's own ranking (for half of them on DL
+2019, which has 21 queries); a run that lost its first three ranks; a judge to whom these are worthless.
 
 {seconds:.0f} CPU seconds on one core, {audits:,} audits or sections of them.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -25,7 +26,6 @@ from trecexam.extensions.audit.pool import dealt_p, rank_bounds
 from trecexam.extensions.audit.ranking import smallest_difference
 from trecexam.extensions.audit.reading import read_inputs
 from trecexam.scores.columns import UNJUDGED
-from trecexam.scores.paired_tests import paired_t
 
 Qrels = dict[str, dict[str, int]]
 
@@ -120,16 +120,13 @@ def test_tests_tau_and_power_are_those_of_scipy(desk: Desk) -> None:
         inputs.runs.index(name)
         for name in (*tables["neighbours"]["better"], tables["neighbours"]["worse"][-1])
     ]
-    p = [stats.ttest_rel(people[a], people[b]) for a, b in zip(rows, rows[1:], strict=False)]
+    p = [stats.ttest_rel(people[a], people[b]) for a, b in itertools.pairwise(rows)]
     smallest = min(range(7), key=lambda i: p[i].pvalue)
     assert tables["neighbours"]["p.holm"][smallest] == pytest.approx(min(1, 7 * p[smallest].pvalue))
     low, high = (tables["neighbours"][f"difference.{end}"][0] for end in ("low", "high"))
     assert (low, high) == pytest.approx(tuple(p[0].confidence_interval()))
     random = np.random.default_rng(3)
-    two, one = np.array([0]), np.array([1])
-    least = smallest_difference(
-        paired_t(np.stack([random.normal(size=20_000), np.zeros(20_000)]), two, one), 25
-    )
+    least = smallest_difference(random.normal(size=(2001, 25)))
     told = stats.ttest_1samp(random.normal(least, 1, (4000, 25)), 0, axis=1).pvalue < 0.05
     assert told.mean() == pytest.approx(0.8, abs=0.03)
 
@@ -223,6 +220,21 @@ def test_runs_and_queries_that_differ_are_intersected_and_said(
         assert part in said
     whole = audit_files([people, judge], [desk.folder / "runs" / f"run{r}.run" for r in range(8)])
     assert whole.tables["pool (judge)"]["rank"] == [row["rank"] for row in told["pool (judge)"]]
+
+
+@pytest.mark.parametrize(("n_runs", "n_queries"), [(1, 1), (2, 1), (3, 2), (8, 4)])
+def test_few_runs_and_few_queries_are_audited_too(tmp_path: Path, n_runs: int, n_queries: int) -> None:
+    desk = Desk(tmp_path)
+    for name, qrels in desk.qrels.items():
+        rows = (f"q{q} 0 {d} {label}\n" for q in range(n_queries) for d, label in qrels[f"q{q}"].items())
+        (tmp_path / f"{name}.qrels").write_text("".join(rows))
+    runs = [tmp_path / "runs" / f"run{r}.run" for r in range(n_runs)]
+    for sides in (["people.qrels"], ["people.qrels", "judge.qrels"]):
+        made = audit_files(
+            [tmp_path / side for side in sides], runs, judge_run=runs[0], page=tmp_path / "a.html"
+        )
+        assert (made.n_runs, made.n_queries) == (n_runs, n_queries)
+        assert len(made.tables["pool" if len(sides) == 1 else "pool (judge)"]) == n_runs
 
 
 def test_what_cannot_be_audited_is_refused_with_the_reason(

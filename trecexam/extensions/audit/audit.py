@@ -39,12 +39,8 @@ def audit(inputs: AuditInputs) -> Audit:
         notes.append("no teams: bias and tau by team are left out; name them with --teams")
     if len(inputs.sides) == 2 and inputs.judge_run is None:
         notes.append("no --judge-run: how far likeness to the judge explains its bias is left out")
-    about: dict[str, Any] = {
-        "n_runs": len(inputs.runs),
-        "n_queries": len(inputs.query_ids),
-        "cutoff": inputs.cutoff,
-    }
-    about["judgments"] = [side.name for side in inputs.sides]
+    about: dict[str, Any] = {"n_runs": len(inputs.runs), "n_queries": len(inputs.query_ids)}
+    about |= {"judgments": [side.name for side in inputs.sides], "cutoff": inputs.cutoff}
     parts = {name: make(inputs) for name, make in SECTIONS.items()}
     return Audit(parts, about, tuple(notes), inputs.rejected)
 
@@ -72,8 +68,8 @@ def audit_files(
         ConversionError: what is needed cannot be read; runs that cannot are `rejected` and left out.
         TrecexamError: no run, or no query, is left to audit; the page cannot be written.
     """
-    optional = (None if path is None else Path(path) for path in (teams, judge_run))
-    found = audit(read_inputs([*map(Path, qrels)], [*map(Path, runs)], *optional, cutoff))
+    team_file, own = (None if path is None else Path(path) for path in (teams, judge_run))
+    found = audit(read_inputs([*map(Path, qrels)], [*map(Path, runs)], team_file, own, cutoff))
     if page is not None:
         write_page(found, Path(page))
     return found

@@ -9,7 +9,17 @@ from typing import NamedTuple
 import numpy as np
 
 from trecexam.extensions.audit.choices import main_values, ranks_of
-from trecexam.extensions.audit.records import ALPHA, AuditInputs, Finding, Floats, Part, Rows, finding, table
+from trecexam.extensions.audit.records import (
+    ALPHA,
+    AuditInputs,
+    Finding,
+    Floats,
+    Part,
+    Rows,
+    finding,
+    standard_errors,
+    table,
+)
 from trecexam.extensions.audit.scales import common_passages
 from trecexam.scores.columns.measures.base import discounts
 from trecexam.scores.correlation import half_width
@@ -123,9 +133,8 @@ def raised_by(own: Floats, others: Floats) -> Raise:
     """How far each row lies above its reference, by a paired t test over queries; shapes (n, queries)."""
     n = len(own)
     test = paired_t(np.concatenate([own, others]), np.arange(n), np.arange(n) + n)
-    error = np.abs(test.difference) / np.where(test.t == 0, math.nan, np.abs(test.t))
     p = np.where(test.difference > 0, test.p / 2, 1 - test.p / 2)
-    return Raise(test.difference, half_width(error, own.shape[1]), holm(p))
+    return Raise(test.difference, half_width(standard_errors(own - others), own.shape[1]), holm(p))
 
 
 def _explained(inputs: AuditInputs, of_runs: Floats, like: Floats) -> Iterator[Finding]:

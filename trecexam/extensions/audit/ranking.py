@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from trecexam.extensions.audit.records import (
     Floats,
     Part,
     finding,
+    standard_errors,
     table,
     with_interval,
 )
@@ -66,21 +68,16 @@ def neighbours(of_sides: Sequence[Floats]) -> Neighbours:
     return Neighbours(better, worse, tests, adjusted[0], verdicts)
 
 
-def smallest_difference(tests: PairedT, n_queries: int) -> float:
-    """The difference that a paired t test at .05 finds in 8 of 10 samples of so many queries, or NaN.
+def smallest_difference(differences: Floats) -> float:
+    """What a paired t test at .05 finds in 8 of 10 samples of so many queries; NaN of fewer than two.
 
-    (t(.975) + t(.8)) * s / sqrt(n), s the median standard deviation of the pairs' differences: Cohen,
-    "Statistical Power Analysis for the Behavioral Sciences", 2nd ed. 1988, chapter 2.
+    (t(.975) + t(.8)) * e, e the median standard error of the pairs' differences, shape (pairs, queries):
+    Cohen, "Statistical Power Analysis for the Behavioral Sciences", 2nd ed. 1988, chapter 2.
     """
     from scipy.special import stdtrit
 
-    deviations = np.abs(tests.difference) / np.where(
-        tests.effect_size == 0, math.nan, np.abs(tests.effect_size)
-    )
-    if np.isnan(deviations).all():
-        return math.nan
-    quantiles = stdtrit(n_queries - 1, 0.975) + stdtrit(n_queries - 1, 0.8)
-    return float(quantiles * np.nanmedian(deviations) / math.sqrt(n_queries))
+    quantiles = stdtrit(differences.shape[1] - 1, (0.975, 0.8)).sum()
+    return float(quantiles * np.median(standard_errors(differences)))
 
 
 def ranking(inputs: AuditInputs) -> Part:
@@ -89,15 +86,15 @@ def ranking(inputs: AuditInputs) -> Part:
         return Part()
     of_sides = [main_values(inputs, side) for side in inputs.sides]
     near, n_queries = neighbours(of_sides), len(inputs.query_ids)
-    measure = main_choice(inputs).name
+    counts = Counter(near.verdicts.tolist())
     verdicts = ", ".join(
-        f"{int((near.verdicts == verdict).sum())} {verdict}"
-        for verdict in ("certain", "likely", "cannot be told")
+        f"{counts[verdict]} {verdict}" for verdict in ("certain", "likely", "cannot be told")
     )
-    smallest = smallest_difference(near.tests[0], n_queries)
-    verdicts = f"of {len(near.better)} pairs {verdicts}"
-    found = [finding("power", smallest, measure=measure, n=n_queries, verdicts=verdicts)]
-    tables = {"neighbours": _neighbours_table(inputs, near)}
+    words = f"of {len(near.better)} pairs {verdicts}"
+    differences = of_sides[0][near.better] - of_sides[0][near.worse]
+    smallest = smallest_difference(differences)
+    found = [finding("power", smallest, measure=main_choice(inputs).name, n=n_queries, verdicts=words)]
+    tables = {"neighbours": _neighbours_table(inputs, near, differences)}
     if len(of_sides) == 2:
         enough = len(inputs.runs) <= MOST_RUNS
         correlation = correlate(of_sides[1], of_sides[0], resamples=300 if enough else 0)
@@ -155,10 +152,9 @@ def _swaps(inputs: AuditInputs, of_sides: Sequence[Floats]) -> tuple[list[Findin
     return found, table(caption, 2, columns)
 
 
-def _neighbours_table(inputs: AuditInputs, near: Neighbours) -> Table:
+def _neighbours_table(inputs: AuditInputs, near: Neighbours, differences: Floats) -> Table:
     test, runs = near.tests[0], np.array(inputs.runs, object)
-    error = np.abs(test.difference) / np.where(test.t == 0, math.nan, np.abs(test.t))
-    half = half_width(error, len(inputs.query_ids))
+    half = half_width(standard_errors(differences), len(inputs.query_ids))
     columns = {
         "better": runs[near.better],
         "worse": runs[near.worse],

@@ -111,6 +111,12 @@ def finding(kind: str, number: float, about: str = "", **values: Any) -> Finding
     return Finding(text["section"], kind, about, sentence, float(number), reason, action, text["weight"])
 
 
+def standard_errors(differences: Floats) -> Floats:
+    """Of the mean over queries of each row; NaN of fewer than two queries."""
+    n = differences.shape[1]
+    return differences.std(axis=1, ddof=1) / math.sqrt(n) if n > 1 else np.full(len(differences), math.nan)
+
+
 def with_interval(value: float, low: float, high: float) -> str:
     """A number, and its interval where there is one."""
     return f"{value:.2f}" + ("" if math.isnan(low) else f" [{low:.2f}, {high:.2f}]")

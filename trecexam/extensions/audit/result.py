@@ -49,10 +49,8 @@ class Audit(Result):
             (f.weight, f.section, f.kind, f.about, f.sentence, f.number, f.reason, f.action)
             for f in self.findings
         )
-        tables = (part.tables for part in self.parts.values())
-        return {"findings": Table(header, rows)} | {
-            name: made for each in tables for name, made in each.items()
-        }
+        behind = {name: made for part in self.parts.values() for name, made in part.tables.items()}
+        return {"findings": Table(header, rows), **behind}
 
     def for_people(self) -> tuple[Table, ...]:
         """The findings in lines that a terminal has room for."""
