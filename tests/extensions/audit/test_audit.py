@@ -14,14 +14,7 @@ from scipy import stats
 
 from trecexam.cli.main import run
 from trecexam.extensions.audit.audit import SECTIONS, audit, audit_files
-from trecexam.extensions.audit.choices import (
-    best_values,
-    choices,
-    labels_of,
-    main_choice,
-    main_values,
-    values,
-)
+from trecexam.extensions.audit.choices import choices, labels_of, main_choice, main_values, values
 from trecexam.extensions.audit.pool import dealt_p, rank_bounds
 from trecexam.extensions.audit.ranking import smallest_difference
 from trecexam.extensions.audit.reading import read_inputs
@@ -101,7 +94,7 @@ def test_at_best_a_run_has_what_it_would_have_with_its_own_unjudged_passages_jud
     inputs = read_inputs([desk.folder / "people.qrels"], [desk.folder / "runs"])
     (side,), choice = inputs.sides, main_choice(inputs)
     labels = labels_of(inputs, side)
-    best = best_values(side, labels, (inputs.rows >= 0) & (labels == UNJUDGED), choice)
+    best = values(side, labels, choice, (inputs.rows >= 0) & (labels == UNJUDGED))
     for name, of_run in zip(inputs.runs, best, strict=True):
         first = {q: sorted(docs, key=docs.__getitem__)[::-1][:10] for q, docs in desk.runs[name].items()}
         more = {q: dict.fromkeys(first[q], 3) | docs for q, docs in desk.qrels["people"].items()}
@@ -146,13 +139,13 @@ def test_unjudged_passages_are_dealt_from_the_run_s_and_other_teams_passages() -
 def test_what_is_planted_in_a_judge_is_found(what: str) -> None:
     section = "scales" if what in ("threshold", "drift", "unused label") else "judge"
     cases = [judged("cranfield", what, np.random.default_rng([1, seed])) for seed in range(4)]
-    assert [found(case, SECTIONS[section](case.inputs).findings) for case in cases] == [(1, 1)] * 4
+    assert [found(case, SECTIONS[section][-1](case.inputs).findings) for case in cases] == [(1, 1)] * 4
 
 
 def test_holes_and_runs_that_were_not_pooled_are_found(tmp_path: Path) -> None:
     for make, seed in ((unpooled, 1), (unpooled, 2), (holes, 3)):
         case: Case = make(np.random.default_rng(seed), tmp_path)
-        hit, planted = found(case, SECTIONS["pool"](case.inputs).findings)
+        hit, planted = found(case, SECTIONS["pool"][-1](case.inputs).findings)
         assert hit == planted > 0
 
 
@@ -165,7 +158,8 @@ def test_a_fair_judge_raises_no_alarm_and_equal_runs_are_not_told_apart() -> Non
     assert [audit(case.inputs).alarms for case in clean] == [()] * 4
     for what, least, most in (("equal", 0, 3), ("certain", 18, 20)):
         made = (
-            SECTIONS["ranking"](neighbours_of(what, np.random.default_rng(seed)).inputs) for seed in range(20)
+            SECTIONS["ranking"][-1](neighbours_of(what, np.random.default_rng(seed)).inputs)
+            for seed in range(20)
         )
         assert least <= sum(part.tables["neighbours"]["verdict"] == ["certain"] for part in made) <= most
     reversed_pair = audit(neighbours_of("reversed", np.random.default_rng(5)).inputs)

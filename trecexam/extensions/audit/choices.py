@@ -7,16 +7,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.extensions.audit.records import AuditInputs, Floats, Rows, Side
-from trecexam.scores.columns import UNJUDGED
-from trecexam.scores.columns.measures.base import discounts, ratio
-from trecexam.scores.columns.measures.ndcg import dcg, ideal_dcg
+from trecexam.extensions.audit.records import AuditInputs, Bools, Floats, Rows, Side
+from trecexam.scores.columns.measures.base import ratio
+from trecexam.scores.columns.measures.ndcg import dcg
 from trecexam.scores.values import TIE_DECIMALS
 
 #: Cutoffs that are tried beside the main one.
 CUTOFFS = (5, 10, 20)
-
-
 Kind = Literal["nDCG", "P"]
 
 
@@ -59,64 +56,47 @@ def labels_of(inputs: AuditInputs, side: Side, *, condensed: bool = False) -> Ro
     return side.labels[side.condensed if condensed else inputs.rows]
 
 
-def values(side: Side, labels: Rows, choice: Choice) -> Floats:
+def values(side: Side, labels: Rows, choice: Choice, added: Bools | None = None) -> Floats:
     """Every run's value on every query, bit for bit as trec_eval's; shape (runs, queries).
 
     Args:
         labels: of `labels_of`, condensed as the choice is.
+        added: which ranks, of the same shape, are to have the highest label instead. The ideal ranking of this
+            run and query then has these passages, too.
     """
-    top = labels[:, :, : choice.k]
-    gains = np.maximum(top, 0) if choice.rel is None else (top >= choice.rel).astype(np.int32)
-    if choice.kind == "P":
-        return np.asarray(gains.sum(axis=2) / choice.k)
-    flat = gains.reshape(-1, gains.shape[2])
-    ideal = ideal_dcg(side.judged, choice.k, _gains(side, choice))
-    found = dcg(flat, np.broadcast_to(np.arange(flat.shape[1], dtype=np.int32), flat.shape))
-    return ratio(found, np.tile(ideal, len(labels))).reshape(labels.shape[:2])
-
-
-def best_values(side: Side, labels: Rows, unjudged: NDArray[np.bool_], choice: Choice) -> Floats:
-    """The values if each run's own unjudged passages had the highest label, and only they.
-
-    The ideal ranking has these passages, too. `values` are the worst case: there they are not relevant.
-
-    Args:
-        unjudged: which of the ranks hold a passage without a label; shape (runs, queries, DEPTH).
-    """
-    top, added = labels[:, :, : choice.k], unjudged[:, :, : choice.k]
     best = max(side.thresholds, default=1) if choice.rel is None else 1
-    gains = np.maximum(top, 0) if choice.rel is None else (top >= choice.rel).astype(np.int32)
-    gains = np.where(added, np.int32(best), gains)
+    gains = _gains(labels[:, :, : choice.k], choice)
+    n_added = np.zeros(gains.shape[:2], np.intp)
+    if added is not None:
+        gains = np.where(added[:, :, : choice.k], np.int32(best), gains)
+        n_added = added[:, :, : choice.k].sum(axis=2)
     if choice.kind == "P":
         return np.asarray(gains.sum(axis=2) / choice.k)
-    weights = 1 / discounts(choice.k)[: choice.k]
-    ideals = _ideals(side, choice, best)
-    ideal = ideals[np.arange(labels.shape[1]), added.sum(axis=2)]
-    return ratio((gains @ weights).ravel(), ideal.ravel()).reshape(ideal.shape)
+    ideals = [_ideal(side, choice, best, n) for n in range(int(n_added.max(initial=0)) + 1)]
+    ideal = np.stack(ideals, axis=1)[np.arange(gains.shape[1]), n_added]
+    return ratio(_dcg(gains.reshape(-1, gains.shape[2])), ideal.ravel()).reshape(ideal.shape)
 
 
-def _gains(side: Side, choice: Choice) -> dict[int, int] | None:
-    if choice.rel is None:
-        return None
-    known = np.unique(side.judged.labels[side.judged.labels != UNJUDGED]).tolist()
-    return {label: int(label >= choice.rel) for label in known}
+def _gains(labels: Rows, choice: Choice) -> Rows:
+    return np.maximum(labels, 0) if choice.rel is None else (labels >= choice.rel).astype(np.int32)
 
 
-def _ideals(side: Side, choice: Choice, best: int) -> Floats:
-    """DCG of the best ranking with 0, 1, ... k more passages of the best label; shape (queries, k + 1)."""
-    judged, k = side.judged, choice.k
-    gains = np.maximum(judged.labels, 0)
-    if choice.rel is not None:
-        gains = (judged.labels >= choice.rel).astype(np.int32)
+def _dcg(gains: Rows) -> Floats:
+    """DCG of gains in the order of ranks."""
+    return dcg(gains, np.broadcast_to(np.arange(gains.shape[1], dtype=np.int32), gains.shape))
+
+
+def _ideal(side: Side, choice: Choice, best: int, n_added: int) -> Floats:
+    """Of each query the DCG of its best ranking with so many more passages of the best gain."""
+    judged = side.judged
+    gains = _gains(judged.labels, choice)
     order = np.lexsort((-gains, judged.query_of_row))
     rank = np.arange(len(order)) - judged.offsets[judged.query_of_row]
-    first = rank < k
-    ranked = np.zeros((len(judged.query_ids), k))
-    ranked[judged.query_of_row[first], rank[first]] = gains[order][first]
-    weights = 1 / discounts(k)[:k]
-    added = np.concatenate(([0.0], np.cumsum(best * weights)))
-    columns = [added[n] + ranked[:, : k - n] @ weights[n:] for n in range(k + 1)]
-    return np.stack(columns, axis=1)
+    first = rank < choice.k - n_added
+    ranked = np.zeros((len(judged.query_ids), choice.k), np.int32)
+    ranked[:, :n_added] = best
+    ranked[judged.query_of_row[first], n_added + rank[first]] = gains[order][first]
+    return _dcg(ranked)
 
 
 def main_choice(inputs: AuditInputs) -> Choice:

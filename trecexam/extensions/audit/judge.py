@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trecexam.extensions.audit.choices import main_values, ranks_of
 from trecexam.extensions.audit.records import (
@@ -54,39 +55,25 @@ def judge(inputs: AuditInputs) -> Part:
     if len(inputs.sides) < 2 or len(inputs.runs) < 3:
         return Part()
     teams, codes = np.unique(np.array(inputs.teams, object), return_inverse=True)
-    of_runs = surplus_of_runs(inputs.rows[:, :, : inputs.cutoff], surplus(inputs))
+    of_runs = discounted(surplus(inputs)[inputs.rows[:, :, : inputs.cutoff]])
     of_teams = np.stack([of_runs[codes == team].mean(axis=0) for team in range(len(teams))])
     of_others = (of_teams.sum(axis=0) - of_teams) / max(1, len(teams) - 1)
     means = [main_values(inputs, side).mean(axis=1) for side in inputs.sides]
     ranks = [ranks_of(each) for each in means]
     a, b = (side.name for side in inputs.sides)
     raised = raised_by(of_runs, of_others[codes])
-    found = [
-        finding(
-            *("raised", raised.mean[r], inputs.runs[r]),
-            a=a,
-            b=b,
-            p=raised.p[r],
-            before=ranks[0][r],
-            after=ranks[1][r],
-        )
-        for r in np.flatnonzero(raised.p < ALPHA)
-    ]
+    found = []
+    for r in np.flatnonzero(raised.p < ALPHA):
+        words = {"a": a, "b": b, "p": raised.p[r], "before": ranks[0][r], "after": ranks[1][r]}
+        found.append(finding("raised", raised.mean[r], inputs.runs[r], **words))
     order = np.argsort(-np.nan_to_num(raised.mean), kind="stable")
-    columns = {
-        "run": np.array(inputs.runs, object),
-        "team": np.array(inputs.teams, object),
-        **raised.columns(),
-        f"rank {a}": ranks[0],
-        f"rank {b}": ranks[1],
-    }
+    columns = {name: np.array(each, object) for name, each in (("run", inputs.runs), ("team", inputs.teams))}
+    columns |= raised.columns() | {f"rank {a}": ranks[0], f"rank {b}": ranks[1]}
     if inputs.judge_run is not None:
         like = likeness(inputs.rows[:, :, : inputs.cutoff], inputs.judge_run[1][:, : inputs.cutoff])
         columns["likeness"] = like.mean(axis=1)
         found += _explained(inputs, of_runs, like)
-    caption = (
-        f"Labels a rank that {b} gives each run beyond other teams' runs, in the first {inputs.cutoff} ranks"
-    )
+    caption = f"Labels a rank that {b} gives each run beyond other teams' runs, by {inputs.cutoff} ranks"
     tables = {"bias": table(caption, 2, {name: each[order] for name, each in columns.items()})}
     if 2 < len(teams) < len(inputs.runs):
         team_raise = raised_by(of_teams, of_others)
@@ -114,10 +101,10 @@ def surplus(inputs: AuditInputs) -> Floats:
     return found
 
 
-def surplus_of_runs(rows: Rows, of_rows: Floats) -> Floats:
-    """The discounted mean surplus at the first ranks, shape (runs, queries); rows have k ranks."""
-    weights = 1 / discounts(rows.shape[2])[: rows.shape[2]]
-    return np.asarray(of_rows[rows] @ (weights / weights.sum()))
+def discounted(at_ranks: NDArray[Any]) -> Floats:
+    """The discounted mean over ranks, which are the last axis."""
+    weights = 1 / discounts(at_ranks.shape[-1])[: at_ranks.shape[-1]]
+    return np.asarray(at_ranks @ (weights / weights.sum()))
 
 
 def likeness(rows: Rows, judge_rows: Rows) -> Floats:
@@ -125,8 +112,7 @@ def likeness(rows: Rows, judge_rows: Rows) -> Floats:
     both = np.zeros(rows.shape)
     for of_rank in judge_rows.T:
         both += (rows == of_rank[None, :, None]) & (rows >= 0)
-    weights = 1 / discounts(rows.shape[2])[: rows.shape[2]]
-    return np.asarray(both @ (weights / weights.sum()))
+    return discounted(both)
 
 
 def raised_by(own: Floats, others: Floats) -> Raise:
@@ -154,11 +140,11 @@ def _explained(inputs: AuditInputs, of_runs: Floats, like: Floats) -> Iterator[F
 
 
 def _teams(
-    teams: np.ndarray, codes: np.ndarray, raised: Raise, means: Sequence[Floats]
+    teams: NDArray[Any], codes: NDArray[np.intp], raised: Raise, means: Sequence[Floats]
 ) -> tuple[list[Finding], Table]:
     """What is raised, and tau without each team."""
 
-    def tau(kept: np.ndarray) -> float:
+    def tau(kept: NDArray[np.bool_]) -> float:
         a, b = (np.round(each[kept], 12)[:, None] for each in means)
         return float(tau_b_columns(b, a)[0])
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.extensions.audit.choices import Choice, best_values, labels_of, main_choice, ranks_of, values
+from trecexam.extensions.audit.choices import Choice, labels_of, main_choice, ranks_of, values
 from trecexam.extensions.audit.records import (
     ALPHA,
     AuditInputs,
-    Finding,
+    Bools,
     Floats,
     Part,
     Rows,
@@ -63,7 +62,7 @@ def rank_bounds(zero: Floats, best: Floats) -> tuple[Ranks, Ranks]:
     return 1 + (zero[None, :] > best[:, None]).sum(axis=1), 1 + above.sum(axis=1)
 
 
-def dealt_p(rows: Rows, unjudged: NDArray[np.bool_], teams: NDArray[np.intp]) -> Floats:
+def dealt_p(rows: Rows, unjudged: Bools, teams: NDArray[np.intp]) -> Floats:
     """Of each run p of so many unjudged passages or more, were they dealt among passages whoever has them.
 
     The urn of a query are the passages at the first ranks of the run and of other teams' runs, and the run
@@ -108,16 +107,9 @@ def _of_side(inputs: AuditInputs, side: Side, of_side: str) -> Part:
     shares = {k: _judged_share(inputs, unjudged, k) for k in sorted({5, 10, 20, main.k})}
     width = {name: int((each.worst - each.best)[missed].max(initial=0)) for name, each in by_measure.items()}
     here = by_measure[main.name]
-    columns = {
-        "run": inputs.runs,
-        "team": inputs.teams,
-        **{f"Judged@{k}": share for k, share in shares.items()},
-        "p.holm": p,
-        "rank": here.rank,
-        "best rank": here.best,
-        "worst rank": here.worst,
-        "condensed rank": here.condensed,
-    }
+    columns: dict[str, Any] = {"run": inputs.runs, "team": inputs.teams}
+    columns |= {f"Judged@{k}": share for k, share in shares.items()} | {"p.holm": p, "rank": here.rank}
+    columns |= {f"{name} rank": getattr(here, name) for name in ("best", "worst", "condensed")}
     measures = {
         "measure": list(width),
         "open ranks": [int((each.worst - each.best).max()) for each in by_measure.values()],
@@ -130,35 +122,25 @@ def _of_side(inputs: AuditInputs, side: Side, of_side: str) -> Part:
     }
     share = 1 - float(shares[main.k].mean())
     found = [finding("holes", share, side.name, k=main.k)] if 1 - share < _COMPLETE else []
-    found += [
-        finding(
-            *("not pooled", 1 - shares[main.k][r], inputs.runs[r]),
-            **{"side": side.name, "k": main.k, "p": p[r], **{f: getattr(here, f)[r] for f in Open._fields}},
-        )
-        for r in missed.tolist()
-    ]
-    return Part((*found, *_safe(side, width if len(missed) else {})), tables)
+    for r in missed.tolist():
+        words = {"side": side.name, "k": main.k, "p": p[r]} | {f: getattr(here, f)[r] for f in Open._fields}
+        found.append(finding("not pooled", 1 - shares[main.k][r], inputs.runs[r], **words))
+    if len(missed):
+        safe = [name for name, wide in width.items() if wide <= _SAFE]
+        words = {"safe": f"{', '.join(safe)} at most {_SAFE}" if safe else "no measure is safe"}
+        found.append(finding("safe measures", width[main.name], side.name, measure=main.name, **words))
+    return Part(tuple(found), tables)
 
 
-def _open(side: Side, labels: Rows, condensed: Rows, unjudged: NDArray[np.bool_], choice: Choice) -> Open:
+def _open(side: Side, labels: Rows, condensed: Rows, unjudged: Bools, choice: Choice) -> Open:
     zero = values(side, labels, choice).mean(axis=1)
-    best = best_values(side, labels, unjudged, choice).mean(axis=1)
+    best = values(side, labels, choice, unjudged).mean(axis=1)
     without = values(side, condensed, choice).mean(axis=1)
     return Open(ranks_of(zero), *rank_bounds(zero, best), ranks_of(without))
 
 
-def _judged_share(inputs: AuditInputs, unjudged: NDArray[np.bool_], k: int) -> Floats:
+def _judged_share(inputs: AuditInputs, unjudged: Bools, k: int) -> Floats:
     """Judged@k of each run: the mean over queries, 0 where nothing is retrieved."""
     n = (inputs.rows[:, :, :k] >= 0).sum(axis=2)
     judged = n - unjudged[:, :, :k].sum(axis=2)
     return np.asarray(ratio(judged.ravel(), n.ravel()).reshape(n.shape).mean(axis=1))
-
-
-def _safe(side: Side, width: dict[str, int]) -> Sequence[Finding]:
-    """Which measures leave little open for the runs that were not pooled."""
-    if not width:
-        return ()
-    main, *_ = width
-    safe = [name for name, wide in width.items() if wide <= _SAFE]
-    words = f"{', '.join(safe)} at most {_SAFE}" if safe else "no measure is safe"
-    return (finding("safe measures", width[main], side.name, measure=main, safe=words),)

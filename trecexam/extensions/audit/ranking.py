@@ -155,17 +155,9 @@ def _swaps(inputs: AuditInputs, of_sides: Sequence[Floats]) -> tuple[list[Findin
 def _neighbours_table(inputs: AuditInputs, near: Neighbours, differences: Floats) -> Table:
     test, runs = near.tests[0], np.array(inputs.runs, object)
     half = half_width(standard_errors(differences), len(inputs.query_ids))
-    columns = {
-        "better": runs[near.better],
-        "worse": runs[near.worse],
-        "verdict": near.verdicts,
-        "difference": test.difference,
-        "difference.low": test.difference - half,
-        "difference.high": test.difference + half,
-        "p.holm": near.p,
-        **{
-            f"difference {side.name}": each.difference
-            for side, each in zip(inputs.sides[1:], near.tests[1:], strict=True)
-        },
-    }
+    columns = {"better": runs[near.better], "worse": runs[near.worse], "verdict": near.verdicts}
+    columns |= {"difference": test.difference, "difference.low": test.difference - half}
+    columns |= {"difference.high": test.difference + half, "p.holm": near.p}
+    others = zip(inputs.sides[1:], near.tests[1:], strict=True)
+    columns |= {f"difference {side.name}": each.difference for side, each in others}
     return table(f"Neighbours by {main_choice(inputs).name} on {inputs.sides[0].name}", 2, columns)

@@ -53,11 +53,11 @@ def read_inputs(
         for path, of_side in zip(qrels, labels, strict=True)
         if len(of_side) > len(common)
     ]
-    files = list(_run_files(runs))
+    files = list(dict.fromkeys(_run_files(runs)))
     reader = _Reader(labels, common, files)
     if not reader.names:
-        for path, error in reader.rejected.items():
-            raise TrecexamError(error.reason, path=path, line=error.line)
+        for error in reader.rejected:
+            raise error
         raise TrecexamError(f"no run has one of the {plural(len(common), 'judged query')}: see --runs")
     if missing := [query for query in common if query not in reader.answered]:
         notes.append(f"left out {plural(len(missing), 'judged query')} that no run has")
@@ -85,7 +85,7 @@ def read_inputs(
         cutoff,
         judge_rows,
         (*notes, *reader.notes),
-        tuple(map(str, reader.rejected.values())),
+        tuple(map(str, reader.rejected)),
     )
 
 
@@ -99,15 +99,14 @@ def _labels(path: Path) -> Labels:
 
 
 def _run_files(places: Iterable[Path]) -> Iterator[Path]:
-    """The run files, each once."""
-    found: dict[Path, None] = {}
-    for place in places:
+    """The run files."""
+    for place in dict.fromkeys(places):
         inside = sorted(place.rglob("*")) if place.is_dir() else [place]
-        of_folder = (
-            path for path in inside if path.is_file() and path.suffix != ".tsv" and path.name[0] != "."
-        )
-        found |= dict.fromkeys(of_folder if place.is_dir() else inside)
-    yield from (path.absolute() for path in found)
+        yield from (path for path in inside if path == place or _may_be_run(path))
+
+
+def _may_be_run(path: Path) -> bool:
+    return path.is_file() and path.suffix != ".tsv" and path.name[0] != "."
 
 
 class _Reader:
@@ -131,7 +130,7 @@ class _Reader:
         ]
         self._others: dict[tuple[int, str], int] = {}
         self.names: dict[Path, str] = {}
-        self.rejected: dict[Path, converters.ConversionError] = {}
+        self.rejected: list[converters.ConversionError] = []
         self.notes: list[str] = []
         self.rows: list[Rows] = []
         self._condensed: list[list[Rows]] = []
@@ -143,12 +142,12 @@ class _Reader:
         try:
             run = converters.read(path, "run")
         except converters.ConversionError as error:
-            self.rejected[path] = error
+            self.rejected.append(error)
             return
         if set(self.query_ids).isdisjoint(run.query_ids):
             self.notes.append(f"{path}: left out; it has none of the {plural(len(self.query_ids), 'query')}")
             return
-        self.names[path] = run.name
+        self.names[path.absolute()] = run.name
         self.answered.update(run.query_ids)
         rows, condensed = self.rows_of(run)
         self.rows.append(rows)

@@ -18,6 +18,7 @@ from trecexam.tables.table import Layout, Table
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int32]
+Bools = NDArray[np.bool_]
 #: Ranks that are looked at. Lists of judged passages alone have as many, from however deep.
 DEPTH = 20
 #: Level of each test, Holm's adjustment included: together they raise few false alarms.

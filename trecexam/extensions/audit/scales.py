@@ -65,8 +65,8 @@ def scales(inputs: AuditInputs) -> Part:
     pairs = threshold_pairs(common, a, b, len(inputs.query_ids))
     if pairs:
         best = max(pairs, key=_value)
-        drift, tables["drift"] = _drift(inputs, common)
         tables["thresholds"] = _pairs_table(a, b, pairs)
+        drift, tables["drift"] = _drift(inputs, common)
         findings += [*_stated(a, b, pairs, best), *drift]
     return Part(tuple(findings), tables)
 
