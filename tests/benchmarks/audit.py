@@ -51,14 +51,6 @@ def planted(section: str, make: Make, cases: int) -> tuple[int, int]:
     return int(counts[0]), int(counts[1])
 
 
-def clean_alarms(name: str, cases: int) -> list[str]:
-    """The kinds of alarms of each clean case that has any."""
-    made = (
-        audit(judged(name, "clean", np.random.default_rng([8, seed])).inputs).alarms for seed in range(cases)
-    )
-    return [", ".join(sorted({each.kind for each in alarms})) for alarms in made if alarms]
-
-
 def verdicts(what: str, cases: int) -> int:
     """In how many cases two runs are said to differ for certain, or to be reversed."""
     made = [neighbours_of(what, np.random.default_rng([9, seed])).inputs for seed in range(cases)]
@@ -90,18 +82,18 @@ def lines(cases: int) -> Iterable[str]:
         yield f"| three collections | {what} pair | {cases} | {cases} | {hit} | {hit / cases:.2f} |"
     yield "\n| data | clean cases | with an alarm | share | which |\n|---|---:|---:|---:|---|"
     for name in everywhere:
-        alarms = clean_alarms(name, cases)
+        made = (
+            audit(judged(name, "clean", np.random.default_rng([8, seed])).inputs) for seed in range(cases)
+        )
+        alarms = [", ".join(sorted({each.kind for each in of.alarms})) for of in made if of.alarms]
         kinds = "; ".join(f"{kind} {alarms.count(kind)}" for kind in sorted(set(alarms)))
         yield f"| {name} | {cases} | {len(alarms)} | {len(alarms) / cases:.3f} | {kinds} |"
     with tempfile.TemporaryDirectory() as folder:
         made = (holes(np.random.default_rng([6, seed]), Path(folder)).inputs for seed in range(cases))
         wrong = sum("not pooled" in {each.kind for each in pool(inputs).findings} for inputs in made)
-    for what, n in (
-        ("dl19, judgments lost at random | not pooled", wrong),
-        ("two equal runs | certain", verdicts("equal", cases)),
-    ):
-        data, kind = what.split(" | ")
-        yield f"| {data} | {cases} | {n} | {n / cases:.3f} | {kind} {n} |"
+    yield f"| dl19, judgments lost at random | {cases} | {wrong} | {wrong / cases:.3f} | not pooled {wrong} |"
+    equal = verdicts("equal", cases)
+    yield f"| two equal runs | {cases} | {equal} | {equal / cases:.3f} | certain {equal} |"
 
 
 if __name__ == "__main__":

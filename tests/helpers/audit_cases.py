@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from outside import outside
 
+from trecexam.extensions.audit.findings import Finding
 from trecexam.extensions.audit.reading import read_inputs
-from trecexam.extensions.audit.records import AuditInputs, Finding, Side
+from trecexam.extensions.audit.records import AuditInputs, Side
 from trecexam.scores.columns import UNJUDGED
 
 COLLECTIONS = ("cranfield", "vaswani", "cisi")
@@ -96,6 +97,7 @@ def judged(name: str, what: str, random: np.random.Generator) -> Case:
     given = np.where(moved, np.where(labels > 0, labels - 1, 1), labels)
     run = int(random.integers(len(base.runs)))
     team = base.teams[run]
+    members = [r for r, other in enumerate(base.teams) if other == team]
     if what == "threshold":
         step = int(random.choice([1, -1])) if top > 1 else 1
         raised = np.where(given > 0, given + 1, random.random(n) < random.uniform(0.1, 0.5))
@@ -103,7 +105,7 @@ def judged(name: str, what: str, random: np.random.Generator) -> Case:
         planted = {(what, str(step))}
     if what == "unused label":
         given = np.where(given == top - 1, random.choice([top, max(0, top - 2)]), given)
-    favoured = {"raised": [run], "likeness": [run], "raised team": _members(base, team)}.get(what, [])
+    favoured = {"raised": [run], "likeness": [run], "raised team": members}.get(what)
     if favoured:
         there = np.isin(np.arange(n), base.rows[favoured][:, :, :10])
         # DL 2019 has few queries.
@@ -112,16 +114,11 @@ def judged(name: str, what: str, random: np.random.Generator) -> Case:
         planted = {(what, team if what == "raised team" else base.runs[run])}
     side = base.sides[0]
     rest = np.full(len(side.labels) - n, UNJUDGED, np.int32)
-    second = Side(
-        "judge", replace(people, labels=given.astype(np.int32)), np.append(given, rest), side.condensed
-    )
+    by_judge = replace(people, labels=given.astype(np.int32))
+    second = Side("judge", by_judge, np.append(given, rest), side.condensed)
     own = (base.runs[run], base.rows[run]) if what in ("likeness", "clean") else None
     inputs = replace(base, sides=(replace(side, name="people"), second), judge_run=own)
     return Case(inputs, frozenset(planted if what != "clean" else ()))
-
-
-def _members(base: AuditInputs, team: str) -> list[int]:
-    return [r for r, other in enumerate(base.teams) if other == team]
 
 
 def found(case: Case, findings: tuple[Finding, ...]) -> tuple[int, int]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from trecexam.extensions.audit.findings import Finding, Part
 from trecexam.extensions.audit.judge import judge
 from trecexam.extensions.audit.pool import pool
 from trecexam.extensions.audit.ranking import ranking
-from trecexam.extensions.audit.reading import read_inputs
-from trecexam.extensions.audit.records import AuditInputs, Finding, Part
+from trecexam.extensions.audit.records import AuditInputs
 from trecexam.extensions.audit.scales import scales
 from trecexam.extensions.audit.sensitivity import sensitivity
 from trecexam.files import atomic
@@ -97,7 +97,7 @@ class Audit(Result):
 
 
 def audit(inputs: AuditInputs) -> Audit:
-    """Which conclusions survive?"""
+    """Which conclusions survive: all sections. `read_inputs` reads what is audited."""
     notes = [*inputs.notes, *inputs.rejected]
     if len(inputs.sides) == 1:
         notes.append(_ONE_SIDE)
@@ -109,36 +109,6 @@ def audit(inputs: AuditInputs) -> Audit:
     about |= {"judgments": [side.name for side in inputs.sides], "cutoff": inputs.cutoff}
     parts = {name: make(inputs) for name, (_, _, make) in SECTIONS.items()}
     return Audit(parts, about, tuple(notes), inputs.rejected)
-
-
-def audit_files(
-    qrels: Sequence[Path | str],
-    runs: Sequence[Path | str],
-    *,
-    teams: Path | str | None = None,
-    judge_run: Path | str | None = None,
-    cutoff: int = 10,
-    page: Path | str | None = None,
-) -> Audit:
-    """Audits files, as `trecexam audit` does.
-
-    Args:
-        qrels: one or two sets of judgments; the first is the reference.
-        runs: run files, or folders that have some.
-        teams: a file of `run<TAB>team` lines.
-        judge_run: the judge's own ranking, a run file.
-        cutoff: k of nDCG@k, 1 to 20.
-        page: where to write the audit as one HTML page.
-
-    Raises:
-        ConversionError: what is needed cannot be read; runs that cannot are `rejected` and left out.
-        TrecexamError: no run, or no query, is left to audit; the page cannot be written.
-    """
-    team_file, own = (None if path is None else Path(path) for path in (teams, judge_run))
-    found = audit(read_inputs([*map(Path, qrels)], [*map(Path, runs)], team_file, own, cutoff))
-    if page is not None:
-        write_page(found, Path(page))
-    return found
 
 
 def write_page(audit: Audit, path: Path) -> None:

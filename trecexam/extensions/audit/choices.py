@@ -61,8 +61,8 @@ def values(side: Side, labels: Rows, choice: Choice, added: Bools | None = None)
 
     Args:
         labels: of `labels_of`, condensed as the choice is.
-        added: which ranks, of the same shape, are to have the highest label instead. The ideal ranking of this
-            run and query then has these passages, too.
+        added: which ranks, of the same shape, have the highest label instead; these passages are then in
+            the ideal ranking of this run and query, too.
     """
     best = max(side.thresholds, default=1) if choice.rel is None else 1
     gains = _gains(labels[:, :, : choice.k], choice)

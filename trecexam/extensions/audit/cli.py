@@ -68,8 +68,11 @@ def audit(
     Findings come most important first: !!! a conclusion may be wrong, !! a paper has to say it, ! good to
     know. --json has all tables. Exit status 1: some run file was rejected.
     """
-    from trecexam.extensions.audit.audit import audit_files
+    from trecexam.extensions.audit import audit as auditing
+    from trecexam.extensions.audit.reading import read_inputs
 
-    found = audit_files(qrels, runs, teams=teams, judge_run=judge_run, cutoff=cutoff, page=output)
-    written = () if output is None else (f"{output}: written",)
-    return found.noted(*written), 1 if found.rejected else 0
+    found = auditing.audit(read_inputs(qrels, runs, teams, judge_run, cutoff))
+    if output is not None:
+        auditing.write_page(found, output)
+        found = found.noted(f"{output}: written")
+    return found, 1 if found.rejected else 0

@@ -10,17 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.extensions.audit.choices import main_values, ranks_of
-from trecexam.extensions.audit.records import (
-    ALPHA,
-    AuditInputs,
-    Finding,
-    Floats,
-    Part,
-    Rows,
-    finding,
-    standard_errors,
-    table,
-)
+from trecexam.extensions.audit.findings import Finding, Part, finding, standard_errors, table
+from trecexam.extensions.audit.records import ALPHA, AuditInputs, Floats, Rows
 from trecexam.extensions.audit.scales import common_passages
 from trecexam.scores.columns.measures.base import discounts
 from trecexam.scores.correlation import half_width

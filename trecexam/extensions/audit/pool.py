@@ -8,17 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.extensions.audit.choices import Choice, labels_of, main_choice, ranks_of, values
-from trecexam.extensions.audit.records import (
-    ALPHA,
-    AuditInputs,
-    Bools,
-    Floats,
-    Part,
-    Rows,
-    Side,
-    finding,
-    table,
-)
+from trecexam.extensions.audit.findings import Part, finding, table
+from trecexam.extensions.audit.records import ALPHA, AuditInputs, Bools, Floats, Rows, Side
 from trecexam.scores.columns import UNJUDGED
 from trecexam.scores.columns.measures.base import ratio
 from trecexam.scores.paired_tests import holm

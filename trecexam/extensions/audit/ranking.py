@@ -11,16 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trecexam.extensions.audit.choices import main_choice, main_values
-from trecexam.extensions.audit.records import (
-    AuditInputs,
-    Finding,
-    Floats,
-    Part,
-    finding,
-    standard_errors,
-    table,
-    with_interval,
-)
+from trecexam.extensions.audit.findings import Finding, Part, finding, standard_errors, table, with_interval
+from trecexam.extensions.audit.records import AuditInputs, Floats
 from trecexam.scores.correlation import Correlation, correlate, half_width
 from trecexam.scores.paired_tests import MOST_RUNS, PairedT, holm, paired_t
 from trecexam.scores.values import TIE_DECIMALS

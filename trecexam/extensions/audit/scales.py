@@ -9,18 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.extensions.audit.records import (
-    ALPHA,
-    AuditInputs,
-    Finding,
-    Floats,
-    Part,
-    Rows,
-    Side,
-    finding,
-    table,
-    with_interval,
-)
+from trecexam.extensions.audit.findings import Finding, Part, finding, table, with_interval
+from trecexam.extensions.audit.records import ALPHA, AuditInputs, Floats, Rows, Side
 from trecexam.scores.columns import UNJUDGED
 from trecexam.scores.kappa import Kappa, kappa
 from trecexam.tables.table import Table

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from trecexam.extensions.audit.choices import choices, labels_of, main_choice, main_values, values
+from trecexam.extensions.audit.findings import Part, finding, table
 from trecexam.extensions.audit.ranking import neighbours
-from trecexam.extensions.audit.records import AuditInputs, Part, finding, table
+from trecexam.extensions.audit.records import AuditInputs
 from trecexam.scores.rank_correlation.tau import tau_b_columns
 from trecexam.scores.values import TIE_DECIMALS
 from trecexam.tables.text import shorten_list
