@@ -188,10 +188,17 @@ def test_runs_and_queries_that_differ_are_intersected_and_said(desk: Desk, capsy
     judge.write_text(judge.read_text() + "both 0 d1 1\n")
     (desk.folder / "runs" / "other.run").write_text("elsewhere Q0 d1 1 1 other\n")
     (desk.folder / "runs" / "bad.run").write_text("q1 Q0 d1 1 high bad\n")
+    (desk.folder / "runs" / "teams.tsv").write_text("run1\tteam1\n")
     assert run([*desk.words("people", "judge"), "--json"]) == 1
     told = json.loads(capsys.readouterr().out)
     assert (told["n_runs"], told["n_queries"]) == (8, 12)
-    for part in ("1 query that the other", "1 judged query that no run has", "other.run", "bad.run:1"):
+    for part in (
+        "1 query that the other",
+        "1 judged query that no run has",
+        "other.run",
+        "bad.run:1",
+        "teams.tsv: left",
+    ):
         assert part in "\n".join(told["notes"])
     assert told["pool (judge)"] == whole.tables["pool (judge)"].records()
 

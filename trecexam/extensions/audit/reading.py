@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,7 @@ def read_inputs(
     Queries are those that all sets judge and some run has; a run that skips one of them has an empty list.
 
     Args:
-        runs: files, or folders that are searched through; of these, .tsv files are left out.
+        runs: files, or folders that are searched through.
         teams: a file of `run<TAB>team` lines.
         judge_run: the judge's own ranking, a run file.
         cutoff: k of nDCG@k, 1 to `DEPTH`.
@@ -53,7 +54,7 @@ def read_inputs(
         for path, of_side in zip(qrels, labels, strict=True)
         if len(of_side) > len(common)
     ]
-    files = list(dict.fromkeys(_run_files(runs)))
+    files = list(dict.fromkeys(_run_files(runs, notes)))
     reader = _Reader(labels, common, files)
     if not reader.names:
         for error in reader.rejected:
@@ -98,15 +99,19 @@ def _labels(path: Path) -> Labels:
     return labels
 
 
-def _run_files(places: Iterable[Path]) -> Iterator[Path]:
-    """The run files."""
-    for place in dict.fromkeys(places):
+def _run_files(places: Iterable[Path], notes: list[str]) -> Iterator[Path]:
+    """The run files; of a folder all that look like no other format. `notes` gets those that do."""
+    for place in places:
         inside = sorted(place.rglob("*")) if place.is_dir() else [place]
-        yield from (path for path in inside if path == place or _may_be_run(path))
-
-
-def _may_be_run(path: Path) -> bool:
-    return path.is_file() and path.suffix != ".tsv" and path.name[0] != "."
+        for path in inside:
+            kind = "run"
+            if path != place:
+                with suppress(converters.ConversionError):
+                    kind = converters.sniff(path) if path.is_file() and path.name[0] != "." else ""
+            if kind == "run":
+                yield path
+            elif kind:
+                notes.append(f"{path}: left out; it looks like {kind}, not like a run")
 
 
 class _Reader:
