@@ -215,6 +215,15 @@ def test_few_runs_and_few_queries_are_audited_too(desk: Desk, n_runs: int, n_que
         assert len(made.tables["pool" if len(sides) == 1 else "pool (judge)"]) == n_runs
 
 
+def test_sides_without_a_common_passage_and_of_one_name_are_audited(desk: Desk) -> None:
+    (desk.folder / "more").mkdir()
+    other = desk.folder / "more" / "people.qrels"
+    write(other, {"q1": {"x": 1}, "q2": {"d0": 0}}, "{} 0 {}x {}")
+    made = audit(read_inputs([desk.both[0], other], [desk.folder / "runs"]))
+    assert made.judgments == ["people (1)", "people (2)"]
+    assert "nothing in common" in {each.kind for each in made.alarms}
+
+
 def test_what_cannot_be_audited_is_refused_with_the_reason(desk: Desk, capsys: Capture) -> None:
     (desk.folder / "other.qrels").write_text("x 0 d1 1\n")
     for sides, why in ((["people"] * 3, "3 sets of judgments"), (["people", "other"], "judged by both")):

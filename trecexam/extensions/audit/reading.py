@@ -77,11 +77,13 @@ def read_inputs(
             f"{shorten_list(some)}: up to {plural(int(skipped.max()), 'query')} skipped, which score 0"
         )
     short = [path.name.removesuffix(".gz").rsplit(".", 1)[0] for path in qrels]
+    if len(set(short)) < len(short):
+        short = [f"{name} ({number})" for number, name in enumerate(short, 1)]
     return AuditInputs(
         tuple(names),
         tuple(team_of.get(name, name) for name in names),
         tuple(reader.query_ids),
-        reader.sides(short if len(set(short)) == len(short) else list(map(str, qrels))),
+        reader.sides(short),
         rows,
         cutoff,
         judge_rows,

@@ -53,7 +53,9 @@ def scales(inputs: AuditInputs) -> Part:
     common = common_passages(inputs)
     findings = list(_unused(a, b, common))
     pairs = threshold_pairs(common, a, b, len(inputs.query_ids))
-    if pairs:
+    if not len(common.rows):
+        findings.append(finding("nothing in common", 0, a=a.name, b=b.name))
+    elif pairs:
         best = max(pairs, key=_value)
         tables["thresholds"] = _pairs_table(a, b, pairs)
         drift, tables["drift"] = _drift(inputs, common)
@@ -179,7 +181,7 @@ def _labels_table(sides: Sequence[Side]) -> Table:
     given = [side.judged.labels[side.judged.labels != UNJUDGED] for side in sides]
     labels = np.unique(np.concatenate(given))
     counts: dict[str, Any] = {
-        side.name: [int((of_side == label).sum()) for label in labels]
+        f"{side.name} passages": [int((of_side == label).sum()) for label in labels]
         for side, of_side in zip(sides, given, strict=True)
     }
     return table("Passages with each label", 1, {"label": list(map(str, labels.tolist())), **counts})
@@ -188,8 +190,8 @@ def _labels_table(sides: Sequence[Side]) -> Table:
 def _pairs_table(a: Side, b: Side, pairs: Sequence[Pair]) -> Table:
     tables = np.stack([pair.counts.sum(axis=0) for pair in pairs])
     columns = {
-        a.name: [f">={pair.first}" for pair in pairs],
-        b.name: [f">={pair.second}" for pair in pairs],
+        f"{a.name} from": [pair.first for pair in pairs],
+        f"{b.name} from": [pair.second for pair in pairs],
         "kappa": [pair.kappa.value for pair in pairs],
         "kappa.low": [pair.kappa.low for pair in pairs],
         "kappa.high": [pair.kappa.high for pair in pairs],
