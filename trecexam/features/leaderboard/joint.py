@@ -234,7 +234,8 @@ def _groups(rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:
     groups: dict[int, list[str]] = {}
     for row in rows:
         groups.setdefault(_place(row), []).append(row.run)
-    first, *others = sorted(groups)
+    # Without a run there is no group.
+    first, *others = sorted(groups) or [len(names)]
     for place in others if first < len(names) else ():
         by = f", ordered by {short.get(names[place], names[place])}" if place < len(names) else ""
         runs, have, are = plural(len(groups[place]), "run"), "have", "are"
