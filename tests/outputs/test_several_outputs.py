@@ -355,6 +355,7 @@ def test_the_report_is_of_all_graders_and_each_has_one_of_its_own(root: Path) ->
     assert "rubric:Cover" in board
     assert "rubric 3, other 3" in board
     assert '<svg id="leaderboard"' in board
+    assert "Leaderboard of all graders, by rubric:Cover<" in board
     assert "rubric:Cover(rel=4)@8" in taus
     assert "other:Cover(rel=2)@4" in taus
     for name in ("rubric", "other"):
@@ -540,3 +541,46 @@ def test_where_the_first_cannot_go_on_a_question_is_asked_of_the_next(root: Path
         assert track.graders[0] == "third"
         assert track.compare().measures[0].runs == track["rubric"].compare().measures[0].runs
         assert track.verify.grid()
+
+
+def test_runs_with_equal_means_share_a_rank(track: trecexam.Track, root: Path) -> None:
+    run = next((root / "runs").glob("*.run"))
+    for name in ("copy", "zopy"):
+        (root / "runs" / f"{name}.run").write_bytes(run.read_bytes())
+    track.update()
+    board = track.leaderboard()
+    ranks = dict(zip([row.run for row in board.rows], board.ranks, strict=True))
+    assert ranks["copy"] == ranks["zopy"]
+    means = [round(row.scores[0].mean, 12) for row in board.rows]
+    assert [*board.ranks] == [means.index(mean) + 1 for mean in means]
+    assert board.ranks == board.table.layout.ranks
+    assert sorted(set(board.ranks)) != list(range(1, len(ranks) + 1))
+
+
+def test_the_headings_that_are_shown_are_names_of_columns(
+    track: trecexam.Track, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    track.update()
+    board = track.leaderboard()
+    assert "rubric:Cover " in str(board).splitlines()[0]
+    assert board["rubric:Cover"] == board["rubric:Cover(rel=4)@8"]
+    assert board["other:Cover.stderr"] == board["other:Cover(rel=2)@4.stderr"]
+    first = board.rows[0].run
+    assert board[first]["other:Cover"] == board[first]["other:Cover(rel=2)@4"]
+    with pytest.raises(KeyError) as error:
+        board["rubric:Kover"]
+    told = error.value.args[0]
+    assert "rubric:Cover" in told and told.count(":") <= 6 and "more" in told
+    with pytest.raises(KeyError, match=r"; .leaderboard\(\['rubric:RR'\]\)"):
+        board["rubric:RR"]
+    with pytest.raises(KeyError, match=r"; .leaderboard\(\['P@3'\]\)"):
+        track["other"].leaderboard()["P@3"]
+    assert track["other"].leaderboard(["P(rel=2)@3"])["P(rel=2)@3"]
+
+    correlations = track.correlate()
+    assert correlations["measure"][0] == "rubric:Cover(rel=4)@8"
+    rows = [line.split() for line in str(correlations).splitlines()]
+    assert ["rubric:Cover", "other:Cover"] in [row[:2] for row in rows]
+    short = track.correlate(["rubric:Cover", "other:Cover"])
+    assert short["measure"][0] == "rubric:Cover(rel=4)@8"
