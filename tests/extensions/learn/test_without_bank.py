@@ -50,6 +50,20 @@ def bankless(inputs: Path, tmp_path: Path) -> Path:
     return root
 
 
+def test_judgments_of_other_ids_are_named_with_both(
+    bankless: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (bankless / "qrels.txt").read_text().splitlines()
+    (bankless / "qrels.txt").write_text("".join(line.replace("0 q", "0 zzq", 1) + "\n" for line in lines))
+    examples = "qrels.txt: no passage that it judges ('zzq0-d01', 'zzq0-d02', ...) is in the pool ('q0-d00', "
+    for words in (["learned-leaderboard"], ["learn"], ["cross-validate"], ["fill", "--dry-run"]):
+        capsys.readouterr()
+        assert run([words[0], str(bankless), *words[1:]]) == 2, words
+        said = capsys.readouterr().err
+        assert examples in said, words
+        assert words[0] == "fill" or f"there are {len(lines)} judgments, and none is of the pool" in said
+
+
 @pytest.fixture
 def of_several_graders(bankless: Path) -> Path:
     config = (bankless / "trecexam.toml").read_text().split("[grader]")[0]
