@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,24 @@ def test_what_grades_still_says_that_there_is_no_bank(
         prepare()
         _, err = shown(capsys, bankless, *command, status=2)
         assert "no test bank: put bank.<name>.jsonl here" in err
+        instead = f"; without one `trecexam learned-next {bankless}` says what to judge"
+        assert err.rstrip().endswith(instead) == (command == ["judge-next"])
+
+
+def test_init_names_learning_where_there_are_judgments_and_no_bank(
+    inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "new"
+    files = ["--queries", str(inputs / "queries.tsv"), "--passages", str(inputs / "passages.jsonl")]
+    learn = f"; or, on runs, texts and judgments alone: trecexam learn {root}"
+    for more, after in (
+        (["--qrels", str(inputs / "qrels.txt")], learn),
+        (["--qrels", str(inputs / "qrels.txt"), "--rag"], learn),
+        ([], ""),
+    ):
+        assert run(["init", str(root), *files, *more]) == 0
+        assert capsys.readouterr().err.splitlines()[-1] == f"next: trecexam watch {root} --once{after}"
+        shutil.rmtree(root)
 
 
 def test_one_open_track_learns_and_says_that_there_is_no_bank(bankless: Path) -> None:
