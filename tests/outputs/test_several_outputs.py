@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import math
 import os
@@ -571,7 +572,9 @@ def test_the_headings_that_are_shown_are_names_of_columns(
     with pytest.raises(KeyError) as error:
         board["rubric:Kover"]
     told = error.value.args[0]
-    assert "rubric:Cover" in told and told.count(":") <= 6 and "more" in told
+    assert "rubric:Cover" in told
+    assert "more" in told
+    assert told.count(":") <= 6
     with pytest.raises(KeyError, match=r"; .leaderboard\(\['rubric:RR'\]\)"):
         board["rubric:RR"]
     with pytest.raises(KeyError, match=r"; .leaderboard\(\['P@3'\]\)"):
@@ -584,3 +587,30 @@ def test_the_headings_that_are_shown_are_names_of_columns(
     assert ["rubric:Cover", "other:Cover"] in [row[:2] for row in rows]
     short = track.correlate(["rubric:Cover", "other:Cover"])
     assert short["measure"][0] == "rubric:Cover(rel=4)@8"
+
+
+def test_answers_without_a_rating_are_noted_wherever_scores_are(root: Path) -> None:
+    (root / "trecexam.toml").write_text(TWO)
+    both = {"rubric": HashGrader(), "other": HashGrader(version=2)}
+    both["other"].status = lambda cell: "unparsed" if cell.doc_id == "q1-d00" else "ok"
+    with trecexam.open_track(root, graders=both) as track:
+        track.update()
+        counts = track["other"].status()
+        assert counts["unparsed"] > 0
+        line = (
+            f"of the grader's {counts['cells']:,} answers {counts['unparsed']:,} are unparsed, 0 refused and "
+            '0 errors; the policy "skip": each unparsed or refused one does not count'
+        )
+        alone, all_of_them = track["other"], f"other: {line}"
+        assert line in alone.leaderboard().notes
+        assert line in alone.status().notes
+        assert all_of_them in track.leaderboard().notes
+        assert all_of_them in track.status().notes
+        assert not any("unparsed" in note for note in track["rubric"].leaderboard().notes)
+    out = root / "out"
+    assert all_of_them in json.loads((out / "leaderboard.json").read_text())["notes"]
+    assert line in json.loads((out / "other" / "leaderboard.json").read_text())["notes"]
+    assert "unparsed" not in (out / "rubric" / "leaderboard.json").read_text()
+    for page, said in ((out, all_of_them), (out / "other", line)):
+        text = html.unescape((page / "report.html").read_text())
+        assert said.partition(" answers ")[2] in text

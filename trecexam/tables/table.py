@@ -90,7 +90,9 @@ class TableRow(dict[str, Value]):
     def __getattr__(self, name: str) -> Value:
         if name in self:
             return self[name]
-        raise AttributeError(f"a row has no {name!r}; use row[COLUMN] with one of {nearest(name, list(self))}")
+        raise AttributeError(
+            f"a row has no {name!r}; use row[COLUMN] with one of {nearest(name, list(self))}"
+        )
 
     def __missing__(self, name: str) -> Value:
         if (found := headed(name, self._short) or only_named(name, self)) is not None:

@@ -127,13 +127,14 @@ def fitted(
         return fit([*data.others, *data.queries], without, neighbours)
     except ValueError as error:
         raise TrecexamError(
-            f"nothing to learn: {why_nothing(track, data, error)}; {MORE}, `trecexam learn --from` learns from another track, too",
+            f"nothing to learn: {why_nothing(track, data, error)}; {MORE}, "
+            "`trecexam learn --from` learns from another track, too",
             path=track.folder.root,
         ) from None
 
 
 def why_nothing(track: Assessment, data: LearningData, error: ValueError) -> str:
-    """Why nothing can be learned: that no judgment is of the pool, with ids of both; else what the error says."""
+    """Why nothing can be learned: no judgment is of the pool, with ids of both; else what the error says."""
     official = data.official
     if official is None:
         return str(error)

@@ -84,7 +84,7 @@ class Comparison:
         return difference > float(half_width(error, self.n_queries))
 
     def unproven(self, way: str, others: Sequence[str]) -> str | None:
-        """The other way with the least loss, where that is less than the way's, but not by more than chance."""
+        """The other way with the least loss, where that is less than the way's, but not beyond chance."""
         least = min(others, key=lambda other: self.ways[other].loss)
         less = self.ways[least].loss < self.ways[way].loss
         return least if less and self.best(way, others) == way else None
