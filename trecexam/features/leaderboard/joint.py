@@ -41,7 +41,7 @@ class JointLeaderboard(Leaderboard):
 
     @property
     def ranks(self) -> tuple[int, ...]:
-        """Each row's rank, from 1; runs that are equal in the column that orders them share the better one."""
+        """Each row's rank, from 1; runs that are equal in the column that orders them share the best."""
         places = [_best_first(row)[:2] for row in self.rows]
         return tuple(places.index(place) + 1 for place in places)
 
