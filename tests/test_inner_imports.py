@@ -60,6 +60,7 @@ PERMITTED = {
         "trecexam.cli.scores",
         "trecexam.cli.watch",
         "trecexam.cli.working",
+        "trecexam.extensions.campaign.cli.judge_next",
         "trecexam.extensions.erag.cli",
         "trecexam.extensions.exams.cli.filtering",
         "trecexam.extensions.exams.cli.fitting",

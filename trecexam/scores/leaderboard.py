@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 
-from trecexam.scores.measures import short_names
+from trecexam.scores.measures import measure, short_names
 from trecexam.scores.values import TIE_DECIMALS, MeasureValues
 from trecexam.tables.frames import texts
 from trecexam.tables.result import Result
-from trecexam.tables.table import Layout, Table, Value, only_named
+from trecexam.tables.table import Layout, Table, Value, nearest, only_named
 
 #: What `override_summary` gives where nobody rated anything.
 NOBODY: Mapping[str, Any] = {"cells": 0, "passages": 0, "who": []}
@@ -52,7 +53,7 @@ class Scores(tuple[Score, ...]):
             return super().__getitem__(at)
         at = at if at in self._places else only_named(at, self._places) or at
         if at not in self._places:
-            raise KeyError(f"the leaderboard has no {at!r}; it has {', '.join(self._places)}")
+            raise KeyError(f"the leaderboard has no {at!r}; it has {nearest(at, list(self._places))}")
         return super().__getitem__(self._places[at])
 
 
@@ -129,6 +130,20 @@ class Leaderboard(Result):
             short=short_names(self.measures),
         )
         return {"leaderboard": Table(("run", *columns), tuple(rows), layout=layout)}
+
+    def __getitem__(self, name: str) -> Any:
+        """A column or a run, see `Table.__getitem__`.
+
+        Raises:
+            KeyError: neither; of a measure that is none of the columns it says how to ask for it.
+        """
+        try:
+            return super().__getitem__(name)
+        except KeyError as error:
+            with suppress(ValueError):
+                measure(str(name).rpartition(":")[2])
+                raise KeyError(f"{error.args[0]}; .leaderboard([{name!r}]) computes it") from None
+            raise
 
     def columns(self) -> dict[str, Any]:
         """`run` (text), then each measure and its standard error (float64), also where there are no runs."""

@@ -13,7 +13,7 @@ from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.differences import Differences, differences, own_differences
 from trecexam.features.leaderboard.joint_plot import joint_plot
 from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import NO_RUNS
+from trecexam.line.diagnostics import NO_RUNS, unread_answers
 from trecexam.line.evaluation import leaderboard, own_leaderboard, rubric_values
 from trecexam.line.output_files import Feature, FeaturePlot, OutputFiles, PlotMeasures
 from trecexam.scores.leaderboard import Leaderboard, interval
@@ -120,7 +120,7 @@ _RUNS = 200
 
 
 def _leaderboard(track: Assessment) -> Mapping[str, bytes]:
-    board = own_leaderboard(track)
+    board = own_leaderboard(track).noted(*unread_answers(track))
     return {"leaderboard.tsv": board.to_tsv().encode(), "leaderboard.json": board.to_json().encode()}
 
 
