@@ -39,7 +39,7 @@ def repeat(track: Path, samples: int, measure: str | None, estimate: bool) -> Re
     """Ask TRACK's server again, and show how far ranks move between times.
 
     Each cell is asked about until it has N answers, which are stored. A run's score is the mean over times;
-    rank.sd is the rank's standard deviation in another judging of N times, rank.low and rank.high are its
+    rank.sd is the rank's standard deviation in another judging of N times, rank.best and rank.worst are its
     95% interval. Cells whose rating differs between times are in --json.
 
     The server needs a temperature above 0 and no seed.

@@ -50,8 +50,8 @@ class Repetition(Result):
         samples: how many times are complete and count.
         cells: how many cells were graded each time.
         flips: the chance that two times rate a cell differently, 0..1.
-        rejected: why a time is incomplete, and does not count.
         notes: what one must know to read it.
+        rejected: why a time is incomplete, and does not count.
     """
 
     measure: str
@@ -61,13 +61,13 @@ class Repetition(Result):
     samples: int
     cells: int
     flips: float
-    rejected: tuple[str, ...]
     notes: tuple[str, ...]
+    rejected: tuple[str, ...] = ()
 
     def declare(self) -> dict[str, Table]:
         """`runs`, best first; and `differing`, a row a cell."""
         rows = sorted(zip(self.runs, *(column.tolist() for column in self.ranks), strict=True), key=_order)
-        header = ("run", self.measure, "rank", "rank.sd", "rank.low", "rank.high")
+        header = ("run", self.measure, "rank", "rank.sd", "rank.best", "rank.worst")
         cells = Table(("query_id", "doc_id", "item_id", "ratings"), self.differing)
         return {"runs": Table(header, tuple(rows), layout=Layout(("run",))), "differing": cells}
 
@@ -185,15 +185,16 @@ def _repetition(
     rows, cells, flips = _differing([track.sheets for track in tracks])
     n = len(tracks)
     notes = [
-        f"this is the judge's own randomness in {n} times, for these queries: neither its bias nor what other "
-        "queries would give",
-        f"{len(rows):,} of {plural(cells, 'cell')} have ratings that differ between times (--json names them); "
-        f"two times rate a cell differently with a chance of {flips:.2%}",
+        f"the judge's own randomness in {n} times, for these queries: neither its bias nor what "
+        "other queries would give",
+        f"{len(rows):,} of {plural(cells, 'cell')} have ratings that differ between times (--json names "
+        f"them); two times rate a cell differently with a chance of {flips:.2%}",
     ]
     if not rows:
         notes.append("all times agree: does something between here and the model keep its answers?")
     ranks = repeated_ranks(matrices * weights)
-    return Repetition(name, values.runs, ranks, rows, n, cells, flips, tuple(rejected), (*notes, *rejected))
+    said = (*notes, *rejected)
+    return Repetition(name, values.runs, ranks, rows, n, cells, flips, said, tuple(rejected))
 
 
 def _weights(track: Assessment, runs: Sequence[str], query_ids: Sequence[str]) -> NDArray[np.float64]:
