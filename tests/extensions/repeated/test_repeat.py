@@ -100,7 +100,7 @@ def test_the_spread_of_ranks_is_that_of_judging_again(tmp_path: Path) -> None:
     rows = [row for done in judgings for row in done.json_value()["runs"]]
     assert len(rows) == 6 * RUNS
     # By the design note .92 to 1.05 with two times; drawing n of n times gives .69 to .79.
-    assert 0.82 < np.mean([row["rank.sd"] for row in rows]) / true_spread < 1.18
+    assert 0.8 < np.mean([row["rank.sd"] for row in rows]) / true_spread < 1.2
     held = [row["rank.best"] <= true_rank[row["run"]] <= row["rank.worst"] for row in rows]
     assert np.mean(held) > 0.9
     assert np.mean([row["rank.worst"] - row["rank.best"] for row in rows]) < RUNS - 1.5

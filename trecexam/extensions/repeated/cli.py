@@ -13,6 +13,8 @@ from trecexam.cli.reading import reading
 from trecexam.cli.scores import bad_measures
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import working
+from trecexam.tables.result import Tables
+from trecexam.tables.table import Table
 
 if TYPE_CHECKING:
     from trecexam.tables.result import Result
@@ -46,10 +48,6 @@ def repeat(track: Path, samples: int, measure: str | None, estimate: bool) -> Re
 
     Exit status: 0, or 1 when a time is incomplete and does not count; 130 after Ctrl-C.
     """
-    # Behind it is numpy, which --help must not wait for.
-    from trecexam.tables.result import Tables
-    from trecexam.tables.table import Table
-
     with trecexam.open_track(track) as opened, bad_measures():
         if estimate:
             columns = opened.repeat.estimate(samples).columns()

@@ -109,7 +109,8 @@ def repeat(
         ValueError: the measure cannot be computed, or `samples` is below 2.
     """
     with _times(loader, samples) as times:
-        tracks, rejected = [loader.load()], []
+        tracks = [loader.load()]
+        rejected: list[str] = []
         for number, time in enumerate(times, 2):
             track, why = time.load(), ""
             if track.counts.missing and not rejected:
@@ -202,7 +203,7 @@ def _weights(track: Assessment, runs: Sequence[str], query_ids: Sequence[str]) -
     if track.config.scores.average == "all":
         return np.full((len(query_ids), len(runs)), 1 / max(len(query_ids), 1))
     answered = np.array([[query in track.runs[run] for run in runs] for query in query_ids], np.float64)
-    return answered / np.maximum(answered.sum(axis=0), 1)
+    return np.asarray(answered / np.maximum(answered.sum(axis=0), 1))
 
 
 def _differing(of_times: Sequence[Mapping[str, Any]]) -> tuple[tuple[Row, ...], int, float]:
