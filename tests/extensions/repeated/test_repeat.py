@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -150,13 +152,23 @@ def test_nothing_is_asked_twice_and_growth_asks_only_the_further_times(
 def test_what_is_cut_short_does_not_count_and_goes_on_where_it_was(
     small: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with serving(noisy) as server:
-        configured(small, server, max_new_tokens=8)
+    def stopping(exchange: Exchange) -> None:
+        noisy(exchange)
+        if asked(exchange.server) == 28 and exchange.again == 2:
+            signals.append(os.kill(os.getpid(), signal.SIGINT))
+
+    signals: list[None] = []
+    with serving(stopping) as server:
+        configured(small, server, max_new_tokens=8, concurrency=1)
         assert run(["watch", str(small), "--once"]) == 0
+        assert run(["repeat", str(small)]) == 130
+        assert len(signals) == 1
+        assert 28 <= asked(server) < 48
+        assert "what came is stored, and the same command asks for the rest" in capsys.readouterr().err
         with trecexam.open_track(small) as track:
             used = track.status().json_value()
             cells = track.grading.counts().ok
-            with pytest.raises(TrecexamError, match=r"yet: time 2 .* 24 cells .*; stopped"):
+            with pytest.raises(TrecexamError, match=r"yet: time 2 .* cells .*; stopped"):
                 track.repeat(2, stop=lambda: True)
         # The budget is that of all times: a little more than two of them.
         each = used["tokens_in"] + used["tokens_out"]

@@ -13,6 +13,7 @@ from trecexam.cli.reading import reading
 from trecexam.cli.scores import bad_measures
 from trecexam.cli.signals import exit_status
 from trecexam.cli.working import working
+from trecexam.errors import TrecexamError
 from trecexam.tables.result import Tables
 from trecexam.tables.table import Table
 
@@ -53,7 +54,12 @@ def repeat(track: Path, samples: int, measure: str | None, estimate: bool) -> Re
             columns = opened.repeat.estimate(samples).columns()
             return Tables({"estimate": Table(tuple(columns), (tuple(columns.values()),))})
         with working("grading", "graded", "cells") as work:
-            done: Result = opened.repeat(samples, measure=measure, progress=work.progress, stop=work.stop)
+            try:
+                done: Result = opened.repeat(samples, measure=measure, progress=work.progress, stop=work.stop)
+            except TrecexamError:
+                # Stopped before there was anything to show.
+                if not work.caught:
+                    raise
     if work.caught:
         click.echo("stopped; what came is stored, and the same command asks for the rest", err=True)
         click.get_current_context().exit(exit_status(work.caught, 1))
