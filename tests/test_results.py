@@ -138,6 +138,7 @@ WRITE = {
     *("demo", "init", "watch", "serve", "serve-user add", "serve-user remove", "override", "learn", "fill"),
     *("convert", "plot", *(f"export {what}" for what in ("qrels", "official", "grades"))),
     *("export pool", "export runs", "judge plan", "judge export", "judge import", "bank generate"),
+    *("export leaderboard", "export assignments", "autojudge"),
     *("export subtopics", "export responses", "exam generate", "ragval questions", "ragval answers"),
     # Prints a file, which is neither a table nor JSON; asks a model.
     *("config", "verify reproducible"),
@@ -169,6 +170,8 @@ OTHERWISE = {
     "an iterator of what other tools take, or of millions": (
         *("track.qrels", "track.grades", "export.official_qrels", "export.subtopics", "export.pool"),
         "export.responses",
+        "export.assignments",
+        "export.leaderboard_values",
     ),
     "data frames, and what other libraries take": (
         *("track.per_query", "track.plot", "export.grades_frame", "export.qrels_frame", "export.runs"),

@@ -1,6 +1,6 @@
-"""Hooks of mkdocs: README.md, examples/*.md and all files they link to, under their paths in the repository.
+"""Hooks of mkdocs: README.md, the pages and design notes of examples/, and all files they link to.
 
-So a link holds on GitHub and on the site alike.
+Each has its path in the repository, so a link holds on GitHub and on the site alike.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ LINKED = re.compile(r"\]\(([^)#:]+)")
 
 def on_files(files: Files, config: Any) -> Files:
     """The pages of mkdocs/pages, and those of the repository."""
-    waiting = [ROOT / "README.md", *sorted((ROOT / "examples").glob("*.md"))]
+    waiting = [
+        ROOT / "README.md",
+        *sorted((ROOT / "examples").glob("*.md")),
+        *(ROOT / "examples" / "design").glob("*.md"),
+    ]
     added: set[Path] = set()
     while waiting:
         path = waiting.pop()

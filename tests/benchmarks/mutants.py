@@ -1,13 +1,13 @@
 """How many of a sample of small errors in `scores/` and `line/` the tests of these folders find.
 
-python tests/benchmarks/mutants.py --into FOLDER [--sample 200] [--seed 33] [--out FILE] [FOLDER:TESTS ...]
+python tests/benchmarks/mutants.py --into FOLDER [--sample 200] [--seed 33] [--out TSV] [FOLDER:TESTS ...]
 
 A mutant changes one comparison, operator, constant, condition or return value. Each is run by those tests
 alone that come past its line (coverage.py with contexts says which), the fastest first, until one fails; what
 no test comes past lives. A run that takes ten times as long as it may is found, too. Everything is done in
 processes that are forked from one that has the libraries loaded: a mutant costs its tests and no imports.
 
-Needs `coverage`. The figures of a day are in tests/benchmarks/results/mutants.tsv.
+Needs `coverage`. The shares of a day are in tests/benchmarks/results/mutants.md.
 """
 
 from __future__ import annotations
@@ -258,8 +258,9 @@ def main() -> None:
         required=True,
         help="A folder for what coverage.py writes; what is there already is taken.",
     )
-    parser.add_argument("--out", type=Path, default=ROOT / "tests" / "benchmarks" / "results" / "mutants.tsv")
+    parser.add_argument("--out", type=Path, help="A row for each mutant. Default: mutants.tsv in --into.")
     given = parser.parse_args()
+    out: Path = given.out or given.into / "mutants.tsv"
     os.chdir(ROOT)
     given.into.mkdir(parents=True, exist_ok=True)
     pairs = [pair.split(":") for pair in given.folders]
@@ -289,7 +290,7 @@ def main() -> None:
         dead = sum(result in {"killed", "timeout"} for result in found)
         share = f"{dead} killed, {dead / len(found):.1%}"
         head = f"# seed {given.seed}, {len(found)} of {len(everything)} mutants: {share}"
-        given.out.write_text("\n".join([head, rows[0], *sorted(rows[1:])]) + "\n")
+        out.write_text("\n".join([head, rows[0], *sorted(rows[1:])]) + "\n")
     print(head)
 
 

@@ -72,19 +72,15 @@ base_url = "http://127.0.0.1:9/v1"
 
 
 NOTES = """
-- CPU seconds of the same work differ by up to a fifth with what else the machine does; wall seconds by more.
+- CPU seconds of the same work differ by up to a fifth with the load of the machine; wall seconds by more.
 - "First update" and "fresh process" count from the start of Python to the end of the update; "warm process"
   is the process that has just added another run.
 - The grader of A to D is one behind a server, whose answers (a digit, no probabilities) are stored and read
   again; that of A1-grade gives six probabilities with each answer, as that of `track_size.py`.
-- trec_eval is built by its own Makefile, without optimization (`-O2` takes a tenth off). It scores one set
+- trec_eval is built by its own Makefile, without optimization (`-O2` saves a tenth). It scores one set
   of judgments; an update of A scores two.
-- "what remained" and "before, same hour" (bfc5945): one run of each, while seven others kept both cores busy
-  (load 5 to 12), which adds a quarter or so to CPU seconds: compare these two with each other.
-- From C to D ("what remained": 3.3 times the pooled passages, 2.2 the grades, 6.7 the runs x queries) costs
-  grew: first update 3.4 times, one run more in a fresh process 3.5, in a warm one 3.8 (until leaderboard.tsv
-  4.8), `leaderboard` 3.4, memory 3.0. On the quiet machine (evening of 2026-11-22): 3.4, 3.4, 4.5 (4.8), 3.4
-  and 2.5 to 2.9. Nothing grows faster than runs x queries.
+- From C to D there are 3.3 times the pooled passages, 2.2 the grades and 6.7 the runs x queries. Costs grow
+  3.4 times, one run more in a warm process 4.5 times, memory 2.5 to 2.9 times.
 - E: wall seconds are a median, with the fastest and the slowest; CPU seconds are all that the daemon takes
   for that run, until it rests again.
 """

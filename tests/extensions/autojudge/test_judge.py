@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import signal
 import subprocess
@@ -99,6 +101,16 @@ def test_all_graders_give_a_leaderboard_nuggets_and_qrels_and_again_nobody_is_as
                 assert found[row.run, "all", measure] == pytest.approx(sum(answered) / len(TOPICS))
                 assert found[row.run, "all", measure] == pytest.approx(score.mean)
         labels = {(row.query_id, row.doc_id): row.relevance for row in track["umbrela"].qrels()}
+        # People's leaderboard, which all graders' columns are compared with.
+        (root / "official_leaderboard.txt").write_text((desk / "data" / "truth.txt").read_text())
+        compared = track.correlate().to_pandas()
+    with_truth = compared[compared.other_measure == "official_leaderboard:RELEVANCE"]
+    assert {name.partition(":")[0] for name in with_truth.measure} == {
+        "nuggets",
+        "support",
+        "umbrela",
+        "rubric",
+    }
     qrels = (line.split() for line in next((desk / "out").glob("*.qrels.txt")).read_text().splitlines())
     assert {(topic, doc): int(label) for topic, _, doc, label in qrels} == labels
     assert (desk / "out" / "all.nuggets.jsonl").exists()
@@ -219,3 +231,19 @@ def test_the_frameworks_own_data_set_goes_through_and_meta_evaluate_reads_what_c
     }
     assert len(means) == 4
     assert all(0.32 <= value <= 0.41 for value in means.values())
+
+
+@pytest.mark.slow
+def test_the_frameworks_own_data_set_goes_through_in_three_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kiddie = outside("autojudge/kiddie")
+    pytest.importorskip("sentence_transformers", reason="the extra `offline` is not installed")
+    monkeypatch.chdir(tmp_path)
+    assert run(["init", "mytrack", "--rag", "--from", str(kiddie)]) == 0
+    assert run(["watch", "mytrack", "--once"]) == 0
+    capsys.readouterr()
+    assert run(["leaderboard", "mytrack"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out), delimiter="\t"))
+    assert len(rows) == 4
+    assert all(0.32 <= float(row["support:SupportF1"]) <= 0.41 for row in rows)

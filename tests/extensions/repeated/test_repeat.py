@@ -38,14 +38,9 @@ def noisy(exchange: Exchange) -> None:
 
 
 def configured(root: Path, server: Scripted, **settings: object) -> None:
-    words = {
-        "name": "openai",
-        "model": "tiny",
-        "base_url": server.url,
-        "key_env": "TEST_KEY",
-        "temperature": 0.7,
-    }
-    lines = [f"{key} = {json.dumps(value)}" for key, value in (words | settings).items() if value is not None]
+    words = {"name": "openai", "model": "tiny", "base_url": server.url, "key_env": "TEST_KEY"}
+    settings = {**words, "temperature": 0.7, **settings}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items() if value is not None]
     (root / "trecexam.toml").write_text("\n".join(["[report]", "write = false", "[grader]", *lines]) + "\n")
 
 
@@ -210,7 +205,7 @@ def test_graders_that_ask_no_server_are_refused(tmp_path: Path) -> None:
         with pytest.raises(GraderError, match=r"`recorded` in \[graders.rubric\] does not: set `name ="):
             track["rubric"].repeat(5)
         with pytest.raises(ValueError, match="give 2 or more"):
-            track["rubric"].repeat(1)
+            track.repeat(1)
 
 
 def test_answers_that_are_kept_somewhere_are_noticed(small: Path) -> None:

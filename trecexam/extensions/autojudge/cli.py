@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from trecexam.extensions.autojudge.folder import make_folder
+
 
 @click.command(epilog="Example: trecexam autojudge myjudge")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
@@ -16,8 +18,6 @@ def autojudge(folder: Path) -> None:
     (without a language model), a Dockerfile, and a README with the two commands that build and run it. What
     stands under `settings` in workflow.yml are settings of trecexam.toml.
     """
-    from trecexam.extensions.autojudge.folder import make_folder
-
     made = make_folder(folder)
     if not made:
         click.echo(f"{folder} is as it should be; nothing to do", err=True)

@@ -57,14 +57,14 @@ def place_of(kept: Path, topics: Sequence[Mapping[str, Any]]) -> Path:
 def lay_out(
     root: Path,
     topics: Sequence[Mapping[str, Any]],
-    responses: Mapping[str, Sequence[Mapping[str, Any]]],
+    responses: Mapping[str, Sequence[Mapping[str, Any]]] | None,
     settings: Mapping[str, Any],
     endpoint: Endpoint,
 ) -> None:
     """Writes the track's files that are otherwise than they are to be; runs that are gone are taken out.
 
     Args:
-        responses: run -> its responses.
+        responses: run -> its responses; None: those that are there stay.
         settings, endpoint: as in `track_settings`.
 
     Raises:
@@ -75,12 +75,12 @@ def lay_out(
         root / CONFIG_NAME: as_toml(track_settings(settings, endpoint)).encode(),
         root / "queries.jsonl": _lines(topics),
     }
-    contents |= {
-        root / "runs" / f"{quote(run, safe=' ')}.jsonl": _lines(rows) for run, rows in responses.items()
-    }
-    for path in (root / "runs").iterdir():
-        if path not in contents:
-            path.unlink()
+    if responses is not None:
+        runs = {f"{quote(run, safe=' ')}.jsonl": _lines(rows) for run, rows in responses.items()}
+        contents |= {root / "runs" / name: lines for name, lines in runs.items()}
+        for path in (root / "runs").iterdir():
+            if path not in contents:
+                path.unlink()
     for path, content in contents.items():
         if not path.exists() or path.read_bytes() != content:
             replace(path, content)

@@ -49,7 +49,7 @@ class Judge:
 
     def create_nuggets(
         self,
-        rag_responses: Iterable[Report],
+        rag_responses: Iterable[Report] | None,
         rag_topics: Sequence[Request],
         llm_config: LlmConfigProtocol,
         nugget_banks: NuggetBanks | None = None,
@@ -72,7 +72,7 @@ class Judge:
 
     def create_qrels(
         self,
-        rag_responses: Iterable[Report],
+        rag_responses: Iterable[Report] | None,
         rag_topics: Sequence[Request],
         llm_config: LlmConfigProtocol,
         nugget_banks: NuggetBanks | None = None,
@@ -143,7 +143,7 @@ class Judge:
 
 @contextmanager
 def _graded(
-    reports: Iterable[Report],
+    reports: Iterable[Report] | None,
     topics: Sequence[Request],
     llm_config: LlmConfigProtocol,
     nugget_banks: NuggetBanks | None,
@@ -155,10 +155,10 @@ def _graded(
     settings = {key: value for key, value in settings.items() if key != "corpus"}
     rows = [topic.model_dump(exclude_none=True, exclude={"topic_id", "narrative_id"}) for topic in topics]
     of_runs: dict[str, list[dict[str, Any]]] = {}
-    for report in reports:
+    for report in reports or ():
         of_runs.setdefault(report.metadata.run_id, []).append(_row(report))
     root = place_of(kept, rows)
-    lay_out(root, rows, of_runs, settings, endpoint)
+    lay_out(root, rows, None if reports is None else of_runs, settings, endpoint)
     if nugget_banks is not None:
         take_nugget_banks(root, nugget_banks)
     with graded(root, endpoint) as track:

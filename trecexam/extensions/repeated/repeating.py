@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from trecexam.line.grading import Progress
 from trecexam.line.loaded_track import asked_of
 from trecexam.line.loader import TrackLoader
 from trecexam.line.sheets import CODES, MISSING
-from trecexam.scores.measures import measure as parsed
 from trecexam.tables.result import Result
 from trecexam.tables.table import Layout, Table, Value
 from trecexam.tables.text import plural
@@ -43,14 +41,11 @@ class Repetition(Result):
 
     Attributes:
         measure: as ir_measures prints it.
-        runs: their names.
-        ranks: of the runs, in that order.
-        differing: (query_id, doc_id, item_id, ratings) of each cell whose rating differs; the ratings of all
-            times in their order, or why there is none, separated by blanks.
-        samples: how many times are complete and count.
-        cells: how many cells were graded each time.
+        runs: their names; `ranks` are in that order.
+        differing: (query_id, doc_id, item_id, ratings) of each cell whose rating differs; `ratings` has each
+            time's rating, or why there is none, separated by blanks.
+        samples: how many times are complete and count, of so many `cells` each.
         flips: the chance that two times rate a cell differently, 0..1.
-        notes: what one must know to read it.
         rejected: why a time is incomplete, and does not count.
     """
 
@@ -66,7 +61,8 @@ class Repetition(Result):
 
     def declare(self) -> dict[str, Table]:
         """`runs`, best first; and `differing`, a row a cell."""
-        rows = sorted(zip(self.runs, *(column.tolist() for column in self.ranks), strict=True), key=_order)
+        rows: list[Row] = list(zip(self.runs, *(of_runs.tolist() for of_runs in self.ranks), strict=True))
+        rows.sort(key=lambda row: (row[2], row[0]))
         header = ("run", self.measure, "rank", "rank.sd", "rank.best", "rank.worst")
         cells = Table(("query_id", "doc_id", "item_id", "ratings"), self.differing)
         return {"runs": Table(header, tuple(rows), layout=Layout(("run",))), "differing": cells}
@@ -74,12 +70,8 @@ class Repetition(Result):
     @property
     def facts(self) -> dict[str, Any]:
         """What was counted."""
-        named = {"measure": self.measure, "samples": self.samples, "cells": self.cells}
-        return {**named, "flips": self.flips, "complete": not self.rejected}
-
-
-def _order(row: Row) -> tuple[Value, Value]:
-    return row[2], row[0]
+        counted = {name: getattr(self, name) for name in ("measure", "samples", "cells", "flips")}
+        return {**counted, "complete": not self.rejected}
 
 
 @_of_servers
@@ -99,36 +91,33 @@ def repeat(
     Args:
         samples: how many times in all, from 2.
         measure: None for the track's first.
-        progress: called after each batch, with which time it is of.
+        progress: called after each batch of a time.
         stop: asked between batches; True ends it early, and what came is stored.
 
     Raises:
         GraderError: the grader gives the same answers again.
         LockedError: cells are to be graded, and a daemon is running on this track.
-        TrecexamError: the first answers are incomplete, or no further time is.
+        TrecexamError: the first answers are incomplete, or no further time is complete.
         ValueError: the measure cannot be computed, or `samples` is below 2.
     """
-    with _times(loader, samples) as times:
-        tracks = [loader.load()]
-        rejected: list[str] = []
-        for number, time in enumerate(times, 2):
-            track, why = time.load(), ""
-            if track.counts.missing and not rejected:
-                told = progress and partial(_told, progress, f"time {number} of {samples}")
-                with TrackLock(loader.folder.lock_path):
-                    loader.open_to_write()
-                    track, graded = time.grade(time.load(), told, stop)
-                why = graded.why or "stopped"
-            if track.counts.missing:
-                lost = (
-                    f"time {number} does not count: {plural(track.counts.missing, 'cell')} without an answer"
-                )
-                rejected.append(f"{lost}; {why}" if why else lost)
-            else:
-                tracks.append(track)
-        if len(tracks) < 2:
-            raise TrecexamError(f"nothing to compare yet: {rejected[0]}", path=loader.folder.root)
-        return _repetition(tracks, measure, rejected)
+    times = _further_times(loader, samples)
+    tracks = [loader.load()]
+    rejected: list[str] = []
+    for number, time in enumerate(times, 2):
+        track, reason = time.load(), ""
+        if track.counts.missing and not rejected:
+            with TrackLock(loader.folder.lock_path):
+                loader.open_to_write()
+                track, graded = time.grade(time.load(), progress, stop)
+            reason = f"; {graded.why or 'stopped'}"
+        if track.counts.missing:
+            lost = plural(track.counts.missing, "cell")
+            rejected.append(f"time {number} does not count: {lost} without an answer{reason}")
+        else:
+            tracks.append(track)
+    if len(tracks) < 2:
+        raise TrecexamError(f"nothing to compare yet: {rejected[0]}", path=loader.folder.root)
+    return _repetition(tracks, measure, rejected)
 
 
 @_of_servers
@@ -138,53 +127,42 @@ def estimate_repeat(loader: TrackLoader, samples: int = 5) -> Estimate:
     Raises:
         TrecexamError, ValueError: as `repeat`.
     """
-    with _times(loader, samples) as times:
-        return reduce(Estimate.plus, (time.estimate(time.load()) for time in times))
+    times = _further_times(loader, samples)
+    return reduce(Estimate.plus, (time.estimate(time.load()) for time in times))
 
 
-@contextmanager
-def _times(loader: TrackLoader, samples: int) -> Iterator[list[TrackLoader]]:
-    """The track as each further time sees it."""
+def _further_times(loader: TrackLoader, samples: int) -> list[TrackLoader]:
+    """The track as each time after the first sees it."""
     if samples < 2:
         raise ValueError(f"samples: {samples}; give 2 or more")
-    grader = random_grader(loader)
+    grader, root = random_grader(loader), loader.folder.root
     missing = loader.load().counts.missing
     if missing:
-        raise TrecexamError(
-            f"{plural(missing, 'cell')} without a first answer: `trecexam watch {loader.folder.root} --once` "
-            "asks for them",
-            path=loader.folder.root,
-        )
+        lacking = f"{plural(missing, 'cell')} without a first answer"
+        raise TrecexamError(f"{lacking}: `trecexam watch {root} --once` asks for them", path=root)
     # All times have one pool.
     loader.shared.several = True
-    with ExitStack() as stack:
-        times = []
-        for sample in range(2, samples + 1):
-            time = TrackLoader(
-                loader.folder, OneMoreTime(grader, sample), shared=loader.shared, purse=loader.purse
-            )
-            time.sharing_budget = lambda: (grader, *loader.sharing_budget())
-            times.append(stack.enter_context(time))
-        yield times
-
-
-def _told(tell: Callable[[Progress], None], name: str, progress: Progress) -> None:
-    tell(progress._replace(grader=name))
+    times = []
+    for sample in range(2, samples + 1):
+        again = OneMoreTime(grader, sample)
+        time = TrackLoader(loader.folder, again, shared=loader.shared, purse=loader.purse)
+        time.sharing_budget = lambda: (grader, *loader.sharing_budget())
+        times.append(time)
+    return times
 
 
 def _repetition(
     tracks: Sequence[Assessment], measure: MeasureLike | None, rejected: Sequence[str]
 ) -> Repetition:
-    first = tracks[0]
+    first, n = tracks[0], len(tracks)
     if not first.runs:
         raise TrecexamError(f"no runs yet: drop some into {first.folder.runs}", path=first.folder.root)
-    name = str(parsed(str(first.measures[0] if measure is None else measure)))
-    of_times = [rubric_values(track, [name]) for track in tracks]
-    values = of_times[0]
-    matrices = np.stack([each.matrix(name).T for each in of_times])
-    weights = _weights(first, values.runs, values.query_ids)
+    asked = [str(first.measures[0] if measure is None else measure)]
+    of_times = [rubric_values(track, asked) for track in tracks]
+    runs, (name,) = of_times[0].runs, of_times[0].measures
+    values = np.stack([each.matrix(name).T for each in of_times])
+    ranks = repeated_ranks(values * _weights(first, runs, of_times[0].query_ids))
     rows, cells, flips = _differing([track.sheets for track in tracks])
-    n = len(tracks)
     notes = [
         f"the judge's own randomness in {n} times, for these queries: neither its bias nor what "
         "other queries would give",
@@ -193,31 +171,28 @@ def _repetition(
     ]
     if not rows:
         notes.append("all times agree: does something between here and the model keep its answers?")
-    ranks = repeated_ranks(matrices * weights)
     said = (*notes, *rejected)
-    return Repetition(name, values.runs, ranks, rows, n, cells, flips, said, tuple(rejected))
+    return Repetition(name, runs, ranks, rows, n, cells, flips, said, tuple(rejected))
 
 
 def _weights(track: Assessment, runs: Sequence[str], query_ids: Sequence[str]) -> NDArray[np.float64]:
     """What each query counts in the mean of each run, shape (queries, runs), by `average` in [scores]."""
-    if track.config.scores.average == "all":
-        return np.full((len(query_ids), len(runs)), 1 / max(len(query_ids), 1))
-    answered = np.array([[query in track.runs[run] for run in runs] for query in query_ids], np.float64)
-    return np.asarray(answered / np.maximum(answered.sum(axis=0), 1))
+    every = track.config.scores.average == "all"
+    counts = np.array([[every or query in track.runs[run] for run in runs] for query in query_ids], float)
+    return np.asarray(counts / np.maximum(counts.sum(axis=0), 1))
 
 
 def _differing(of_times: Sequence[Mapping[str, Any]]) -> tuple[tuple[Row, ...], int, float]:
     """Cells whose rating differs, how many cells there are, and the chance that two times differ."""
     rows: list[Row] = []
-    cells, differences, n = 0, 0.0, len(of_times)
+    cells, different, n = 0, 0, len(of_times)
     for query_id, sheet in of_times[0].items():
         codes = np.stack([sheets[query_id].flat() for sheets in of_times])
         cells += int((codes[0] != MISSING).sum())
-        equal = sum((codes == codes[[time]]).sum(axis=0) for time in range(n))
-        different = n * n - equal
-        differences += float(different.sum()) / (n * (n - 1))
-        places = np.flatnonzero(different)
+        pairs = sum((codes != of_time).sum(axis=0) for of_time in codes)
+        different += int(np.sum(pairs))
+        places = np.flatnonzero(pairs)
         for place, row, column in zip(places, *sheet.at(places), strict=True):
             ratings = " ".join(_STATUS.get(code, str(code)) for code in codes[:, place].tolist())
             rows.append((query_id, sheet.doc_ids[row], sheet.items[column].item_id, ratings))
-    return tuple(rows), cells, differences / max(cells, 1)
+    return tuple(rows), cells, different / (n * (n - 1) * max(cells, 1))

@@ -14,6 +14,7 @@ from trecexam.line.diagnostics import is_graded
 from trecexam.line.evaluation import rubric_values
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.measure_names import names_of
+from trecexam.line.official_leaderboard import LEADERBOARD, of_leaderboard
 from trecexam.scores.correlation import Correlation, correlate, per_query_correlations
 from trecexam.scores.rank_correlation.rbo import DEFAULT_P
 from trecexam.scores.rank_correlation.resampling import QueryDraws
@@ -98,7 +99,7 @@ def compare_all(
         n_queries = max(n_queries, comparison.n_queries)
         notes |= dict.fromkeys(f"{name}: {line}" for line in comparison.notes)
         pairs += [
-            ((f"{name}:{measure}", f"{OFFICIAL}:{official}", *rest), value)
+            ((f"{name}:{measure}", _official_name(str(official)), *rest), value)
             for (measure, official, *rest), value in comparison.pairs
         ]
     keys = ("measure", "other_measure", "query_id") if per_query else ("measure", "other_measure")
@@ -138,10 +139,19 @@ def _official(
     per_query: bool,
     rbo_p: float | None,
 ) -> Iterator[tuple[str, LeaderboardComparison]]:
-    """The columns of each grader whose labels are of documents, with the official side."""
+    """The columns of each grader with the official side: with judgments where its labels are of documents."""
     for name in dict.fromkeys(column.grader for column in columns):
         each = track[name]
-        if each.of_documents:
-            own = [column.measure for column in columns if column.grader == name]
-            with suppress(NothingToCompareError):
-                yield name, compare(each, own, official_measures, per_query=per_query, rbo_p=rbo_p)
+        asked = official_measures
+        if not each.of_documents:
+            given = (LEADERBOARD,) if official_measures is None else names_of(official_measures) or ()
+            asked = [official for official in given if of_leaderboard(official)]
+            if not asked or each.official_leaderboard is None:
+                continue
+        own = [column.measure for column in columns if column.grader == name]
+        with suppress(NothingToCompareError):
+            yield name, compare(each, own, asked, per_query=per_query, rbo_p=rbo_p)
+
+
+def _official_name(measure: str) -> str:
+    return measure if of_leaderboard(measure) else f"{OFFICIAL}:{measure}"
