@@ -6,6 +6,7 @@ from trecexam.extensions.evaluate.accessor import AddRunAccessor
 from trecexam.extensions.exams.accessor import ExamAccessor
 from trecexam.extensions.learn.accessor import LearnAccessor
 from trecexam.extensions.ragval.accessor import RagvalAccessor
+from trecexam.extensions.repeated.accessor import RepeatAccessor
 from trecexam.extensions.simulation.accessor import SimulateAccessor
 from trecexam.extensions.support.accessor import SupportAccessor
 from trecexam.extensions.workbench.accessor import OverallAccessor
@@ -31,6 +32,8 @@ class OfExtensions:
     def overall(self) -> OverallAccessor: ...
     @property
     def ragval(self) -> RagvalAccessor: ...
+    @property
+    def repeat(self) -> RepeatAccessor: ...
     @property
     def simulate(self) -> SimulateAccessor: ...
     @property
