@@ -89,7 +89,7 @@ def unpacked(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
 
 
 def is_safe(name: str) -> bool:
-    """Whether a part may have this name, and a file be written under it."""
+    """Whether a part may have this name, and a file of a track, too."""
     folders = name.split("/")
     return (
         len(name.encode(errors="surrogatepass")) <= LONGEST_NAME

@@ -2,41 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from trecexam.extensions.pack.contents import (
-    OUT,
-    TRACK,
-    Conflict,
-    Environment,
-    GraderIdentity,
-    Pack,
-    PackedAnswer,
-    PackedAssessment,
-    PackedText,
-    packed,
-    read_pack,
-)
+from trecexam.extensions.pack.contents import OUT, TRACK, Conflict, Pack, PackedAnswer, read_pack
 from trecexam.files import atomic
 from trecexam.tables.result import Tables
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural
 
-
-@dataclass
-class _Joined:
-    """What came together so far; `outdated` where it has more than was packed of out/."""
-
-    answers: dict[tuple[str, str, str], PackedAnswer]
-    graders: dict[str, GraderIdentity]
-    assessments: dict[str, PackedAssessment]
-    environments: dict[str, int]
-    conflicts: list[Conflict]
-    outdated: bool = False
+_HEADER = ("pack", "grader", "passage", "item", "rating", "answer", "other_rating", "other_answer")
 
 
 def merge(paths: Sequence[Path | str], output: Path | str) -> Tables:
@@ -52,100 +28,66 @@ def merge(paths: Sequence[Path | str], output: Path | str) -> Tables:
         TrecexamError: a file is no pack, is damaged or made to do harm, or `output` cannot be written.
     """
     packs = {Path(path): read_pack(Path(path)) for path in paths}
-    (first_path, first), *others = packs.items()
-    joined = _Joined(
-        {each.key: each for each in first.of(PackedAnswer)},
-        {each.grader: each for each in first.of(GraderIdentity)},
-        {each.name: each for each in first.of(PackedAssessment)},
-        {_details(each): each.environment for each in first.of(Environment)},
-        list(first.of(Conflict)),
-    )
+    first = merged = next(iter(packs.values()))
     notes: list[str] = []
-    for path, pack in others:
-        before = len(joined.answers)
-        known = len(joined.conflicts)
-        _join(joined, path, pack)
-        more, conflicts = len(joined.answers) - before, len(joined.conflicts) - known
-        notes.append(f"{path}: {plural(more, 'answer')} more, {plural(conflicts, 'conflict')}")
-        notes += _other_inputs(path, pack, first_path, first)
-    merged = packed(
-        first.about.model_copy(update={"outputs": {}}) if joined.outdated else first.about,
-        {name: each for name, each in first.files.items() if not (joined.outdated and name.startswith(OUT))},
-        first.of(PackedText),
-        (
-            Environment(environment=number, details=json.loads(text))
-            for text, number in joined.environments.items()
-        ),
-        (joined.graders[digest] for digest in sorted(joined.graders)),
-        joined.assessments.values(),
-        (joined.answers[key] for key in sorted(joined.answers)),
-        joined.conflicts,
-    )
+    for path, pack in list(packs.items())[1:]:
+        before, merged = merged, _joined(merged, pack, path.name)
+        more = len(merged.answers) - len(before.answers)
+        conflicts = len(merged.conflicts) - len(before.conflicts)
+        notes += (
+            f"{path}: {plural(more, 'answer')} more, {plural(conflicts, 'conflict')}",
+            *_other(path, pack, first),
+        )
+    if (merged.answers, merged.assessments) != (first.answers, first.assessments):
+        files = {name: content for name, content in first.files.items() if not name.startswith(OUT)}
+        merged = replace(merged, about=first.about.model_copy(update={"outputs": {}}), files=files)
+        notes.append("out/ is of fewer answers, and left out: `trecexam reproduce` computes it")
     atomic.replace(Path(output), merged.to_bytes())
-    if joined.outdated:
-        notes.append(
-            "the digests of out/ are left out, which are of fewer answers: `trecexam reproduce` computes it"
-        )
-    notes.append(f"{output}: {plural(len(joined.answers), 'answer')} of {plural(len(packs), 'pack')}")
+    notes.append(f"{output}: {plural(len(merged.answers), 'answer')} of {plural(len(packs), 'pack')}")
     return Tables(
-        {"conflicts": _table(joined)},
-        tuple(notes),
-        rejected=tuple(joined.conflicts),
-        about={"pack": str(output)},
+        {"conflicts": Table(_HEADER, tuple(_rows(merged)))}, tuple(notes), rejected=tuple(merged.conflicts)
     )
 
 
-def _join(joined: _Joined, path: Path, pack: Pack) -> None:
-    """Adds a pack's answers, and graders that could not go on without its assessment."""
-    numbers: dict[int | None, int] = {}
-    for environment in pack.of(Environment):
-        number = max(joined.environments.values(), default=0) + 1
-        numbers[environment.environment] = joined.environments.setdefault(_details(environment), number)
-    for who in pack.of(GraderIdentity):
-        joined.graders.setdefault(who.grader, who)
-    for assessment in pack.of(PackedAssessment):
-        known = joined.assessments.get(assessment.name)
-        if known is not None and known.grader is None and assessment.grader is not None:
-            joined.assessments[assessment.name] = assessment
-            joined.outdated = True
-    for answer in pack.of(PackedAnswer):
-        answer = answer.model_copy(update={"environment": numbers.get(answer.environment)})
-        first = joined.answers.get(answer.key)
-        if first is None or (first.status == "error" and answer.status != "error"):
-            joined.answers[answer.key] = answer
-            joined.outdated = True
-        elif first.said != answer.said and answer.status != "error":
-            joined.conflicts.append(Conflict(pack=path.name, answer=answer))
-    joined.conflicts += (
-        each.model_copy(
-            update={
-                "answer": each.answer.model_copy(update={"environment": numbers.get(each.answer.environment)})
-            }
-        )
-        for each in pack.of(Conflict)
+def _joined(first: Pack, other: Pack, name: str) -> Pack:
+    """The first with the answers of another, and with those graders' assessments that could not go on."""
+    sources = {each.by: each for each in (*first.graders, *other.graders)}
+
+    def cell(answer: PackedAnswer) -> tuple[str, str, str]:
+        return sources[answer.by].grader, answer.passage, answer.item
+
+    answers = {cell(each): each for each in first.answers}
+    conflicts = dict.fromkeys((*first.conflicts, *other.conflicts))
+    for answer in other.answers:
+        known = answers.setdefault(cell(answer), answer)
+        if known.status == "error":
+            answers[cell(answer)] = answer
+        elif known.said != answer.said and answer.status != "error":
+            conflicts[Conflict(**answer.model_dump(), pack=name)] = None
+    able = {each.name: each for each in other.assessments if each.grader is not None}
+    return replace(
+        first,
+        graders=tuple(sources[by] for by in sorted(sources)),
+        answers=tuple(sorted(answers.values(), key=lambda each: (each.by, each.passage, each.item))),
+        assessments=tuple(
+            able.get(each.name, each) if each.grader is None else each for each in first.assessments
+        ),
+        conflicts=tuple(conflicts),
     )
 
 
-def _details(environment: Environment) -> str:
-    return json.dumps(environment.details, sort_keys=True)
-
-
-def _other_inputs(path: Path, pack: Pack, first_path: Path, first: Pack) -> list[str]:
+def _other(path: Path, pack: Pack, first: Pack) -> Iterator[str]:
     """A line where a pack is of other files than the first."""
-    one, other = (each.below(TRACK) for each in (first, pack))
-    differing = sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
-    if not differing:
-        return []
-    names = ", ".join(differing[:5]) + (" ..." if len(differing) > 5 else "")
-    return [f"{path}: {plural(len(differing), 'file')} differ from {first_path}, which counts: {names}"]
+    mine, other = first.below(TRACK), pack.below(TRACK)
+    names = sorted(name for name in mine.keys() | other.keys() if mine.get(name) != other.get(name))
+    if names:
+        yield f"{path}: the first pack's files count, of which these differ: {', '.join(names)}"
 
 
-def _table(joined: _Joined) -> Table:
-    rows: list[tuple[Any, ...]] = []
-    for pack, answer in ((each.pack, each.answer) for each in joined.conflicts):
-        counts = joined.answers.get(answer.key)
-        who = joined.graders[answer.grader].identity.get("grader", "")
-        shown = ("", "") if counts is None else (counts.rating, counts.answer)
-        rows.append((pack, str(who), answer.passage, answer.item, *shown, answer.rating, answer.answer))
-    header = ("pack", "grader", "passage", "item", "rating", "answer", "other_rating", "other_answer")
-    return Table(header, tuple(rows))
+def _rows(merged: Pack) -> Iterator[tuple[str | int | None, ...]]:
+    graders = {each.by: each.grader for each in merged.graders}
+    answers = {(graders[each.by], each.passage, each.item): each for each in merged.answers}
+    for other in merged.conflicts:
+        cell = graders[other.by], other.passage, other.item
+        counts = answers[cell]
+        yield other.pack, *cell, counts.rating, counts.answer, other.rating, other.answer

@@ -19,13 +19,11 @@ from trecexam.extensions.pack.contents import (
     OUT,
     TRACK,
     About,
-    Environment,
-    GraderIdentity,
     Pack,
     PackedAnswer,
     PackedAssessment,
     PackedText,
-    packed,
+    Source,
 )
 from trecexam.extensions.pack.replay import real_digest, refuse_outside, stand_in
 from trecexam.files import atomic
@@ -44,7 +42,8 @@ from trecexam.tables.text import plural
 from trecexam.track import TrackFolder
 
 #: The files of out/ that are packed themselves, so that it can be said which number differs.
-SHOWN = (".tsv", ".qrels")
+_SHOWN = (".tsv", ".qrels")
+_READERS = ("cosines", "label", "probabilities", "read")
 
 
 def pack_track(loaders: TrackLoaders, output: Path | str, *, texts: bool = False) -> Tables:
@@ -55,40 +54,33 @@ def pack_track(loaders: TrackLoaders, output: Path | str, *, texts: bool = False
         texts: with the texts of the passages, in place of their digests.
 
     Returns:
-        The parts and their sizes in bytes.
+        The files in it, and their sizes in bytes.
 
     Raises:
         TrackError: nothing is in out/ yet, or a file cannot be packed under its name.
         ConfigError: a setting names a file elsewhere than in the track.
         TrecexamError: the file cannot be written.
     """
-    pack, notes = _pack(loaders, texts=texts)
+    pack = _pack(loaders, texts=texts)
     content = pack.to_bytes()
     atomic.replace(Path(output), content)
-    return written_pack(Path(output), pack, len(content), notes)
+    notes = [f"{output}: {len(content) / 2**20:.2f} MiB, {plural(len(pack.answers), 'answer')}"]
+    absent = sum(each.text is None for each in pack.texts)
+    if absent:
+        notes.append(f"of {plural(absent, 'passage')} digests are in it, and no texts; --texts packs them")
+    if read_object(loaders.folder.shared_out / MANIFEST).get("inputs") != pack.about.inputs:
+        notes.append(f"out/ is older than the inputs: `trecexam watch {loaders.folder.root} --once` first")
+    rows = tuple((name, len(content)) for name, content in sorted(pack.files.items()))
+    return Tables({"files": Table(("file", "bytes"), rows)}, tuple(notes))
 
 
-def written_pack(output: Path, pack: Pack, size: int, notes: tuple[str, ...]) -> Tables:
-    """What is said of a pack that was written."""
-    rows = [(name, len(content)) for name, content in sorted(pack.files.items())]
-    lines = [(name, len(records)) for name, records in pack.records.items()]
-    table = Table(("part", "bytes"), tuple(rows))
-    has = f"{output}: {size / 2**20:.2f} MiB, {plural(len(pack.of(PackedAnswer)), 'answer')}"
-    return Tables(
-        {"files": table, "records": Table(("part", "lines"), tuple(lines))},
-        (has, *notes),
-        about={"pack": str(output), "bytes": size},
-    )
-
-
-def _pack(loaders: TrackLoaders, *, texts: bool) -> tuple[Pack, tuple[str, ...]]:
+def _pack(loaders: TrackLoaders, *, texts: bool) -> Pack:
     folder = loaders.folder
-    refuse_outside(folder.whole, folder.config_path)
+    refuse_outside(folder.whole, folder.config_path, folder.config_path)
     manifest = read_object(folder.shared_out / MANIFEST)
     if not isinstance(manifest.get("outputs"), dict):
-        raise TrackError(
-            f"nothing is in out/ yet: `trecexam watch {folder.root} --once` first", path=folder.root
-        )
+        reason = f"nothing is in out/ yet: `trecexam watch {folder.root} --once` first"
+        raise TrackError(reason, path=folder.root)
     tracks: dict[str, Assessment] = {}
     assessments: list[PackedAssessment] = []
     for name in loaders:
@@ -98,44 +90,28 @@ def _pack(loaders: TrackLoaders, *, texts: bool) -> tuple[Pack, tuple[str, ...]]
         except (TrecexamError, ConversionError) as error:
             tracks.pop(name, None)
             assessments.append(PackedAssessment(name=name, unable=str(error).replace(str(folder.root), ".")))
-    passages = _passages(tracks, whole=texts)
     least = folder.whole.track.min_text
-    store = loaders.shared.store
-    answers, environments = _answers(store, passages)
-    files = _files(folder, tracks, least, whole=texts)
-    outputs = {
-        name: content
-        for name in manifest["outputs"]
-        if (content := _content(folder.shared_out / name)) is not None
-    }
-    shown = {f"{OUT}{name}": content for name, content in outputs.items() if name.endswith(SHOWN)}
-    places = sorted({each.shown(path) for each in _views(folder) if (path := _of(each.passages)) is not None})
-    digests = {file: digest for track in tracks.values() for file, digest in sorted(track.digests.items())}
+    passages = _passages(tracks, least, whole=texts)
+    made = {name: _content(folder.shared_out / name) for name in sorted(manifest["outputs"])}
+    outputs = {name: content for name, content in made.items() if content is not None}
+    shown = {f"{OUT}{name}": content for name, content in outputs.items() if name.endswith(_SHOWN)}
+    places = {each.shown(path) for each in _views(folder) if (path := _named(each.passages)) is not None}
     about = About(
-        texts="whole" if all(each.text is not None for each in passages) else "digests",
-        texts_at=tuple(places or ["passages.jsonl"]) if passages else (),
+        texts_at=tuple(sorted(places) or ["passages.jsonl"]) if passages else (),
         min_text=least,
+        inputs=dict(sorted(pair for track in tracks.values() for pair in track.digests.items())),
         versions=dict(sorted(manifest.get("versions", {}).items())),
-        inputs=digests,
-        outputs={name: sha256(content).hexdigest() for name, content in sorted(outputs.items())},
+        outputs={name: sha256(content).hexdigest() for name, content in outputs.items()},
     )
-    identities = _identities(store, tracks)
-    notes = (
-        ()
-        if about.texts == "whole"
-        else (f"of {plural(len(passages), 'passage')} digests are in it, and no texts: --texts packs them",)
-    )
-    if manifest.get("inputs") != digests:
-        notes += (f"out/ is older than the track's files: `trecexam watch {folder.root} --once` first",)
-    return packed(about, {**files, **shown}, passages, environments, identities, assessments, answers), notes
+    files = _files(folder, tracks, least, whole=texts) | shown
+    graders, answers = _answers(loaders.shared.store, tracks, passages, least)
+    return Pack(about, files, passages, graders, assessments, answers)
 
 
 def _assessment(name: str, loader: TrackLoader) -> PackedAssessment:
-    traits = loader.traits
-    names = None
+    traits, names, known = loader.traits, None, loader.traits.known_passages
     with suppress(TrecexamError, ConversionError):
         names = traits.model_and_prompt()
-    known = traits.known_passages
     return PackedAssessment(
         name=name,
         grader=identity_digest(loader.grader.identity).hex(),
@@ -148,23 +124,11 @@ def _assessment(name: str, loader: TrackLoader) -> PackedAssessment:
         cells_share=traits.cells_share,
         known_passages=known and {query: tuple(sorted(ids)) for query, ids in sorted(known.items())},
         model_and_prompt=names,
-        reads=tuple(
-            each
-            for each in ("cosines", "label", "probabilities", "read")
-            if getattr(traits, each) is not None
-        ),
+        reads=tuple(each for each in _READERS if getattr(traits, each) is not None),
     )
 
 
-def _identities(store: GradeStore, tracks: Mapping[str, Assessment]) -> list[GraderIdentity]:
-    """Of the track's graders, as they say it, and of all others who ever graded here; by digest."""
-    own = [json.loads(json.dumps(dict(track.grader.identity))) for track in tracks.values()]
-    every = [*map(json.loads, (identity for _, identity in store.graders())), *own]
-    known = {identity_digest(each).hex(): each for each in every}
-    return [GraderIdentity(grader=digest, identity=known[digest]) for digest in sorted(known)]
-
-
-def _passages(tracks: Mapping[str, Assessment], *, whole: bool) -> list[PackedText]:
+def _passages(tracks: Mapping[str, Assessment], least: int, *, whole: bool) -> list[PackedText]:
     """The passages of all graders, by id; those of responses are in these.
 
     Raises:
@@ -175,46 +139,50 @@ def _passages(tracks: Mapping[str, Assessment], *, whole: bool) -> list[PackedTe
         for doc_id, text in track.texts.items():
             if doc_id not in track.own_texts and texts.setdefault(doc_id, text) != text:
                 raise TrackError(f"passage '{doc_id}' has two texts: one cannot be packed for both")
-    return [_packed_text(doc_id, text, whole=whole) for doc_id, text in sorted(texts.items())]
+    return [_packed_text(doc_id, text, least, whole=whole) for doc_id, text in sorted(texts.items())]
 
 
-def _packed_text(doc_id: str, text: str, *, whole: bool) -> PackedText:
+def _packed_text(doc_id: str, text: str, least: int, *, whole: bool) -> PackedText:
     absent = real_digest(text)
-    return PackedText(
-        docid=doc_id,
-        sha256=absent or passage_digest(text).hex(),
-        characters=len(text),
-        text=text if whole and absent is None else None,
-    )
+    digest = None if len(text) < least else absent or passage_digest(text).hex()
+    return PackedText(docid=doc_id, sha256=digest, text=text if whole and absent is None else None)
 
 
-def _answers(store: GradeStore, passages: list[PackedText]) -> tuple[list[PackedAnswer], list[Environment]]:
-    """All that is stored, sorted; and what it was made on."""
-    real: dict[bytes, str] = {}
-    for each in passages:
-        name = f"sha256:{each.sha256}"
-        for text in (name, name.ljust(each.characters, ".")):
-            real[passage_digest(text)] = each.sha256
-    stored = list(store.everything())
-    details = {json.dumps(each.environment, sort_keys=True): each.environment for each in stored}
-    numbers = {
-        text: number for number, text in enumerate(sorted(text for text, of in details.items() if of), 1)
+def _answers(
+    store: GradeStore, tracks: Mapping[str, Assessment], passages: list[PackedText], least: int
+) -> tuple[list[Source], list[PackedAnswer]]:
+    """Who graded here, and all that they said, sorted."""
+    real = {
+        passage_digest(stand_in(each.model_copy(update={"text": None}), least)): each.sha256
+        for each in passages
+        if each.sha256 is not None
     }
-    answers = [
-        PackedAnswer(
-            grader=each.grader.hex(),
-            passage=real.get(each.passage, each.passage.hex()),
-            item=each.item.hex(),
-            rating=each.grade.rating,
-            status=each.grade.status,
-            answer=each.grade.answer,
-            probabilities=each.grade.probabilities,
-            environment=numbers.get(json.dumps(each.environment, sort_keys=True)),
+    # As the track's graders say it, which is the order that the report has.
+    said = {identity_digest(each.grader.identity): each.grader.identity for each in tracks.values()}
+    sources = {each.by: each for each in (Source.of(identity, None) for identity in said.values())}
+    stored = {identity_digest(each): each for each in (json.loads(text) for _, text in store.graders())}
+    by: dict[tuple[bytes, str], str] = {}
+    answers: list[PackedAnswer] = []
+    for each in store.everything():
+        made_on = each.grader, json.dumps(each.environment)
+        if made_on not in by:
+            source = Source.of(said.get(each.grader, stored[each.grader]), each.environment)
+            by[made_on] = source.by
+            sources[source.by] = source
+        rating, status, answer, probabilities = each.grade[2:]
+        answers.append(
+            PackedAnswer.model_construct(
+                by=by[made_on],
+                passage=real.get(each.passage, each.passage.hex()),
+                item=each.item.hex(),
+                rating=rating,
+                status=status,
+                answer=answer,
+                probabilities=probabilities,
+            )
         )
-        for each in stored
-    ]
-    made_on = [Environment(environment=number, details=json.loads(text)) for text, number in numbers.items()]
-    return sorted(answers, key=lambda each: each.key), made_on
+    answers.sort(key=lambda each: (each.by, each.passage, each.item))
+    return [sources[by] for by in sorted(sources)], answers
 
 
 def _views(folder: TrackFolder) -> list[TrackFolder]:
@@ -222,7 +190,7 @@ def _views(folder: TrackFolder) -> list[TrackFolder]:
     return list(usable_folders(folder).values()) or [folder]
 
 
-def _of(method: Callable[[], Path | None]) -> Path | None:
+def _named(method: Callable[[], Path | None]) -> Path | None:
     with suppress(TrecexamError):
         return method()
     return None
@@ -236,69 +204,53 @@ def _files(
     Raises:
         TrackError: one cannot be packed under its name.
     """
-    paths: set[Path] = {
-        folder.root / "judgments.tsv",
-        *folder.root.glob("overrides*.tsv"),
-        *folder.run_files(),
-    }
-    files: dict[str, bytes] = {f"{TRACK}{CONFIG_NAME}": _settings(folder)}
+    paths: set[Path | None] = {folder.root / "judgments.tsv", *folder.root.glob("overrides*.tsv")}
+    files: dict[str, bytes] = {}
     for view in _views(folder):
-        with suppress(TrecexamError):
-            paths |= {*view.bank(optional=True)}
-        for method in (view.queries, view.qrels, view.official_leaderboard, view.prompt, view.metric):
-            path = _of(method)
-            paths |= {path, sources_beside(path)} if path is not None else set()
-        recorded = _of(view.recorded)
-        if recorded is not None and not whole and _kind(recorded) == "rubric":
-            files[f"{TRACK}{view.shown(recorded)}"] = b"".join(_without_texts(recorded, least))
-        elif recorded is not None:
+        paths |= {*view.run_files(), *view.bank(optional=True), _named(view.queries), _named(view.prompt)}
+        paths |= {_named(view.official_leaderboard), _named(view.metric)}
+        qrels, recorded = _named(view.qrels), _named(view.recorded)
+        paths |= {qrels, sources_beside(qrels)} if qrels is not None else set()
+        if recorded is not None and not whole and _sniffed(recorded) == "rubric":
+            files[view.shown(recorded)] = b"".join(_without_texts(recorded, least))
+        else:
             paths.add(recorded)
-    for path in paths:
+    for path in paths - {None}:
+        assert path is not None
         content = _content(path)
         if content is not None:
-            files[f"{TRACK}{folder.shown(path)}"] = content
+            files[folder.shown(path)] = content
+    files[CONFIG_NAME] = folder.config_path.read_bytes()
     if folder.whole.track.dataset is not None:
         files |= _of_dataset(folder, tracks)
     for name in files:
         if not is_safe(name):
-            raise TrackError("cannot be packed under its name: rename it", path=name.removeprefix(TRACK))
-    return files
-
-
-def _settings(folder: TrackFolder) -> bytes:
-    """trecexam.toml; what is of a dataset is in the pack."""
-    text = folder.config_path.read_text(encoding="utf-8")
-    if folder.whole.track.dataset is None:
-        return text.encode()
-    number = line_of_setting(folder.config_path, "track", "dataset")
-    lines = text.splitlines(keepends=True)
-    if number is not None:
-        lines[number - 1] = f"# packed: {lines[number - 1]}"
-    return "".join(lines).encode()
+            raise TrackError("cannot be packed under its name: rename it", path=name)
+    return {f"{TRACK}{name}": content for name, content in files.items()}
 
 
 def _of_dataset(folder: TrackFolder, tracks: Mapping[str, Assessment]) -> Iterator[tuple[str, bytes]]:
-    """What is read of the dataset where the track has no file for it."""
+    """Files for what is read of the dataset, and settings that do not name it."""
+    number = line_of_setting(folder.config_path, "track", "dataset")
+    lines = folder.config_path.read_bytes().splitlines(keepends=True)
+    yield CONFIG_NAME, b"".join(b"" if at == number else line for at, line in enumerate(lines, 1))
     if folder.queries() is None:
         texts = {query: text for track in tracks.values() for query, text in track.query_texts.items()}
-        lines = (
-            json.dumps({"query_id": query, "text": text}) + "\n" for query, text in sorted(texts.items())
-        )
-        yield f"{TRACK}queries.jsonl", "".join(lines).encode()
+        rows = (json.dumps({"query_id": query, "text": text}) + "\n" for query, text in sorted(texts.items()))
+        yield "queries.jsonl", "".join(rows).encode()
     official = next((track.official for track in tracks.values() if track.official is not None), None)
     if folder.qrels() is None and official is not None:
         rows = (f"{row.query_id} {row.iteration} {row.doc_id} {row.relevance}\n" for row in official)
-        yield f"{TRACK}qrels.txt", "".join(rows).encode()
+        yield "qrels.txt", "".join(rows).encode()
 
 
 def _content(path: Path) -> bytes | None:
-    try:
+    with suppress(OSError):
         return read_regular(path)
-    except OSError:
-        return None
+    return None
 
 
-def _kind(path: Path) -> str | None:
+def _sniffed(path: Path) -> str | None:
     with suppress(ConversionError):
         return converters.sniff(path)
     return None
@@ -307,18 +259,16 @@ def _kind(path: Path) -> str | None:
 def _without_texts(path: Path, least: int) -> Iterator[bytes]:
     """The lines of a graded pool, with what stands in for texts."""
     for _, query_id, paragraphs in query_lines(path):
-        kept = [
-            {
-                "paragraph_id": each.get("paragraph_id"),
-                "text": _stands_in(each.get("text"), least),
-                "exam_grades": each.get("exam_grades"),
-            }
-            for each in paragraphs
-        ]
+        kept = []
+        for each in paragraphs:
+            text = each.get("text")
+            if isinstance(text, str) and text.strip():
+                text = stand_in(_packed_text("a passage", text, least, whole=False), least)
+            kept.append(
+                {
+                    "paragraph_id": each.get("paragraph_id"),
+                    "text": text,
+                    "exam_grades": each.get("exam_grades"),
+                }
+            )
         yield json.dumps([query_id, kept], ensure_ascii=False).encode() + b"\n"
-
-
-def _stands_in(text: object, least: int) -> str | None:
-    if not isinstance(text, str) or not text.strip():
-        return None
-    return stand_in(_packed_text("a passage", text, whole=False), least)

@@ -11,34 +11,36 @@ from typing import Any
 from trecexam.config import TrackConfig, line_of_setting
 from trecexam.errors import ConfigError, LackingError
 from trecexam.extensions.pack.container import is_safe
-from trecexam.extensions.pack.contents import GraderIdentity, PackedAssessment, PackedText
+from trecexam.extensions.pack.contents import PackedAssessment, PackedText
 from trecexam.graders import Answer, Cell, available
 from trecexam.graders.base import Scale
 from trecexam.graders.traits import GraderTraits
 from trecexam.line.track_graders import folder_of
-from trecexam.track import CONFIG_NAME, PROMPT_SUFFIXES, TrackFolder, refuse_code
+from trecexam.track import PROMPT_SUFFIXES, TrackFolder, refuse_code
 
 _STAND_IN = re.compile(r"sha256:([0-9a-f]{64})\.*")
+#: The settings that name files of the track.
 _FILES = ("queries", "passages", "qrels", "official_leaderboard", "runs", "recorded", "prompt", "bank")
 
 
 class Replayed:
-    """A grader of whom nothing is asked: its answers are in the store, and are read as its `Factory` says."""
+    """A grader of whom nothing is asked: its answers are in the store, and are read as its `Factory` says.
 
-    def __init__(self, packed: PackedAssessment, who: GraderIdentity | None, folder: TrackFolder) -> None:
-        """Args: who: None where it cannot go on, as when the track was packed."""
-        self._packed, self._who, self._folder = packed, who, folder
+    What it says of itself raises a LackingError where it could not go on when the track was packed.
+    """
+
+    def __init__(
+        self, packed: PackedAssessment, identity: dict[str, Any] | None, folder: TrackFolder
+    ) -> None:
+        """Args: identity: None where it could not go on."""
+        self._packed, self._identity, self._folder = packed, identity, folder
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """As it was packed.
-
-        Raises:
-            LackingError: it could not go on.
-        """
-        if self._who is None:
+        """As it was packed."""
+        if self._identity is None:
             raise LackingError(f"could not go on when the track was packed: {self._packed.unable}")
-        return self._who.identity
+        return self._identity
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         """Nothing."""
@@ -49,7 +51,6 @@ class Replayed:
         """As they were packed; what reads raw answers is this program's.
 
         Raises:
-            LackingError: it could not go on.
             TrackError: its metric is code, which is not trusted.
             GraderError: its prompt cannot be read.
         """
@@ -57,21 +58,21 @@ class Replayed:
         packed, settings = self._packed, folder_of(self._folder, self._packed.name).config.grader
         refuse_code(settings.metric, self._folder.root, trusted=self._folder.trust_code)
         factory = available().get(settings.name)
-        reading = factory.reading if factory is not None else None
-        readers = {} if reading is None else reading(settings, self._folder.root)
-        known = packed.known_passages
+        known = (
+            {} if factory is None or factory.reading is None else factory.reading(settings, self._folder.root)
+        )
         return GraderTraits(
             item_kinds=frozenset(packed.item_kinds),
             needs_query_text=packed.needs_query_text,
             scale=Scale(*packed.scale),
             score_settings=packed.score_settings,
-            free_text=packed.free_text and "read" in readers,
-            known_passages=known,
+            free_text=packed.free_text and "read" in known,
+            known_passages=packed.known_passages,
             cells_share=packed.cells_share,
             model_and_prompt=lambda: packed.model_and_prompt,
             cut_texts=lambda: 0,
             environment=lambda: None,
-            **{name: read for name, read in readers.items() if name in packed.reads},
+            **{name: read for name, read in known.items() if name in packed.reads},
         )
 
 
@@ -79,8 +80,7 @@ def stand_in(text: PackedText, min_text: int) -> str:
     """The text, or what stands in for one that is not packed: it is graded, or too short, as the text is."""
     if text.text is not None:
         return text.text
-    name = f"sha256:{text.sha256}"
-    return name[: min_text - 1] if text.characters < min_text else name.ljust(min_text, ".")
+    return "." * (min_text - 1) if text.sha256 is None else f"sha256:{text.sha256}".ljust(min_text, ".")
 
 
 def real_digest(text: str) -> str | None:
@@ -89,7 +89,7 @@ def real_digest(text: str) -> str | None:
     return match[1] if match else None
 
 
-def refuse_outside(config: TrackConfig, path: Path, shown: Path | None = None) -> None:
+def refuse_outside(config: TrackConfig, path: Path, shown: Path) -> None:
     """Refuses settings that name files elsewhere than in the track.
 
     Args:
@@ -103,17 +103,13 @@ def refuse_outside(config: TrackConfig, path: Path, shown: Path | None = None) -
     sections |= {f"graders.{name}": section for name, section in config.graders.items()}
     for section, settings in sections.items():
         for key in _FILES:
-            value = getattr(settings, key, None)
-            values: list[str] = value if isinstance(value, list) else [value] if value is not None else []
-            for each in values:
-                of_ours = key == "prompt" and PurePosixPath(each).suffix.lower() not in PROMPT_SUFFIXES
-                if not of_ours and not is_safe(PurePosixPath(each).as_posix()):
+            value = getattr(settings, key, None) or ()
+            for each in (value,) if isinstance(value, str) else value:
+                published = key == "prompt" and PurePosixPath(each).suffix.lower() not in PROMPT_SUFFIXES
+                if not published and not is_safe(PurePosixPath(each).as_posix()):
                     raise ConfigError(
                         f"`{key}` in [{section}] names {each!r}, which is not in the track, and is neither "
                         "packed nor read: link it into the track, and name the link",
-                        path=shown or path,
+                        path=shown,
                         line=line_of_setting(path, *section.split(".", 1), key),
                     )
-
-
-__all__ = ["CONFIG_NAME", "Replayed", "real_digest", "refuse_outside", "stand_in"]

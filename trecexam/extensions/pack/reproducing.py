@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,25 +16,15 @@ import converters
 from converters.errors import ConversionError
 from trecexam.bank.model import asked_digest, passage_digest
 from trecexam.config import CONFIG_NAME, load_config
-from trecexam.errors import TrackError, TrecexamError
-from trecexam.extensions.pack.contents import (
-    OUT,
-    TRACK,
-    Environment,
-    GraderIdentity,
-    Pack,
-    PackedAnswer,
-    PackedAssessment,
-    PackedText,
-    read_pack,
-)
+from trecexam.errors import TrackError
+from trecexam.extensions.pack.contents import OUT, TRACK, Pack, PackedAnswer, PackedText, read_pack, refused
 from trecexam.extensions.pack.replay import Replayed, refuse_outside, stand_in
 from trecexam.files.kept import read_object
 from trecexam.graders.base import identity_json
 from trecexam.line.assessment import Assessment
 from trecexam.line.loaded_track import TrackLoaders
 from trecexam.line.rejected import all_rejected
-from trecexam.line.store import GradeStore
+from trecexam.line.store import GradeRow, GradeStore
 from trecexam.outputs.joint import JointOutputs
 from trecexam.outputs.outputs import MANIFEST, Outputs
 from trecexam.tables.result import Result
@@ -48,7 +37,7 @@ SAME, DIFFERS, MISSING = "same", "differs", "missing"
 
 @dataclass(frozen=True)
 class Reproduction(Result):
-    """Each file that the pack has a digest of, and what came of it.
+    """What came of each file that a pack has a digest of.
 
     Attributes:
         files: (file in out/, "same", "differs" or "missing", why it is not the same).
@@ -66,7 +55,7 @@ class Reproduction(Result):
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        return {"reproduced": self.reproduced, "folder": str(self.folder)}
+        return {"reproduced": self.reproduced, "track": str(self.folder)}
 
     def declare(self) -> Mapping[str, Table]:
         return {"files": Table(("file", "outcome", "why"), self.files)}
@@ -88,7 +77,7 @@ def reproduce(
         trust_code: run a metric of the pack that is code: read it first.
 
     Raises:
-        TrackError: the folder is not empty.
+        TrackError: the folder is not empty, or there is none of texts.
         TrecexamError: the pack is damaged or made to do harm, or nothing can be computed of it.
     """
     path = Path(path)
@@ -97,33 +86,28 @@ def reproduce(
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise TrackError("is not empty, and a pack makes a track of its own: name another with -o", path=root)
     _check_settings(path, pack)
-    passages, notes = _with_texts(pack.of(PackedText), None if texts is None else Path(texts))
-    track = _make(root, pack, passages, trust_code=trust_code)
-    who = {each.grader: each for each in pack.of(GraderIdentity)}
-    assessments = {each.name: each for each in pack.of(PackedAssessment)}
-    graders = {name: Replayed(each, who.get(each.grader or ""), track) for name, each in assessments.items()}
+    passages, notes = _with_texts(pack.texts, None if texts is None else Path(texts))
+    track = _made(root, pack, passages, trust_code=trust_code)
+    packed = {each.name: each for each in pack.assessments}
+    identities = {each.grader: each.identity for each in pack.graders}
+    graders = {
+        name: Replayed(each, identities.get(each.grader or ""), track) for name, each in packed.items()
+    }
     with TrackLoaders(track, graders=graders) as loaders:
         if loaders.keys() != graders.keys():
-            raise TrecexamError("refused: its graders are not those of its trecexam.toml", path=path)
+            raise refused(path, "its assessments are not of the graders of its trecexam.toml")
         loaded = loaders.load()
-        for error in loaded.unable.values() if not loaded.assessments else ():
-            raise error
+        if not loaded.assessments:
+            raise loaded.unable[next(iter(loaded.unable))]
         for name, each in loaded.assessments.items():
-            complete = assessments[name].complete
-            rejected = all_rejected(each)
-            Outputs(each.folder).write(each, rejected, None, complete=complete)
+            # Not `update`, which would grade, write banks, and learn.
+            Outputs(each.folder).write(each, all_rejected(each), None, complete=packed[name].complete)
         if not loaded.is_single:
             JointOutputs(loaders).write(loaded, {}, lambda: False)
-        reading = [
-            _read_otherwise(pack, assessments[name], each) for name, each in loaded.assessments.items()
-        ]
-        notes += tuple(
-            f"{name} cannot go on, and could when it was packed: {error}"
-            for name, error in loaded.unable.items()
-            if assessments[name].grader is not None
-        )
-    files = _compared(pack, track, [each for each in reading if each])
-    return Reproduction(files, root, (*notes, *_summary(pack, files, root)))
+        causes = [why for each in loaded.assessments.values() for why in _read_otherwise(pack, each)]
+        causes += (f"{name}: {why}" for name, why in loaded.unable.items() if packed[name].grader is not None)
+    files = tuple(_compared(pack, track, causes))
+    return Reproduction(files, root, (*notes, *causes, _summary(pack, files, root)))
 
 
 def _check_settings(path: Path, pack: Pack) -> None:
@@ -132,120 +116,103 @@ def _check_settings(path: Path, pack: Pack) -> None:
     Raises:
         ConfigError, TrecexamError: there are none, or some would.
     """
-    content = pack.files.get(f"{TRACK}{CONFIG_NAME}")
-    if content is None:
-        raise TrecexamError(f"refused: it has no {TRACK}{CONFIG_NAME}", path=path)
     with TemporaryDirectory() as place:
         settings = Path(place) / CONFIG_NAME
-        settings.write_bytes(content)
+        settings.write_bytes(pack.files.get(f"{TRACK}{CONFIG_NAME}", b"["))
         config = load_config(settings)
         refuse_outside(config, settings, path)
     if config.track.dataset is not None:
-        raise TrecexamError("refused: `dataset` in its settings would be fetched", path=path)
+        raise refused(path, "`dataset` in its settings would be fetched")
 
 
 def _with_texts(
     passages: Sequence[PackedText], folder: Path | None
 ) -> tuple[list[PackedText], tuple[str, ...]]:
-    """The passages with those texts of the folder that have the packed digest; and what there is to say."""
-    lacking = {each.docid: each for each in passages if each.text is None}
-    n_lacking = len(lacking)
-    if folder is not None and not folder.is_dir():
+    """The passages with those texts of the folder that have the packed digest, and what there is to say."""
+    absent = {each.docid: each.sha256 for each in passages if each.text is None}
+    if folder is None:
+        n = plural(len(absent), "passage")
+        note = f"no texts of {n}: their digests stand in; --texts FOLDER supplies them"
+        return [*passages], (note,) if absent else ()
+    if not folder.is_dir():
         raise TrackError("no such folder of texts", path=folder)
-    found, other = dict[str, str](), Counter[str]()
-    for file in sorted(folder.rglob("*")) if folder is not None else ():
-        if file.is_file():
-            with suppress(ConversionError):
-                for doc_id, text in converters.read(file, "passages"):
-                    if doc_id not in lacking:
-                        continue
-                    if passage_digest(text).hex() == lacking[doc_id].sha256:
-                        found[doc_id] = text
-                    else:
-                        other[doc_id] += 1
-    differ = len(other.keys() - found.keys())
-    notes = []
-    if folder is not None:
-        notes.append(f"{folder}: has {len(found):,} of the {n_lacking:,} texts that are not packed")
-        if differ:
-            notes.append(f"{folder}: another text than was graded of {plural(differ, 'passage')}, not taken")
-    elif n_lacking:
-        notes.append(
-            f"{plural(n_lacking, 'text')} not packed: digests stand in; --texts FOLDER supplies them"
-        )
-    taken = [each.model_copy(update={"text": found.get(each.docid, each.text)}) for each in passages]
-    return taken, tuple(notes)
+    found: dict[str, str] = {}
+    other: set[str] = set()
+    for file in filter(Path.is_file, sorted(folder.rglob("*"))):
+        # Whatever else is in the folder is no file of passages.
+        with suppress(ConversionError):
+            for doc_id, text in converters.read(file, "passages"):
+                if absent.get(doc_id) == passage_digest(text).hex():
+                    found[doc_id] = text
+                elif doc_id in absent:
+                    other.add(doc_id)
+    notes = [f"{folder}: has {len(found):,} of {plural(len(absent), 'text')} that are not packed"]
+    if other - found.keys():
+        n_other = plural(len(other - found.keys()), "passage")
+        notes.append(f"{folder}: has another text than was graded of {n_other}: not taken")
+    taken = (each.model_copy(update={"text": found.get(each.docid, each.text)}) for each in passages)
+    return [*taken], tuple(notes)
 
 
-def _make(root: Path, pack: Pack, passages: Sequence[PackedText], *, trust_code: bool) -> TrackFolder:
+def _made(root: Path, pack: Pack, passages: Sequence[PackedText], *, trust_code: bool) -> TrackFolder:
     """The track's files, and its store.
 
     Raises:
         TrecexamError: they cannot be written.
     """
-    least = pack.about.min_text
-    standing = {each.docid: stand_in(each, least) for each in passages}
-    files = pack.below(TRACK)
-    lines = (
-        json.dumps({"docid": doc_id, "text": text}, ensure_ascii=False) for doc_id, text in standing.items()
-    )
-    content = "".join(f"{line}\n" for line in lines).encode()
-    files |= dict.fromkeys(pack.about.texts_at, content)
+    texts = {each.docid: stand_in(each, pack.about.min_text) for each in passages}
+    lines = (json.dumps({"docid": doc_id, "text": text}) + "\n" for doc_id, text in texts.items())
+    files = pack.below(TRACK) | dict.fromkeys(pack.about.texts_at, "".join(lines).encode())
     try:
-        for name, part in files.items():
+        for name, content in files.items():
             target = root / name
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("xb") as file:
-                file.write(part)
+                file.write(content)
     except OSError as error:
         raise TrackError(f"cannot be written: {error.strerror}", path=error.filename or root) from None
     folder = TrackFolder.open(root, trust_code=trust_code)
     # Equal texts have equal digests, whatever stands in for them.
-    digests = {each.sha256: passage_digest(standing[each.docid]) for each in passages}
-    _store(folder, pack, digests)
+    known = {each.sha256: passage_digest(texts[each.docid]) for each in passages if each.sha256 is not None}
+    sources = {each.by: each for each in pack.graders}
+    by: dict[str, list[PackedAnswer]] = {source: [] for source in sources}
+    for answer in pack.answers:
+        by[answer.by].append(answer)
+    with GradeStore(folder.store_path) as store:
+        for source, answers in by.items():
+            identity = sources[source].identity
+            grader = store.add_grader(bytes.fromhex(sources[source].grader), identity_json(identity))
+            items = list(dict.fromkeys(each.item for each in answers))
+            digests = list(dict.fromkeys(each.passage for each in answers))
+            item_of = dict(zip(items, store.add_items([bytes.fromhex(each) for each in items]), strict=True))
+            real = [known.get(each) or bytes.fromhex(each) for each in digests]
+            text_of = dict(zip(digests, store.add_passages(real), strict=True))
+            rows = (GradeRow(item_of[each.item], text_of[each.passage], *each.said) for each in answers)
+            store.add(grader, rows, sources[source].environment if answers else None)
     return folder
 
 
-def _store(folder: TrackFolder, pack: Pack, digests: Mapping[str, bytes]) -> None:
-    made_on = {each.environment: each.details for each in pack.of(Environment)}
-    answers = pack.of(PackedAnswer)
-    items = list(dict.fromkeys(each.item for each in answers))
-    texts = list(dict.fromkeys(each.passage for each in answers))
-    with GradeStore(folder.store_path) as store:
-        who = {
-            each.grader: store.add_grader(bytes.fromhex(each.grader), identity_json(each.identity))
-            for each in pack.of(GraderIdentity)
-        }
-        item_of = dict(zip(items, store.add_items([bytes.fromhex(each) for each in items]), strict=True))
-        real = [digests.get(each) or bytes.fromhex(each) for each in texts]
-        text_of = dict(zip(texts, store.add_passages(real), strict=True))
-        groups: dict[tuple[str, int | None], list[PackedAnswer]] = {}
-        for each in answers:
-            groups.setdefault((each.grader, each.environment), []).append(each)
-        for (grader, environment), group in groups.items():
-            rows = (each.row(item_of[each.item], text_of[each.passage]) for each in group)
-            store.add(who[grader], rows, None if environment is None else made_on[environment])
-
-
-def _read_otherwise(pack: Pack, packed: PackedAssessment, track: Assessment) -> str:
-    """How many of a grader's answers mean another rating now; "" where none does."""
+def _read_otherwise(pack: Pack, track: Assessment) -> Iterator[str]:
+    """Whether a grader's answers are read anew, and how many of them mean another rating now."""
+    packed = next(each for each in pack.assessments if each.name == track.name)
     read = track.traits.read
+    if packed.free_text and (read is None or not track.traits.free_text):
+        yield f"answers of {track.name} are not read anew: its grader cannot without its model"
     if read is None or not track.traits.free_text:
-        if packed.free_text:
-            return f"the answers of {packed.name} are not read anew: its grader says no way without its model"
-        return ""
+        return
     items = {asked_digest(item).hex(): item for sheet in track.sheets.values() for item in sheet.items}
-    readable = [
+    by = {each.by for each in pack.graders if each.grader == packed.grader}
+    answers = [
         each
-        for each in pack.of(PackedAnswer)
-        if each.grader == packed.grader and each.item in items and each.status in ("ok", "unparsed")
+        for each in pack.answers
+        if each.by in by and each.item in items and each.status in ("ok", "unparsed")
     ]
-    other = sum(tuple(read(items[each.item], each.answer)) != (each.rating, each.status) for each in readable)
-    of = f"{other:,} of {plural(len(readable), 'answer')} of {packed.name}"
-    return f"{of} are read otherwise now than when they were stored" if other else ""
+    other = sum(tuple(read(items[each.item], each.answer)) != each.said[:2] for each in answers)
+    if other:
+        yield f"{other:,} of {plural(len(answers), 'answer')} of {track.name} are read otherwise than then"
 
 
-def _compared(pack: Pack, folder: TrackFolder, reading: list[str]) -> tuple[tuple[str, str, str], ...]:
+def _compared(pack: Pack, folder: TrackFolder, causes: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """A row for each file that the pack has a digest of."""
     out, before = folder.shared_out, pack.below(OUT)
     now = read_object(out / MANIFEST).get("versions", {})
@@ -254,24 +221,20 @@ def _compared(pack: Pack, folder: TrackFolder, reading: list[str]) -> tuple[tupl
         for name, was in pack.about.versions.items()
         if now.get(name) != was
     ]
-    causes = "; ".join((*reading, *versions))
-    rows: list[tuple[str, str, str]] = []
+    others: list[str] = []
     for name, digest in pack.about.outputs.items():
-        try:
-            content = _as_packed((out / name).read_bytes(), pack, folder)
-        except OSError:
-            rows.append((name, MISSING, causes or "it is not computed of what is packed"))
+        why = [*causes, *versions]
+        if not (out / name).is_file():
+            yield name, MISSING, "; ".join(why) or "it is not computed of what is packed"
             continue
+        content = _as_packed((out / name).read_bytes(), pack, folder)
         if sha256(content).hexdigest() == digest:
-            rows.append((name, SAME, ""))
+            yield name, SAME, ""
             continue
-        number = next(_differences(before[name], content), "") if name in before else ""
-        rows.append((name, DIFFERS, "; ".join(filter(None, (number, causes)))))
-    tables = ", ".join(name for name, outcome, _ in rows if outcome != SAME and name in before)
-    made_of = f"it shows {tables}" if tables else "no table differs: what it shows of files or texts does"
-    return tuple(
-        (name, outcome, why or (made_of if outcome == DIFFERS else "")) for name, outcome, why in rows
-    )
+        if name in before:
+            others.append(name)
+            why = [*_difference(before[name], content), *why]
+        yield name, DIFFERS, "; ".join(why) or f"made of what differs, too: {', '.join(others) or 'no table'}"
 
 
 def _as_packed(content: bytes, pack: Pack, folder: TrackFolder) -> bytes:
@@ -283,30 +246,26 @@ def _as_packed(content: bytes, pack: Pack, folder: TrackFolder) -> bytes:
     return content
 
 
-def _differences(before: bytes, now: bytes) -> Iterator[str]:
-    """Where a table has another value: line, column, and both."""
-    header: list[str] = []
+def _difference(before: bytes, now: bytes) -> Iterator[str]:
+    """Where a table first has another value: line, column, and both."""
     old, new = (content.decode(errors="replace").splitlines() for content in (before, now))
-    for number, (was, got) in enumerate(zip_longest(old, new), 1):
-        was_fields, fields = (line.split("\t") if line is not None else [] for line in (was, got))
-        header = header or was_fields
-        if was == got:
-            continue
-        if len(was_fields) != len(fields):
-            yield f"line {number}: {was!r} was packed, {got!r} is computed"
-            continue
-        for column, (one, other) in enumerate(zip(was_fields, fields, strict=True)):
+    header = old[0].split("\t") if old else []
+    for number, (was, got) in enumerate(zip_longest(old, new, fillvalue=""), 1):
+        pairs = zip_longest(was.split("\t"), got.split("\t"), fillvalue="")
+        for place, (one, other) in enumerate(pairs):
             if one != other:
-                name = header[column] if column < len(header) and number > 1 else f"column {column + 1}"
-                yield f"line {number}, {fields[0]}, {name}: {one} was packed, {other} is computed"
+                column = (
+                    header[place] if number > 1 and len(header) > 1 and place < len(header) else place + 1
+                )
+                yield f"line {number}, column {column}: {one!r} then, {other!r} now"
+                return
 
 
-def _summary(pack: Pack, files: Sequence[tuple[str, str, str]], root: Path) -> Iterator[str]:
-    answers = plural(len(pack.of(PackedAnswer)), "answer")
-    same = sum(outcome == SAME for _, outcome, _ in files)
+def _summary(pack: Pack, files: Sequence[tuple[str, str, str]], root: Path) -> str:
+    answers = plural(len(pack.answers), "answer")
+    other = sum(outcome != SAME for _, outcome, _ in files)
     if not files:
-        yield f"{root}: computed of {answers}; the pack has no digests to compare with"
-    elif same == len(files):
-        yield f"{root}: reproduced: of {answers} all {plural(same, 'file')} of out/ are made again"
-    else:
-        yield f"{root}: not reproduced: {len(files) - same:,} of {plural(len(files), 'file')} of out/ differ"
+        return f"{root}: computed of {answers}; the pack has no digests of out/ to compare with"
+    if other:
+        return f"{root}: not reproduced: {other:,} of {plural(len(files), 'file')} of out/ differ"
+    return f"{root}: reproduced: all {plural(len(files), 'file')} of out/ are the same, of {answers}"
