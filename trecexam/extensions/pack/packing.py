@@ -8,6 +8,8 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
+import markupsafe
+
 import converters
 from converters.errors import ConversionError
 from converters.rubric_jsonl import query_lines
@@ -83,17 +85,19 @@ def _pack(loaders: TrackLoaders, *, texts: bool) -> Pack:
         raise TrackError(reason, path=folder.root)
     tracks: dict[str, Assessment] = {}
     assessments: list[PackedAssessment] = []
+    reasons: dict[str, str] = {}
     for name in loaders:
         try:
             tracks[name] = loaders[name].load()
             assessments.append(_assessment(name, loaders[name]))
         except (TrecexamError, ConversionError) as error:
             tracks.pop(name, None)
-            assessments.append(PackedAssessment(name=name, unable=str(error).replace(str(folder.root), ".")))
+            reasons[str(error)] = unable = str(error).replace(str(folder.root), ".")
+            assessments.append(PackedAssessment(name=name, unable=unable))
     least = folder.whole.track.min_text
     passages = _passages(tracks, least, whole=texts)
     made = {name: _content(folder.shared_out / name) for name in sorted(manifest["outputs"])}
-    outputs = {name: content for name, content in made.items() if content is not None}
+    outputs = {name: _moved(content, reasons) for name, content in made.items() if content is not None}
     shown = {f"{OUT}{name}": content for name, content in outputs.items() if name.endswith(_SHOWN)}
     places = {each.shown(path) for each in _views(folder) if (path := _named(each.passages)) is not None}
     about = About(
@@ -106,6 +110,14 @@ def _pack(loaders: TrackLoaders, *, texts: bool) -> Pack:
     files = _files(folder, tracks, least, whole=texts) | shown
     graders, answers = _answers(loaders.shared.store, tracks, passages, least)
     return Pack(about, files, passages, graders, assessments, answers)
+
+
+def _moved(content: bytes, reasons: Mapping[str, str]) -> bytes:
+    """An output that says why a grader waits, without the place where the track is."""
+    for reason, unable in reasons.items():
+        for form in (lambda text: text, lambda text: json.dumps(text)[1:-1], markupsafe.escape):
+            content = content.replace(form(reason).encode(), form(unable).encode())
+    return content
 
 
 def _assessment(name: str, loader: TrackLoader) -> PackedAssessment:

@@ -39,7 +39,7 @@ class Replayed:
     def identity(self) -> Mapping[str, Any]:
         """As it was packed."""
         if self._identity is None:
-            raise LackingError(f"could not go on when the track was packed: {self._packed.unable}")
+            raise LackingError(self._packed.unable or "could not go on when the track was packed")
         return self._identity
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
