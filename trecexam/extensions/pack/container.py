@@ -82,8 +82,8 @@ def unpacked(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     listed = manifest.get("parts")
     if not isinstance(listed, dict) or listed.keys() != parts.keys():
         raise TrecexamError(f"damaged: its parts are not those that {MANIFEST} lists", path=path)
-    for name, part in parts.items():
-        if listed[name] != {"bytes": len(part), "sha256": _sha256(part)}:
+    for name, content in parts.items():
+        if listed[name] != {"bytes": len(content), "sha256": _sha256(content)}:
             raise TrecexamError(f"damaged: {name} is not what {MANIFEST} says; copy it again", path=path)
     return manifest, parts
 

@@ -8,8 +8,6 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-import markupsafe
-
 import converters
 from converters.errors import ConversionError
 from converters.rubric_jsonl import query_lines
@@ -85,19 +83,18 @@ def _pack(loaders: TrackLoaders, *, texts: bool) -> Pack:
         raise TrackError(reason, path=folder.root)
     tracks: dict[str, Assessment] = {}
     assessments: list[PackedAssessment] = []
-    reasons: dict[str, str] = {}
     for name in loaders:
         try:
             tracks[name] = loaders[name].load()
             assessments.append(_assessment(name, loaders[name]))
         except (TrecexamError, ConversionError) as error:
             tracks.pop(name, None)
-            reasons[str(error)] = unable = str(error).replace(str(folder.root), ".")
-            assessments.append(PackedAssessment(name=name, unable=unable))
+            # Word for word, as files of out/ say it.
+            assessments.append(PackedAssessment(name=name, unable=str(error)))
     least = folder.whole.track.min_text
     passages = _passages(tracks, least, whole=texts)
     made = {name: _content(folder.shared_out / name) for name in sorted(manifest["outputs"])}
-    outputs = {name: _moved(content, reasons) for name, content in made.items() if content is not None}
+    outputs = {name: content for name, content in made.items() if content is not None}
     shown = {f"{OUT}{name}": content for name, content in outputs.items() if name.endswith(_SHOWN)}
     places = {each.shown(path) for each in _views(folder) if (path := _named(each.passages)) is not None}
     about = About(
@@ -112,14 +109,6 @@ def _pack(loaders: TrackLoaders, *, texts: bool) -> Pack:
     return Pack(about, files, passages, graders, assessments, answers)
 
 
-def _moved(content: bytes, reasons: Mapping[str, str]) -> bytes:
-    """An output that says why a grader waits, without the place where the track is."""
-    for reason, unable in reasons.items():
-        for form in (lambda text: text, lambda text: json.dumps(text)[1:-1], markupsafe.escape):
-            content = content.replace(form(reason).encode(), form(unable).encode())
-    return content
-
-
 def _assessment(name: str, loader: TrackLoader) -> PackedAssessment:
     traits, names, known = loader.traits, None, loader.traits.known_passages
     with suppress(TrecexamError, ConversionError):
@@ -130,11 +119,13 @@ def _assessment(name: str, loader: TrackLoader) -> PackedAssessment:
         complete=read_object(loader.folder.manifest_path).get("complete") is True,
         item_kinds=tuple(sorted(traits.item_kinds)),
         needs_query_text=traits.needs_query_text,
-        scale=tuple(traits.scale),
+        scale=(traits.scale.max_rating, traits.scale.min_rating),
         score_settings=json.loads(json.dumps(dict(traits.score_settings))),
         free_text=traits.free_text,
         cells_share=traits.cells_share,
-        known_passages=known and {query: tuple(sorted(ids)) for query, ids in sorted(known.items())},
+        known_passages=None
+        if known is None
+        else {query: tuple(sorted(ids)) for query, ids in sorted(known.items())},
         model_and_prompt=names,
         reads=tuple(each for each in _READERS if getattr(traits, each) is not None),
     )
