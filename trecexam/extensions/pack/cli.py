@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+import trecexam
 from trecexam.cli.options import in_a_folder, whole_track_argument
-from trecexam.cli.reading import writing
+from trecexam.cli.reading import say, writing
 
 if TYPE_CHECKING:
     from trecexam.tables.result import Result
@@ -28,17 +29,15 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     help="Write this pack; replaced as a whole.",
 )
 @click.option("--texts", is_flag=True, help="Pack the texts of passages, too [default: their digests].")
-@writing
-def pack(track: Path, output: Path, texts: bool) -> tuple[Result, int]:
+def pack(track: Path, output: Path, texts: bool) -> int:
     """Pack what TRACK's numbers are computed from into one file.
 
     The file has the inputs, the bank, every raw answer with its grader and environment, people's ratings,
     settings, versions, and the digests of out/. `trecexam reproduce` computes out/ again. No model runs.
     """
-    import trecexam
-
     with trecexam.open_track(track) as opened:
-        return opened.pack(output, texts=texts), 0
+        say(opened.pack(output, texts=texts))
+    return 0
 
 
 @click.command(epilog="Example: trecexam reproduce paper.trecexam --texts collection/")
