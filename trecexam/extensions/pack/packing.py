@@ -25,7 +25,14 @@ from trecexam.extensions.pack.contents import (
     PackedText,
     Source,
 )
-from trecexam.extensions.pack.replay import real_digest, refuse_outside, stand_in
+from trecexam.extensions.pack.replay import (
+    digests_standing_in,
+    is_of_people,
+    real_digest,
+    refuse_outside,
+    renamed,
+    stand_in,
+)
 from trecexam.files import atomic
 from trecexam.files.kept import read_object, read_regular
 from trecexam.graders.base import identity_digest
@@ -98,14 +105,16 @@ def _pack(loaders: TrackLoaders, *, texts: bool) -> Pack:
     shown = {f"{OUT}{name}": content for name, content in outputs.items() if name.endswith(_SHOWN)}
     places = {each.shown(path) for each in _views(folder) if (path := _named(each.passages)) is not None}
     about = About(
-        texts_at=tuple(sorted(places) or ["passages.jsonl"]) if passages else (),
+        texts_at=tuple(sorted(places)) or (("passages.jsonl",) if passages else ()),
         min_text=least,
         inputs=dict(sorted(pair for track in tracks.values() for pair in track.digests.items())),
         versions=dict(sorted(manifest.get("versions", {}).items())),
         outputs={name: sha256(content).hexdigest() for name, content in outputs.items()},
     )
-    files = _files(folder, tracks, least, whole=texts) | shown
-    graders, answers = _answers(loaders.shared.store, tracks, passages, least)
+    absent = (each.model_copy(update={"text": None}) for each in passages)
+    real = {now: digest for digest, now in digests_standing_in(absent, least).items()}
+    files = _files(folder, tracks, real, least, whole=texts) | shown
+    graders, answers = _answers(loaders.shared.store, tracks, real)
     return Pack(about, files, passages, graders, assessments, answers)
 
 
@@ -152,14 +161,13 @@ def _packed_text(doc_id: str, text: str, least: int, *, whole: bool) -> PackedTe
 
 
 def _answers(
-    store: GradeStore, tracks: Mapping[str, Assessment], passages: list[PackedText], least: int
+    store: GradeStore, tracks: Mapping[str, Assessment], real: Mapping[str, str]
 ) -> tuple[list[Source], list[PackedAnswer]]:
-    """Who graded here, and all that they said, sorted."""
-    real = {
-        passage_digest(stand_in(each.model_copy(update={"text": None}), least)): each.sha256
-        for each in passages
-        if each.sha256 is not None
-    }
+    """Who graded here, and all that they said, sorted.
+
+    Args:
+        real: the digest of what stands in for a text -> that of the text.
+    """
     # As the track's graders say it, which is the order that the report has.
     said = {identity_digest(each.grader.identity): each.grader.identity for each in tracks.values()}
     sources = {each.by: each for each in (Source.of(identity, None) for identity in said.values())}
@@ -176,7 +184,7 @@ def _answers(
         answers.append(
             PackedAnswer.model_construct(
                 by=by[made_on],
-                passage=real.get(each.passage, each.passage.hex()),
+                passage=real.get(each.passage.hex(), each.passage.hex()),
                 item=each.item.hex(),
                 rating=rating,
                 status=status,
@@ -200,7 +208,12 @@ def _named(method: Callable[[], Path | None]) -> Path | None:
 
 
 def _files(
-    folder: TrackFolder, tracks: Mapping[str, Assessment], least: int, *, whole: bool
+    folder: TrackFolder,
+    tracks: Mapping[str, Assessment],
+    real: Mapping[str, str],
+    least: int,
+    *,
+    whole: bool,
 ) -> dict[str, bytes]:
     """The track's own files, by their names in the pack; without texts, unless these are meant.
 
@@ -222,7 +235,8 @@ def _files(
         assert path is not None
         content = _content(path)
         if content is not None:
-            files[folder.shown(path)] = content
+            name = folder.shown(path)
+            files[name] = renamed(content, real) if is_of_people(name) else content
     files[CONFIG_NAME] = folder.config_path.read_bytes()
     if folder.whole.track.dataset is not None:
         files |= _of_dataset(folder, tracks)

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from trecexam.bank.model import passage_digest
 from trecexam.config import TrackConfig, line_of_setting
 from trecexam.errors import ConfigError, LackingError
 from trecexam.extensions.pack.container import is_safe
@@ -19,6 +20,7 @@ from trecexam.line.track_graders import folder_of
 from trecexam.track import PROMPT_SUFFIXES, TrackFolder, refuse_code
 
 _STAND_IN = re.compile(r"sha256:([0-9a-f]{64})\.*")
+_DIGEST = re.compile(rb"\b[0-9a-f]{64}\b")
 #: The settings that name files of the track.
 _FILES = ("queries", "passages", "qrels", "official_leaderboard", "runs", "recorded", "prompt", "bank")
 
@@ -81,6 +83,26 @@ def stand_in(text: PackedText, min_text: int) -> str:
     if text.text is not None:
         return text.text
     return "." * (min_text - 1) if text.sha256 is None else f"sha256:{text.sha256}".ljust(min_text, ".")
+
+
+def digests_standing_in(texts: Iterable[PackedText], min_text: int) -> dict[str, str]:
+    """The digest of each text -> that of what stands in for it."""
+    return {
+        each.sha256: passage_digest(stand_in(each, min_text)).hex()
+        for each in texts
+        if each.sha256 is not None
+    }
+
+
+def renamed(content: bytes, digests: Mapping[str, str]) -> bytes:
+    """A file with other digests for those that it names."""
+    named = {old.encode(): new.encode() for old, new in digests.items() if old != new}
+    return _DIGEST.sub(lambda found: named.get(found[0], found[0]), content) if named else content
+
+
+def is_of_people(name: str) -> bool:
+    """Whether a file of the track has people's ratings, which name texts by their digests."""
+    return name == "judgments.tsv" or (name.startswith("overrides") and name.endswith(".tsv"))
 
 
 def real_digest(text: str) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,7 +19,14 @@ from trecexam.bank.model import asked_digest, passage_digest
 from trecexam.config import CONFIG_NAME, load_config
 from trecexam.errors import TrackError
 from trecexam.extensions.pack.contents import OUT, TRACK, Pack, PackedAnswer, PackedText, read_pack, refused
-from trecexam.extensions.pack.replay import Replayed, refuse_outside, stand_in
+from trecexam.extensions.pack.replay import (
+    Replayed,
+    digests_standing_in,
+    is_of_people,
+    refuse_outside,
+    renamed,
+    stand_in,
+)
 from trecexam.files.kept import read_object
 from trecexam.graders.base import identity_json
 from trecexam.line.assessment import Assessment
@@ -87,7 +95,23 @@ def reproduce(
         raise TrackError("is not empty, and a pack makes a track of its own: name another with -o", path=root)
     _check_settings(path, pack)
     passages, notes = _with_texts(pack.texts, None if texts is None else Path(texts))
-    track = _made(root, pack, passages, trust_code=trust_code)
+    try:
+        track = _made(root, pack, passages, trust_code=trust_code)
+        causes = _compute(path, pack, track)
+    except BaseException:
+        # Nothing was in it before.
+        shutil.rmtree(root, ignore_errors=True)
+        raise
+    files = tuple(_compared(pack, track, passages, causes))
+    return Reproduction(files, root, (*notes, *causes, _summary(pack, files, root)))
+
+
+def _compute(path: Path, pack: Pack, track: TrackFolder) -> list[str]:
+    """Writes out/; what there is to say of graders whose answers are not what they were.
+
+    Raises:
+        TrecexamError, ConversionError: no grader can go on, or a file cannot be written.
+    """
     packed = {each.name: each for each in pack.assessments}
     identities = {each.grader: each.identity for each in pack.graders}
     graders = {
@@ -106,8 +130,7 @@ def reproduce(
             JointOutputs(loaders).write(loaded, {}, lambda: False)
         causes = [why for each in loaded.assessments.values() for why in _read_otherwise(pack, each)]
         causes += (f"{name}: {why}" for name, why in loaded.unable.items() if packed[name].grader is not None)
-    files = tuple(_compared(pack, track, causes))
-    return Reproduction(files, root, (*notes, *causes, _summary(pack, files, root)))
+    return causes
 
 
 def _check_settings(path: Path, pack: Pack) -> None:
@@ -162,18 +185,17 @@ def _made(root: Path, pack: Pack, passages: Sequence[PackedText], *, trust_code:
     """
     texts = {each.docid: stand_in(each, pack.about.min_text) for each in passages}
     lines = (json.dumps({"docid": doc_id, "text": text}) + "\n" for doc_id, text in texts.items())
+    standing = digests_standing_in(passages, pack.about.min_text)
     files = pack.below(TRACK) | dict.fromkeys(pack.about.texts_at, "".join(lines).encode())
     try:
         for name, content in files.items():
             target = root / name
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("xb") as file:
-                file.write(content)
+                file.write(renamed(content, standing) if is_of_people(name) else content)
     except OSError as error:
         raise TrackError(f"cannot be written: {error.strerror}", path=error.filename or root) from None
     folder = TrackFolder.open(root, trust_code=trust_code)
-    # Equal texts have equal digests, whatever stands in for them.
-    known = {each.sha256: passage_digest(texts[each.docid]) for each in passages if each.sha256 is not None}
     sources = {each.by: each for each in pack.graders}
     by: dict[str, list[PackedAnswer]] = {source: [] for source in sources}
     for answer in pack.answers:
@@ -185,8 +207,9 @@ def _made(root: Path, pack: Pack, passages: Sequence[PackedText], *, trust_code:
             items = list(dict.fromkeys(each.item for each in answers))
             digests = list(dict.fromkeys(each.passage for each in answers))
             item_of = dict(zip(items, store.add_items([bytes.fromhex(each) for each in items]), strict=True))
-            real = [known.get(each) or bytes.fromhex(each) for each in digests]
-            text_of = dict(zip(digests, store.add_passages(real), strict=True))
+            # Equal texts have equal digests, whatever stands in for them.
+            texts_there = [bytes.fromhex(standing.get(each, each)) for each in digests]
+            text_of = dict(zip(digests, store.add_passages(texts_there), strict=True))
             rows = (GradeRow(item_of[each.item], text_of[each.passage], *each.said) for each in answers)
             store.add(grader, rows, sources[source].environment if answers else None)
     return folder
@@ -212,8 +235,17 @@ def _read_otherwise(pack: Pack, track: Assessment) -> Iterator[str]:
         yield f"{other:,} of {plural(len(answers), 'answer')} of {track.name} are read otherwise than then"
 
 
-def _compared(pack: Pack, folder: TrackFolder, causes: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """A row for each file that the pack has a digest of."""
+def _compared(
+    pack: Pack, folder: TrackFolder, passages: Sequence[PackedText], causes: Sequence[str]
+) -> Iterator[tuple[str, str, str]]:
+    """A row for each file that the pack has a digest of.
+
+    An output that names digests of files or texts is compared as if it named those that were packed.
+    """
+    then = {now: digest for digest, now in digests_standing_in(passages, pack.about.min_text).items()}
+    for name, digest in pack.about.inputs.items():
+        with suppress(OSError):
+            then[sha256((folder.root / name).read_bytes()).hexdigest()] = digest
     out, before = folder.shared_out, pack.below(OUT)
     now = read_object(out / MANIFEST).get("versions", {})
     versions = [
@@ -227,7 +259,7 @@ def _compared(pack: Pack, folder: TrackFolder, causes: Sequence[str]) -> Iterato
         if not (out / name).is_file():
             yield name, MISSING, "; ".join(why) or "it is not computed of what is packed"
             continue
-        content = _as_packed((out / name).read_bytes(), pack, folder)
+        content = renamed((out / name).read_bytes(), then)
         if sha256(content).hexdigest() == digest:
             yield name, SAME, ""
             continue
@@ -235,15 +267,6 @@ def _compared(pack: Pack, folder: TrackFolder, causes: Sequence[str]) -> Iterato
             others.append(name)
             why = [*_difference(before[name], content), *why]
         yield name, DIFFERS, "; ".join(why) or f"made of what differs, too: {', '.join(others) or 'no table'}"
-
-
-def _as_packed(content: bytes, pack: Pack, folder: TrackFolder) -> bytes:
-    """An output that names digests of files, with those that they had where the track was packed."""
-    for name, digest in pack.about.inputs.items():
-        with suppress(OSError):
-            now = sha256((folder.root / name).read_bytes()).hexdigest()
-            content = content if now == digest else content.replace(now.encode(), digest.encode())
-    return content
 
 
 def _difference(before: bytes, now: bytes) -> Iterator[str]:
