@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from trecexam.errors import TrecexamError
-from trecexam.extensions.pack.container import is_safe, unpacked, written
+from trecexam.extensions.pack.container import FREE, is_safe, unpacked, written
 from trecexam.graders.base import identity_digest
 
 #: Where the track's files are, and those of out/.
@@ -110,7 +110,7 @@ class About(Record):
         outputs: the files of out/ -> sha256.
     """
 
-    texts_at: tuple[str, ...] = ()
+    texts_at: Annotated[tuple[str, ...], Field(max_length=8)] = ()
     min_text: int = Field(1, ge=1, le=2**20)
     inputs: dict[str, str] = {}
     versions: dict[str, str | None] = {}
@@ -184,6 +184,8 @@ def _contradictions(pack: Pack) -> Iterable[str]:
     """What in the records cannot be."""
     if not all(map(is_safe, (*pack.about.texts_at, *pack.about.inputs, *pack.about.outputs))):
         yield "manifest.json names a file that leads elsewhere"
+    if len(pack.texts) * pack.about.min_text > FREE:
+        yield "what stands in for its texts would be larger than they can be"
     graders = {each.by: each.grader for each in pack.graders}
     if any(Source.of(each.identity, each.environment).by != each.by for each in pack.graders):
         yield "`by` in graders.jsonl is not the digest of identity and environment"
