@@ -138,7 +138,7 @@ WRITE = {
     *("demo", "init", "watch", "serve", "serve-user add", "serve-user remove", "override", "learn", "fill"),
     *("convert", "plot", *(f"export {what}" for what in ("qrels", "official", "subtopics", "grades"))),
     *("export pool", "export runs", "judge plan", "judge export", "judge import", "bank generate"),
-    *("exam generate", "ragval questions", "ragval answers"),
+    *("exam generate", "ragval questions", "ragval answers", "pack"),
     # Prints a file, which is neither a table nor JSON; asks a model.
     *("config", "verify reproducible"),
 }
