@@ -14,10 +14,14 @@ from packs import SHIPPED, forged, jsonl, lines_of, pack_demo, parts_of
 from scripted_server import KEY, Exchange, serving
 from support import QUIET, HashGrader, make_small_track, switch_report_on, tsv_rows
 
+import converters
 import trecexam
 from trecexam.cli.main import run
 from trecexam.errors import TrecexamError
 from trecexam.extensions.pack.reproducing import Reproduction, reproduce
+from trecexam.line import inputs, texts
+
+OF_DATASET = {"queries": "queries.tsv", "qrels": "qrels.txt", "passages": "passages.jsonl"}
 
 
 def graded_by_hash(root: Path, config: str = QUIET, **shape: int) -> Path:
@@ -66,10 +70,10 @@ def test_the_demo_with_its_two_graders_is_reproduced_without_its_texts(
     ]
     for name in {*files} - {path for path in files if path.suffix == ".html" or path.name == "manifest.json"}:
         assert (Path("paper/out") / name).read_bytes() == (Path("demo/out") / name).read_bytes()
-    texts = [json.loads(line)["text"] for line in Path("demo/passages.jsonl").read_text().splitlines()]
+    of_demo = [json.loads(line)["text"] for line in Path("demo/passages.jsonl").read_text().splitlines()]
     whole = b"".join(parts_of(Path("paper.trecexam")).values()).decode(errors="replace")
-    assert len(texts) == 96
-    assert not any(text in whole for text in texts)
+    assert len(of_demo) == 96
+    assert not any(text in whole for text in of_demo)
     # The reproduced track is one: packed again it says the same, and merged with the first nothing new.
     assert run(["pack", "paper", "-o", "again.trecexam"]) == 0
     assert parts_of(Path("again.trecexam"))["texts.jsonl"] == parts_of(Path("paper.trecexam"))["texts.jsonl"]
@@ -117,13 +121,13 @@ def test_a_grader_that_is_nowhere_here_is_reproduced_and_texts_stay_as_gradable_
 
 def test_texts_come_from_a_folder_where_their_digests_are_right(tmp_path: Path) -> None:
     pack = graded_by_hash(tmp_path / "track")
-    texts = tmp_path / "collection"
-    texts.mkdir()
+    collection = tmp_path / "collection"
+    collection.mkdir()
     lines = (tmp_path / "track" / "passages.jsonl").read_text().splitlines()
     lines[0] = lines[0].replace("passage", "a mended passage")
-    (texts / "corpus.jsonl").write_text("\n".join(lines))
-    (texts / "other.bin").write_bytes(b"\0\1")
-    done = reproduce(pack, tmp_path / "again", texts=texts)
+    (collection / "corpus.jsonl").write_text("\n".join(lines))
+    (collection / "other.bin").write_bytes(b"\0\1")
+    done = reproduce(pack, tmp_path / "again", texts=collection)
     assert done.reproduced
     n = len(lines_of(pack, "texts.jsonl"))
     assert f"has {n - 1} of {n} texts that are not packed" in done.notes[0]
@@ -197,6 +201,26 @@ def test_a_grader_that_waits_for_a_model_waits_in_the_pack_too(tmp_path: Path) -
     assert run(["pack", str(root), "-o", str(tmp_path / "p.trecexam")]) == 0
     assert run(["reproduce", str(tmp_path / "p.trecexam"), "-o", str(tmp_path / "again")]) == 0
     assert lines_of(tmp_path / "p.trecexam", "assessments.jsonl")[1]["unable"]
+
+
+def test_what_is_of_a_dataset_is_in_the_pack_and_not_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = '[track]\ndepth = 8\ndataset = "of/others"\n[report]\nwrite = false\n'
+    root = make_small_track(tmp_path / "track", config=config)
+    rows = {name: list(converters.read(root / file, name)) for name, file in OF_DATASET.items()}
+    for file in OF_DATASET.values():
+        (root / file).unlink()
+    with monkeypatch.context() as patched:
+        passages = {each.doc_id: each for each in rows["passages"]}
+        patched.setattr(inputs, "dataset_queries", lambda _: rows["queries"])
+        patched.setattr(inputs, "dataset_qrels", lambda _: rows["qrels"])
+        patched.setattr(texts, "dataset_passages", lambda _, ids: {each: passages[each] for each in ids})
+        with trecexam.open_track(root, grader=HashGrader()) as track:
+            track.update()
+            track.pack(tmp_path / "p.trecexam")
+    done = reproduce(tmp_path / "p.trecexam", tmp_path / "again")
+    assert done.reproduced, outcomes(done)
 
 
 def test_what_cannot_be_packed_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
