@@ -46,6 +46,7 @@ PERMITTED = {
         "trecexam.extensions.banks.cli.check",
         "trecexam.extensions.evaluate.cli",
         "trecexam.extensions.learn.cli.boards",
+        "trecexam.extensions.pack.cli",
     },
     "pyarrow": {"trecexam.cli.init", "trecexam.cli.show"},
     "numpy": {"trecexam.extensions.exams.cli.fitting"},
@@ -66,6 +67,7 @@ PERMITTED = {
         "trecexam.extensions.exams.cli.fitting",
         "trecexam.extensions.exams.cli.scoring",
         "trecexam.extensions.page.cli.serve_user",
+        "trecexam.extensions.pack.cli",
         "trecexam.extensions.ragval.cli.filtering",
     },
     "converters": {
