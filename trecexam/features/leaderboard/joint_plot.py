@@ -48,11 +48,11 @@ def joint_plot(track: LoadedTrack, measure: str | None = None) -> Plot:
         name: {row.run: row.n_queries for row in own.rows} for name, own in boards_of(track, measures).items()
     }
     rows: list[tuple[Value, ...]] = []
-    for rank, row in enumerate(board.rows, 1):
+    for rank, row in zip(board.ranks, board.rows, strict=True):
         cells: list[Value] = []
         for column, score in zip(columns, row.scores, strict=False):
             n = n_queries[column.partition(":")[0]].get(row.run, 0)
-            cells += (score.mean, score.stderr, *interval(score, n))
+            cells += (score.mean, score.stderr, *interval(score, n, measure=column))
         rows.append((rank, row.run, *cells))
     short = short_columns(columns)
     first, best = columns[0], board.rows[0]
