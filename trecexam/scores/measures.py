@@ -35,10 +35,10 @@ _HEADINGS = {
     "SupportR": "Support R",
 }
 #: Measures from 0 to 1. Gains below 0 and weights of items below 0 are not among them.
-_SHARES = frozenset(
-    ("P", "R", "AP", "RR", "Rprec", "Success", "Judged", "SetP", "SetR", "SetF", "IPrec", "Bpref", "infAP")
-    + ("nDCG", "alpha_nDCG", "ERR", "RBP", "P_IA", "AP_IA", "StRecall", *COVER, *SUPPORT)
-)
+_SHARES = frozenset((
+    "P", "R", "AP", "RR", "Rprec", "Success", "Judged", "SetP", "SetR", "SetF", "IPrec", "Bpref", "infAP",
+    "nDCG", "alpha_nDCG", "ERR", "RBP", "P_IA", "AP_IA", "StRecall", *SUPPORT, *COVER,
+))  # fmt: skip
 #: So many near names are said of a name that is unknown.
 _NAMED = 5
 #: Named where no name is near.

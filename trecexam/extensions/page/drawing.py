@@ -48,7 +48,8 @@ def label(value: int | None, least: int, words: tuple[str, ...] = ()) -> Markup:
     """A label, or a judgment: from `least` on it is relevant; `words` are what people call them from 0."""
     if value is None:
         return Markup('<span class="soft">–</span>')  # noqa: RUF001
-    return Markup('<span class="label{}">{}</span>').format(" yes" if value >= least else "", named(value, words))
+    relevant = " yes" if value >= least else ""
+    return Markup('<span class="label{}">{}</span>').format(relevant, named(value, words))
 
 
 def strip(state: QueryView, place: int) -> Markup:
@@ -73,7 +74,8 @@ def whisker(mean: float, interval: tuple[float, float], scale: tuple[float, floa
 
 def bar(done: int, of: int) -> Markup:
     """How many of them are done, as a bar and a number."""
-    return Markup('<progress max="{}" value="{}" aria-hidden="true"></progress> {:,}').format(of or 1, done, done)
+    drawn = Markup('<progress max="{}" value="{}" aria-hidden="true"></progress> {:,}')
+    return drawn.format(of or 1, done, done)
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -34,7 +34,7 @@ MAX_URL, MAX_BODY, MAX_FIELDS, BODY_SECONDS = 8192, 1 << 20, 200, 15.0
 #: The form field of the token against forged requests.
 FIELD = "csrf"
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 HEADERS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from trecexam.extensions.page.view import View
-    from trecexam.scores.leaderboard import Leaderboard
+    from trecexam.scores.leaderboard import Leaderboard, Row
 
 _SMALL = Markup(' <small class="soft">{}</small>')
+_INTERVAL = Markup(' <small class="ci">{}</small>')
+_DIFFERENCE = Markup(' <small class="ci under">{}</small>')
 
 
 def start(request: Request) -> Response:
@@ -67,7 +69,7 @@ def leaderboard(request: Request) -> Response:
 def _table(view: View) -> Table:
     """A row a run, best first; `queries` is how many of the bank's it answers where these are not all."""
     board, official = view.board, view.official_board
-    theirs = {} if official is None else dict(zip(_runs(official), zip(official.ranks, official.rows), strict=True))
+    theirs = {} if official is None else {run: of for run, *of in _ranked(official)}
     measures = () if official is None else official.measures
     header = (
         *("rank", "run", "group", "official_rank", *board.measures),
@@ -76,7 +78,7 @@ def _table(view: View) -> Table:
         "queries",
     )
     rows = []
-    for rank, row in zip(board.ranks, board.rows, strict=True):
+    for _, rank, row in _ranked(board):
         official_rank, of = theirs.get(row.run, (None, None))
         rows.append(
             (
@@ -98,7 +100,7 @@ def _draw(view: View, compared: Sequence[Mapping[str, Mapping[str, Any]]]) -> di
     """Means with their intervals, or with what they differ from the baseline by; how far ranks differ."""
     rows, t, n_queries = view.board.rows, view.t, view.board.n_queries
     ranks, official = view.board.ranks, view.official_board
-    theirs = {} if official is None else dict(zip(_runs(official), official.ranks, strict=True))
+    theirs = {} if official is None else {run: rank for run, rank, _ in _ranked(official)}
 
     def run(place: int) -> Markup:
         name, answered = rows[place].run, rows[place].n_answered
@@ -112,18 +114,19 @@ def _draw(view: View, compared: Sequence[Mapping[str, Mapping[str, Any]]]) -> di
 
     def mean(measure: int) -> Draw:
         scores = [row.scores[measure] for row in rows]
-        ends = [interval(score, row.n_queries, measure=view.board.measures[measure]) for row, score in zip(rows, scores, strict=True)]
+        name = view.board.measures[measure]
+        ends = [interval(row.scores[measure], row.n_queries, measure=name) for row in rows]
         scale = min((low for low, _ in ends), default=0.0), max((high for _, high in ends), default=0.0)
 
         def of_run(place: int) -> Markup:
             score = scores[place]
             known = compared[measure].get(rows[place].run) if compared else None
-            beside = _SMALL.format(f"± {number(t * score.stderr, 3)}") if t and not compared else ""
+            beside = _INTERVAL.format(f"± {number(t * score.stderr, 3)}") if t and not compared else ""
             if known is not None:
                 mark = ("▲" if known["difference"] > 0 else "▼") if known["reject"] else ""
                 p = number(known["p-value corrected"], 3)
-                beside = _SMALL.format(f"{known['difference']:+.3f}, p {p} {mark}".rstrip())
-            drawn = whisker(score.mean, ends[place], scale) if measure == 0 and t else ""
+                beside = _DIFFERENCE.format(f"{known['difference']:+.3f}, p {p} {mark}".rstrip())
+            drawn = whisker(score.mean, ends[place], scale) if measure == 0 and t and not compared else ""
             return Markup("{} {}{}").format(number(score.mean), beside, drawn)
 
         return of_run
@@ -132,8 +135,9 @@ def _draw(view: View, compared: Sequence[Mapping[str, Mapping[str, Any]]]) -> di
     return {"run": run, "official_rank": official_rank, **means}
 
 
-def _runs(board: Leaderboard) -> tuple[str, ...]:
-    return tuple(row.run for row in board.rows)
+def _ranked(board: Leaderboard) -> Iterator[tuple[str, int, Row]]:
+    """Each run, its rank, and its row."""
+    return ((row.run, rank, row) for rank, row in zip(board.ranks, board.rows, strict=True))
 
 
 def _compared(view: View, baseline: str) -> tuple[dict[str, dict[str, Any]], ...]:
