@@ -168,6 +168,14 @@ def log_in(page: Page, place: Place, who: str) -> None:
     page.wait_for_load_state()
 
 
+def go(page: Page, place: Place, address: str) -> None:
+    """To a page, as it is when it has what it waits for."""
+    page.goto(place.served.url + address)
+    while page.locator("#judge-waiting").count():
+        time.sleep(0.1)
+        page.reload()
+
+
 def wrong(page: Page) -> list[str]:
     """What of a page does not fit, cannot be read, or has no name."""
     sideways = page.evaluate("document.scrollingElement.scrollWidth > innerWidth")
@@ -187,10 +195,7 @@ def test_every_page_fits_and_can_be_read(place: Place, look: Page, scheme: str) 
     shot(look, "login", scheme)
     log_in(look, place, "orla")
     for name, address in place.pages.items():
-        look.goto(place.served.url + address)
-        while look.locator("#judge-waiting").count():
-            time.sleep(0.1)
-            look.reload()
+        go(look, place, address)
         found[name] = wrong(look)
         shot(look, name, scheme)
     assert {name: trouble for name, trouble in found.items() if trouble} == {}
@@ -226,7 +231,7 @@ def test_steps_of_a_scale_are_in_one_row_or_one_column(place: Place, page: Page,
     page.set_viewport_size({"width": width, "height": 900})
     log_in(page, place, "orla")
     for address in ("/assess", urls.grader("support", "/judge")):
-        page.goto(place.served.url + address)
+        go(page, place, address)
         boxes = [button.bounding_box() for button in page.locator(".steps button").all()]
         assert len(boxes) > 2
         assert 1 in {len({box[side] for box in boxes if box}) for side in ("x", "y")}

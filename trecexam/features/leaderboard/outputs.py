@@ -157,7 +157,7 @@ def leaderboard_report(track: Assessment) -> tuple[ReportPart, ...]:
     means = f"all {board.n_queries:,} queries: one that a run skips counts 0"
     if board.average != "all":
         means = "the queries that each run answered, which flatters runs that skip some"
-    lead = [f"Means over {means}. With each mean is its 95% interval over queries."]
+    lead = [f"Means over {means}. Below each mean is its 95% interval over queries."]
     if baseline is not None:
         lead.append(
             f"Below the intervals is the difference from `{named}` with its p value ({baseline.words}); "
