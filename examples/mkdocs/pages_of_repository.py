@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LOOK = ROOT / "trecexam" / "outputs" / "page" / "look" / "look.css"
 #: What material has its colours and letters from; the rest of look.css is for our own pages.
 DRESS = """
-[data-md-color-scheme] {
+[data-md-color-scheme][data-md-color-primary] {
   --md-primary-fg-color: var(--top); --md-primary-bg-color: var(--on-top);
   --md-accent-fg-color: var(--accent);
   --md-default-bg-color: var(--paper); --md-default-fg-color: var(--ink);
@@ -23,6 +23,9 @@ DRESS = """
   --md-typeset-a-color: var(--link);
   --md-code-bg-color: var(--shade); --md-code-fg-color: var(--ink);
 }
+.md-typeset :is(h1, h2, h3) { color: var(--ink); font-weight: 700; letter-spacing: 0; }
+.md-typeset a { text-underline-offset: .15em; text-decoration: underline; }
+.md-typeset .headerlink { text-decoration: none; }
 body { --md-text-font-family: var(--font); --md-code-font-family: var(--mono); }
 """
 #: The place in `[text](place#heading)`, where it is none on the web.

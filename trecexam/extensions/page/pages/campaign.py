@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from operator import add
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.routing import Route
 
@@ -109,7 +109,7 @@ def _by_topic(rows: Sequence[ProgressRow]) -> Table:
 
 def _with_bars(table: Table) -> Excerpt:
     """The table with links to topics, and a bar for how much is done."""
-    column = {name: [row[at] for row in table.rows] for at, name in enumerate(table.header)}
+    column: dict[str, Any] = {name: table[name] for name in table.header}
     return drawn(table, draw={
         "query_id": lambda at: link(urls.query(column["query_id"][at]), column["query_id"][at]),
         "done": lambda at: bar(column["done"][at], column["tasks"][at]),

@@ -69,7 +69,7 @@ def leaderboard(request: Request) -> Response:
 def _table(view: View) -> Table:
     """A row a run, best first; `queries` is how many of the bank's it answers where these are not all."""
     board, official = view.board, view.official_board
-    theirs = {} if official is None else {run: of for run, *of in _ranked(official)}
+    theirs = {} if official is None else {run: (rank, row) for run, rank, row in _ranked(official)}
     measures = () if official is None else official.measures
     header = (
         *("rank", "run", "group", "official_rank", *board.measures),
