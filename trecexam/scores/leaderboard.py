@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from trecexam.scores.measures import measure, short_names
+from trecexam.scores.measures import is_share, measure, short_names
 from trecexam.scores.values import TIE_DECIMALS, MeasureValues
 from trecexam.tables.frames import texts
 from trecexam.tables.result import Result
@@ -234,20 +234,22 @@ def score(values: Sequence[float]) -> Score:
     return Score(mean, math.sqrt(variance / n))
 
 
-def interval(score: Score, n: int, level: float = 0.95) -> tuple[float, float]:
+def interval(score: Score, n: int, level: float = 0.95, measure: str = "") -> tuple[float, float]:
     """A mean's confidence interval over queries, by Student's t with n - 1 degrees of freedom.
 
-    It may reach beyond the measure's range; both ends are NaN for fewer than two queries.
+    Both ends are NaN for fewer than two queries.
 
     Args:
         n: how many queries the mean is over.
+        measure: a name; if it is of a measure from 0 to 1, the interval ends there.
     """
     from scipy.special import stdtrit
 
     if n < 2:
         return math.nan, math.nan
     half = float(stdtrit(n - 1, (1 + level) / 2)) * score.stderr
-    return score.mean - half, score.mean + half
+    low, high = score.mean - half, score.mean + half
+    return (max(low, 0.0), min(high, 1.0)) if is_share(measure) else (low, high)
 
 
 def _order(row: Row) -> tuple[float, str]:

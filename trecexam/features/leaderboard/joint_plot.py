@@ -53,7 +53,7 @@ def joint_plot(track: LoadedTrack, measure: str | None = None) -> Plot:
         cells: list[Value] = []
         for column, score in zip(columns, row.scores, strict=False):
             n = n_queries[column.partition(":")[0]].get(row.run, 0)
-            cells += (score.mean, score.stderr, *interval(score, n))
+            cells += (score.mean, score.stderr, *interval(score, n, measure=column))
         rows.append((rank, row.run, *cells))
     short = short_columns(columns)
     first, best = columns[0], board.rows[0]
