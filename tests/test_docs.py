@@ -282,7 +282,7 @@ def test_a_rag_track_is_scored_by_a_model_and_only_what_is_new_is_asked(
 
 
 def test_the_prompt_files_on_the_page_are_prompts(tmp_path: Path) -> None:
-    text, listing, _ = blocks(ROOT / "examples" / "language-models.md", "toml")
+    text, listing = blocks(ROOT / "examples" / "prompts.md", "toml")
     (tmp_path / "mine.toml").write_text(text)
     prompt = load_prompt(tmp_path / "mine.toml")
     assert (prompt.asks, prompt.max_rating, prompt.needs_query_text) == ("nugget", 2, True)
