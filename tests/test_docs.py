@@ -152,6 +152,7 @@ def command(line: str) -> list[str]:
 
 def watch_until_written(arguments: list[str], desk: Path) -> None:
     manifest, log = desk / "mytrack" / "out" / "manifest.json", desk / ".printed"
+    manifest.unlink(missing_ok=True)  # a page may have run `watch --once` before
     child = start_forked(trecexam, arguments, folder=desk, output=log)
     end = time.monotonic() + 120
     while not manifest.exists() and child.is_alive() and time.monotonic() < end:
