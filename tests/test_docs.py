@@ -207,9 +207,10 @@ def test_every_command_on_the_page_runs(page: Path, desk: Path) -> None:
                 continue
             words = command(line)
             if "graded.jsonl.gz" in words:
+                prepare(desk)
                 record(desk, judged="--pool-judged" in words)
                 shutil.rmtree(desk / "mytrack")
-            if words[3:5] == ["watch", "mytrack"] and "--once" not in words:
+            if words[3:5] == ["watch", "mytrack"] and not {"--once", "--estimate"} & {*words}:
                 watch_until_written(words[3:], desk)
             elif words[3:4] == ["serve"] and "--export" not in words:
                 serve_until_asked(words[3:], desk)
