@@ -42,6 +42,7 @@ PERMITTED = {
         "trecexam.cli.plot",
         "trecexam.cli.scores",
         "trecexam.cli.watch",
+        "trecexam.extensions.audit.cli",
         "trecexam.extensions.banks.cli.check",
         "trecexam.extensions.evaluate.cli",
         "trecexam.extensions.learn.cli.boards",
