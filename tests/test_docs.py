@@ -152,6 +152,7 @@ def command(line: str) -> list[str]:
 
 def watch_until_written(arguments: list[str], desk: Path) -> None:
     manifest, log = desk / "mytrack" / "out" / "manifest.json", desk / ".printed"
+    manifest.unlink(missing_ok=True)  # a page may have run `watch --once` before
     child = start_forked(trecexam, arguments, folder=desk, output=log)
     end = time.monotonic() + 120
     while not manifest.exists() and child.is_alive() and time.monotonic() < end:
@@ -206,9 +207,10 @@ def test_every_command_on_the_page_runs(page: Path, desk: Path) -> None:
                 continue
             words = command(line)
             if "graded.jsonl.gz" in words:
+                prepare(desk)
                 record(desk, judged="--pool-judged" in words)
                 shutil.rmtree(desk / "mytrack")
-            if words[3:5] == ["watch", "mytrack"] and "--once" not in words:
+            if words[3:5] == ["watch", "mytrack"] and not {"--once", "--estimate"} & {*words}:
                 watch_until_written(words[3:], desk)
             elif words[3:4] == ["serve"] and "--export" not in words:
                 serve_until_asked(words[3:], desk)
@@ -282,7 +284,7 @@ def test_a_rag_track_is_scored_by_a_model_and_only_what_is_new_is_asked(
 
 
 def test_the_prompt_files_on_the_page_are_prompts(tmp_path: Path) -> None:
-    text, listing, _ = blocks(ROOT / "examples" / "language-models.md", "toml")
+    text, listing = blocks(ROOT / "examples" / "prompts.md", "toml")
     (tmp_path / "mine.toml").write_text(text)
     prompt = load_prompt(tmp_path / "mine.toml")
     assert (prompt.asks, prompt.max_rating, prompt.needs_query_text) == ("nugget", 2, True)
