@@ -1,8 +1,7 @@
 """Commands of a page are run, and what they print is what the page shows.
 
-A block ```console has lines `$ trecexam ...`, each followed by its output. In other pages a block ```text that
-follows a block ```sh is the output of that block. Output is that of a terminal of 100 columns: stderr and stdout
-as they come. `python tests/helpers/played_pages.py` writes the output into the pages.
+A block ```console has lines `$ trecexam ...`, each followed by its output on a terminal of 100 columns: stderr,
+then stdout. `python tests/helpers/played_pages.py` writes the output into the pages.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import io
 import os
 import re
 import shlex
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -22,7 +20,6 @@ from unittest import mock
 ROOT = Path(__file__).resolve().parents[2]
 DL19 = ROOT.parent / "shared" / "dl19"
 _CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
-_SHELL_TEXT = re.compile(r"^```sh\n(?P<lines>(?:(?!^```).*\n)*?)```\n\n```text\n(?:(?!^```).*\n)*?```$", re.M)
 
 
 class _Terminal(io.TextIOWrapper):
@@ -33,19 +30,12 @@ class _Terminal(io.TextIOWrapper):
 def played(text: str, folder: Path) -> str:
     """The page with the output that its commands have in this folder, run one after the other."""
     with contextlib.chdir(folder):
-        text = _CONSOLE.sub(lambda match: f"```console\n{_console(match[1])}```", text)
-        return _SHELL_TEXT.sub(
-            lambda match: f"```sh\n{match['lines']}```\n\n```text\n{_shell(match)}```", text
-        )
+        return _CONSOLE.sub(lambda match: f"```console\n{_console(match[1])}```", text)
 
 
 def _console(block: str) -> str:
     lines = [line for line in block.splitlines() if line.startswith("$ ")]
     return "".join(f"{line}\n{printed(line.removeprefix('$ '))}" for line in lines)
-
-
-def _shell(match: re.Match[str]) -> str:
-    return "".join(printed(line) for line in match["lines"].splitlines() if line.startswith("trecexam "))
 
 
 def printed(line: str) -> str:
@@ -77,29 +67,32 @@ def terminal() -> Iterator[None]:
         yield
 
 
-def readme_folder(folder: Path) -> None:
-    """Nothing: the README makes the demo track itself."""
-
-
 def dl19_folder(folder: Path) -> None:
     """What TREC hands out, by the name `downloads`."""
     (folder / "downloads").symlink_to(DL19)
 
 
 def wrong_folder(folder: Path) -> None:
-    """A desk on which things go wrong."""
-    from trecexam.demo import make_demo_track
+    """A demo track with a bad run, and tracks that lack something or have a misspelled setting."""
+    import trecexam
 
-    make_demo_track(folder / "mytrack")
-    runs = folder / "mytrack" / "runs"
-    (runs / "mine.run").write_text((runs / "bm25.run").read_text().replace("bm25", "mine") + "q01 Q0 d1\n")
-    shutil.copy(folder / "mytrack" / "qrels.txt", folder / "qrels.txt")
-    (folder / "bad.run").write_text("q01 Q0 d1 1 high mine\n")
+    for name in ("mytrack", "misspelled", "nobank", "nojudgments", "served"):
+        trecexam.make_demo_track(folder / name)
+    with trecexam.open_track(folder / "mytrack") as track:
+        track.update()
+    (folder / "mytrack" / "runs" / "bad.run").write_text("q01 Q0 heat-pump-01 1 high bad\n")
+    for path in (*(folder / "nobank").glob("bank.*"), folder / "nojudgments" / "qrels.txt"):
+        path.unlink()
+    for name in ("nobank", "nojudgments"):
+        recorded = '[grader]\nname = "recorded"\nrecorded = "grades.jsonl.gz"\n'
+        (folder / name / "trecexam.toml").write_text(recorded)
+    (folder / "served" / "trecexam.toml").write_text('[grader]\nname = "openai"\nmodel = "gpt-4o"\n')
+    settings = folder / "misspelled" / "trecexam.toml"
+    settings.write_text(settings.read_text().replace("depth =", "dept ="))
 
 
 #: Page -> what lays out the folder that its commands are run in.
 PAGES = {
-    "README.md": readme_folder,
     "examples/reproduce-dl19.md": dl19_folder,
     "examples/if-something-goes-wrong.md": wrong_folder,
 }
