@@ -186,13 +186,28 @@ def _plot(track: Assessment, asked: PlotMeasures) -> Plot:
 LEADERBOARD = Feature(
     (
         OutputFiles(
-            ("leaderboard.tsv", "leaderboard.json"),
+            {
+                "leaderboard.tsv": "Runs, best first: each measure's mean and its standard error.",
+                "leaderboard.json": "The same as JSON.",
+            },
             ("cells", "people", "runs", "settings"),
             _leaderboard,
             first=True,
         ),
-        OutputFiles(("per_query.tsv",), ("cells", "runs", "settings"), _per_query, first=True),
-        OutputFiles(("differences.tsv", "groups.tsv"), ("cells", "people", "runs", "settings"), _differences),
+        OutputFiles(
+            {"per_query.tsv": "Each run's value on each query: `run query_id measure value`."},
+            ("cells", "runs", "settings"),
+            _per_query,
+            first=True,
+        ),
+        OutputFiles(
+            {
+                "differences.tsv": "All pairs of runs by the first measure, with tests and effect sizes.",
+                "groups.tsv": "Letters: runs that share one do not differ significantly.",
+            },
+            ("cells", "people", "runs", "settings"),
+            _differences,
+        ),
     ),
     leaderboard_report,
     {
