@@ -37,6 +37,7 @@ def on_files(files: Files, config: Any) -> Files:
     waiting = [
         ROOT / "README.md",
         *sorted((ROOT / "examples").glob("*.md")),
+        *sorted((ROOT / "examples" / "reference").glob("*.md")),
         *(ROOT / "examples" / "design").glob("*.md"),
     ]
     added: set[Path] = set()

@@ -124,7 +124,7 @@ def test_the_page_of_the_docs_shows_its_files() -> None:
     files = [folder / "pyproject.toml", *folder.glob("trecexam_overlap/*.py")]
     texts = {file.relative_to(folder).as_posix(): file.read_text() for file in files}
     assert {*shown} <= {*texts.values()}
-    assert "\n".join(shown).count("EXTENSION") and "class OverlapGrader" in "\n".join(shown)
+    assert "class OverlapGrader" in "\n".join(shown)
     for name, text in texts.items():
         assert text in shown or f"(evaluator/{name})" in page
 

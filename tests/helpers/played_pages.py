@@ -1,7 +1,7 @@
 """Commands of a page are run, and what they print is what the page shows.
 
-A block ```console has lines `$ trecexam ...`, each followed by its output on a terminal of 100 columns: stderr,
-then stdout. `python tests/helpers/played_pages.py` writes the output into the pages.
+A block ```console has lines `$ trecexam ...`, each followed by its output on a terminal of 100 columns.
+`python tests/helpers/played_pages.py` writes the output into the pages.
 """
 
 from __future__ import annotations
