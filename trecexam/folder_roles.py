@@ -191,6 +191,8 @@ def _one(found: Sequence[Found], role: Role) -> list[Found]:
 
     def rank(each: Found) -> tuple[int, bool, int]:
         named = len(each.doc_ids & documents if role == "passages" else each.query_ids & asked)
+        # All splits of a collection are about its queries, and the one for training is the largest.
+        named = min(named, 1) if role == "qrels" else named
         return named, "test" in each.path.name.lower(), each.path.stat().st_size
 
     best, second = sorted(candidates, key=rank, reverse=True)[:2]

@@ -21,7 +21,8 @@ BEIR = {
     "corpus.jsonl": '{"_id": "d1", "title": "Pumps", "text": "They move heat."}\n'
     '{"_id": "d2", "title": "Bees", "text": "They make honey."}\n',
     "queries.jsonl": '{"_id": "q1", "text": "heat pumps"}\n{"_id": "q2", "text": "bees"}\n',
-    "qrels/train.tsv": f"{HEADER}q1\td1\t2\n",
+    # More queries than test.tsv, as in all of BEIR.
+    "qrels/train.tsv": f"{HEADER}q1\td1\t2\nq2\td1\t1\n",
     "qrels/test.tsv": f"{HEADER}q2\td2\t1\n",
     "runs/bm25.tsv": "q1 d1 1\nq1 d2 2\nq2 d2 1\n",
     "runs/other.run": "x Q0 d1 1 2.0 other\n",

@@ -99,7 +99,7 @@ def test_all_graders_give_a_leaderboard_nuggets_and_qrels_and_again_nobody_is_as
                 answered = [found[row.run, topic, measure] for topic in RUNS[row.run]]
                 # What is not answered counts 0, here as there.
                 assert found[row.run, "all", measure] == pytest.approx(sum(answered) / len(TOPICS))
-                assert found[row.run, "all", measure] == pytest.approx(score.mean)
+                assert found[row.run, "all", measure] == round(score.mean, 12)
         labels = {(row.query_id, row.doc_id): row.relevance for row in track["umbrela"].qrels()}
         # People's leaderboard, which all graders' columns are compared with.
         (root / "official_leaderboard.txt").write_text((desk / "data" / "truth.txt").read_text())
@@ -187,6 +187,18 @@ def test_where_nobody_may_be_asked_what_is_missing_is_said(desk: Path) -> None:
 def test_a_setting_that_trecexam_toml_does_not_have_is_refused_as_there(desk: Path) -> None:
     with pytest.raises(ConfigError, match=r"unknown setting `grader\.concurency`; did you mean `concurr"):
         judge("out", "umbrela", "--set", "grader.concurency=2", status=1)
+
+
+def test_a_topic_id_with_a_blank_is_named_before_anything_is_asked(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in (desk / "data").rglob("*.jsonl"):
+        path.write_text(path.read_text().replace('"leaf"', '"a leaf"'))
+    with serving(answer_as_a_judge) as server:
+        use(server, monkeypatch)
+        with pytest.raises(TrecexamError, match="topic ids with white space"):
+            judge("out", "all", status=1)
+        assert not server.bodies
 
 
 @pytest.mark.slow

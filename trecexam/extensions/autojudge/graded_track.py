@@ -69,7 +69,14 @@ def lay_out(
 
     Raises:
         ConfigError: a setting is none of trecexam.toml, or has a wrong value.
+        TrecexamError: a topic id has white space, which no leaderboard and no qrels can hold.
     """
+    blank = [str(row["request_id"]) for row in topics if len(str(row["request_id"]).split()) != 1]
+    if blank:
+        raise TrecexamError(
+            f"topic ids with white space, which leaderboards and qrels cannot hold: {shorten_list(blank)}; "
+            "rename them in the topics and in the runs"
+        )
     make_folder(root / "runs")
     contents = {
         root / CONFIG_NAME: as_toml(track_settings(settings, endpoint)).encode(),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from autojudge_base import (
     Leaderboard,
     LeaderboardBuilder,
+    LeaderboardEntry,
     LeaderboardSpec,
     LlmConfigProtocol,
     MeasureSpec,
@@ -27,6 +29,7 @@ from trecexam.extensions.autojudge.nuggets import as_nugget_banks, take_nugget_b
 from trecexam.extensions.autojudge.settings import Endpoint
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.scores.labels import label_qrels
+from trecexam.scores.values import TIE_DECIMALS
 from trecexam.tables.text import shorten_list
 
 #: What the framework says of measures beside their names.
@@ -138,7 +141,8 @@ class Judge:
         builder = LeaderboardBuilder(spec)
         for (run, topic), values in sorted(found.values.items()):
             builder.add(run_id=run, topic_id=topic, values=dict(zip(found.measures, values, strict=True)))
-        return builder.build(expected_topic_ids=sorted(topics), on_missing="fix_aggregate")
+        built = builder.build(expected_topic_ids=sorted(topics), on_missing="fix_aggregate")
+        return replace(built, entries=tuple(_rounded(entry) for entry in built.entries))
 
 
 @contextmanager
@@ -163,6 +167,12 @@ def _graded(
         take_nugget_banks(root, nugget_banks)
     with graded(root, endpoint) as track:
         yield track
+
+
+def _rounded(entry: LeaderboardEntry) -> LeaderboardEntry:
+    """Values without rounding errors, as everywhere here: runs with equal scores are tied."""
+    values = {name: round(float(value), TIE_DECIMALS) for name, value in entry.values.items()}
+    return replace(entry, values=values)
 
 
 def _row(report: Report) -> dict[str, Any]:
