@@ -29,15 +29,15 @@ OF_RESPONSES = (
 @click.option(
     "--grade",
     is_flag=True,
-    help="Grade here, with the sentence embedder of the extra `offline`, in place of recorded ratings.",
+    help="Grade with the sentence embedder of the extra `offline` instead of recorded ratings.",
 )
 @click.pass_context
 def demo(context: click.Context, folder: Path, grade: bool) -> int:
-    """Make a small track in FOLDER [default: trecexam-demo], grade it and print its leaderboard.
+    """Make a small graded track in FOLDER [default: trecexam-demo] and print its leaderboard.
 
-    The track comes with the program: eight queries, seven runs, judgments, and a bank of 80 questions and
-    nuggets with recorded ratings of all passages. Nothing is fetched. Again, it puts back files that are
-    missing, leaves those that you edited, and grades what is new.
+    The track comes with the program and needs no network: eight queries, seven runs, judgments, and a bank
+    of 80 questions and nuggets with recorded ratings. Run it again to restore missing files and grade new
+    ones; files that you edited stay.
     """
     # Behind it is pydantic, which --help must not wait for.
     from trecexam.demo import make_demo_track

@@ -24,30 +24,36 @@ HEADER = ("line", "severity", "trec_eval", "reason")
 @click.command(epilog="Example: trecexam check my.run --trec-eval 9 --fix mended.run")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
 @click.option(
-    "--as", "kind", type=click.Choice(["run", "qrels"]), help="What FILE is [default: what it looks like]."
+    "--as",
+    "kind",
+    type=click.Choice(["run", "qrels"]),
+    help="Read FILE as a run or as qrels [default: detected].",
 )
 @click.option(
-    "--trec-eval", "version", type=click.Choice(["9", "10"]), help="Only this version of it [default: both]."
+    "--trec-eval",
+    "version",
+    type=click.Choice(["9", "10"]),
+    help="Check for this version of trec_eval only [default: both].",
 )
 @click.option(
     "--fix",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="OUT",
-    help="Write a file that both versions take and that scores the same; OUT must not be there yet, "
-    "unless with this content.",
+    help="Write a mended file that both versions accept and that scores the same. An existing OUT must "
+    "have this content.",
 )
 @click.option(
     "--track",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="TRACK",
-    help="Name topics and docnos that this track does not have, and judged topics that a run lacks.",
+    help="Report topics and docnos that this track lacks, and judged topics that a run lacks.",
 )
 @reading
 def check(file: Path, kind: str | None, version: str | None, fix: Path | None, track: Path | None) -> Tables:
-    """Would trec_eval take FILE, a run or qrels? Which line stops it, and what would it silently do?
+    """Check whether trec_eval accepts FILE, a run or qrels, and reads it as it is meant.
 
-    fatal: trec_eval stops; silent: it takes something else than what stands there; warning: look whether
-    that is meant. Exit status 0: it takes FILE; 1: it does not (with --fix too: the status is about FILE).
+    fatal: trec_eval stops; silent: it reads something else than the file says; warning: probably a mistake.
+    Exit status: 0 if trec_eval accepts FILE, else 1 (with --fix, too).
     """
     # The formats are half of --help's time.
     from trecexam.extensions.check import preflight

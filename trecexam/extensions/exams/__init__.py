@@ -16,7 +16,9 @@ EXTENSION = Extension(
     "exams",
     commands={
         "exam": Command(
-            f"{__name__}.cli:exam", "Exams: which system is good, which question is good.", "banks and exams"
+            f"{__name__}.cli:exam",
+            "Make multiple-choice exams, and score systems by them.",
+            "banks and exams",
         )
     },
     accessors={"exam": f"{__name__}.accessor:ExamAccessor"},

@@ -15,7 +15,7 @@ EXTENSION = Extension(
     "ragval",
     commands={
         "ragval": Command(
-            f"{__name__}.cli:ragval", "Answers judged for truthfulness and relevance.", "published evaluators"
+            f"{__name__}.cli:ragval", "Judge answers for truthfulness and relevance.", "published evaluators"
         )
     },
     accessors={"ragval": f"{__name__}.accessor:RagvalAccessor"},

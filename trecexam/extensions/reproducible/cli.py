@@ -28,19 +28,18 @@ if TYPE_CHECKING:
     default=100,
     show_default=True,
     metavar="N",
-    help="How many graded cells, drawn by a hash: the same ones every time.",
+    help="Grade this many graded cells again, drawn by a hash: the same ones every time.",
 )
-@click.option("--yes", is_flag=True, help="Ask a grader that costs; without it, a terminal is asked first.")
+@click.option("--yes", is_flag=True, help="Run a grader that costs; without it, a terminal prompts first.")
 @writing
 def reproducible(track: Path, sample: int, yes: bool) -> tuple[Result, int]:
-    """Does a cell get the same answer again, whatever is graded with it?
+    """Check whether a cell gets the same answer again, whatever else is in its batch.
 
-    Grades a sample of the graded cells with the track's grader, each alone and all of them in company, and
-    compares: how many answers, ratings and probabilities differ in the last bit, the largest difference of a
-    probability, and the share of cells with any difference. Nothing is stored. A server is asked twice about
-    each cell, which is counted nowhere.
+    Grades a sample of graded cells twice, each alone and all together. Reports how many answers, ratings and
+    probabilities differ in the last bit, the largest difference of a probability, and the share of cells
+    with any difference. Stores nothing. A server gets two requests per cell, which no budget counts.
 
-    Exit status: 0, or 1 when an answer differs or is lacking.
+    Exit status: 0, or 1 if an answer differs or is missing.
     """
     stopped: list[bool] = []
     with trecexam.open_track(track) as opened:
