@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO, Protocol
 
-from converters.errors import ConversionError
+from converters.errors import BadLines, ConversionError
 from converters.fields import column, counted, warn_of_comments
 from converters.lines import Head, columns_of, decode, iter_lines, open_bytes, reading
 from converters.measure_values import looks_like_values
@@ -114,25 +114,31 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
         return
     seen = Seen()
     width = 0
-    for number, line in iter_lines(path):
-        decode(path, number, line)
-        columns = [value.decode() for value in columns_of(path, number, line)]
-        if not columns:
-            continue
-        if not width and [name.lower() for name in columns] == _BEIR:
-            width = 3
-            continue
-        width = width or (6 if len(columns) == 6 else 4)
-        judgment = _judgment(path, number, columns, width)
-        first = seen.first(judgment.query_id, f"{judgment.iteration} {judgment.doc_id}", number)
-        if first != number:
-            raise ConversionError(
-                path,
-                number,
-                f"document '{judgment.doc_id}' is judged twice for query '{judgment.query_id}' (first on "
-                f"line {first}); keep one",
-            )
-        yield judgment
+    with BadLines() as bad:
+        for number, line in iter_lines(path):
+            try:
+                decode(path, number, line)
+                columns = [value.decode() for value in columns_of(path, number, line)]
+                if not columns:
+                    continue
+                if not width and [name.lower() for name in columns] == _BEIR:
+                    width = 3
+                    continue
+                width = width or (6 if len(columns) == 6 else 4)
+                judgment = _judgment(path, number, columns, width)
+                first = seen.first(judgment.query_id, f"{judgment.iteration} {judgment.doc_id}", number)
+                if first != number:
+                    raise ConversionError(
+                        path,
+                        number,
+                        f"document '{judgment.doc_id}' is judged twice for query '{judgment.query_id}' "
+                        f"(first on line {first}); keep one",
+                    )
+            except ConversionError as error:
+                bad.add(error)
+                continue
+            if not bad:
+                yield judgment
     if not seen:
         raise ConversionError(path, None, "no judgments: the file is empty")
     if width == 6:

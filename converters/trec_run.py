@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from converters.arrow import numbers, strings
-from converters.errors import ConversionError
+from converters.errors import BadLines, ConversionError
 from converters.fields import column, counted, warn_of_comments
 from converters.lines import Head, columns_of, decode, head, is_gzip, iter_lines, open_bytes, reading
 from converters.records import RunEntry
@@ -303,34 +303,37 @@ def _careful(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any,
             docs.clear()
             scores.clear()
 
-    for number, line in iter_lines(path):
-        columns = columns_of(path, number, line)
-        if not columns or number <= skip:
-            continue
-        if not tag and len(columns) in (3, 4):
-            # Nothing else has three columns; four may be qrels.
-            is_short = columns[2].isdigit() if len(columns) == 3 else _short_width(head(path), least=1)
-            short = len(columns) if is_short else 0
-        if len(columns) != short if short else len(columns) < 6:
-            wanted = "6: query_id Q0 doc_id rank score tag"
-            if short:
-                wanted = f"{short} here: query_id doc_id rank{' score' * (short - 3)}"
-            raise ConversionError(path, number, f"has {counted(columns)}, a run line has {wanted}")
-        if short:
-            columns = _six(path, number, columns)
-        if not line.isascii():
-            decode(path, number, line)
-        score = _score(columns[4])
-        if score is None:
-            raise ConversionError(path, number, f"the score (column 5) is no number: {_shown(columns[4])}")
-        if not math.isfinite(score):
-            raise ConversionError(path, number, f"the score (column 5) is not finite: {_shown(columns[4])}")
-        codes.append(query_ids.setdefault(columns[0], len(query_ids)))
-        docs.append(columns[2].decode())
-        scores.append(score)
-        tag = columns[5]
-        if len(codes) >= _CHUNK:
-            pack()
+    with BadLines() as bad:
+        for number, line in iter_lines(path):
+            try:
+                columns = columns_of(path, number, line)
+                if not columns or number <= skip:
+                    continue
+                if not tag and len(columns) in (3, 4):
+                    # Nothing else has three columns; four may be qrels.
+                    is_short = (
+                        columns[2].isdigit() if len(columns) == 3 else _short_width(head(path), least=1)
+                    )
+                    short = len(columns) if is_short else 0
+                if short and len(columns) == short:
+                    columns = _six(path, number, columns)
+                elif short or len(columns) < 6:
+                    wanted = "6: query_id Q0 doc_id rank score tag"
+                    if short:
+                        wanted = f"{short} here: query_id doc_id rank{' score' * (short - 3)}"
+                    raise ConversionError(path, number, f"has {counted(columns)}, a run line has {wanted}")
+                if not line.isascii():
+                    decode(path, number, line)
+                score = _finite(path, number, columns[4])
+            except ConversionError as error:
+                bad.add(error)
+                continue
+            codes.append(query_ids.setdefault(columns[0], len(query_ids)))
+            docs.append(columns[2].decode())
+            scores.append(score)
+            tag = columns[5]
+            if len(codes) >= _CHUNK:
+                pack()
     pack()
     if not packed:
         raise ConversionError(path, None, "no run lines: the file is empty")
@@ -341,6 +344,16 @@ def _careful(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any,
         pa.chunked_array([part[1] for part in packed]).combine_chunks(),
         np.concatenate([part[2] for part in packed]),
     )
+
+
+def _finite(path: Path, number: int, text: bytes) -> float:
+    """The score of a line."""
+    score = _score(text)
+    if score is None:
+        raise ConversionError(path, number, f"the score (column 5) is no number: {_shown(text)}")
+    if not math.isfinite(score):
+        raise ConversionError(path, number, f"the score (column 5) is not finite: {_shown(text)}")
+    return score
 
 
 def _six(path: Path, number: int, columns: list[bytes]) -> list[bytes]:

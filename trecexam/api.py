@@ -91,6 +91,8 @@ class Track(OfExtensions):
 
     def __init__(self, loaders: TrackLoaders, grader: str | None = None) -> None:
         """Args: grader: the name of the one that is meant; None for the track as a whole."""
+        if isinstance(loaders, str | Path):
+            raise TrecexamError(f'use trecexam.open_track("{loaders}") to open a track folder')
         self._loaders = loaders
         self._grader = grader
         # Settings that do not go together are said here, and not by the first call.

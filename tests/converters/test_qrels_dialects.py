@@ -121,7 +121,10 @@ def test_a_bad_line_among_six_columns_is_named(tmp_path: Path, line: str, reason
 
 def test_six_columns_among_four_are_refused(tmp_path: Path) -> None:
     error = refused(put(tmp_path, "14 0 s9 1\n" + SIX))
-    assert (error.line, error.reason) == (2, "has 6 columns, a qrels line has 4: query_id 0 doc_id label")
+    assert (error.line, error.reason) == (
+        2,
+        "has 6 columns, a qrels line has 4: query_id 0 doc_id label; also bad: lines 3, 4, 5",
+    )
 
 
 @pytest.mark.parametrize("delimiter", [" ", "\t"])

@@ -237,3 +237,26 @@ def test_what_a_format_cannot_hold_is_not_written(
 def test_a_format_that_is_only_read_says_so(tmp_path: Path) -> None:
     with pytest.raises(ConversionError, match="only read"):
         converters.write([], tmp_path / "x", "rubric")
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("run", "q1 Q0 d{} 1 2 t\n", "q1 Q0 d{}\n"),
+        ("qrels", "q1 0 d{} 1\n", "q1 0 d{} x\n"),
+        ("queries", "q{}\twhat is it\n", "q{}\n"),
+        ("bank", '{{"query_id": "q{}", "question": "what?"}}\n', '{{"query_id": "q{}"}}\n'),
+    ],
+)
+def test_all_bad_lines_are_named_up_to_20_and_then_counted(
+    tmp_path: Path, name: str, good: str, bad: str
+) -> None:
+    lines = [bad.format(n) if n in (2, 4) else good.format(n) for n in range(1, 7)]
+    error = refused(put(tmp_path, "".join(lines).encode()), name)
+    assert error.line == 2
+    assert error.reason.endswith("; also bad: line 4")
+    lines = [good.format(1), *(bad.format(n) for n in range(2, 32))]
+    error = refused(put(tmp_path, "".join(lines).encode()), name)
+    assert error.line == 2
+    named = ", ".join(map(str, range(3, 22)))
+    assert error.reason.endswith(f"; also bad: lines {named} and 10 more")

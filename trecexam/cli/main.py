@@ -6,6 +6,7 @@ import errno
 import gc
 import os
 import sys
+import textwrap
 from functools import partial
 from typing import Any
 
@@ -97,7 +98,11 @@ class _CommandGroup(LazyGroup):
         with formatter.section(first[0]):
             formatter.write_dl([(name, help_lines[name]) for name in first[1] if name in help_lines])
         with formatter.section("More commands (`trecexam COMMAND --help` explains each)"):
-            formatter.write_dl([(heading, ", ".join(names)) for heading, names in groups if names])
+            indent = " " * formatter.current_indent
+            for heading, names in groups:
+                lines = textwrap.wrap(", ".join(names), formatter.width - 24, break_on_hyphens=False)
+                for label, line in zip((heading, *[""] * len(lines)), lines, strict=False):
+                    formatter.write(f"{indent}{label:<22}{line}\n")
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -124,7 +129,7 @@ class _CommandGroup(LazyGroup):
 )
 @click.pass_context
 def cli(ctx: click.Context, debug: bool, trust_code: bool) -> None:
-    """Grade runs with a test bank and rank them: drop runs into a folder, read a leaderboard."""
+    """Grade runs with a test bank: drop runs into a folder, read a leaderboard."""
     if trust_code:
         # Behind it is pydantic.
         from trecexam.track import TRUST_CODE
@@ -163,11 +168,11 @@ def run(arguments: list[str]) -> int:
         return 130
     except KeyboardInterrupt:
         return 130
-    except click.exceptions.NoArgsIsHelpError as error:
-        # A group alone, as `trecexam`, shows its help.
-        click.echo(error.format_message())
-        return 0
     except click.ClickException as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            # A group alone, as `trecexam`, shows its help; click 8.1 does so without this error.
+            click.echo(error.format_message())
+            return 0
         context = getattr(error, "ctx", None)
         hint = f" (see `{context.command_path} --help`)" if context else ""
         click.echo(f"trecexam: {shortened(error.format_message().rstrip('.'))}{hint}", err=True)

@@ -352,9 +352,9 @@ def test_without_an_official_side_graders_are_compared_with_each_other_alone(
     (track / "qrels.txt").unlink()
     one = write_recording(track.parent / "one.jsonl", {"only": random_ratings(1)})
     _, err = talk(capsys, "compare-graders", track, "--recorded", one, status=2)
-    assert "nothing to compare: it needs runs, and official judgments" in err
+    assert "nothing to compare: it needs official judgments in qrels.txt" in err
     out, err = talk(capsys, "compare-graders", track, "--recorded", two[0])
-    assert "nothing to compare: it needs runs, and official judgments" in err
+    assert "nothing to compare: it needs official judgments in qrels.txt" in err
     assert {row["over"] for row in rows(out)} == {"labels", "ratings"}
     assert len(rows(out)) == 12
 

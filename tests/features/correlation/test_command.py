@@ -265,7 +265,7 @@ def test_without_official_judgments_it_says_what_it_needs(
     (graded / "qrels.txt").unlink()
     assert "official judgments (qrels.txt) or an official leaderboard" in refusal(capsys, graded)
     _, said = talk(capsys, "correlate", graded, "--official-measure", "official_leaderboard", status=2)
-    assert "no official leaderboard: put official_leaderboard.json or .txt here" in said
+    assert "no official leaderboard: put official_leaderboard.json here" in said
 
 
 def test_official_judgments_that_were_not_taken_are_named(
@@ -357,7 +357,7 @@ def test_everything_is_a_call(graded: Path) -> None:
         (graded / "qrels.txt").unlink()
         for call in (track.correlate, track.correlate.swaps, track.correlate.outliers):
             with pytest.raises(
-                NothingToCompareError, match="nothing to compare: it needs runs, and official"
+                NothingToCompareError, match="nothing to compare: it needs official judgments"
             ):
                 call()
 

@@ -66,7 +66,7 @@ def kind_of(path: Path) -> str:
         ConversionError: neither, or it cannot be read.
     """
     name = str(path)
-    failure = ConversionError(path, None, "looks neither like a run nor like qrels: say which it is")
+    failure = ConversionError(path, None, "is neither a run nor qrels: add --as run or --as qrels")
     heads: list[Head] = []
     try:
         for _, line in iter_lines(path):
@@ -248,10 +248,8 @@ def _look_at_line(findings: PreflightFindings, number: int, line: bytes, topic: 
             )
     if b"#" in line:
         # github.com/usnistgov/trec_eval/issues/46; the comments were taken out again for it.
-        reason = (
-            "'#' inside: a trec_eval 10 that takes comments reserves no memory for this line, and may crash"
-        )
-        findings.add("number sign", number, "warning", reason, (10,))
+        reason = "'#' inside: trec_eval 10 with comments reserves no memory for such lines, and may crash"
+        findings.add("number sign", number, "warning", reason, (10,), once=True)
 
 
 def _score(findings: PreflightFindings, number: int, text: bytes) -> float:

@@ -10,7 +10,7 @@ import os
 import re
 from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from converters.lines import open_input, reading
@@ -75,6 +75,7 @@ class PreflightFindings:
 
     _listed: list[Finding] = field(default_factory=list)
     _counts: dict[tuple[str, Severity, tuple[int, ...]], int] = field(default_factory=dict)
+    _once: set[str] = field(default_factory=set)
 
     def add(
         self,
@@ -83,9 +84,14 @@ class PreflightFindings:
         severity: Severity,
         reason: str,
         versions: tuple[int, ...] = VERSIONS,
+        *,
+        once: bool = False,
     ) -> None:
+        """Adds a finding; with `once`, all lines of this kind are one finding with a count."""
+        if once:
+            self._once.add(kind)
         count = self._counts[kind, severity, versions] = self._counts.get((kind, severity, versions), 0) + 1
-        if count <= LISTED:
+        if count <= (1 if once else LISTED):
             self._listed.append(Finding(line, severity, versions, kind, reason))
 
     def stopped(self) -> set[int]:
@@ -97,9 +103,16 @@ class PreflightFindings:
         rest = [
             Finding(None, severity, versions, kind, f"and {count - LISTED:,} more of this kind: {kind}")
             for (kind, severity, versions), count in self._counts.items()
-            if count > LISTED
+            if count > LISTED and kind not in self._once
         ]
-        return (*sorted(self._listed, key=lambda finding: finding.line or 0), *rest)
+        listed = [
+            replace(finding, reason=f"{finding.reason} (and {count - 1:,} more such lines)")
+            if finding.kind in self._once
+            and (count := self._counts[finding.kind, finding.severity, finding.versions]) > 1
+            else finding
+            for finding in self._listed
+        ]
+        return (*sorted(listed, key=lambda finding: finding.line or 0), *rest)
 
 
 def takes(findings: Iterable[Finding], version: int) -> bool:

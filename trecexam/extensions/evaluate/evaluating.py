@@ -6,6 +6,7 @@ import dataclasses
 import shutil
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
+from numbers import Real
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
@@ -121,6 +122,9 @@ def evaluate(
     """
     if not isinstance(runs, Mapping) or not runs:
         raise TrecexamError("runs: give a dict, name -> run, with at least one")
+    if all(map(_is_ranking, runs.values())):
+        # Query ids where names belong: the dict is one run.
+        raise TrecexamError('runs: this dict is one run, query_id -> doc_id -> score; use {"NAME": run}')
     if not isinstance(grader, str | None) and not isinstance(getattr(grader, "identity", None), Mapping):
         raise TrecexamError(f"grader: a {type(grader).__name__} is no name of a grader, and no grader")
     names = _checked(measures, settings)
@@ -161,6 +165,11 @@ def evaluate(
         return Evaluation(board, track)
     # Whoever has the track alone may go on with it.
     return Evaluation(board, track, weakref.finalize(track, _remove, track._loaders, scratch))
+
+
+def _is_ranking(value: Any) -> bool:
+    """Whether a value is doc_id -> score."""
+    return isinstance(value, Mapping) and all(isinstance(score, Real) for score in value.values())
 
 
 def _graded(

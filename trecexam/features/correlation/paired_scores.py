@@ -14,7 +14,7 @@ from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.measures import left_out_runs
 from trecexam.line.official import official_judgments as official_of
 from trecexam.line.official import shown_error
-from trecexam.line.official_leaderboard import LEADERBOARD, of_leaderboard
+from trecexam.line.official_leaderboard import HOW_TO_ADD, LEADERBOARD, of_leaderboard
 from trecexam.line.rejected import not_computable
 from trecexam.line.relevance import official_measures as official_measures_of
 from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, n_distinct, tops_without_interval
@@ -170,9 +170,7 @@ def _asked_sides(
         return sides
     asked = [name for name in official_measures if of_leaderboard(name)]
     if asked and track.official_leaderboard is None:
-        raise TrecexamError(
-            "no official leaderboard: put official_leaderboard.json or .txt here", path=track.folder.root
-        )
+        raise TrecexamError(f"no official leaderboard: {HOW_TO_ADD}", path=track.folder.root)
     for name in asked:
         if name != LEADERBOARD and name not in sides:
             raise TrecexamError(f"the official leaderboard has no '{name}'; it has {', '.join(sides)}")
@@ -216,8 +214,8 @@ def nothing_to_compare(track: Assessment) -> NothingToCompareError:
         for refused in _refused(track):
             return NothingToCompareError(refused.reason, path=refused.path, line=refused.line)
         return NothingToCompareError(
-            "nothing to compare: it needs runs, and official judgments (qrels.txt) or an official "
-            "leaderboard (official_leaderboard.json or .txt)",
+            "nothing to compare: it needs official judgments in qrels.txt (lines "
+            f"`query_id 0 doc_id label`), or an official leaderboard; {HOW_TO_ADD}",
             path=folder.root,
         )
     reason = next(_unmatched_judgments(track), "an official leaderboard has no values per query")
