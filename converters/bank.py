@@ -100,15 +100,15 @@ def distinct_items(
 
 
 def _text_twice(path: Path, line: BankLine, item: Item, noun: str, first: int) -> ConversionError:
-    reason = f"{noun} '{item.text[:80]}' of query '{item.query_id}' stands twice"
+    reason = f"{noun} '{item.text[:80]}' of query '{item.query_id}' is there twice"
     return ConversionError(path, line.number or 0, f"{reason} (first on line {first}); the first one counts")
 
 
 def _id_twice(path: Path, line: BankLine, item: Item, first: int) -> ConversionError:
     if line.forgiving:
-        reason = f"query '{item.query_id}' stands twice (first on line {first}); the first one counts"
+        reason = f"query '{item.query_id}' is there twice (first on line {first}); the first one counts"
     else:
-        reason = f"item id '{item.item_id}' stands twice (first on line {first}); ids must differ"
+        reason = f"item id '{item.item_id}' is there twice (first on line {first}); ids must differ"
     return ConversionError(path, line.number or 0, reason)
 
 

@@ -30,7 +30,7 @@ class ConversionError(ValueError):
         path: the file, as the caller named it.
         line: 1-based line number, or None where the whole file is meant.
         reason: what is wrong and what to do, on one line; control characters are escaped.
-        lost: what is lost where the reader skips it and goes on.
+        lost: what is lost where the reader skips it and continues.
     """
 
     def __init__(

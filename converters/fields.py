@@ -137,13 +137,13 @@ def counted(columns: Sequence[object]) -> str:
 
 
 def column(value: str, what: str) -> str:
-    """An id as it can stand in a white-space separated file.
+    """An id as it can be in a white-space separated file.
 
     Raises:
         ValueError: it is empty or has white space in it.
     """
     if not value or _SPACE.search(value):
-        raise ValueError(f"{what} {value!r} is empty or has white space: it cannot stand in this format")
+        raise ValueError(f"{what} {value!r} is empty or has white space: it cannot be in this format")
     return value
 
 

@@ -24,7 +24,7 @@ def read_leaderboard(path: str | os.PathLike[str]) -> Iterator[RunRank]:
     """The ranks in an official leaderboard, in its order; 1 is best, ties and gaps are fine.
 
     Raises:
-        ConversionError: it is neither form, a rank is no number, a run stands twice, the file is empty.
+        ConversionError: it is neither form, a rank is no number, a run is there twice, the file is empty.
     """
     lines = [(number, decode(path, number, line)) for number, line in iter_lines(path)]
     first = lines[0][1] if lines else ""
@@ -38,7 +38,7 @@ def read_leaderboard(path: str | os.PathLike[str]) -> Iterator[RunRank]:
     seen: set[str] = set()
     for number, run, rank in read_ranks(path, lines):
         if run in seen:
-            raise ConversionError(path, number, f"run '{run}' stands twice")
+            raise ConversionError(path, number, f"run '{run}' is there twice")
         if not math.isfinite(rank):
             raise ConversionError(path, number, f"run '{run}': the rank is no finite number")
         seen.add(run)

@@ -181,7 +181,7 @@ def iter_lines(
             with reading(path, number + 1):
                 block = stream.read1(_BLOCK)
             lines = block.split(b"\n")
-            # The first ends what earlier blocks began; the last goes on in the next one.
+            # The first ends what earlier blocks began; the last continues in the next one.
             parts.append(lines[0])
             size += len(lines[0])
             if block and len(lines) == 1:

@@ -43,7 +43,7 @@ def read_queries(path: str | os.PathLike[str]) -> Iterator[Query]:
         first = seen.setdefault(query.query_id, number)
         if first != number:
             raise ConversionError(
-                path, number, f"query '{query.query_id}' stands twice (first on line {first})"
+                path, number, f"query '{query.query_id}' is there twice (first on line {first})"
             )
         yield query
     if not seen:
@@ -63,7 +63,7 @@ def write_queries(queries: Iterable[Query], file: BinaryIO) -> None:
             # A first query that reads as a header line would be skipped as one, or taken for another dialect.
             file.write(b"query_id\ttext\n")
         if not query.query_id.strip() or any(c in query.query_id for c in "\t\r\n"):
-            raise ValueError(f"query id {query.query_id!r} cannot stand in a TSV file")
+            raise ValueError(f"query id {query.query_id!r} cannot be in a TSV file")
         file.write(f"{query.query_id}\t{' '.join(query.text.split())}\n".encode())
 
 

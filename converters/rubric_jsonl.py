@@ -1,6 +1,6 @@
 """The Rubric workbench's graded pool: `[query_id, [paragraph, ...]]` a line, usually gzipped.
 
-Its quirks stay here: ratings, answers and gradings stand in parallel lists of each paragraph, several
+Its quirks stay here: ratings, answers and gradings are in parallel lists of each paragraph, several
 gradings (by model and prompt) in one paragraph.
 """
 

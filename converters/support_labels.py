@@ -13,7 +13,7 @@ from converters.lines import decode, iter_filled
 LABELS = ("no_support", "partial_support", "full_support")
 #: What people may say in place of a rating, 0..2.
 WORDS = {"no": 0, "none": 0, "partial": 1, "full": 2, **{name: rating for rating, name in enumerate(LABELS)}}
-#: What stands in place of a label, and why: see `trecexam.extensions.support.tables`.
+#: What replaces a label, and why: see `trecexam.extensions.support.tables`.
 NO_LABEL = frozenset(("no_text", "not_graded", "unparsed", "refused", "error", "out_of_range", "uncited"))
 _COLUMNS = ("run", "query_id", "sentence", "doc_id", "label")
 

@@ -1,4 +1,4 @@
-"""Topics in one document: TREC's SGML, which is a line-wise form of its own, XML, and JSON.
+"""Topics in one document: TREC's SGML, which is its own line-wise form, XML, and JSON.
 
     <top>
     <num> Number: 401                        <topics>
@@ -150,7 +150,7 @@ def topic_text(
 
 
 def _values(path: str | os.PathLike[str], text: str, start: int = 0) -> Iterator[tuple[int, Any]]:
-    """(line, value) of what stands in the brackets of valid JSON from `start` on: entries, or keys and
+    """(line, value) of what is in the brackets of valid JSON from `start` on: entries, or keys and
     values.
     """
     decode = json.JSONDecoder().raw_decode
@@ -174,7 +174,7 @@ def _after_space(text: str, place: int) -> int:
     return space.end() if space else place
 
 
-#: How deep elements may stand in each other, and how much text one SGML topic may have, in characters.
+#: How deep elements may be in each other, and how much text one SGML topic may have, in characters.
 MAX_DEPTH = 32
 MAX_TOPIC = 1024 * 1024
 
@@ -372,9 +372,7 @@ class _Xml:
         self._open.pop()
 
     def _entity(self, name: str, *_: object) -> None:
-        raise self._refused(
-            f"declares the entity '{name[:40]}'; entities are not taken, write what they mean"
-        )
+        raise self._refused(f"declares the entity '{name[:40]}'; entities are rejected, write what they mean")
 
     def _skipped(self, name: str, *_: object) -> None:
         raise self._refused(f"the entity '&{name[:40]};' is not declared here; write what it means")

@@ -164,7 +164,7 @@ def _plain(path: str | os.PathLike[str]) -> Iterator[Qrel] | None:
     label_of = {label: int(label) for label in set(labels)}
     if max(label_of.values()) > HIGHEST_LABEL:
         return None
-    # One text of each, however often it stands there.
+    # One text of each, however often it is there.
     known = {text: text for text in {*query_ids, *iterations}}.__getitem__
     return map(
         Qrel, map(known, query_ids), doc_ids, map(label_of.__getitem__, labels), map(known, iterations)
@@ -178,7 +178,7 @@ def _judgment(path: str | os.PathLike[str], number: int, columns: Sequence[str],
             path,
             number,
             "a prels line (query_id doc_id label method probability): sampled judgments need measures "
-            "that weigh them, so they are not taken; if you want the labels alone: "
+            "that weigh them, so they are rejected; if you want the labels alone: "
             "awk '{print $1, 0, $2, $3}'",
         )
     if len(columns) != width:
@@ -214,7 +214,7 @@ def write_qrels(qrels: Iterable[QrelRow], file: BinaryIO) -> None:
     """Writes judgments sorted by query, subtopic (as a number where it is one) and document; one space.
 
     Raises:
-        ValueError: an id has white space in it, or a document stands twice.
+        ValueError: an id has white space in it, or a document is there twice.
     """
     rows = sorted(qrels, key=_order)
     last = None
@@ -222,7 +222,7 @@ def write_qrels(qrels: Iterable[QrelRow], file: BinaryIO) -> None:
         line = qrels_line(row)
         key = row.query_id, row.iteration, row.doc_id
         if key == last:
-            raise ValueError(f"document '{row.doc_id}' stands twice for query '{row.query_id}'")
+            raise ValueError(f"document '{row.doc_id}' is there twice for query '{row.query_id}'")
         last = key
         file.write(line)
     warn_of_comments(row.query_id for row in rows)

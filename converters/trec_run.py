@@ -242,7 +242,7 @@ def _fast(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any, An
         try:
             table = csv.read_csv(
                 source,
-                # Threads are no faster, and each keeps a heap of its own: 60 MiB after a hundred runs.
+                # Threads are no faster, and each keeps its own heap: 60 MiB after a hundred runs.
                 read_options=csv.ReadOptions(
                     column_names=[*_COLUMNS, *map(str, range(6, width))],
                     block_size=_BLOCK,
@@ -272,7 +272,7 @@ def _fast(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any, An
     query_ids: dict[str, int] = {}
     codes = []
     for chunk in table["query"].chunks:
-        # Each block has a dictionary of its own.
+        # Each block has its own dictionary.
         here = [query_ids.setdefault(query_id, len(query_ids)) for query_id in chunk.dictionary.to_pylist()]
         codes.append(np.array(here, np.int32)[numbers(chunk.indices)])
     scores = numbers(table["score"].combine_chunks())
@@ -383,11 +383,13 @@ def _name_duplicate(path: Path, error: DuplicateError, skip: int) -> ConversionE
                 return ConversionError(
                     path,
                     number,
-                    f"document '{error.doc_id}' stands twice for query '{error.query_id}' "
+                    f"document '{error.doc_id}' is there twice for query '{error.query_id}' "
                     f"(first on line {first}); keep one",
                 )
             first = number
-    return ConversionError(path, None, f"document '{error.doc_id}' stands twice for query '{error.query_id}'")
+    return ConversionError(
+        path, None, f"document '{error.doc_id}' is there twice for query '{error.query_id}'"
+    )
 
 
 FORMAT = Format(

@@ -206,7 +206,7 @@ class Track(OfExtensions):
         Raises:
             LockedError: a daemon is running on this track.
             StoreError: the store is gone or an older one, and what it had would be paid for again.
-            TrecexamError, ConversionError: what stands in the way.
+            TrecexamError, ConversionError: with the reason.
         """
         with TrackLock(self.folder.lock_path):
             return update_all(

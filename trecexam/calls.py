@@ -121,7 +121,7 @@ def on_loaded(
     function: Callable[Concatenate[Assessment, P], R],
     joint: Callable[Concatenate[LoadedTrack, P], R | None] | None = None,
 ) -> Callable[Concatenate[OpenTrack, P], R]:
-    """A method that loads the track as it is now and calls `function` of it.
+    """A method that loads the current track and calls `function` of it.
 
     Args:
         joint: answers for all of several graders where none is meant; where it gives None, one is asked.
@@ -215,7 +215,7 @@ def on_folder(function: Callable[Concatenate[TrackFolder, P], R]) -> Callable[Co
 def asking(job: Callable[Concatenate[TrackFolder, P], Job[R]]) -> Callable[..., R]:
     """A method that does a job, and has its arguments and docstring, but for the folder.
 
-    Further arguments: `progress` is told how many of how many prompts are answered; `stop` is asked again and
+    Further arguments: `progress` is told how many of how many prompts are answered; `stop` is sent again and
     again, and True ends it early, with what there is.
     """
 

@@ -32,7 +32,7 @@ class TrackFolder:
         grader: the name of this one; None where the track has one grader, or the track as a whole is meant.
         people: the one whose file of people's ratings counts.
         place: the folder of its files in `out` and in `state`; "" for the first, whose files stay in these.
-        track_config: trecexam.toml as it is, where `config` is what holds for one grader.
+        track_config: trecexam.toml unchanged, where `config` is what holds for one grader.
     """
 
     root: Path
@@ -66,7 +66,7 @@ class TrackFolder:
 
     @property
     def whole(self) -> TrackConfig:
-        """trecexam.toml as it is, with all graders."""
+        """trecexam.toml unchanged, with all graders."""
         return self.track_config or self.config
 
     @property

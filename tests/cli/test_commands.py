@@ -162,7 +162,7 @@ def test_once_exits_1_when_something_was_rejected_also_when_nothing_is_new(
     (graded / "runs" / "bad.run").write_text("q1 Q0 q1-d00 1 nan bad\n")
     for _ in range(2):
         text = err(capsys, "watch", graded, "--once", status=1)
-        assert "not taken: runs/bad.run:1: the score (column 5) is not finite" in text
+        assert "rejected: runs/bad.run:1: the score (column 5) is not finite" in text
 
 
 def test_queries_that_the_bank_does_not_have_are_a_note_and_no_rejection(

@@ -93,7 +93,7 @@ def test_every_setting_has_a_description() -> None:
             2,
             "`grader.key_env`: Value error, give the name of an environment",
         ),
-        ("[ray]\naddress = 'ray://head:10001'\n", 2, "so that ray:// is not taken"),
+        ("[ray]\naddress = 'ray://head:10001'\n", 2, "so that ray:// is rejected"),
         ("[ray]\naddress = 'local'\n", 2, "`ray.address` ="),
         ("[ray]\ngpus_per_worker = 1.5\n", 2, "give a part of one GPU, or a whole number"),
         ("[ray]\nadress = 'auto'\n", 2, "unknown setting `ray.adress`; did you mean `address`?"),

@@ -121,7 +121,9 @@ def test_a_nugget_whose_id_and_text_stand_twice_is_left_out_and_named(
     items = list(read_bank(path, errors.append))
     assert [(item.query_id, item.importance) for item in items] == [("q1", "vital"), ("q1", ""), ("q2", "")]
     assert [error.line for error in errors] == [1, 3, 3, 3]
-    assert "nugget 'x' of query 'q1' stands twice (first on line 1); the first one counts" in str(errors[-1])
+    assert "nugget 'x' of query 'q1' is there twice (first on line 1); the first one counts" in str(
+        errors[-1]
+    )
     with caplog.at_level(logging.WARNING, "converters"):
         list(read_bank(path))
     assert "blank: left out (2 such lines)" in caplog.text
@@ -130,7 +132,7 @@ def test_a_nugget_whose_id_and_text_stand_twice_is_left_out_and_named(
 
 def test_an_id_that_two_texts_share_is_refused(tmp_path: Path) -> None:
     path = put(tmp_path, {"qid": "q", "nuggets": [{"id": 1, "text": "x"}, {"id": 1, "text": "y"}]})
-    with pytest.raises(ConversionError, match=r":1: item id '1' stands twice"):
+    with pytest.raises(ConversionError, match=r":1: item id '1' is there twice"):
         list(converters.read(path))
 
 

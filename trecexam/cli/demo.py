@@ -39,7 +39,7 @@ def demo(context: click.Context, folder: Path, grade: bool) -> int:
     of 80 questions and nuggets with recorded ratings. Run it again to restore missing files and grade new
     ones; files that you edited stay.
     """
-    # Behind it is pydantic, which --help must not wait for.
+    # Imports pydantic, which --help must not load.
     from trecexam.demo import make_demo_track
 
     made = make_demo_track(folder, grade=grade)
@@ -55,7 +55,7 @@ def demo(context: click.Context, folder: Path, grade: bool) -> int:
     following = (
         (f"correlate {track}", "how far this agrees with the official judgments"),
         (f"compare {track}", "which runs really differ"),
-        (f"watch {track}", f"goes on; drop runs into {folder / 'runs'}"),
+        (f"watch {track}", f"continues; drop runs into {folder / 'runs'}"),
         ("init --help", "a track of your own files"),
     )
     width = max(len(command) for command, _ in following)

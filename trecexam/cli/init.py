@@ -119,7 +119,7 @@ class InitOptions:
 @click.option("--link", is_flag=True, help="Link the files instead of copying them.")
 def init(track: Path, **given: Any) -> None:
     """Make the folder TRACK from your files, with a drop folder runs/ and a commented trecexam.toml."""
-    # Behind it is pydantic, which --help must not wait for.
+    # Imports pydantic, which --help must not load.
     from trecexam.line.lacking import lacking
     from trecexam.line.track_graders import folder_of, grader_names
     from trecexam.scaffold import make_track, not_runs, without_records
@@ -132,7 +132,7 @@ def init(track: Path, **given: Any) -> None:
     made = make_track(track, sources)
     _say_unused(options)
     for line in not_runs(sources):
-        click.echo(f"note: {line} It lies in {track / 'runs'} now, and will not be taken", err=True)
+        click.echo(f"note: {line} It is in {track / 'runs'} now, and will not be taken", err=True)
     if made:
         click.echo(
             f"made {track} with {len(made)} files; settings are in {track / 'trecexam.toml'}", err=True

@@ -64,7 +64,7 @@ def commands() -> dict[str, tuple[str, str, str]]:
     """All commands, the extensions' too, as in `COMMANDS`.
 
     Raises:
-        TrecexamError: an extension cannot be loaded, or has a command of a name that is taken.
+        TrecexamError: an extension cannot be loaded, or has a command of a name in use.
     """
     found = dict(COMMANDS)
     for extension in extensions():
@@ -131,7 +131,7 @@ class _CommandGroup(LazyGroup):
 def cli(ctx: click.Context, debug: bool, trust_code: bool) -> None:
     """Grade runs with a test bank: drop runs into a folder, read a leaderboard."""
     if trust_code:
-        # Behind it is pydantic.
+        # Imports pydantic.
         from trecexam.track import TRUST_CODE
 
         ctx.call_on_close(partial(_restore, TRUST_CODE, os.environ.get(TRUST_CODE)))

@@ -55,7 +55,7 @@ def plot(name: str | None, track: Path | None, output: Path | None, **asked: Any
     track gives the same bytes. Runs far from all others are drawn at the edge, with their values. The text
     for a caption goes to stderr.
     """
-    # Behind these is numpy, which --help must not wait for.
+    # Imports numpy, which --help must not load.
     from trecexam.outputs.plotting import find_plot, plots_table
 
     if name is None:

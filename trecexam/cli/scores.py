@@ -34,7 +34,7 @@ def leaderboard(track: Path, measures: tuple[str, ...], official: bool) -> Resul
     On a terminal, the first three measures are shown, or all that -m names; a pipe gets all.
     """
     # Not by `trecexam.open_track`: most of what that imports, a tenth of this command's time, is other
-    # commands'. Behind these is numpy, which --help must not wait for.
+    # commands'. Imports numpy, which --help must not load.
     from trecexam.features.leaderboard.joint import joint_leaderboard
     from trecexam.line.diagnostics import grades_notes
     from trecexam.line.evaluation import leaderboard as leaderboard_of

@@ -39,7 +39,7 @@ def config(track: Path | None) -> None:
 
     Settings of TRACK are set; all others are comments with their defaults.
     """
-    # Behind it is pydantic, which --help must not wait for.
+    # Imports pydantic, which --help must not load.
     from trecexam.config import render_config
     from trecexam.track import TrackFolder
 
@@ -52,7 +52,7 @@ def config(track: Path | None) -> None:
 @reading
 def graders(prompts: bool) -> Tables:
     """List the graders that can run here, and what to install for the others."""
-    # Behind them are the settings of trecexam.toml and with these pydantic, for which --help must not wait.
+    # Imports the settings of trecexam.toml and with these pydantic, for which --help must not wait.
     from trecexam.graders import available
     from trecexam.graders.elsewhere import elsewhere
     from trecexam.graders.prompts import published

@@ -77,7 +77,7 @@ def watch(
     one of several graders failed; 2 if no grader can run; 130 after Ctrl-C. A grader that waits for a test
     bank or a language model has not failed: it is named, and the others continue.
     """
-    # Behind it is the whole of trecexam, which --help must not wait for.
+    # Imports the whole of trecexam, which --help must not load.
     from trecexam.daemon import Daemon
 
     if estimate or as_json:
@@ -165,7 +165,7 @@ def _once(root: Path, *, regrade: bool) -> int:
     if caution := settings_caution(track.folder):
         click.echo(caution, err=True)
     for row in update.rejected:
-        click.echo(f"not taken: {row}", err=True)
+        click.echo(f"rejected: {row}", err=True)
     for note in update.notes:
         click.echo(f"note: {note}", err=True)
     if update.changed:

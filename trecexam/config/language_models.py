@@ -147,7 +147,7 @@ class LanguageModelSection(Section):
         # The budget, and what is noted of an item's origin, go by the settings.
         for key, setting in _OWN_SETTINGS.items():
             if key in value:
-                raise ValueError(f"`{key}` has a setting of its own: `{setting}`")
+                raise ValueError(f"`{key}` has its own setting: `{setting}`")
         return value
 
 

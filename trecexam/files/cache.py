@@ -77,6 +77,6 @@ class FileCache:
             del self._known[key]
 
     def forget_missing(self) -> None:
-        """Drops what is known of files that are gone."""
+        """Drops facts about files that are gone."""
         for key in [key for key in self._known if not key[1].exists()]:
             del self._known[key]

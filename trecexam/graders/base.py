@@ -110,7 +110,7 @@ class Estimate(NamedTuple):
 
     `time` is None unless it was asked for, and where what is asked runs elsewhere; of graders that count
     tokens it is that of their last grading's pace, None where there is none. `calls` are the requests to a
-    server where each answer can be read; `calls_at_most` also has those that are asked again where it cannot.
+    server where each answer can be read; `calls_at_most` also has those that are sent again where it cannot.
     Both are None where no server is asked, and where each of the `cells` is one request.
     """
 

@@ -1,4 +1,4 @@
-"""On what a model of torch runs: what its last bits hang on beside weights and texts."""
+"""On what a model of torch runs: what its last bits depend on beside weights and texts."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Vectors of a track's texts, kept by digest: each text is embedded once, also by the next process.
 
-Nothing hangs on them: where they are missing, damaged or cannot be written, texts are embedded again.
+Nothing depends on them: where they are missing, damaged or cannot be written, texts are embedded again.
 """
 
 from __future__ import annotations

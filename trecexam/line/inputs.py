@@ -54,7 +54,7 @@ class InputReader:
         """Inputs of a track whose grader asks about items of these kinds; see `trecexam.bank.model`.
 
         Args:
-            kind: what is graded; it says what is asked about where that does not stand in the bank.
+            kind: what is graded; it says what is asked about where that does not be in the bank.
             shared: what others read of the same track.
         """
         self.folder = folder
@@ -278,8 +278,7 @@ class InputReader:
                     raise ConversionError(
                         path,
                         None,
-                        f"item id '{item.item_id}' stands in {other} too; "
-                        "ids must differ over all bank files",
+                        f"item id '{item.item_id}' is in {other} too; ids must differ over all bank files",
                     )
             items += here
             queries.update(texts)

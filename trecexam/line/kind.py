@@ -17,7 +17,7 @@ Settings = Mapping[str, Mapping[str, Any]]
 
 
 class ItemSources(NamedTuple):
-    """What items are made of, where they do not stand in the bank.
+    """What items are made of, where they do not be in the bank.
 
     Attributes:
         bank: the whole one.

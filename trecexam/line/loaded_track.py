@@ -264,7 +264,7 @@ class TrackLoaders(Mapping[str, TrackLoader]):
         return able or self.first
 
     def load(self, hold: Collection[Path] = ()) -> LoadedTrack:
-        """The track as it is now; grades nothing.
+        """The current track; grades nothing.
 
         Args:
             hold: run files that are being written now.

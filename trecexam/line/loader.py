@@ -182,7 +182,7 @@ class TrackLoader:
         *,
         bank_needed: bool = True,
     ) -> Assessment:
-        """The track as it is now; grades nothing. Where no input changed, it is the one of the last call.
+        """The current track; grades nothing. Where no input changed, it is the one of the last call.
 
         Args:
             hold: run files that are being written now.

@@ -14,7 +14,7 @@ from trecexam.track import TrackFolder
 
 
 def refuse_lost_grades(loader: TrackLoader) -> None:
-    """To be called before grading, on the store as it is.
+    """To be called before grading, on the store unchanged.
 
     Raises:
         StoreError: cells that graders that cost had graded have no grade any more.

@@ -52,7 +52,7 @@ class Official:
         }
 
     def warnings(self) -> tuple[str, ...]:
-        """What makes these judgments other than people's judgments of all that they name, a line each."""
+        """What makes these judgments other than people's judgments of all that they name, one per line."""
         lines = []
         if self.written_by:
             lines.append(
@@ -114,7 +114,7 @@ def official_judgments(track: Assessment) -> Official:
         for row in track.rejected:
             if file is not None and row.file == folder.shown(file):
                 raise TrecexamError(
-                    f"the official judgments were not taken: {row.reason}", path=file, line=row.line
+                    f"the official judgments were rejected: {row.reason}", path=file, line=row.line
                 )
         raise TrecexamError(
             "no official judgments: put qrels.txt here or name a file with `qrels` in [track]",

@@ -118,11 +118,11 @@ def relevance_thresholds(
 def _reason(t: Thresholds, settings: ScoresSection | None) -> str:
     """Args: settings: where the thresholds come from these; None where one was given."""
     if t.rule == "count":
-        return "labels count items, so each side has a threshold of its own"
+        return "labels count items, so each side has its own threshold"
     if not t.same_scale:
         return (
             f"labels are on the scale 0..{t.max_rating} and judgments on 0..{t.max_judgment}, so each side "
-            "has a threshold of its own"
+            "has its own threshold"
         )
     both = f"labels and judgments are both on the scale 0..{t.max_rating}"
     if t.min_rating != t.min_relevant:

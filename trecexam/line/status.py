@@ -134,7 +134,7 @@ def joint_status(loaders: TrackLoaders) -> Status:
 
 
 def _cell(value: Any) -> Value:
-    """What stands in the table: of lines, how many there are."""
+    """What is in the table: of lines, how many there are."""
     if isinstance(value, list):
         return len(value)
     text: Value = json.dumps(value) if isinstance(value, dict) else value

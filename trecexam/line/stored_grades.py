@@ -240,7 +240,7 @@ class StoredGrades:
         good = usable(chances)
         chances[~good] = np.nan
         total = chances.sum(axis=1, keepdims=True)
-        # Rounding is left as it is.
+        # Rounding is left unchanged.
         np.divide(chances, total, out=chances, where=np.abs(total - 1) > 1e-6)
         return Distributions(sheet.spread(chances, np.nan), int((stored & ~good).sum()))
 
@@ -297,7 +297,7 @@ class StoredGrades:
     ) -> Iterator[dict[str, Any]]:
         """Every grade of these cells, for `export grades`: ids, rating, status, answer, digests.
 
-        The rating is the grader's. Where a person rated the cell, that stands beside it, so that what is
+        The rating is the grader's. Where a person rated the cell, that is next to it, so that what is
         read back as this grader's grades is.
 
         Args:

@@ -26,7 +26,7 @@ class TrackInputs(TakenRuns):
         official: the official judgments, None where there are none.
         official_leaderboard: None where there is none.
         own_queries: those that the track's file or dataset names, as far as it can be read.
-        rejected: what was not taken.
+        rejected: what was rejected.
         pools: those that were made of these inputs; the same in all that differ in people's lines alone.
         asked: what is asked about: the bank, and of which texts.
         human: the lines of overrides.tsv and their numbers; whether they count is not decided here.

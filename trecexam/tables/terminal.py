@@ -68,7 +68,7 @@ def wrapped(text: str, width: int, most: int | None = None) -> list[str]:
 
 
 def cut(text: str, width: int, *, middle: bool = False) -> str:
-    """One printable line of at most so many columns; an ellipsis stands for what is left out.
+    """One printable line of at most so many columns; an ellipsis means what was left out.
 
     Args:
         middle: keep the end too, as names often differ there alone.

@@ -78,9 +78,9 @@ def test_an_id_that_stands_twice_is_one_problem_also_over_files(tmp_path: Path) 
         (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
     found = check_lines((name, line) for name in "ab" for line in scan_bank(tmp_path / name))
     assert [(row.file, row.line, row.problem) for row in found.problems] == [
-        ("b", 1, "item id 'q1/1' stands twice, first on a:1"),
-        ("b", 2, "the same item stands twice, first on a:2"),
-        ("b", 3, "the same item stands twice, first on a:2"),
+        ("b", 1, "item id 'q1/1' is there twice, first on a:1"),
+        ("b", 2, "the same item is there twice, first on a:2"),
+        ("b", 3, "the same item is there twice, first on a:2"),
     ]
 
 

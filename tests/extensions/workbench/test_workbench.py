@@ -217,7 +217,7 @@ def test_what_is_odd_is_kept_and_named(tmp_path: Path, caplog: pytest.LogCapture
     passages = list(read_pool(path, errors.append))
     assert written(passages) == [rows[0], rows[2]]
     assert [(error.line, error.reason) for error in errors] == [
-        (1, "passage 'a' of query 'q1' stands twice: both are kept"),
+        (1, "passage 'a' of query 'q1' is there twice: both are kept"),
         (1, "passage 'a' of query 'q1' is graded twice by model 'm' with prompt 'P': both are kept, the "
             "first one counts"),
         (2, "query 'q2' has no passages: left out"),

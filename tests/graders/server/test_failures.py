@@ -240,7 +240,7 @@ def test_a_text_that_the_server_does_not_take_is_an_error_of_that_cell(make: Mak
     with serving(script) as server:
         answers = graded(make(server.url), cells)
     failed = {cell.doc_id: answer.raw for cell, answer in answers if answer.status == "error"}
-    assert failed["d3"] == "was not taken by the server, which answers HTTP 400: odd bytes in the prompt"
+    assert failed["d3"] == "was rejected by the server, which answers HTTP 400: odd bytes in the prompt"
     assert failed["d4"].endswith("`max_characters` in [grader] cuts passages")
     assert len(failed) == 2
     assert len(answers) == len(cells)

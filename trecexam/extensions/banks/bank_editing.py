@@ -116,7 +116,7 @@ def with_retired(
 
 
 def with_item(content: bytes, path: Path, item: Item, note: Mapping[str, Any]) -> bytes:
-    """The content with one more item: in the last list of its query, or on a line of its own after it.
+    """The content with one more item: in the last list of its query, or on its own line after it.
 
     Only the item's ids, text, kind and importance are written.
 

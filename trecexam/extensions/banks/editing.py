@@ -43,7 +43,7 @@ class Edited:
     """What a change of the bank did.
 
     Attributes:
-        item: the item as it is now.
+        item: the current item.
         before: as it was; None where it is new.
         file: the bank's file that has it.
         written: False where it was so already.
@@ -59,7 +59,7 @@ class Edited:
 
 @dataclass(frozen=True)
 class ToEdit:
-    """An item as it stands in the bank.
+    """An item as it is in the bank.
 
     Attributes:
         file: the bank's file, as people see it.

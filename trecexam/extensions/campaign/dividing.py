@@ -15,7 +15,7 @@ class Topic(NamedTuple):
 
     Attributes:
         doc_ids: what is worth judging and not judged yet, the first to judge first.
-        pooled: everything that may stand in a plan.
+        pooled: everything that may be in a plan.
     """
 
     query_id: str
@@ -83,7 +83,7 @@ def _kept_owners(
     old: Sequence[PlannedTask],
     done: Collection[PlannedTask],
 ) -> dict[str, str]:
-    """query_id -> who goes on with it: whose its open tasks are, else who did it; begun topics first."""
+    """query_id -> who continues with it: whose its open tasks are, else who did it; begun topics first."""
     own = [row for row in old if not row.overlap]
     holder = {row.query_id: row.assessor for row in own if row in done}
     begun = frozenset(holder)

@@ -31,7 +31,7 @@ COLUMNS = {
     "scale": "scale",
 }
 REQUIRED = ("query_id", "doc_id", "assessor", "rating")
-#: The reason that stands for one that the table does not have.
+#: The reason that means one that the table does not have.
 IMPORTED = "imported"
 #: The scales that ratings are on.
 TRACK, GRADER = "track", "grader"

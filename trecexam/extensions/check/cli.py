@@ -64,7 +64,7 @@ def check(file: Path, kind: str | None, version: str | None, fix: Path | None, t
         _refuse(file, fix)
     known: dict[str, Any] = {}
     if track is not None:
-        # Behind these is pydantic, which --help, and the check of a file alone, must not wait for.
+        # Imports pydantic, which --help, and the check of a file alone, must not wait for.
         from trecexam.extensions.check.track_ids import track_ids
         from trecexam.track import TrackFolder
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Path = str | os.PathLike[str]
 Severity = Literal["fatal", "silent", "warning"]
 
-#: The versions of trec_eval whose rules are known here; 9 stands for all 9.x.
+#: The versions of trec_eval whose rules are known here; 9 means all 9.x.
 VERSIONS = (9, 10)
 BOM = b"\xef\xbb\xbf"
 #: trec_eval reserves eight bytes for each label up to the highest; above this there is seldom the memory.
@@ -47,7 +47,7 @@ class Finding:
 
     Attributes:
         line: 1-based, or None where the whole file is meant.
-        severity: "fatal": trec_eval stops; "silent": it goes on with something else than what stands there;
+        severity: "fatal": trec_eval stops; "silent": it continues with something else than what is there;
             "warning": it does as it says, but is that what was meant?
         versions: of trec_eval, to which this applies.
         kind: one word for all findings of this kind.
@@ -222,6 +222,6 @@ def has_mark(path: Path) -> bool:
 
 
 def shown(value: bytes) -> str:
-    """An id or a number as it can stand in a message."""
+    """An id or a number as it can be in a message."""
     text = value[:40].decode(errors="backslashreplace").encode("unicode_escape").decode()
     return f"'{text}'" if len(value) <= 40 else f"'{text}...'"

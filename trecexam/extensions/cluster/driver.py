@@ -1,4 +1,4 @@
-"""The driver of the cluster: a process of its own that hands batches to Ray's actors and results back.
+"""The driver of the cluster: its own process that hands batches to Ray's actors and results back.
 
 Ray stays out of the daemon's process: it writes to stdout, takes over signal handlers, and ends the
 process that it is in when its cluster is lost.

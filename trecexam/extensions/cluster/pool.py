@@ -239,7 +239,7 @@ def _driver(address: str) -> Iterator[_Link]:
         f"from trecexam.extensions.cluster.driver import main; main({theirs.fileno()})"
     )
     with tempfile.TemporaryFile() as log:
-        # In a session of its own, so that Ctrl-C is for the daemon alone.
+        # In its own session, so that Ctrl-C is for the daemon alone.
         process = subprocess.Popen(
             [sys.executable, "-c", code],
             pass_fds=[theirs.fileno()],

@@ -191,7 +191,7 @@ def _of_own(folder: TrackFolder, loader: TrackLoader) -> _Named:
 
 
 def _distinct(named: Iterator[_Named]) -> list[_Named]:
-    """The graders, none of whose names stands twice."""
+    """The graders, none of whose names is there twice."""
     distinct: dict[str, _Named] = {}
     for each in named:
         name, number = each.name, 1

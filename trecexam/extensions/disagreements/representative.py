@@ -103,7 +103,7 @@ def representative(
         most: how many queries, at least 1.
 
     Raises:
-        TrecexamError: there are no runs; or no official judgments, and a measure on them is asked for.
+        TrecexamError: there are no runs; or no official judgments, and a measure on them is requested.
         ValueError: a measure cannot be computed.
     """
     if not track.runs:

@@ -43,7 +43,7 @@ def erag(
 ) -> Evaluation:
     """eRAG: a document's label is the score of what the model writes with it alone: what `erag` does.
 
-    Outputs are kept in the track's store, so that none is asked for twice, whatever the metric.
+    Outputs are kept in the track's store, so each prompt is sent once, whatever the metric.
 
     Args:
         gold: the gold outputs; None for the track's bank.
@@ -63,7 +63,7 @@ def erag(
     Raises:
         LockedError: another process grades this track, and there is something to ask.
         StoreError: the store is gone or an older one, and what it had would be paid for again.
-        TrecexamError, ConversionError: what stands in the way.
+        TrecexamError, ConversionError: with the reason.
     """
     names = names_of(measures)
     request = EragRequest(

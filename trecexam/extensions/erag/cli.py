@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trecexam.tables.result import Result
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
-#: Inputs not taken that are named before the rest is counted.
+#: Inputs rejected that are named before the rest is counted.
 _SPELT = 20
 
 
@@ -98,7 +98,7 @@ def erag(
     Exit status: 0, or 1 if an input was rejected, the model did not answer, the metric failed for a
     document, or a measure is not defined for fractional labels.
     """
-    # Behind it is pydantic.
+    # Imports pydantic.
     from trecexam.graders.base import Estimate
 
     if given["labels"] != "outputs":
@@ -109,7 +109,7 @@ def erag(
             given[option] = None
     with trecexam.open_track(track) as opened:
         if estimate and (given["labels"] != "outputs" or given["outputs"] is not None):
-            # No model is asked.
+            # No model runs.
             return None, show_estimate(lambda timed=False: Estimate(0), as_json=as_json)
         if estimate:
             estimate_of = partial(opened.erag.estimate, given["gold"], runs=given["runs"])
@@ -117,11 +117,11 @@ def erag(
         with working("answering", "answered", "documents") as work:
             done = opened.erag.score(**given, output=output, progress=work.progress, stop=work.stop)
     for row in done.rejected[:_SPELT]:
-        click.echo(printable(f"not taken: {row}"), err=True)
+        click.echo(printable(f"rejected: {row}"), err=True)
     if len(done.rejected) > _SPELT:
         left = len(done.rejected) - _SPELT
         where = "-o DIR has all" if output is None else f"all in {output}/rejected.tsv"
-        click.echo(f"not taken: {left:,} more ({where})", err=True)
+        click.echo(f"rejected: {left:,} more ({where})", err=True)
     if not done.complete:
         say(done)
         return None, exit_status(work.caught, 1)

@@ -51,7 +51,7 @@ def label_of(metric: Metric, item: Item, output: str) -> Label:
 
 @dataclass(frozen=True)
 class EragPrompt:
-    """What the model is asked.
+    """The prompts of the model.
 
     Attributes:
         template: a text with the slots `query` and `document`.

@@ -133,7 +133,7 @@ def from_outputs(
 
 
 def contains_answer(text: str, gold: Iterable[str]) -> bool:
-    """Whether the words of a gold answer stand in a text one after the other, both normalised as for `em`."""
+    """Whether the words of a gold answer are in a text one after the other, both normalised as for `em`."""
     words = f" {normalised(text)} "
     return any(answer and f" {answer} " in words for answer in map(normalised, gold))
 

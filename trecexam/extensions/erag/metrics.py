@@ -140,7 +140,7 @@ def _module(name: str, root: Path) -> Any:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # What stands beside it can be imported by it, and classes in it know where they are.
+    # What is next to it can be imported by it, and classes in it know where they are.
     folder, known = str(path.parent.absolute()), sys.modules.get(name)
     sys.path.insert(0, folder)
     sys.modules[name] = module
@@ -178,7 +178,7 @@ def scored(metric: Metric, output: str, gold: tuple[str, ...]) -> float:
 
 
 def _number(value: Any) -> float | None:
-    """A number, also one of numpy, torch and kin; None where it is none."""
+    """A number, also one of numpy, torch and similar ones; None where it is none."""
     try:
         return float(value if isinstance(value, Real) else value.item())
     except Exception:

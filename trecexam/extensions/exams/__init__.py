@@ -30,7 +30,7 @@ _HOME = {"filter_exam": "filtering", "fit_exam": "fitting", "improve_exam": "fit
 
 
 def __getattr__(name: str) -> Any:
-    # Behind them is scipy, for which `trecexam --help` must not wait.
+    # Imports scipy, for which `trecexam --help` must not wait.
     if name in _HOME:
         return named(f"{__name__}.{_HOME[name]}:{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

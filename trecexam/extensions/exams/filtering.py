@@ -1,4 +1,4 @@
-"""`trecexam exam filter`: reads an exam, leaves questions out, and writes what is left and why."""
+"""`trecexam exam filter`: reads an exam, leaves questions out, and writes the rest and why."""
 
 from __future__ import annotations
 

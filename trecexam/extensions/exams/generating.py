@@ -102,7 +102,7 @@ def check_ours(exam: Path) -> None:
     """
     if sha256(exam.read_bytes()) != read_object(companion_file(exam, GENERATION)).get("exam_sha256"):
         raise TrecexamError(
-            "was edited, or not written by `exam generate`, and is left as it is: give -o another name",
+            "was edited, or not written by `exam generate`, and is left unchanged: give -o another name",
             path=exam,
         )
 

@@ -97,7 +97,7 @@ def refilling_job(
 def _prompts(
     plan: RefillPlan, source: KeepingWriter, refused: Mapping[str, tuple[str, ...]] | None
 ) -> PromptSet[str]:
-    """What the model is asked about each failing question, by question_id.
+    """The prompts of the model about each failing question, by question_id.
 
     Args:
         refused: question_id -> what it wrote before that would not do; only these are asked about. None: all.

@@ -38,7 +38,7 @@ class ExamResponses:
 
     Attributes:
         source: where it comes from, as people know it.
-        notes: what was left out and what else one must know, a line each.
+        notes: what was left out and what else one must know, one per line.
     """
 
     source: str

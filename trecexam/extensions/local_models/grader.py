@@ -281,7 +281,7 @@ class LanguageGrader(PromptedGrader):
 
     @property
     def _enough(self) -> int:
-        """Characters that are more than a prompt can take, but for odd texts."""
+        """Characters that are more than a prompt can take, but for unusual texts."""
         return 16 * self.max_length
 
     def _text(self, prompt: Prompt, call: Call, passage: str) -> str:

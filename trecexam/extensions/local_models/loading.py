@@ -92,7 +92,7 @@ def load_tokenizer(folder: Path) -> Any:
     try:
         tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
     except Exception as error:
-        # From a missing file to a vocabulary of another kind, each with an error class of its own.
+        # From a missing file to a vocabulary of another kind, each with its own error class.
         raise GraderError(f"no tokenizer can be loaded: {line_of(error)}", path=folder) from error
     if not tokenizer.is_fast:
         raise GraderError("this model's tokenizer has no fast form (tokenizer.json)", path=folder)
@@ -144,7 +144,7 @@ def load_model(folder: Path, auto_class: str, device: str, dtype: torch.dtype) -
             path=folder,
         ) from error
     except Exception as error:
-        # From a missing file to damaged weights, each with an error class of its own.
+        # From a missing file to damaged weights, each with its own error class.
         raise GraderError(f"the model cannot be loaded: {line_of(error)}", path=folder) from error
 
 

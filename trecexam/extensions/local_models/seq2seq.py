@@ -1,4 +1,4 @@
-"""The `seq2seq` grader: FLAN-T5 and kin, on transformers' T5 classes."""
+"""The `seq2seq` grader: FLAN-T5 and similar ones, on transformers' T5 classes."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def _create(settings: GraderSection, root: Path) -> LanguageGrader:
 
 
 FACTORY = Factory(
-    summary="FLAN-T5 and kin (T5, mT5): the published Rubric and EXAM graders",
+    summary="FLAN-T5 and similar ones (T5, mT5): the published Rubric and EXAM graders",
     missing=loading.missing_for_models,
     create=_create,
     standard=True,

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 #: Letters of a passage's name.
 _LETTERS = 16
-#: Of the secret, which stands in its file in hexadecimal digits.
+#: Of the secret, which is in its file in hexadecimal digits.
 _SECRET_BYTES = 32
 #: What a nugget may be on the scale 0..5, and by which keys.
 _NUGGET = (("1", "support", "support"), ("2", "partial", "partial_support"), ("3", "not", "not_support"))

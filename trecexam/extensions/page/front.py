@@ -1,4 +1,4 @@
-"""What stands in front of the page: the address that its readers use, and the proxies that are believed."""
+"""What is in front of the page: the address that its readers use, and the proxies that are believed."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Front:
         return urlsplit(self.origin).hostname or ""
 
     def path(self, scope: Scope) -> str:
-        """The path that is asked for, without the prefix, whether or not a proxy has left that in place."""
+        """The path that is requested, without the prefix, whether or not a proxy has left that in place."""
         path: str = scope["path"]
         return path[len(self.prefix) :] or "/" if self._has_prefix(path) else path
 

@@ -108,7 +108,7 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-                # Our own files may be kept, and are asked for again in case they changed.
+                # Our own files may be kept, and are requested again in case they changed.
                 headers.setdefault("cache-control", "no-cache" if path.startswith("/static/") else "no-store")
             await send(message)
 
@@ -146,7 +146,7 @@ class Guard:
                 421, "The page is not at this name. Open it by the address that `trecexam serve` printed."
             )
         if scope["method"] == "POST" and not _from_here(headers, host, self._front.origin):
-            return plain_page(403, "This request comes from another site, and was not taken.")
+            return plain_page(403, "This request comes from another site, and was rejected.")
         return None
 
     def _is_ours(self, host: str) -> bool:
@@ -272,7 +272,7 @@ def _from_here(headers: Headers, host: str, public: str) -> bool:
 
 
 async def _form(scope: Scope, receive: Receive) -> dict[str, str] | Response:
-    """The fields of the request's form, or why it is not taken. Never reads more than `MAX_BODY`."""
+    """The fields of the request's form, or why it is rejected. Never reads more than `MAX_BODY`."""
     headers = Headers(scope=scope)
     if (
         headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -304,7 +304,7 @@ async def _form(scope: Scope, receive: Receive) -> dict[str, str] | Response:
         )
     form = dict(pairs)
     if len(form) != len(pairs):
-        return plain_page(400, "A field of the form stands twice.")
+        return plain_page(400, "A field of the form is there twice.")
     return form
 
 

@@ -49,13 +49,13 @@ class Learnt(NamedTuple):
 
 
 class LearnOf(NamedTuple):
-    """To the process: learn of the track as it is now, as this grader sees it."""
+    """To the process: learn of the current track, as this grader sees it."""
 
     grader: str
 
 
 class LearnAgain(child.Beside):
-    """What is learned of the track as it is now, as each grader sees it. Use it as a context manager.
+    """What is learned of the current track, as each grader sees it. Use it as a context manager.
 
     Args:
         make: the link to who learns, for tests.
@@ -148,7 +148,7 @@ class LearnAgain(child.Beside):
 
 
 def learn_on_demand(root: Path, receive: child.Receive, say: child.Say) -> None:
-    """The process: learns of the track as it is, once for each message."""
+    """The process: learns of the track unchanged, once for each message."""
     # Who asked is gone at the end.
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:

@@ -1,4 +1,4 @@
-"""A track as it is now: read in the background, swapped as a whole, so that who reads never waits."""
+"""A track now: read in the background, swapped as a whole, so that who reads never waits."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class LiveTrack(Beside):
         work: how far grading is, None where it is not known yet; `pace` how quickly it goes.
 
     Args:
-        apart: the reader is a process of its own; False for a thread, in tests.
+        apart: the reader is its own process; False for a thread, in tests.
     """
 
     def __init__(self, root: Path, *, apart: bool = True) -> None:
@@ -126,7 +126,7 @@ class LiveTrack(Beside):
 
         Args:
             grader: whose ratings were written.
-            change: gives the query's state as it is now, all that was written of it included; called again on
+            change: gives the query's state now, all that was written of it included; called again on
                 a state that is read meanwhile.
         """
         done = self._look()

@@ -1,6 +1,6 @@
 """Where in a passage an answer stands, so that a page can mark it.
 
-An answer is looked for as it is, but for case, punctuation and blanks. Sentences that are not there in these
+An answer is looked for unchanged, but for case, punctuation and blanks. Sentences that are not there in these
 words are aligned by rapidfuzz with the stretch of the passage that is most like them.
 """
 

@@ -62,7 +62,7 @@ def standing(view: View, state: QueryView) -> overriding.QueryToRate:
 
 
 def with_people(folder: TrackFolder, view: View, state: QueryView) -> QueryView:
-    """The query with what people say by the grader's file as it is now; scores of runs stay as they were."""
+    """The query with what people say by the grader's file now; scores of runs stay as they were."""
     import numpy as np
 
     query = standing(view, state)

@@ -1,6 +1,6 @@
 """Reads a track again and again, and says what is new: the far side of `LiveTrack`.
 
-It runs in a process of its own, since reading a track with a million grades takes seconds of Python, in which
+It runs in its own process, since reading a track with a million grades takes seconds of Python, in which
 no page could be answered. It opens the store for reading only, and never writes.
 """
 
@@ -53,7 +53,7 @@ class Call(NamedTuple):
 
 
 class NewPart(NamedTuple):
-    """A part that a grader's next view has otherwise: each in a message of its own: none takes long."""
+    """A part that a grader's next view has otherwise: each in its own message: none takes long."""
 
     grader: str
     query_id: str
@@ -197,7 +197,7 @@ class Reader:
         self._recover()
 
     def _loaded(self, loaders: TrackLoaders, waiting: Collection[Path]) -> LoadedTrack:
-        """The track as it is now, without those of its graders that cannot be loaded.
+        """The current track, without those of its graders that cannot be loaded.
 
         Raises:
             TrecexamError, ConversionError: none can.

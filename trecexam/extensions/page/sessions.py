@@ -1,4 +1,4 @@
-"""Who is at the page: by a cookie that stands for a login, or by what a believed proxy says."""
+"""Who is at the page: by a cookie that means a login, or by what a believed proxy says."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ TOKEN_BYTES = 16
 LARGEST_FILE = 2**24
 #: The most marks on a letter of a name, as accents and the vowels of many scripts.
 MARKS_ON_LETTER = 4
-#: What may stand in a name: it is a column of files, a cookie's owner, and an argument of commands.
+#: What may be in a name: it is a column of files, a cookie's owner, and an argument of commands.
 _NAME = re.compile(r"[\w.@+-]+( [\w.@+-]+)*")
 #: Marks that nobody sees, so that names with and without one would look the same.
 _UNSEEN = re.compile("[\u034f\u17b4\u17b5\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
@@ -150,7 +150,7 @@ class Users:
         return self._trouble
 
     def get(self, name: str) -> UserEntry | None:
-        """The user of that name, whatever the case of its letters, by the file as it is now."""
+        """The user of that name, whatever the case of its letters, by the current file."""
         return self._now().get(name_key(name))
 
     def named_by_proxy(self, name: str) -> UserEntry | None:
@@ -278,7 +278,7 @@ def remove_user(path: Path, name: str) -> None:
 
 
 def _change(path: Path, change: Callable[[dict[str, UserEntry]], None]) -> None:
-    """Changes a file of users under its lock; what stands in it beside the changed ones stays."""
+    """Changes a file of users under its lock; what is in it beside the changed ones stays."""
     real = Path(os.path.realpath(path))
     with exclusive_lock(real.with_name(f".{real.name}.lock")):
         users = read_users(path) if path.exists() else {}

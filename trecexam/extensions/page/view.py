@@ -59,7 +59,7 @@ class RunHead(NamedTuple):
 
 @dataclass(frozen=True)
 class QueryHead:
-    """What is known of a query without opening its part.
+    """Facts about a query without opening its part.
 
     Attributes:
         judged: pooled passages with an official judgment; None where the track has none at all.
@@ -210,14 +210,14 @@ class View:
         groups: run -> the letters that it shares with the runs that do not differ from it significantly by
             the first measure; `compared` says by which test.
         values, official_values: what the boards are the means of.
-        heads: query_id -> what is known of it, in the bank's order; `runs` likewise, sorted by name.
+        heads: query_id -> facts about it, in the bank's order; `runs` likewise, sorted by name.
         parts: query_id -> its `Part`; `bank` has what items are found by.
         kappa: Cohen's, with the ends of its 95% interval, of the grader's own labels; NaN
             ends where there are too few queries, None where undefined.
         comparison: which side is whose, and from where on either counts as relevant; None where no passage
             has both labels.
         judged: None where official judgments and pool have nothing in common; `notes` say why.
-        input_notes: what is odd of inputs that were taken, a line each.
+        input_notes: warnings about accepted inputs, one per line.
         items: None likewise, else what `verify spurious` says: the items that discriminate worst first.
         sections: what extensions add to the report.
         words: what people call the ratings 0, 1, 2 ...; () where they say the number. `scale` are the steps

@@ -175,7 +175,7 @@ class Sweep:
 
     Attributes:
         numeric: all values are numbers.
-        points: by rising value; texts stand in their order.
+        points: by rising value; texts are in their order.
         left_out: systems without a value.
     """
 
@@ -265,7 +265,7 @@ def places(systems: Sequence[System], baseline: str | None, oracle: str | None) 
 def _aligned(systems: Sequence[System]) -> NDArray[np.float64]:
     """Shape (n_systems, n_questions, 3), over the known questions of all; NaN where there is no score."""
     known_of_any = {question for system in systems for question in system.questions if question}
-    # A sum's last digit hangs on the order: it must not be that of the lines.
+    # A sum's last digit depends on the order: it must not be that of the lines.
     questions = {question: place for place, question in enumerate(sorted(known_of_any))}
     aligned = np.full((len(systems), len(questions), len(SCORES)), math.nan)
     for values, system in zip(aligned, systems, strict=True):

@@ -1,4 +1,4 @@
-"""Grades a sample of cells again, alone and in company: does an answer hang on what is graded with it?"""
+"""Grades a sample of cells again, alone and in company: does an answer depend on what is graded with it?"""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def verify_reproducible(
 ) -> Reproduction:
     """Grades a sample of the track's graded cells again: what `verify reproducible` does. Stores nothing.
 
-    Each cell is graded alone, in a call of its own, and all of them in one call, in another order and
+    Each cell is graded alone, in its own call, and all of them in one call, in another order and
     together with other cells. A grader that costs is not asked about others, and what it takes is counted
     nowhere; its budget holds. On a cluster's track, this process grades.
 

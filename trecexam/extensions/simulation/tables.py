@@ -26,7 +26,7 @@ class RunsReport(Result):
         rows: measure by measure, by rank with all judgments.
         shifts: measure -> how far runs move with holes, with fill, and by each other way.
         rule: how automatic labels are mapped where nothing is dropped, in words.
-        notes: what a reader must know to read the numbers, a line each.
+        notes: what a reader must know to read the numbers, one per line.
         others: the other ways to treat what was dropped.
     """
 
@@ -112,7 +112,7 @@ class RemovalReport(Result):
         seed: of the random numbers.
         rows: measure by measure, step by step.
         rule: how automatic labels are mapped where nothing is dropped, in words.
-        notes: what a reader must know to read the numbers, a line each.
+        notes: what a reader must know to read the numbers, one per line.
         others: the other ways to treat what was dropped.
     """
 

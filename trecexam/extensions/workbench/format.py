@@ -44,7 +44,7 @@ _GRADING = _SHARED | {"correctAnswered", "wrongAnswered", "answers", "llm_respon
 _DIRECT = _SHARED | {"correctAnswered", "answer", "llm_response_error"}
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
-#: What the workbench does not do without, and what stands there where there is nothing.
+#: What the workbench does not do without, and what is there where there is nothing.
 _NEEDED_GRADING: dict[str, Any] = {
     "correctAnswered": [],
     "wrongAnswered": [],
@@ -60,7 +60,7 @@ _NEEDED_DIRECT: dict[str, Any] = {"correctAnswered": False, "answer": "", "llm":
 def read_pool(
     path: Path, on_error: Callable[[ConversionError], None] | None = None
 ) -> Iterator[PooledPassage]:
-    """The passages of a pool or graded pool, in the file's order, with all that stands in it.
+    """The passages of a pool or graded pool, in the file's order, with all that is in it.
 
     What other programs stumble over is kept and named: a passage without a text, a passage twice in a query,
     two gradings of a passage by the same model and prompt (the first counts, in the workbench too), a query
@@ -83,7 +83,7 @@ def read_pool(
                 passage = _WorkbenchLine(path, number).passage(query_id, row)
                 what = f"passage '{passage.doc_id}' of query '{query_id}'"
                 if (query_id, passage.doc_id) in seen:
-                    oddities.add(number, "twice", f"{what} stands twice: both are kept")
+                    oddities.add(number, "twice", f"{what} is there twice: both are kept")
                 seen.add((query_id, passage.doc_id))
                 if not (passage.text or "").strip():
                     oddities.add(number, "textless", f"{what} has no text")
@@ -281,7 +281,7 @@ def _object(rest: Mapping[str, Any], needed: Mapping[str, Any], **values: Any) -
     """A JSON object of the values that there are, in this order, then of the rest.
 
     Args:
-        needed: what stands there where there is neither.
+        needed: what is there where there is neither.
     """
     row = {}
     for key, value in values.items():
@@ -377,7 +377,7 @@ def _self_rating(rating: SelfRating) -> dict[str, Any]:
 
 def _finite(value: float | None) -> float | None:
     if value is not None and not math.isfinite(value):
-        raise ValueError(f"{value} is not a finite number: it cannot stand in this format")
+        raise ValueError(f"{value} is not a finite number: it cannot be in this format")
     return value
 
 
@@ -410,7 +410,7 @@ def _run(path: Path, run: str | None) -> Iterable[Any]:
 
 
 def _sniff(start: Head) -> bool:
-    """Never: such a file is read as `rubric` unless the pool is asked for."""
+    """Never: such a file is read as `rubric` unless the pool is requested."""
     return False
 
 

@@ -92,7 +92,7 @@ def paired_scores(
         official_measures: None for the track's own and, where there is one, the official leaderboard; its
             name among them is `official_leaderboard`.
         min_ratings: each measure is computed at each of these in place of the track's min_rating; a measure
-            that min_rating has no bearing on stands there once.
+            that min_rating has no bearing on is there once.
         first: of measures that are not given, take only the track's first.
         values: other measures of the runs, in place of those on rubric labels, over the queries that these
             have.
@@ -104,7 +104,7 @@ def paired_scores(
     Raises:
         NothingToCompareError: there is no official side, or no run or query that both sides have.
         TrecexamError: a min_rating is not on the grader's scale, or there is no official leaderboard and it
-            is asked for.
+            is requested.
         ValueError: a measure cannot be computed.
     """
     sides = _asked_sides(track, official_measures)
@@ -160,10 +160,10 @@ def _with_judgments(
 def _asked_sides(
     track: Assessment, official_measures: Sequence[str] | None
 ) -> dict[str, Mapping[str, float]]:
-    """What the official leaderboard says, of the measures that are asked for.
+    """What the official leaderboard says, of the measures that are requested.
 
     Raises:
-        TrecexamError: there is none, or it lacks a measure that is asked for.
+        TrecexamError: there is none, or it lacks a measure that is requested.
     """
     sides = {} if track.official_leaderboard is None else track.official_leaderboard.sides
     if not official_measures:
@@ -382,7 +382,7 @@ def _compared(track: TrackInputs) -> str:
 
 
 def _refused(track: Assessment) -> Iterator[TrecexamError]:
-    """Why official judgments that are there were not taken."""
+    """Why official judgments that are there were rejected."""
     if track.official is None and track.folder.qrels() is not None:
         try:
             official_of(track)

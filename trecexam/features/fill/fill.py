@@ -345,7 +345,7 @@ def _machines(track: Assessment, queries: Mapping[str, object]) -> Iterator[tupl
 
 
 def _rejected(track: Assessment, request: FillRequest) -> tuple[Rejected, ...]:
-    """The inputs not taken, but for official ones that were not asked for."""
+    """The inputs rejected, but for official ones that were not asked for."""
     folder = track.folder
     aside = {folder.official_leaderboard(), folder.qrels() if request.qrels is not None else None}
     names = {folder.shown(path) for path in aside if path is not None}

@@ -189,7 +189,7 @@ class History:
         return logged
 
     def _log(self) -> tuple[str, int]:
-        """The text of log.tsv and the number of its last entry; "" and 0 where it is none that goes on."""
+        """The text of log.tsv and the number of its last entry; "" and 0 where it is none that continues."""
         with contextlib.suppress(OSError, ValueError):
             text = read_regular(self.log_path).decode()
             if text.startswith("\t".join(LOG_COLUMNS) + "\n") and text.endswith("\n"):

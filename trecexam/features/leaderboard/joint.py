@@ -225,7 +225,7 @@ def _best_first(row: Row) -> tuple[int, float, str]:
 
 
 def _groups(rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:
-    """Why runs stand below others that have less in some column.
+    """Why runs are below others that have less in some column.
 
     Args:
         names: the columns that are shown first.

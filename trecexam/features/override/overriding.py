@@ -324,17 +324,17 @@ def _others_spoke(known: Overrides, row: HumanRating) -> bool:
 def add_rows(folder: TrackFolder, path: Path, rows: Sequence[HumanRating]) -> int:
     """Adds lines to overrides.tsv or judgments.tsv, but for those that it has already; how many.
 
-    A line that stands twice in `rows` stands twice then: what somebody said, took back and said again.
+    A line that is there twice in `rows` is there twice then: what somebody said, took back and said again.
 
     Raises:
-        TrecexamError: the file cannot be read as it is, or not be written.
+        TrecexamError: the file cannot be read unchanged, or not be written.
     """
     with exclusive_lock(folder.shared_state / "overrides.lock"):
         return add_lines(path, rows, known_too=False)
 
 
 def overrides_of(folder: TrackFolder, query: QueryToRate) -> Overrides:
-    """What people say of a query, by overrides.tsv as it is now; nothing where that cannot be read."""
+    """What people say of a query, by overrides.tsv now; nothing where that cannot be read."""
     return _resolved(folder, query, folder.overrides())
 
 
@@ -344,7 +344,7 @@ def judgments_of(folder: TrackFolder, query: QueryToRate) -> Overrides:
 
 
 def _resolved(folder: TrackFolder, query: QueryToRate, path: Path, who: str = "") -> Overrides:
-    """What people say of a query by a file as it is now; with `who` what this person says."""
+    """What people say of a query by a file now; with `who` what this person says."""
     query_id, judging = query.query_id, folder.config.judging
     try:
         lines = read_overrides(path, lambda refused: None, naming=(who, query_id) if who else (query_id,))

@@ -39,7 +39,7 @@ class Unanswered(NamedTuple):
 
 
 class Exchange:
-    """What is known of a server while it is asked.
+    """Facts about a server while it is asked.
 
     Args:
         probe: a harmless prompt and its permitted answers; tells a server that takes nothing from one that

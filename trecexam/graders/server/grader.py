@@ -98,7 +98,7 @@ class ServerGrader(PromptedGrader):
                 yield [(cell, result) for cell, result in results if isinstance(result, Answer)]
         if unanswered:
             raise UngradedError(
-                f"{self.server.base_url} gave no answer to {len(unanswered):,} cells, which are asked again: "
+                f"{self.server.base_url} gave no answer to {len(unanswered):,} cells, which are sent again: "
                 f"it {unanswered[-1]}"
             )
 
@@ -114,7 +114,7 @@ class ServerGrader(PromptedGrader):
         return usage.plus(Usage(1, asked + answer, answer))
 
     def _most(self, call: Call) -> Usage:
-        """What a call may take, once its cells are answered: a list is asked for twice, then each label."""
+        """What a call may take, once its cells are answered: a list is requested twice, then each label."""
         usage = self._expected(call)
         if self.prompts[call[0].item.kind].group > 1:
             usage = usage.plus(usage)
@@ -229,7 +229,7 @@ class ServerGrader(PromptedGrader):
             return reply
         if reply.filtered:
             return Answer(None, "refused", reply.reason)
-        return Answer(None, "error", f"was not taken by the server, which {reply.reason}")
+        return Answer(None, "error", f"was rejected by the server, which {reply.reason}")
 
     def _text(self, prompt: Prompt, *cells: Cell) -> str:
         return self._filled(prompt, cells, shortened(cells[0].text, self._max_characters), plain)

@@ -48,7 +48,7 @@ class Secret:
             )
         if not key.isascii() or not key.isprintable() or " " in key:
             raise GraderError(
-                f"the environment variable {name} holds no key: it has blanks or odd characters"
+                f"the environment variable {name} holds no key: it has blanks or unusual characters"
             )
         if len(key) < _SHORTEST:
             raise GraderError(
@@ -63,7 +63,7 @@ class Secret:
 
     def hidden(self, text: str) -> str:
         """The text without the key, as it is or encoded, in any case; also where just its beginning or its
-        end stands in it."""
+        end is in it."""
         return self._pattern.sub(HIDDEN, text) if self._key else text
 
     @cached_property

@@ -27,7 +27,7 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class PromptSet(Generic[Key]):
-    """What one writer is asked.
+    """The prompts of one writer.
 
     Attributes:
         prompts: what a prompt is about -> prompt; keys with the same prompt share its answer.
@@ -98,7 +98,7 @@ Rounds = Generator[Sequence[PromptSet[Any]], AskingResult[Any], Made]
 
 @dataclass(frozen=True)
 class Job(Generic[Made]):
-    """Something that models are asked for. It is done once.
+    """Something that models are requested. It is done once.
 
     Attributes:
         every_prompt: gives what would be asked in all rounds, for an estimate; None for that of the first.
@@ -199,8 +199,9 @@ def ask_all(
 ) -> AskingResult[Key]:
     """Asks each writer about its prompts that have no answer yet, until all have one or it is to stop.
 
-    Each answer is on disk before its writer goes on. Killed at any moment, only the prompts on their way to a
-    server are asked again: at most `concurrency`; of a model in this process, the batch in hand.
+    Each answer is on disk before its writer continues. Killed at any moment, only the prompts on their way to
+    a
+    server are sent again: at most `concurrency`; of a model in this process, the batch in hand.
 
     Args:
         prompt_sets: their writers share a purse, and prices; at least one.

@@ -121,9 +121,9 @@ class LocalModelSettings:
         new_tokens: that an answer may have.
         max_batch_tokens: of prompts and answers together; None for what suits the device.
         system: what the model is told before each prompt. Not all chat templates know a system's message,
-            so it stands at the head of the prompt.
+            so it is at the head of the prompt.
         max_length: tokens of a prompt; None for what the model takes.
-        reproducible: what is written of a prompt hangs on no other one: batches have fixed shapes.
+        reproducible: what is written of a prompt depends on no other one: batches have fixed shapes.
     """
 
     kind: str

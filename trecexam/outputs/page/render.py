@@ -103,7 +103,7 @@ def _template(path: Path) -> jinja2.Template:
 
 
 def _talk_line(line: str, width: int) -> Markup:
-    """A line of talk, cut; what stands in backquotes in it is set as code."""
+    """A line of talk, cut; what is in backquotes in it is set as code."""
     from markupsafe import Markup, escape
 
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(cut(line, width)))))

@@ -35,7 +35,7 @@ _TAUS = (
 
 
 def joint_page(track: LoadedTrack, board: Leaderboard, rejected: Table) -> bytes:
-    """report.html of the track; the report of each grader is a page of its own.
+    """report.html of the track; the report of each grader is its own page.
 
     Args:
         board: the leaderboard of all graders.

@@ -70,7 +70,7 @@ class PaperFigure(Figure):
             self.set_layout_engine("none")
 
     def draw(self, renderer: RendererBase) -> None:
-        """As matplotlib's, with our settings: how many numbers stand at an axis hangs on them."""
+        """As matplotlib's, with our settings: how many numbers are at an axis depends on them."""
         with own_settings(self._settings):
             super().draw(renderer)
 

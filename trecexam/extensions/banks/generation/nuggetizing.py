@@ -4,9 +4,9 @@ Source: Pradeep et al., "Initial Nugget Evaluation Results for the TREC 2024 RAG
 Framework", arXiv:2411.09607, and nuggetizer's released code (castorini/nuggetizer, `Nuggetizer.create`) for
 what the paper does not say: passages are numbered anew in each window, lists are written as Python writes
 them, and of a list that is too long the first 30 nuggets count; sorted by importance, the first 20 are kept,
-as in the paper (the code's own default is 30). Other than there, an answer that cannot be read is asked for
+as in the paper (the code's own default is 30). Other than there, an answer that cannot be read is requested
 once more, with a line that says so, and not up to 500 times at another temperature; and labels that are too
-few or too many are asked for again, where nuggetizer leaves out the nuggets that got none.
+few or too many are requested again, where nuggetizer leaves out the nuggets that got none.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Nuggets:
         texts: the nuggets, vital ones first, else in the order of the list.
         importances: "vital" or "okay" of each, "" where that could not be read.
         time: of the last answer that counts, ISO 8601, "" where there is none.
-        unread: the steps whose answers could not be read, a line each.
+        unread: the steps whose answers could not be read, one per line.
     """
 
     texts: tuple[str, ...]

@@ -69,6 +69,6 @@ def import_(track: Path, table: Path) -> int:
     with trecexam.open_track(track) as opened:
         done = opened.judging.take_in(table)
     for row in done.refused:
-        click.echo(f"not taken: {printable(str(row))}", err=True)
+        click.echo(f"rejected: {printable(str(row))}", err=True)
     click.echo(f"{plural(done.n_new, 'new judgment')}, {done.n_known:,} known already", err=True)
     return 1 if done.refused else 0

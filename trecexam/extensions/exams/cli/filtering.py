@@ -41,7 +41,7 @@ def filtering(exam: Path, output: Path) -> tuple[Result, int]:
     "topic"?}. [exam] in trecexam.toml has the thresholds and the embedding model of a TRACK. Prints how many
     questions each filter removes, and how many only it removes. Exit status 1: no question is left.
     """
-    # Behind it is pydantic.
+    # Imports pydantic.
     from trecexam.extensions.exams.filtering import filter_exam, write_filtered
     from trecexam.extensions.exams.generating import exam_path
     from trecexam.extensions.exams.settings import ExamSection

@@ -47,7 +47,7 @@ class Fit:
         bound: for "a", "b", "c" (items) and "theta" (examinees, or levels), which lie at a bound.
         converged, iterations, why: what L-BFGS-B said.
         seconds: of wall-clock time.
-        notes: what one must know to read the estimates, a line each.
+        notes: what one must know to read the estimates, one per line.
     """
 
     settings: Settings

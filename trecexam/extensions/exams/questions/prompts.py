@@ -1,4 +1,4 @@
-"""What a language model is asked for a question: the prompt of the exam paper (ICML 2024)."""
+"""The prompts of a language model for a question: the prompt of the exam paper (ICML 2024)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAME = "mcq-generation"
 
 
 def prompt(source: Source, task_domain: str, plain: Callable[[str], str] = str) -> str:
-    """The prompt for one passage. A title goes before the passage, on a line of its own.
+    """The prompt for one passage. A title goes before the passage, on its own line.
 
     Args:
         plain: applied to what is filled in, such as the removal of control tokens.

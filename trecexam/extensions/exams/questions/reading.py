@@ -123,7 +123,7 @@ def shuffled(read: Read, seed: int, key: str) -> tuple[Read, tuple[int, ...]]:
     """The question with its candidates in another order, the same for the same seed and key.
 
     Args:
-        key: of the question: its order must not hang on what else is in the exam.
+        key: of the question: its order must not depend on what else is in the exam.
 
     Returns:
         The question, and for each of its candidates the place that it had.
@@ -146,7 +146,7 @@ def _plain(answer: str) -> str:
 
 
 def _marks(text: str) -> list[re.Match[str]] | None:
-    """The marks of the first four candidates that stand in order; five where a fifth one follows."""
+    """The marks of the first four candidates that are in order; five where a fifth one follows."""
     patterns = [(_at_lines(family), family) for family in _FAMILIES]
     patterns += [(_anywhere(family), family) for family in _FAMILIES]
     marks_by_pattern = (_in_order(list(pattern.finditer(text)), family) for pattern, family in patterns)

@@ -155,7 +155,7 @@ def compare(
     Where the most retrieved passages are judged, the loss of a way is how far it is off, for the hidden
     passages among the first ten ranks of a run, in the sum of gain / log2(rank + 1) over the query's best:
     the standard deviation over the runs of the mean over the queries. What it has wrong of all runs alike
-    does not matter. A condensed list stands for what it leaves out by the mean of what it has.
+    does not matter. A condensed list means what it leaves out by the mean of what it has.
 
     Where a random sample is judged, it is 1 - Kendall's tau of the leaderboard that the way makes of the half
     that is known with the sum of gain / log2(rank + 1) over the hidden judgments. A random half says roughly
@@ -167,7 +167,7 @@ def compare(
         step: called after each repeat.
 
     Raises:
-        ValueError: what is left cannot be learned from.
+        ValueError: the rest cannot be learned from.
     """
     kind, _ = design(queries)
     draws = QueryDraws()

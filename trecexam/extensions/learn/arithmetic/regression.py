@@ -97,7 +97,7 @@ def fit_regression(
     Args:
         columns: places among `FEATURES`.
         scale: the labels; None for `scale_of`. A step that no judged passage reaches has probability 0.
-        by_query: whether each query has an intercept of its own, with the same penalty: some queries have
+        by_query: whether each query has its own intercept, with the same penalty: some queries have
             many relevant passages, others few.
 
     Raises:

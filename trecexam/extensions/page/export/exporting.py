@@ -70,7 +70,7 @@ def export(
             )
         try:
             with new_copy(folder) as made:
-                # In a thread, as the caller's may run a loop of its own: a notebook's does.
+                # In a thread, as the caller's may run its own loop: a notebook's does.
                 with ThreadPoolExecutor(1) as thread:
                     digests = thread.submit(_write, app, made, view, names, blind, progress).result()
                 write_marker(made, digests, track="" if blind else view.name, blind=blind)

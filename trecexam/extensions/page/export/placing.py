@@ -143,7 +143,9 @@ def _digest(path: Path, mode: int) -> str:
 
 
 def _remove(copy: Path) -> None:
-    """Removes a copy, and nothing that it did not write; its list goes last, so that the next one goes on."""
+    """Removes a copy, and nothing that it did not write; its list goes last, so that the next one
+    continues.
+    """
     with suppress(OSError):
         for name, is_ours in list(_inside(copy, _listed(copy) or {})):
             if is_ours and name != MARKER:

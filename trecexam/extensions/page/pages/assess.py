@@ -81,7 +81,7 @@ def passage(request: Request) -> Response:
 
 
 def _page(request: Request, desk: Desk, task: Task, status: int = 200, **typed_anew: Any) -> Response:
-    """The page of a passage; where a form was not taken, with what was wrong and what it had in it."""
+    """The page of a passage; where a form was rejected, with what was wrong and what it had in it."""
     topic = [other for other in desk.tasks if other.query_id == task.query_id]
     still_open = frozenset(desk.open)
     following = desk.next_open(task)
@@ -142,7 +142,7 @@ def _guidelines(desk: Desk) -> str:
     try:
         return guidelines(desk.folder)
     except TrecexamError:
-        # An assessor can do nothing about it, and goes on; the campaign's page says it.
+        # An assessor can do nothing about it, and continues; the campaign's page says it.
         return ""
 
 

@@ -135,7 +135,7 @@ def adjudicate(request: Request) -> Response:
     if request.app.state.grader is not None:
         request.app.state.grader.ask()
     said = "" if rating is None else text_of(rating, choices_of(_item(state, key.item_id), view))
-    message = f"{said} counts now, by your decision." if said else "The decision is taken back."
+    message = f"{said} counts now, by your decision." if said else "The decision is withdrawn."
     return remember(go(request, back, message), decision.row.who)
 
 

@@ -78,7 +78,7 @@ def again(request: Request) -> Response:
 
 
 def rated(request: Request, key: Key, rating: int | None, why: str, message: str) -> Response:
-    """Where to go after a rating: to the next one, or after it was taken back to that one."""
+    """Where to go after a rating: to the next one, or after it was withdrawn to that one."""
     view = view_of(request)
     cookie, trail = _trail(request)
     if rating is None:

@@ -123,7 +123,7 @@ def _draw(view: View, compared: Sequence[Mapping[str, Mapping[str, Any]]]) -> di
 
 
 def _compared(view: View, baseline: str) -> tuple[dict[str, dict[str, Any]], ...]:
-    """For each measure, what is known of each run against the baseline."""
+    """For each measure, facts about each run against the baseline."""
     values = view.values
     return tuple(
         compare(measure, values.runs, values.array[:, :, place], baseline).of_baseline()

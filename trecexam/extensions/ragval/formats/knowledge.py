@@ -45,7 +45,7 @@ class Block(NamedTuple):
 
 
 def read_blocks(path: Path, on_error: Callable[[ConversionError], None] | None = None) -> Iterator[Block]:
-    """The blocks of a file, in its order; one may stand in it several times.
+    """The blocks of a file, in its order; one may be in it several times.
 
     Args:
         on_error: takes the error of a line that is left out; None raises it.

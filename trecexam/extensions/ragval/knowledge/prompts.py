@@ -1,4 +1,4 @@
-"""What a language model is asked about a knowledge block: RAGVAL's published prompt, and ours."""
+"""The prompts of a language model about a knowledge block: RAGVAL's published prompt, and ours."""
 
 from __future__ import annotations
 

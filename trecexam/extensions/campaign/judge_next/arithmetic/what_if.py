@@ -1,6 +1,6 @@
 """What a judgment would do to the ranking of the runs: each rating that it could be is tried out.
 
-Only the judged query's values change, so only they are computed again: each rating is a query of its own
+Only the judged query's values change, so only they are computed again: each rating is its own query
 with the other judgments as they are, and all of them are evaluated at once.
 """
 
@@ -216,7 +216,7 @@ def _values(
     rankings: Sequence[Sequence[str]],
     scoring: Scoring,
 ) -> Floats:
-    """The value of each ranking under each outcome (None: as it is), shape (n_outcomes, n_rankings)."""
+    """The value of each ranking under each outcome (None: unchanged), shape (n_outcomes, n_rankings)."""
     if scoring.measure.NAME in COVER:
         return _covers(q, outcomes, rankings, scoring)
     query_ids = [str(number) for number in range(len(outcomes))]
