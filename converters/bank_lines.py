@@ -75,7 +75,7 @@ def _of_gold(path: Path) -> bool:
 
 
 class BankLine(NamedTuple):
-    """A line of a bank as it is there.
+    """A line of a bank, unparsed errors included.
 
     `number` is None where the whole file is meant; `query_id` and `query_text` are "" where there is none.
     `form` is None of questions and nuggets as the workbench has them. `items` are all that could be read

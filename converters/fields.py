@@ -44,7 +44,7 @@ def a_text(
     """The first of `keys` that the object has, as a string with something in it.
 
     Args:
-        blank: a string of nothing but white space is taken too.
+        blank: a string of white space only is accepted, too.
 
     Raises:
         ConversionError: it has none, or only white space.

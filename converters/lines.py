@@ -25,7 +25,7 @@ HEAD = 64 * 1024
 
 #: The largest file that a reader takes as a whole, in bytes.
 MAX_WHOLE = 64 * 1024 * 1024
-#: So much of a file is read, in bytes, before anybody is asked whether to stop: that takes no time.
+#: So much of a file is read, in bytes, before `stop` is called: that takes no time.
 BEFORE_STOP = 16 * 1024 * 1024
 
 _GZIP = b"\x1f\x8b"
@@ -81,7 +81,7 @@ def _refuse_irregular(path: Path, mode: int) -> None:
 
 @contextmanager
 def stoppable(asked_to_stop: Callable[[], bool] | None) -> Iterator[None]:
-    """Has reading end, with a StoppedError, once it is asked to; small files are read to their end."""
+    """Has reading end, with a StoppedError, once `stop` says so; small files are read to their end."""
     token = _asked_to_stop.set(asked_to_stop)
     try:
         yield

@@ -145,7 +145,7 @@ def second_response(
 
 
 def _over(row: Mapping[str, Any], response: Response) -> str:
-    """The limit of its track that a response is over; it is taken all the same."""
+    """The limit of its track that a response is over; the response is still accepted."""
     if "answer" not in row or "references" not in row:
         return ""
     metadata = row.get("metadata")

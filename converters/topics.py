@@ -7,13 +7,13 @@
     What language ...                            <narrative>...</narrative>
     </top>                                     </topic>
 
-In SGML a field ends where the next one begins, closed or not. Of a topic its title is taken, where it has
+In SGML a field ends where the next one begins, closed or not. The title of a topic is used, where it has
 none its query, text, question or description. JSON is `{query_id: text}`, as TREC RAG 2024 has it, or a list
 of objects; a list under "topics", as BioGen has it, is read as that list.
 
 Where a JSON topic has a `problem_statement` (NeuCLIR, RAGTIME, AutoJudge: `request_id`, `title`,
 `problem_statement`, `background`), the query's text is the title and then the problem statement, since the
-title alone does not say what is asked. The background says who asks, and is left out.
+title alone does not say the question. The background describes the user, and is left out.
 """
 
 from __future__ import annotations
@@ -267,7 +267,7 @@ def xml_topics(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
     """(line, query) of an XML file. It is UTF-8 whatever it declares; nothing outside of it is read.
 
     Raises:
-        ConversionError: with the line: bad XML, entities of its own, a topic without number or text, elements
+        ConversionError: with the line: bad XML, declared entities, a topic without number or text, elements
             more than `MAX_DEPTH` deep.
     """
     return iter(_Xml(path).read(read_whole(path)))

@@ -109,7 +109,7 @@ def _sniff(start: Head) -> bool:
         return False
     if start.lines[0].rstrip() == b"# " + _METADATA[0]:
         return True
-    # A mistake on one line must not hide that the file is a run, so a few lines are asked.
+    # A mistake on one line must not hide that the file is a run, so a few lines are looked at.
     return any(map(_looks_like_a_run, start.lines[:5])) or _short_width(start) > 0
 
 

@@ -89,7 +89,7 @@ class Grading(Group):
         """How long `update` would grade on this machine, by a small sample that is graded and not stored.
 
         None where nothing is to be graded, and of graders that count tokens, are users' own or run on a
-        cluster: none of these is asked.
+        cluster: none of these runs.
 
         Raises:
             TrecexamError, ConversionError: the track cannot be read, or the grader cannot run here.

@@ -220,7 +220,7 @@ class Track(OfExtensions):
             )
 
     def estimate(self, *, retry_errors: bool = False) -> Estimate:
-        """What `update` would have to grade: cells and, where a server is asked, calls, tokens and money.
+        """What `update` would have to grade: cells and, with a server, calls, tokens and money.
         Asks nobody. Of several graders it is the sum of those that can go on.
 
         Args:

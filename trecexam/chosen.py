@@ -6,7 +6,7 @@ from contextvars import ContextVar
 
 #: What `--grader NAME` says; None where it is not given.
 chosen_grader: ContextVar[str | None] = ContextVar("chosen_grader", default=None)
-#: Filled while a command runs: the grader that was taken as none was chosen -> all that the track has.
+#: Filled while a command runs: the grader used because none was chosen -> all that the track has.
 taken_graders: ContextVar[dict[str, tuple[str, ...]] | None] = ContextVar("taken_graders", default=None)
 
 
@@ -18,7 +18,7 @@ def took(grader: str, of: tuple[str, ...]) -> None:
 
 
 def taken_notes() -> tuple[str, ...]:
-    """Whose an answer is that was taken as none was chosen, and who else there is; says it once."""
+    """Which grader answered because none was chosen, and which others there is; says it once."""
     taken = taken_graders.get() or {}
     notes = []
     for grader, others in taken.items():

@@ -47,7 +47,7 @@ class Found:
 
     Attributes:
         role: None where it is left out.
-        why: why it is taken, or left out; "" where its content alone decides.
+        why: why it is used, or left out; "" where its content alone decides.
         format: as its content tells it; "" where it is in none that is known.
     """
 

@@ -135,7 +135,7 @@ def asked(
         query_ids = bank.query_ids or (() if bank.retired else sorted(known))
         return Bank(
             {
-                # Queries of the same text have different grades: the id is a part of what is asked.
+                # Queries of the same text have different grades: the id is a part of the prompt's key.
                 query_id: (
                     Item(query_id, query_id, query_texts.get(query_id) or query_id, QUERY)._replace(
                         query_text=query_id

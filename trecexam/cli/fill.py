@@ -77,7 +77,7 @@ def fill(
         if dry_run or output is None:
             return holes, 1 if holes.rejected else 0
         if holes.missing:
-            # Who wants another rule should know before hours of grading go by.
+            # To choose another rule, one must know before hours of grading go by.
             say(holes)
         try:
             with show.grading(

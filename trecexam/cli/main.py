@@ -92,7 +92,7 @@ def grouped() -> dict[str, list[str]]:
 
 class _CommandGroup(LazyGroup):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The first commands with a line each, and the names of all others by group: one screen."""
+        """The first commands with their help lines, and the names of all others by group: one screen."""
         help_lines = {name: line for name, (_, _, line) in commands().items()}
         first, *groups = grouped().items()
         with formatter.section(first[0]):

@@ -59,7 +59,7 @@ def reading(function: Callable[..., Result]) -> Callable[..., int]:
 def writing(function: Callable[..., tuple[Result, int]]) -> Callable[..., int]:
     """As `reading`, of a command that writes files, shows a `Result` at its end, and has an exit status.
 
-    Where the files go is for the command to say: the result has no -o of its own.
+    Where the files go is for the command to say: the result has no -o.
     """
 
     @wraps(function)
@@ -72,7 +72,7 @@ def writing(function: Callable[..., tuple[Result, int]]) -> Callable[..., int]:
 
 
 def _whose(result: Result) -> Result:
-    """The result, which says of which grader it is where there are several and none was chosen."""
+    """The result, with a note that names its grader where there are several and none was chosen."""
     return result.noted(*taken_notes())
 
 

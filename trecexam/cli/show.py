@@ -44,7 +44,7 @@ def table(
         layout: what people are shown first of a table that keeps to the terminal's width.
         wide: with a layout: whatever the terminal's width, nothing is left out.
         aligned: with a layout: a pipe is given what a terminal is, without colour.
-        more: how one comes by what was left out.
+        more: how to see what was left out.
     """
     people = for_people(as_json=as_json, aligned=aligned)
     if people and layout is not None:
@@ -119,7 +119,7 @@ def on_terminal() -> bool:
 def width() -> int:
     """Columns of the terminal, or what COLUMNS says; 80 where neither is known, and never below 40.
 
-    In a pipe it is the terminal of stderr, as the pager behind it mostly writes there.
+    In a pipe it is the terminal of stderr, as a pager mostly writes there.
     """
     columns = shutil.get_terminal_size((0, 0)).columns
     if not columns:

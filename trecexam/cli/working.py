@@ -97,7 +97,7 @@ def show_estimate(
     Args:
         estimate: estimates; with `timed` it measures the time, too.
         doing: what would take that long.
-        grades: it is done by a grader, of which a pace is kept where it costs.
+        grades: a grader does it; its pace is stored where it costs.
     """
     estimated = estimate()
     columns = estimated.columns()

@@ -114,7 +114,7 @@ class KeptVectors:
 
     @contextmanager
     def _undamaged(self) -> Iterator[None]:
-        """Goes on where the file is locked, full or not to be written; removes it where it is damaged."""
+        """Continues where the file is locked, full or not to be written; removes it where it is damaged."""
         try:
             yield
         except (sqlite3.DatabaseError, TypeError, ValueError, OSError, OverflowError) as error:

@@ -56,7 +56,7 @@ class Assessment(TrackInputs):
         judgments: people's judgments of whole passages on the scale of [judging]; they change no rating.
         digests: sha256 (hex) of every input file, by its shown path.
         not_taken: inputs that were rejected, and documents without a text.
-        grades: what the grader wrote, as it is stored.
+        grades: the grader's answers, as stored.
         cache: what was computed, for the next loaded track: see `derived`.
         left_out_runs: the number of runs in the drop folder that are neither graded nor ranked, since the
             setting `unit` has whole responses alone, or `runs` of one of several graders others.

@@ -1,4 +1,4 @@
-"""The files of the drop folder -> runs and whole answers; what of them cannot be taken or is odd, and why."""
+"""The files of the drop folder -> runs and whole answers; rejected and unusual files, and why."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class DroppedRuns:
 
     Attributes:
         whole_answers: whether the track's grader judges whole answers, which come with their texts.
-        reading: the kind of reading by which its files are known in the cache.
+        reading: the kind of reading, a key of the cache.
     """
 
     def __init__(

@@ -131,7 +131,7 @@ def own_cautions(track: Assessment) -> tuple[str, ...]:
 
 
 def first_measure_note(track: Assessment) -> tuple[str, ...]:
-    """A line for who is shown what is of the first measure alone, where the leaderboard of all graders has
+    """A note for readers who see the first measure alone, where the leaderboard of all graders has
     another column of this grader.
     """
     if not track.folder.is_one_of_several:

@@ -122,7 +122,7 @@ def official_judgments(track: Assessment) -> Official:
         )
     rows, source = track.official, str(folder.config.track.dataset) if file is None else folder.shown(file)
     command = None if file is None else written_by(file)
-    # Kept, with the labels by query that it makes of its rows.
+    # Kept, with the labels by query made from its rows.
     return track.derived("official judgments", ("official",), lambda: Official(source, rows, command))
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import converters
 from converters.leaderboard import read_means
 
-#: What it is called beside official measures; with values, the measure stands behind it.
+#: What it is called beside official measures; with values, the measure follows it.
 LEADERBOARD = "official_leaderboard"
 #: What to do where there is none.
 HOW_TO_ADD = (

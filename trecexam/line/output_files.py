@@ -48,7 +48,7 @@ class ExtraOutputs:
 
 
 class PlotMeasures(NamedTuple):
-    """The measures that a plot is asked of, as ir_measures prints them; None for the track's own."""
+    """The measures of a plot, as ir_measures prints them; None for the track's own."""
 
     measure: str | None = None
     official_measure: str | None = None

@@ -89,7 +89,7 @@ def relevance_thresholds(
         min_rating, min_relevant, min_answers: in place of the settings.
     """
     scores = track.config.scores
-    # A grader of one's own may go beyond the scale that it names.
+    # A user's own grader may go beyond the scale that it names.
     given = (int(q.ratings.max(initial=0)) for q in track.ratings(human=False))
     max_rating = max((track.traits.scale.max_rating, *given))
     judged = () if track.official is None else official_judgments(track).judged.values()

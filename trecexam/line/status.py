@@ -62,7 +62,7 @@ class Status(Result):
 
 
 def status_of(loader: TrackLoader) -> Status:
-    """What a track holds, how far one grader is, and who is at work."""
+    """What a track holds, how far one grader is, and which processes run."""
     track = loader.load()
     return Status(_values(loader), (*left_out_runs(track), *track.notes))
 

@@ -156,7 +156,9 @@ class Outputs:
         return [path for path, content in paths if files.replace(path, content, into_special=False)]
 
     def _made_earlier(self) -> dict[str, _Made]:
-        """What the last complete update made of which parts, as far as its files are as it left them."""
+        """What the last complete update made of which parts, as far as its files are still as it left
+        them.
+        """
         memory, untouched = recall(self._memory), self._stamps()
         made = {key: _Made(*value) for key, value in memory.get("made", {}).items()}
         stamps = memory.get("outputs", {})

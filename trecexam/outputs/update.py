@@ -236,7 +236,7 @@ def _not_collected() -> Iterator[None]:
 
 
 def warm_up(loader: TrackLoader, stop: Callable[[], bool] | None = None, hold: Collection[Path] = ()) -> None:
-    """Reads and evaluates the track unchanged, so that the next update has to look at what is new alone.
+    """Reads and evaluates the track unchanged, so that the next update has to look at new inputs only.
 
     Args:
         stop: asked while large files are read; True ends it.

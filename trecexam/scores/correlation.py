@@ -2,7 +2,7 @@
 and tau-b among the runs that are best by the official side.
 
 Each has a 95% interval for what it would be over all queries that might have been asked: the queries are a
-sample of those, the runs are fixed, and so is an official leaderboard of which only the ranks are known. Over
+sample of those, the runs are fixed, and so is an official leaderboard with ranks only. Over
 few queries leaderboards are noisy, and agree less than they would over many. Resampling makes them noisier
 still, so the percentiles of a bootstrap, bias-corrected ones too, are below the truth and may miss the
 coefficient itself. Here the interval is

@@ -31,7 +31,7 @@ def columns(text: str) -> int:
     """How many columns of a terminal a printable text takes."""
     if text.isascii():
         return len(text)
-    # Two hundredths of a second, of which most tables need none.
+    # Two hundredths of a second, which most tables do not need.
     from wcwidth import wcswidth
 
     return max(0, wcswidth(text))

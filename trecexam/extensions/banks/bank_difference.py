@@ -100,7 +100,7 @@ class BankDiff(Result):
         items: the items that differ.
         not_asked: those of them that this track's grader does not ask about, as (query_id, item_id).
         reached: (query_id, item_id) -> how many passages reach the item under the old and the new bank; of
-            items that are asked about under one of them.
+            active items under one of them.
         measures: each measure by itself; means are over all queries of the respective bank.
         in_both: the same over the queries of both banks; () where these are the same queries.
         unused: bank files of the track that neither side has.
@@ -173,7 +173,7 @@ def _differing(table: Table, what: str) -> Table:
 def _items_table(diff: BankDiff) -> Table:
     """A row an item that differs: how many passages reach it, cells without a grade in the new bank, texts.
 
-    `reached` is empty where nobody is asked about the item.
+    `reached` is empty where the item is not graded.
     """
     return Table(ITEM_COLUMNS, tuple(_item_row(diff, change) for change in diff.items))
 
@@ -239,7 +239,7 @@ def _queries(diff: BankDiff) -> Iterator[str]:
         if query_ids:
             yield (
                 f"{name} alone has {counted(sorted(query_ids), 'query')}: "
-                "each mean is over all queries of its own bank"
+                "each mean is over all queries of its bank"
             )
 
 

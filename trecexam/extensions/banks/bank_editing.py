@@ -268,7 +268,7 @@ def _note(entry: dict[str, Any], note: Mapping[str, Any]) -> None:
 
 
 def _checked(content: bytes, path: Path, lines: list[_Line], place: _Place, meant: Item) -> bytes:
-    """The new content, with the place's line as it is by now, after reading it back.
+    """The new content, with the current line of the item, after reading it back.
 
     Raises:
         ConversionError: it does not say what was meant, and nothing else.

@@ -48,7 +48,7 @@ class TableRow(NamedTuple):
 
 
 def judgment_table(rows: Iterable[TableRow]) -> bytes:
-    """The table as it is written: these lines in their order, under a header line."""
+    """The written table: these lines in their order, under a header line."""
     lines = ["\t".join(COLUMNS)]
     for row, own_scale in rows:
         values = {**row._asdict(), "rating": CANNOT if row.cannot else row.rating}

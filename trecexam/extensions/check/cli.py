@@ -50,7 +50,7 @@ HEADER = ("line", "severity", "trec_eval", "reason")
 )
 @reading
 def check(file: Path, kind: str | None, version: str | None, fix: Path | None, track: Path | None) -> Tables:
-    """Check whether trec_eval accepts FILE, a run or qrels, and reads it as it is meant.
+    """Check whether trec_eval accepts FILE, a run or qrels, and reads it as intended.
 
     fatal: trec_eval stops; silent: it reads something else than the file says; warning: probably a mistake.
     Exit status: 0 if trec_eval accepts FILE, else 1 (with --fix, too).

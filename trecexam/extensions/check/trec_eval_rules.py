@@ -1,4 +1,4 @@
-"""What trec_eval makes of bytes, from the sources of 9.0 and 10.0.
+"""How trec_eval reads bytes, from the sources of 9.0 and 10.0.
 
 The rules are those of get_trec_results.c and get_qrels.c (white space, fields, comments), of form_res_rels.c
 (order, duplicates, labels), and of C's atof and atol.
@@ -27,7 +27,7 @@ VERSIONS = (9, 10)
 BOM = b"\xef\xbb\xbf"
 #: trec_eval reserves eight bytes for each label up to the highest; above this there is seldom the memory.
 MOST_LABEL = 1_000_000_000
-#: Stands for a rank that is no number.
+#: In place of a rank that is no number.
 NO_RANK = -1
 #: Findings and changes of one kind that are listed; the rest is counted.
 LISTED = 20
@@ -47,7 +47,7 @@ class Finding:
 
     Attributes:
         line: 1-based, or None where the whole file is meant.
-        severity: "fatal": trec_eval stops; "silent": it continues with something else than what is there;
+        severity: "fatal": trec_eval stops; "silent": it continues with other values than the file's;
             "warning": it does as it says, but is that what was meant?
         versions: of trec_eval, to which this applies.
         kind: one word for all findings of this kind.

@@ -179,7 +179,7 @@ class Driver:
             self._link.send(Room(room))
 
     def _news(self) -> Iterator[tuple[_Hired, Any]]:
-        """Who has answered what, each worker's answers in the order in which it was asked."""
+        """Which worker answered what, each worker's answers in the order in which it was asked."""
         waited = {reference: worker for worker in self._hired for reference in worker.waits_for}
         if not waited:
             time.sleep(BEAT)

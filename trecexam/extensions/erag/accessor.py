@@ -1,4 +1,4 @@
-"""`track.erag`: what a downstream model makes of the runs' documents."""
+"""`track.erag`: what a downstream model answers from the runs' documents."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _path(path: Path | str | None) -> Path | None:
 
 @named_as_called
 class EragAccessor(Accessor):
-    """Runs scored by what a RAG system's own model makes of each document."""
+    """Runs scored by what a RAG system's model answers from each document."""
 
     score = on_folder(erag)
     estimate = on_folder(estimate_erag)

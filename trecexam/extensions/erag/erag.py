@@ -1,4 +1,4 @@
-"""`trecexam erag`: runs evaluated by what a model makes of each document, asked here or elsewhere."""
+"""`trecexam erag`: runs evaluated by a model's answers from each document, asked here or elsewhere."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class QueryCorrelation(NamedTuple):
 
 @dataclass(frozen=True)
 class Evaluation(Result):
-    """Runs scored by what a downstream model makes of each of their documents.
+    """Runs scored by what a downstream model answers from each of their documents.
 
     Attributes:
         metric: the name of what labels are made with.

@@ -1,4 +1,4 @@
-"""Labels of documents: what the metric makes of the outputs, stored ones or those of a file.
+"""Labels of documents: the metric's values of the outputs, stored ones or those of a file.
 
 And two that eRAG is compared with, for which no model runs: "Containing the Answer" and "KILT Provenance" of
 Salemi and Zamani, "Evaluating Retrieval Quality in Retrieval-Augmented Generation", SIGIR 2024.

@@ -60,7 +60,7 @@ def accuracy(output: str, gold: Sequence[str]) -> float:
 def token_f1(output: str, gold: Sequence[str]) -> float:
     """The harmonic mean of precision and recall of the output's words, both normalised.
 
-    0 where no word is shared, be it that neither has one ("AN." and "the"): so have it SQuAD 1 and KILT,
+    0 where no word is shared, even if neither has one ("AN." and "the"): so have it SQuAD 1 and KILT,
     while SQuAD 2 gives 1 for that.
     """
     tokens = Counter(normalised(output).split())

@@ -102,7 +102,7 @@ def counted_queries(
         others: runs of the track that are not evaluated.
 
     Returns:
-        They, sorted; and what is said of the others.
+        They, sorted; and a note about the others.
     """
     known = set(track.own_queries)
     for run in (*track.runs.values(), *others):

@@ -113,7 +113,7 @@ def evaluate(
         measures: None for the track's own; the first orders the runs.
         settings: those of trecexam.toml, section -> setting -> value, as {"track": {"depth": 10}}.
         folder: the track is made here and stays, grades too, with what an update writes in out/. Called
-            again, it grades what is new alone. Name one where a grader costs. None: a temporary folder.
+            again, it grades new cells only. Name one where a grader costs. None: a temporary folder.
         replace: runs of these names that are in the folder already may be replaced.
         progress: called after each graded batch.
 

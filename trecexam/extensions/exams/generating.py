@@ -169,7 +169,7 @@ def _write(plan: ExamPlan, prompts: PromptSet[str]) -> tuple[tuple[ExamQuestion,
 
 
 def noted_refilling(questions: Sequence[ExamQuestion]) -> dict[str, int]:
-    """How many questions have refilled candidates, as it is noted beside the exam; nothing where none has."""
+    """How many questions have refilled candidates, as stored next to the exam; nothing where none has."""
     number = sum(REFILLED in question.rest for question in questions)
     return {REFILLED: number} if number else {}
 

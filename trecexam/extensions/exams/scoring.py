@@ -56,7 +56,7 @@ class ExamSetup:
 
     Attributes:
         model: its name, as a component of the examinee's.
-        examples: how many in-context examples each question is asked with; `seed` draws them.
+        examples: how many in-context examples each question is sent with; `seed` draws them.
         texts: doc_id -> what the retriever shows of it.
     """
 

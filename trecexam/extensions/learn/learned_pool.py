@@ -256,7 +256,7 @@ def _other_scale(
     if here < there and len(judged[0]) < FEW:
         yield f"{both}taken as of one scale, as there are few here"
     elif here != there:
-        raise TrecexamError(f"{both}they are not of one scale, so nothing can be learned from both")
+        raise TrecexamError(f"{both}their scales differ, and cannot be combined")
 
 
 def _few(queries: Sequence[QueryPassages], others: Sequence[QueryPassages], learned: Learned) -> list[str]:

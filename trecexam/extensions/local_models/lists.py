@@ -76,7 +76,7 @@ _List = Generator[list[int], tuple[int, Sequence[float]], None]
 
 
 def _list(tokens: ListTokens, number: int, end: int, scores: list[tuple[float, ...]]) -> _List:
-    """A list of so many labels, as it is written; of each label `scores` gets log P of all labels there."""
+    """A written list of so many labels; of each label `scores` gets log P of all labels there."""
     last = -1
     for _ in range(number):
         ways = tokens.first if last < 0 else tokens.later[last]

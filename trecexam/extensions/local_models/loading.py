@@ -22,7 +22,7 @@ HOW_TO_GET = (
     "set `model` in [grader] of trecexam.toml to a folder with the model, or to a hub id where a hub can "
     "be reached"
 )
-#: Stands for "no limit" where a model's files give none.
+#: Means "no limit" where a model's files give none.
 NO_LIMIT = 10**9
 TOKENIZER_FILES = ("tokenizer.json", "spiece.model", "tokenizer.model", "vocab.json")
 #: The oldest major version whose model classes these graders are written against.
@@ -186,7 +186,7 @@ def out_of_memory() -> Iterator[None]:
         torch.cuda.empty_cache()
         raise OutOfMemoryError(line_of(error)) from error
     except RuntimeError as error:
-        # The CPU's allocator has no class of its own.
+        # The CPU's allocator has no own class.
         if "memory" not in str(error) or "alloc" not in str(error):
             raise
         raise OutOfMemoryError(line_of(error)) from error

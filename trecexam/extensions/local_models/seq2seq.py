@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 #: The model of the Rubric and EXAM papers.
 FLAN_T5_LARGE = "google/flan-t5-large"
-#: Nats by which an answer's log-probability may differ from transformers' own: bfloat16 rounds by less.
+#: How far, in nats, an answer's log-probability may differ from transformers' own: bfloat16 rounds by less.
 MOST_DIFFERENCE = 1.0
 #: Rows of tiles in which answers are scored, by kind of device, and the steps of their lengths.
 ANSWER_ROWS, ANSWER_STEP = {"cuda": 128, "cpu": 8}, 128

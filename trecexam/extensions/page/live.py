@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 #: Seconds that are looked back for how quickly cells are graded.
 PACE_SECONDS = 300.0
-#: Seconds that who asks for something of the reader waits for it, and that it has to end.
+#: Seconds that a request to the reader waits for it, and that it has to end.
 PATIENCE, LEAVING = 60.0, 5.0
 #: Who clicks goes before what is read in the background.
 NICE = 5
@@ -228,7 +228,7 @@ class LiveTrack(Beside):
 
     def _with_parts(self, shell: View) -> View:
         parts = {query_id: self._parts[shell.own][query_id] for query_id in shell.heads}
-        # What is new comes into this one, and a view never changes.
+        # New parts come into this one, and a view never changes.
         self._parts[shell.own] = dict(parts)
         return replace(shell, parts=parts)
 

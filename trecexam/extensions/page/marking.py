@@ -157,7 +157,7 @@ def _alike(text: str, words: str, index: Mapping[str, list[int]]) -> tuple[int, 
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """The words of which half or more are in the stretch: rapidfuzz may take a letter too many."""
+    """The words that are at least half in the stretch: rapidfuzz may take a letter too many."""
     first, last = text.rfind(" ", 0, start + 1) + 1, text.find(" ", end - 1)
     after = text.find(" ", start)
     if 2 * (after - start) < after - first:

@@ -65,7 +65,7 @@ def _of_grader(path: str, given: Mapping[str, Value] | None = None) -> str:
 
 
 def grader(name: str, page: str = "") -> str:
-    """A grader's leaderboard, or another page of its own: its path without the name before it."""
+    """A grader's leaderboard, or another of its pages: its path without the name before it."""
     return _at(f"/grader/{segment(name)}{page}")
 
 

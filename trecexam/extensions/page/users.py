@@ -50,7 +50,7 @@ _BLOCK = re.compile(r"(?m)^(?=[ \t]*\[\[[ \t]*user[ \t]*\]\])")
 
 
 class User(NamedTuple):
-    """Who is at the page. A visitor has not logged in, and has no name."""
+    """The user of a request. A visitor has not logged in, and has no name."""
 
     name: str
     role: Role | Literal["visitor"]
@@ -60,7 +60,7 @@ VISITOR = User("", "visitor")
 
 
 def user_of(request: Request) -> User | None:
-    """Who asks; None where the page has no users, so that whoever sees it may do everything."""
+    """The user of a request; None where the page has no users, so that whoever sees it may do everything."""
     user: User | None = request.scope.get("trecexam.user")
     return user
 
@@ -126,7 +126,7 @@ class Users:
     """The people in a file, which is read again when it changed.
 
     Args:
-        path: None for nobody: then only a proxy says who is there.
+        path: None for nobody: then only a proxy names users.
         log: told in a line of a file that cannot be read any more: nobody is known then, until it can, as who
             is to be out may be in it still.
 

@@ -107,7 +107,7 @@ class System:
 
     def histogram(self) -> tuple[int, ...]:
         """How many sums there are at each of `BINS`."""
-        # What is left of a sum by how it was rounded must not take 8 for 7.
+        # The rest of a sum by how it was rounded must not take 8 for 7.
         whole = np.floor(np.round(self.scores[:, 2], TIE_DECIMALS)).astype(int)
         return tuple(int((whole == bin_).sum()) for bin_ in BINS)
 
@@ -198,7 +198,7 @@ def systems_of(rows: Iterable[JudgedAnswer]) -> tuple[System, ...]:
 
 
 def swept(parameter: str, systems: Sequence[System]) -> Sweep:
-    """The systems along a parameter, of which each has one value or none."""
+    """The systems along a parameter; each has one value or none."""
     numbers = {system.parameters[0]: _number(system.parameters[0]) for system in systems if system.parameters}
     numeric = not any(map(math.isnan, numbers.values()))
     if not numeric:

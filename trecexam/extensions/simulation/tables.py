@@ -94,7 +94,7 @@ class RunsReport(Result):
         )
 
     def moved(self) -> tuple[str, ...]:
-        """For each measure a line with what came out."""
+        """For each measure one line with its result."""
         return tuple(
             f"{measure}: a run whose own judgments are missing moves by {_moved(holes)}; "
             f"filled, by {_moved(fill)}"

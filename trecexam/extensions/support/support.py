@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trecexam.scores.leaderboard import Leaderboard
 
 By = Literal["run", "query", "citation"]
-#: Marks a question that is asked of a grader that looks at what responses cite.
+#: Marks a question for a grader that looks at what responses cite.
 of_citations = asked_of(lambda track, *args, **kwargs: track.asked.citing is not None)
 
 

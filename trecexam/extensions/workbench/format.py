@@ -44,7 +44,7 @@ _GRADING = _SHARED | {"correctAnswered", "wrongAnswered", "answers", "llm_respon
 _DIRECT = _SHARED | {"correctAnswered", "answer", "llm_response_error"}
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
-#: What the workbench does not do without, and what is there where there is nothing.
+#: What the workbench requires, and its value where there is nothing.
 _NEEDED_GRADING: dict[str, Any] = {
     "correctAnswered": [],
     "wrongAnswered": [],
@@ -281,7 +281,7 @@ def _object(rest: Mapping[str, Any], needed: Mapping[str, Any], **values: Any) -
     """A JSON object of the values that there are, in this order, then of the rest.
 
     Args:
-        needed: what is there where there is neither.
+        needed: the value where there is neither.
     """
     row = {}
     for key, value in values.items():

@@ -418,6 +418,6 @@ def compared_by(min_ratings: Sequence[int]) -> tuple[str, ...]:
 
 
 def key_of(scores: PairedScores, min_ratings: Sequence[int]) -> Key:
-    """What is compared: both measures, and the rating from which on items count where several are asked."""
+    """What is compared: both measures, and the rating from which on items count where there are several."""
     names = scores.measure, scores.official_measure
     return (*names, scores.min_rating) if min_ratings else names

@@ -159,7 +159,7 @@ def assignments(track: Assessment) -> Iterator[dict[str, Any]]:
         TrecexamError: the grader's items are no nuggets.
     """
     if not any(item.kind == "nugget" for item in _items(track)):
-        raise TrecexamError(f"the grader {track.name} is asked about no nuggets", path=track.folder.root)
+        raise TrecexamError(f"the grader {track.name} grades no nuggets", path=track.folder.root)
     runs = {
         response_id(response.run, response.query_id): response.run
         for responses in track.responses.values()

@@ -230,7 +230,7 @@ def differences(
     also where `[scores] average` is "answered". p values are corrected over the comparisons by one measure.
 
     Args:
-        measures: None for the track's own, of which the first tells all pairs apart unless `pairs` is set.
+        measures: None for the track's own, the first one tells all pairs apart unless `pairs` is set.
         baseline: the run to compare all others with; None to compare all pairs, and for groups.
         test: "t", Student's, or "randomisation", Fisher's; `trecexam.scores.paired_tests` has the sources.
         correction: "holm", "bonferroni", "fdr_bh", "fdr_by" or "none", by the names of pt.Experiment.

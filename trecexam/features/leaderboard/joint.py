@@ -71,7 +71,8 @@ def _known_names(columns: Sequence[str]) -> dict[str, str]:
 
 
 def short_columns(columns: Sequence[str]) -> dict[str, str]:
-    """`NAME:MEASURE` -> a heading by which all of them have room on a terminal: without depth and ratings.
+    """`NAME:MEASURE` -> a short heading, so that all of them have room on a terminal: without depth and
+    ratings.
 
     Those of the same grader that would be called alike keep their names.
     """
@@ -171,7 +172,7 @@ def boards_of(track: LoadedTrack, measures: Sequence[MeasureLike] | None) -> Map
 
 
 def _own(track: Assessment) -> Leaderboard:
-    """A grader's leaderboard, with the columns of its kind; those that are none of its own are made now."""
+    """A grader's leaderboard, with the columns of its kind; missing ones are made now."""
     own = own_leaderboard(track)
     others = [name for name in track.columns if name not in own.measures]
     if not others:

@@ -89,15 +89,15 @@ def seen_token(row: HumanRating | None) -> str:
 
 @dataclass(frozen=True)
 class QueryToRate:
-    """One query as it is to a person who rates its passages.
+    """One query for a person who rates its passages.
 
     Attributes:
-        items: those that are asked about; `retired` ones are apart. None of both: there is no such query.
+        items: the active ones; `retired` ones are apart. None of both: there is no such query.
         texts: doc_id -> text of the pooled passages; None where that is not graded.
         depth: of the pool.
         max_rating: the best rating on the grader's scale.
         others: other queries of the bank, to guess which one was meant.
-        cells: (query_id, doc_id, item_id) of all cells, where items are asked of some passages; None where
+        cells: (query_id, doc_id, item_id) of all cells, where items belong to some passages; None where
             every passage has every item.
     """
 
@@ -186,7 +186,7 @@ def override(
 
 
 def _cited_to_rate(track: Assessment, query_id: str, name: str, doc_id: str) -> QueryToRate:
-    """An item as it is to a person who rates it with the passages that it is asked of.
+    """An item for a person who rates it with the passages that it is asked of.
 
     Raises:
         TrecexamError: there is no such item, or it is not asked of this passage.
@@ -213,7 +213,7 @@ def _cited_to_rate(track: Assessment, query_id: str, name: str, doc_id: str) -> 
 
 
 def rated_with_cited(track: Assessment, item: Item) -> QueryToRate:
-    """An item as it is to a person who rates it, with the passages that it is asked of alone."""
+    """An item for a person who rates it, with the passages that it is asked of alone."""
     assert track.asked.citing is not None
     sheet = track.sheets[item.query_id]
     column = sheet.column_of.get(item.item_id)
@@ -456,7 +456,7 @@ def _checked(
         )
     if query.cells is not None and (query_id, doc_id, item) not in query.cells:
         what = f"item '{item[:80]}' is not asked of '{doc_id}'" if item else "no passage is rated as a whole"
-        raise TrecexamError(f"{what}: rate an item with a passage that it is asked of", path=root)
+        raise TrecexamError(f"{what}: rate the item with a passage that cites it", path=root)
     judged = None if item else folder.config.judging.best
     best, scale = (query.max_rating, "grader's") if judged is None else (judged, "track's")
     if rating is not None and not 0 <= rating <= best:

@@ -23,7 +23,7 @@ from trecexam.graders.server.session import ServerAccess, asked
 Call = tuple[Cell, ...]
 Results = list[tuple[Cell, Answer | Unanswered]]
 
-#: Characters; what has no blank for longer is no word.
+#: Characters; longer strings without a blank are not words.
 _LONGEST_WORD = 100
 
 
@@ -144,7 +144,7 @@ class ServerGrader(PromptedGrader):
         )
 
     def _expected_out(self, call: Call, usage: Usage) -> int:
-        """Tokens of all answers to a call, of which `usage` has the most."""
+        """Tokens of all answers to a call; `usage` has the most."""
         prompt = self.prompts[call[0].item.kind]
         asked = [each for each in (prompt, prompt.verification) if each is not None][: usage.requests]
         return sum(
@@ -260,7 +260,7 @@ def _is_read(result: Answer | Unanswered) -> TypeGuard[Answer]:
 
 
 def _lacks_key(prompt: Prompt, call: Call) -> bool:
-    """Whether nobody is asked about a cell, since its item has no answer key and the prompt needs one."""
+    """Whether a cell is not graded, since its item has no answer key and the prompt needs one."""
     return prompt.group == 1 and prompt.needs_key and not call[0].item.gold_answers
 
 

@@ -37,7 +37,7 @@ def plain(text: str) -> str:
 
 @dataclass(frozen=True)
 class Form:
-    """How a server is asked, whatever the cell.
+    """How to call a server, whatever the cell.
 
     Attributes:
         temperature, seed, max_tokens: of the decoding; a seed of None is not sent.
@@ -279,7 +279,8 @@ def list_form(form: Form, labels: Sequence[str], number: int, *, again: bool) ->
     expression that vLLM takes in place of a choice.
 
     Args:
-        again: the first answer was no such list; the same is asked warmer, and with the next seed.
+        again: the first answer was no such list; it is sent again with a higher temperature, and with the
+            next seed.
     """
     if again:
         seed = None if form.seed is None else form.seed + 1

@@ -101,7 +101,7 @@ class Meter:
 
         Args:
             most: that an answer may have.
-            short: the prompt has permitted answers, of which so many `labels` are one answer.
+            short: the prompt has permitted answers; so many `labels` are one answer.
         """
         so_far = self.before.plus(self.used)
         if so_far.requests:

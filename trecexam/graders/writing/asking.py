@@ -1,4 +1,4 @@
-"""Putting prompts to writers: what has no answer yet is asked, and each answer is kept as it comes."""
+"""Putting prompts to writers: prompts without an answer are sent, and each answer is kept as it comes."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class AskingResult(Generic[Key]):
         )
 
 
-#: Gives what is asked next and is sent what came of it; at its end what was made of all. Errors of asking are
+#: Gives the next prompts and receives their answers; at its end what was made of all. Errors of asking are
 #: raised in it, so that it can write what was paid for.
 Rounds = Generator[Sequence[PromptSet[Any]], AskingResult[Any], Made]
 
@@ -102,7 +102,7 @@ class Job(Generic[Made]):
 
     Attributes:
         every_prompt: gives what would be asked in all rounds, for an estimate; None for that of the first.
-        tries: how often a prompt is asked at most, as its answer may be one that cannot be read.
+        tries: how often a prompt is sent at most, as its answer may be one that cannot be read.
     """
 
     rounds: Rounds[Made]

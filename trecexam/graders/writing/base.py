@@ -47,7 +47,7 @@ class Writer(Protocol):
     """Writes answers to prompts.
 
     Attributes:
-        model: its name, as it is noted with what it writes.
+        model: its name, stored with its texts.
         seed: of its random numbers; None where none is set.
         identity: everything that can change a text, but the prompt; known before any model is loaded.
         used: what it took since it was made; nothing where tokens are not counted.
@@ -161,7 +161,7 @@ class ModelsHere(Protocol):
         ...
 
     def writer(self, settings: LocalModelSettings, memory: Path | None, section: str) -> LocalWriting:
-        """The writer; it loads nothing before it is asked.
+        """The writer; it loads nothing before its first prompt.
 
         Args:
             memory: where digests of weights are kept.

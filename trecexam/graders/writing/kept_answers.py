@@ -50,7 +50,7 @@ class AnswerFile:
     """The answers of all writers of a track.
 
     Args:
-        purse: whose budget pays for what is asked now: a section of trecexam.toml.
+        purse: whose budget pays for the current prompts: a section of trecexam.toml.
 
     Raises:
         TrecexamError: the file cannot be read.

@@ -19,7 +19,7 @@ class PagePart:
     Attributes:
         pictures: of its result's plots.
         plots: the folder of out/ that their files are in; "" where they have none.
-        link: gives the address of a file or folder of out/, as it is on the page.
+        link: gives the address of a file or folder of out/, on the page.
     """
 
     part: ReportPart

@@ -91,7 +91,7 @@ def _taus(track: LoadedTrack) -> ReportPart:
 
 
 def _graders(track: LoadedTrack) -> Table:
-    """A row a grader: what it grades, who is asked, and how far it is."""
+    """A row a grader: what it grades, its model, and how far it is."""
     rows: list[tuple[Value, ...]] = [
         (
             name,

@@ -1,6 +1,6 @@
 """`trecexam bank generate --prompt nuggetizer`: asks in rounds, each query at its step, and adds the items.
 
-What a query is asked depends on what was answered before. All that was answered is kept, so that asking again
+A query's prompts depend on earlier answers. All that was answered is kept, so that asking again
 from the first step on asks nobody until the step where it ended.
 """
 
@@ -141,7 +141,7 @@ def _advanced(
     """The queries at their next steps; those that are through go to `done`.
 
     Args:
-        ended: asking ended early: what has no answer is asked another time.
+        ended: asking ended early: prompts without an answer are sent another time.
     """
     further = {}
     for request, query in waiting.items():

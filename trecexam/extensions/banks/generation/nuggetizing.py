@@ -1,4 +1,4 @@
-"""The AutoNuggetizer's way from passages to nuggets: what is asked, step by step, and how answers are read.
+"""The AutoNuggetizer's way from passages to nuggets: the prompts, step by step, and how answers are read.
 
 Source: Pradeep et al., "Initial Nugget Evaluation Results for the TREC 2024 RAG Track with the AutoNuggetizer
 Framework", arXiv:2411.09607, and nuggetizer's released code (castorini/nuggetizer, `Nuggetizer.create`) for
@@ -206,7 +206,7 @@ def _creator_prompt(
 
 
 def _read_nuggets(answer: str) -> list[str] | Unread:
-    """The list, of which the first `MOST_CREATED` nuggets count."""
+    """The list; its first `MOST_CREATED` nuggets count."""
     literal = _literal(answer)
     listed = read_items(answer, "nugget").texts if literal is None else literal
     nuggets = [text for each in listed if (text := tidy(each))]

@@ -42,7 +42,7 @@ class ItemPrompt:
     """A prompt that makes a language model write items.
 
     Attributes:
-        name: as it is noted with each item.
+        name: stored with each item.
         template: the text, with slots in braces (or Jinja's, where `jinja` is set).
         kind: "question" or "nugget": what it has written.
         number: how many items it asks for; None where it does not say.

@@ -77,7 +77,7 @@ def read_items(answer: str, kind: Kind, *, cut: bool = False) -> ReadItems:
 
 
 def _json(text: str, kind: Kind) -> ReadItems:
-    """The items of the JSON, or what is meant as such, that the text begins with."""
+    """The items of the JSON, or an attempt at it, that the text begins with."""
     whole, cut = _bounded(text)
     for parse in (json.loads, _single_quoted, _mended):
         try:

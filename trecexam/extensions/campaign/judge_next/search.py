@@ -171,7 +171,7 @@ def _possible_judgments(
     level: Level,
     elsewhere: Collection[str],
 ) -> tuple[PossibleJudgments, int]:
-    """What is asked about a query, and how many passages or cells are not since a person judged them."""
+    """The items of a query, and how many passages or cells are not since a person judged them."""
     alike, first = _equal_texts(track, q)
     if level == "passage":
         judged = _judged_passages(q, elsewhere, alike)

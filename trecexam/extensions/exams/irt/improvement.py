@@ -39,7 +39,7 @@ class ImprovementStep:
 
 @dataclass(frozen=True, eq=False)
 class Improvement:
-    """All steps, the first of which is the whole exam; and why there are no more."""
+    """All steps, beginning with the whole exam; and why there are no more."""
 
     steps: tuple[ImprovementStep, ...]
     stopped: str

@@ -156,7 +156,7 @@ def read_candidates(answer: str) -> tuple[str, ...]:
 def refilled(question: ExamQuestion, offered: Sequence[str], limits: CandidateLimits) -> ExamQuestion | None:
     """The question with offered candidates in the place of those that fail; None where they will not do.
 
-    The right candidate stays at its place. Each offered one that does not fail itself is taken once, in the
+    The right candidate stays at its place. Each offered one that does not fail itself is used once, in the
     order in which they come.
     """
     known = {folded(choice) for choice in question.choices}

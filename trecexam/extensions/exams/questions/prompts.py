@@ -9,7 +9,7 @@ from pathlib import Path
 from trecexam.extensions.exams.exam_file import Source
 from trecexam.templates import filled
 
-#: As it is noted with each question.
+#: Stored with each question.
 NAME = "mcq-generation"
 
 

@@ -52,7 +52,7 @@ _CLAIM = re.compile(
     r"|(?:correct|right)(?=[ \t]*(?:[.,;:!)]|$|because\b|since\b|as\b)))",
     re.M,
 )
-#: A letter, or a number, of its own.
+#: A single letter or number.
 _OWN = r"(?![\w'\u2019#+]|[.,]\d)"
 _LETTER = re.compile(rf"[(\[{{\"']*([A-Da-d1-4]){_OWN}(?P<end>[)\]}}.:,\"']*)(?P<rest>.*)", re.S)
 _MORE = re.compile(rf"[ \t]*(?:,|/|&|\band\b|\bor\b)[ \t]*(?:(?:and|or)[ \t]+)?[(\[]?[A-D1-4]{_OWN}")

@@ -157,9 +157,9 @@ def compare(
     the standard deviation over the runs of the mean over the queries. What it has wrong of all runs alike
     does not matter. A condensed list means what it leaves out by the mean of what it has.
 
-    Where a random sample is judged, it is 1 - Kendall's tau of the leaderboard that the way makes of the half
-    that is known with the sum of gain / log2(rank + 1) over the hidden judgments. A random half says roughly
-    how good a run is, and favours no way.
+    Where a random sample is judged, it is 1 - Kendall's tau of the leaderboard that the method gives for the
+    half that is known with the sum of gain / log2(rank + 1) over the hidden judgments. A random half says
+    roughly how good a run is, and favours no way.
 
     Args:
         min_relevant: from this label on a passage is relevant.
@@ -220,7 +220,7 @@ def condensed(queries: Sequence[QueryPassages], _: Learned) -> list[Floats]:
 
 
 def expectations(queries: Sequence[QueryPassages], learned: Learned) -> list[Floats]:
-    """The expected labels by which the learned leaderboard is made."""
+    """The expected labels behind the learned leaderboard."""
     return [expected(by_regression(learned, query), learned.scale) for query in queries]
 
 

@@ -33,7 +33,7 @@ class Regression:
     Attributes:
         scale: the labels that there are, increasing; a step leads from each to the next.
         columns: places among `FEATURES` of those that count.
-        center, spread: of these, by which they are standardised.
+        center, spread: of these, to standardise them.
         weights: shape (steps, columns).
         intercepts: shape (steps,).
         of_queries: what is added to the logits of a query whose judgments were seen, shape (steps,); empty

@@ -116,9 +116,7 @@ def serve(
     if trusted_role and not trust_header:
         raise click.UsageError("--trusted-role is of people whom --trust-header names")
     if trust_header and not (users_file or trusted_role):
-        raise click.UsageError(
-            "--trust-header says who is there: say by --users or --trusted-role what they may"
-        )
+        raise click.UsageError("--trust-header names users: say by --users or --trusted-role what they may")
     missing = missing_packages()
     if missing:
         raise TrecexamError(f"`trecexam serve` {missing}")

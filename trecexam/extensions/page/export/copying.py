@@ -1,4 +1,4 @@
-"""A page as it is in a copy: no forms, no scripts, links to files of the copy. Pure."""
+"""A page in a copy: no forms, no scripts, links to files of the copy. Pure."""
 
 from __future__ import annotations
 

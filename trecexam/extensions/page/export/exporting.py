@@ -141,7 +141,7 @@ def _neutral(folder: TrackFolder, view: View) -> Names:
 
     views = (view, *view.others.values())
     states = [state for each in views for state in map(each.query, each.heads) if state is not None]
-    # Also who was overruled: others may name them.
+    # Also overruled people: others may name them.
     people = {
         rating.who
         for each in (folder_of(folder, name) for name in grader_names(folder))

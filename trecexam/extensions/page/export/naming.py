@@ -27,7 +27,7 @@ def canonical(href: str) -> str | None:
     """The address in the copy that a link leads to, without what is after `#`; None where it leads elsewhere.
 
     Args:
-        href: as it is in a page, from the root on.
+        href: in a page, from the root on.
     """
     parts = urlsplit(href)
     if parts.scheme or parts.netloc or not _PAGES.fullmatch(parts.path):

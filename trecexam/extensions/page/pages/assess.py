@@ -75,7 +75,7 @@ def to_planned(request: Request, page: str) -> Response | None:
 
 
 def passage(request: Request) -> Response:
-    """A passage with all that is asked about it, and what the assessor says of it."""
+    """A passage with all its items, and what the assessor says of it."""
     desk = _desk(request)
     return _page(request, desk, _named(desk, request.path_params["passage"]))
 

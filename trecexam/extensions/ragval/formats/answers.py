@@ -47,7 +47,7 @@ class AnswerRow:
         question_id: "" where the line has neither an id nor the question's text.
         run_id: the system.
         question: its text; "" where the line has none.
-        retrieved: what the line says of it, as it is there.
+        retrieved: the line's text.
         n_input_tokens, n_output_tokens: None where nobody counted.
         occurrence: 2 for the run's second line with the same question's text and no id, and so on.
         more: numbers, truth values and short texts of the line's other fields.

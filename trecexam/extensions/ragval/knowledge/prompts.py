@@ -24,7 +24,7 @@ class BlockPrompt:
     """A prompt on a block.
 
     Attributes:
-        name: as it is noted with what is written.
+        name: stored with the written text.
         template: the text, with slots in braces.
     """
 

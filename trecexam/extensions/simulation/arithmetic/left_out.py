@@ -38,7 +38,7 @@ class LeftOut:
     Attributes:
         measure: as ir_measures prints it.
         run: its name.
-        left_out: who was left out: the run, or its team.
+        left_out: the run that was left out, or its team.
         unique: judged passages that nobody else has in the first ranks; their judgments were dropped.
         relevant: how many of these are judged relevant.
         filled: how many of these have an automatic label.

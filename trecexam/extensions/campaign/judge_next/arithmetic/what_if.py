@@ -77,8 +77,8 @@ class PossibleJudgments:
 
     Attributes:
         chances: what the person would say; of passages, shape (n_docs,), or of cells, (n_docs, n_items).
-        included: which of them are asked about, in that shape.
-        alike: a number for each passage, shape (n_docs,); equal numbers are equal texts, of which a rating of
+        included: which of them count, in that shape.
+        alike: a number for each passage, shape (n_docs,); equal numbers are equal texts; a rating of
             one counts for all.
     """
 
@@ -120,7 +120,7 @@ def expected_effects(q: QueryRatings, possible: PossibleJudgments, board: Board,
         Shape (n_docs,) for passages, (n_docs, n_items) for cells; 0 swaps and change where not included.
 
     Raises:
-        ValueError: passages are asked about, and the measure is computed on items.
+        ValueError: passages are given, and the measure is computed on items.
     """
     included, probabilities = possible.included, possible.chances.values
     whole = included.ndim == 1

@@ -105,7 +105,7 @@ def _undetermined(items: Floats, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _without(items: Floats, known: NDArray[np.bool_]) -> Floats:
-    """The blocks with 1 on the diagonal and 0 beside it for what is known."""
+    """The blocks with 1 on the diagonal and 0 beside it for fixed parameters."""
     either = known[:, :, None] | known[:, None, :]
     blocks: Floats = np.where(either, np.eye(3), items)
     return blocks
