@@ -310,7 +310,7 @@ def test_compare_graders_compares_those_of_the_same_cells(
 
     names, told = compared()
     assert names == ["rubric", "mini"]
-    assert "not compared, as other things are asked, or nothing can be said: umbrela" in told
+    assert "not compared, as they grade other items or texts, or cannot run: umbrela" in told
     assert compared("--grader", "mini", "--grader", "umbrela")[0] == ["mini", "umbrela"]
     with trecexam.open_track(root) as track:
         pairs = track.compare_graders(["rubric", "mini"]).tables["pairs"].records()

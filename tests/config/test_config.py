@@ -202,7 +202,7 @@ def test_what_holds_for_one_of_several_graders_must_go_together(tmp_path: Path) 
         ("[graders]\nx = 3\n", 2, "`graders.x` = 3"),
         ("graders.x.depth = 0\n", 1, "`graders.x.depth` = 0"),
         ("[graders.X]\n", 1, "a name has up to 32 of a-z, 0-9 and -, and begins with a letter"),
-        ("[graders.plots]\n", 1, "out/plots/ is taken"),
+        ("[graders.plots]\n", 1, "out/plots/ is in use"),
         ("[graders.x]\nkey_env = 'sk-abc'\n", 2, "`graders.x.key_env`: Value error, give the name of an"),
         *(
             (f"[{section}]\n{key} = {value}\n[graders.x]\n", 2, f"`{section}.{key}` is of one grader")

@@ -90,7 +90,7 @@ def test_two_nuggets_with_the_same_text_are_two_items_in_banks_and_assignments(t
     assert not errors
     assert [item.item_id for item in items] == [*ids, made_id("q2", "x")]
     assert [item.importance for item in items] == ["vital", "", "", "", ""]
-    # They are asked about once: what a grader is asked is the same.
+    # They are sent once: what a grader is asked is the same.
     assert len({item_digest(item) for item in items if item.text == "x"}) == 1
     converters.write(items, tmp_path / "again", "bank")
     assert list(converters.read(tmp_path / "again")) == items
