@@ -1,28 +1,15 @@
-"""The table of examples/formats.md is what formats declare; each row has a file in the fuzz corpus."""
+"""Each format of examples/formats.md says how it is told apart, and has a file in the fuzz corpus."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import converters
-from converters.convert import targets
 
 ROOT = Path(__file__).parents[1]
-HEADER = "| format | read | written | told apart by | converts to |\n|---|---|---|---|---|\n"
 
 
-def rows() -> list[str]:
-    return [
-        f"| `{known.name}` | {known.description} | {known.written_as or 'yes' if known.write else 'no'} "
-        f"| {known.told_by} | {', '.join(f'`{name}`' for name in targets(known.name))} |"
-        for known in converters.formats()
-    ]
-
-
-def test_the_page_has_the_table_that_the_registry_gives() -> None:
-    """Where this fails, the rows are to be pasted."""
-    table = (ROOT / "examples" / "formats.md").read_text().partition(HEADER)[2].partition("\n\n")[0]
-    assert table.split("\n") == rows()
+def test_each_format_says_how_it_is_told_apart() -> None:
     assert all(known.told_by for known in converters.formats())
 
 

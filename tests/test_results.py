@@ -138,7 +138,7 @@ WRITE = {
     *("demo", "init", "watch", "serve", "serve-user add", "serve-user remove", "override", "learn", "fill"),
     *("convert", "plot", *(f"export {what}" for what in ("qrels", "official", "grades"))),
     *("export pool", "export runs", "judge plan", "judge export", "judge import", "bank generate"),
-    *("export leaderboard", "export assignments", "autojudge"),
+    *("export leaderboard", "export assignments", "autojudge", "pack"),
     *("export subtopics", "export responses", "exam generate", "ragval questions", "ragval answers"),
     # Prints a file, which is neither a table nor JSON; asks a model.
     *("config", "verify reproducible"),
@@ -185,7 +185,7 @@ OTHERWISE = {
     "what something would take, to be summed up": (
         *("track.estimate", "grading.estimate_banks", "grading.estimate_time", "bank.estimate"),
         *("exam.estimate", "exam.estimate_refilling", "erag.estimate", "verify.estimate_reproducible"),
-        *("ragval.estimate_answers", "ragval.estimate_questions", "ragval.estimate_known"),
+        *("ragval.estimate_answers", "ragval.estimate_questions", "ragval.estimate_known", "repeat.estimate"),
     ),
     "it writes, grades or asks a model, and gives what was done": (
         *("add_run.__call__", "track.close", "track.update", "grading.grade", "grading.forget_errors"),

@@ -5,7 +5,9 @@ from trecexam.extensions.erag.accessor import EragAccessor
 from trecexam.extensions.evaluate.accessor import AddRunAccessor
 from trecexam.extensions.exams.accessor import ExamAccessor
 from trecexam.extensions.learn.accessor import LearnAccessor
+from trecexam.extensions.pack.accessor import PackAccessor
 from trecexam.extensions.ragval.accessor import RagvalAccessor
+from trecexam.extensions.repeated.accessor import RepeatAccessor
 from trecexam.extensions.simulation.accessor import SimulateAccessor
 from trecexam.extensions.support.accessor import SupportAccessor
 from trecexam.extensions.workbench.accessor import OverallAccessor
@@ -28,9 +30,13 @@ class OfExtensions:
     @property
     def learn(self) -> LearnAccessor: ...
     @property
+    def pack(self) -> PackAccessor: ...
+    @property
     def overall(self) -> OverallAccessor: ...
     @property
     def ragval(self) -> RagvalAccessor: ...
+    @property
+    def repeat(self) -> RepeatAccessor: ...
     @property
     def simulate(self) -> SimulateAccessor: ...
     @property

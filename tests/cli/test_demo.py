@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -12,6 +14,8 @@ from support import ROOT, write_run
 import trecexam
 from trecexam.cli.main import run
 from trecexam.demo import DATA
+
+README = ROOT / "README.md"
 
 
 @pytest.fixture(scope="module")
@@ -31,21 +35,16 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-def test_its_leaderboard_is_the_one_in_the_readme(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    measures = [word for name in ("Cover(rel=4)@10", "P(rel=4)@10", "nDCG@10") for word in ("-m", name)]
-    assert run(["leaderboard", str(demo), "--table", *measures]) == 0
-    table = "\n".join(line.rstrip() for line in capsys.readouterr().out.splitlines())
-    assert f"```text\n{table}\n```" in (ROOT / "README.md").read_text()
-
-
-def test_its_nugget_scores_and_support_are_those_in_the_readme(
-    demo: Path, capsys: pytest.CaptureFixture[str]
+def test_the_readme_shows_what_its_recipes_print(
+    demo: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = ("all_score@10", "vital_score@10", "support:SupportF1")
-    words = [word for name in names for word in ("-m", name)]
-    assert run(["leaderboard", str(demo), "--table", *words]) == 0
-    table = "\n".join(line.rstrip() for line in capsys.readouterr().out.splitlines())
-    assert f"```text\n{table}\n```" in (ROOT / "README.md").read_text()
+    monkeypatch.chdir(demo.parent)
+    demo.rename("trecexam-demo")
+    shown = re.findall(r"```sh\ntrecexam ([^\n]*)\n```\n\n```text\n(.*?)\n```", README.read_text(), re.DOTALL)
+    assert [line.split()[0] for line, _ in shown] == ["leaderboard", "leaderboard", "fill"]
+    for line, table in shown:
+        assert run([*shlex.split(line), "--table"]) == 0
+        assert [row.rstrip() for row in capsys.readouterr().out.splitlines()] == table.splitlines()
 
 
 def test_its_responses_have_a_label_for_each_citation_and_the_report_shows_them(demo: Path) -> None:

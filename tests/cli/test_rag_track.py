@@ -587,3 +587,21 @@ def test_a_wider_bank_changes_no_mean_of_graders_that_need_none(
         with trecexam.open_track(name) as track:
             means.append(track["support"].status()["queries"])
     assert means == [2, 2]
+
+
+def test_without_a_usable_run_it_says_so(desk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = ("--queries", "queries.tsv", "--passages", "passages.jsonl")
+    assert run(["init", "mytrack", "--rag", *files, "--grader", "embedding"]) == 0
+    set_up(Path("mytrack"))
+    assert run(["watch", "mytrack", "--once"]) == 0
+    capsys.readouterr()
+    assert run(["leaderboard", "mytrack"]) == 0
+    assert "no runs yet: drop some into mytrack/runs" in capsys.readouterr().err.splitlines()
+    lines = (desk / "runs" / "dense.run").read_text().replace("q0", "z0")
+    (Path("mytrack") / "runs" / "other.run").write_text(lines)
+    assert run(["watch", "mytrack", "--once"]) == 1
+    capsys.readouterr()
+    assert run(["leaderboard", "mytrack"]) == 0
+    notes = capsys.readouterr().err.splitlines()
+    assert "no usable run: drop some into mytrack/runs" in notes
+    assert any(line.startswith("rejected: runs/other.run:1: none of its queries") for line in notes)

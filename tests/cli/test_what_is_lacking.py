@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support import make_small_track
 
 from trecexam.cli.main import run
 
@@ -93,3 +94,13 @@ def test_a_track_that_was_never_graded_says_what_to_do(
         shutil.rmtree(graded / "runs")
         (graded / "runs").mkdir()
         assert f"drop runs into {graded / 'runs'}, then" in said(capsys, command, graded, 2)
+
+
+def test_a_grader_whose_package_is_gone_is_told_with_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_small_track(tmp_path / "track", config='[grader]\nname = "overlap"\n')
+    assert run(["leaderboard", str(root)]) == 2
+    said = capsys.readouterr().err
+    assert "no grader 'overlap'; " in said
+    assert "one that a package brought needs that package: `pip install` it here again" in said

@@ -247,7 +247,7 @@ def _of_file(path: Path, root: Path) -> str:
 def page_notes(track: Path, root: Path) -> list[str]:
     """The cautions of out/report.html, and of the graders' own where there are several."""
     found = re.findall(
-        r'<(?:p|li|div)[^>]*class="[^"]*(?:note|caution|warn)[^"]*"[^>]*>(.*?)</(?:p|li|div)>',
+        r'<(?:p|li|div)[^>]*class="[^"]*(?:note|lead|soft)[^"]*"[^>]*>(.*?)</(?:p|li|div)>',
         "".join(page.read_text() for page in sorted((track / "out").rglob("report.html"))),
         re.S,
     )

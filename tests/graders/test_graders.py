@@ -178,7 +178,7 @@ def test_what_is_said_of_the_embedding_grader_is_what_was_measured(
     tables = [row for row in rows if row[1:2] == ["nDCG@10"]]
     agreement = {row[0]: (row[2], row[4], row[5]) for row in tables if len(row) == 6}
     gained = {row[0]: row[5].lstrip("+") for row in tables if len(row) == 9}
-    page = (ROOT / "examples" / "track-organizer.md").read_text()
+    page = (ROOT / "examples" / "embedding-grader.md").read_text()
     names = {"cranfield": "Cranfield", "vaswani": "Vaswani", "cisi": "CISI", "dl19": "TREC DL 2019"}
     assert agreement.keys() == names.keys()
     for key, name in names.items():

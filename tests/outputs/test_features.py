@@ -33,7 +33,7 @@ def test_a_feature_is_in_the_outputs_and_in_the_report_by_what_it_declares(
             ReportPart("holes", names),
         )
 
-    feature = Feature((OutputFiles(("names.txt",), ("runs",), files),), report)
+    feature = Feature((OutputFiles({"names.txt": "The runs' names."}, ("runs",), files),), report)
     declared = (*outputs.features(), feature)
     monkeypatch.setattr(outputs, "features", lambda: declared)
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
@@ -50,7 +50,7 @@ def test_a_feature_is_in_the_outputs_and_in_the_report_by_what_it_declares(
     assert (holes.count(note), holes.count(first)) == (1, 1), (
         "a part of a section that another feature begins"
     )
-    said = ['<p class="note">By &lt;i&gt;</p>', note, first, '<a href="names.txt">names.txt</a>']
+    said = ['<p class="lead">By &lt;i&gt;</p>', note, first, '<a href="names.txt">names.txt</a>']
     assert sorted(said, key=section.index) == said
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import math
 import os
@@ -355,6 +356,7 @@ def test_the_report_is_of_all_graders_and_each_has_one_of_its_own(root: Path) ->
     assert "rubric:Cover" in board
     assert "rubric 3, other 3" in board
     assert '<svg id="leaderboard"' in board
+    assert "Leaderboard of all graders, by rubric:Cover<" in board
     assert "rubric:Cover(rel=4)@8" in taus
     assert "other:Cover(rel=2)@4" in taus
     for name in ("rubric", "other"):
@@ -540,3 +542,75 @@ def test_where_the_first_cannot_go_on_a_question_is_asked_of_the_next(root: Path
         assert track.graders[0] == "third"
         assert track.compare().measures[0].runs == track["rubric"].compare().measures[0].runs
         assert track.verify.grid()
+
+
+def test_runs_with_equal_means_share_a_rank(track: trecexam.Track, root: Path) -> None:
+    run = next((root / "runs").glob("*.run"))
+    for name in ("copy", "zopy"):
+        (root / "runs" / f"{name}.run").write_bytes(run.read_bytes())
+    track.update()
+    board = track.leaderboard()
+    ranks = dict(zip([row.run for row in board.rows], board.ranks, strict=True))
+    assert ranks["copy"] == ranks["zopy"]
+    means = [round(row.scores[0].mean, 12) for row in board.rows]
+    assert [*board.ranks] == [means.index(mean) + 1 for mean in means]
+    assert board.ranks == board.table.layout.ranks
+    assert sorted(set(board.ranks)) != list(range(1, len(ranks) + 1))
+
+
+def test_the_headings_that_are_shown_are_names_of_columns(
+    track: trecexam.Track, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    track.update()
+    board = track.leaderboard()
+    assert "rubric:Cover " in str(board).splitlines()[0]
+    assert board["rubric:Cover"] == board["rubric:Cover(rel=4)@8"]
+    assert board["other:Cover.stderr"] == board["other:Cover(rel=2)@4.stderr"]
+    first = board.rows[0].run
+    assert board[first]["other:Cover"] == board[first]["other:Cover(rel=2)@4"]
+    with pytest.raises(KeyError) as error:
+        board["rubric:Kover"]
+    told = error.value.args[0]
+    assert "rubric:Cover" in told
+    assert "more" in told
+    assert told.count(":") <= 6
+    with pytest.raises(KeyError, match=r"; .leaderboard\(\['rubric:RR'\]\)"):
+        board["rubric:RR"]
+    with pytest.raises(KeyError, match=r"; .leaderboard\(\['P@3'\]\)"):
+        track["other"].leaderboard()["P@3"]
+    assert track["other"].leaderboard(["P(rel=2)@3"])["P(rel=2)@3"]
+
+    correlations = track.correlate()
+    assert correlations["measure"][0] == "rubric:Cover(rel=4)@8"
+    rows = [line.split() for line in str(correlations).splitlines()]
+    assert ["rubric:Cover", "other:Cover"] in [row[:2] for row in rows]
+    short = track.correlate(["rubric:Cover", "other:Cover"])
+    assert short["measure"][0] == "rubric:Cover(rel=4)@8"
+
+
+def test_answers_without_a_rating_are_noted_wherever_scores_are(root: Path) -> None:
+    (root / "trecexam.toml").write_text(TWO)
+    both = {"rubric": HashGrader(), "other": HashGrader(version=2)}
+    both["other"].status = lambda cell: "unparsed" if cell.doc_id == "q1-d00" else "ok"
+    with trecexam.open_track(root, graders=both) as track:
+        track.update()
+        counts = track["other"].status()
+        assert counts["unparsed"] > 0
+        line = (
+            f"of the grader's {counts['cells']:,} answers {counts['unparsed']:,} are unparsed, 0 refused and "
+            '0 errors; the policy "skip": each unparsed or refused one does not count'
+        )
+        alone, all_of_them = track["other"], f"other: {line}"
+        assert line in alone.leaderboard().notes
+        assert line in alone.status().notes
+        assert all_of_them in track.leaderboard().notes
+        assert all_of_them in track.status().notes
+        assert not any("unparsed" in note for note in track["rubric"].leaderboard().notes)
+    out = root / "out"
+    assert all_of_them in json.loads((out / "leaderboard.json").read_text())["notes"]
+    assert line in json.loads((out / "other" / "leaderboard.json").read_text())["notes"]
+    assert "unparsed" not in (out / "rubric" / "leaderboard.json").read_text()
+    for page, said in ((out, all_of_them), (out / "other", line)):
+        text = html.unescape((page / "report.html").read_text())
+        assert said.partition(" answers ")[2] in text

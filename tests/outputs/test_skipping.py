@@ -55,7 +55,7 @@ def recording(
 
     def spied(group: OutputFiles) -> OutputFiles:
         def make(track: Assessment) -> Mapping[str, bytes]:
-            before(group.names[0])
+            before(group.key)
             contents = group.make(track)
             made.extend(contents)
             return contents

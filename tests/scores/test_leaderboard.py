@@ -91,6 +91,17 @@ def test_edges() -> None:
         leaderboard(values_of({}), ["AP"], [], {}, average="some")  # type: ignore[arg-type]
 
 
+def test_an_interval_ends_where_its_measure_does() -> None:
+    wide = score([0.0, 1.0, 1.0])
+    low, high = interval(wide, 3)
+    assert low < 0
+    assert high > 1
+    for name in ("P(rel=4)@10", "rubric:nDCG@10", "Cover(rel=5,partial=3,weights='vital')@10", "SupportF1"):
+        assert interval(wide, 3, measure=name) == (0, 1)
+    for name in ("NumRet", "alpha_DCG@10", "Cover(rel=4,weights='item')@10", "x"):
+        assert interval(wide, 3, measure=name) == (low, high)
+
+
 def test_the_interval_is_students() -> None:
     from scipy import stats
 

@@ -10,7 +10,7 @@ import pytest
 from ir_measures import P, nDCG
 
 from trecexam.scores import Cover
-from trecexam.scores.measures import DIVERSITY, at_min_rating, measure
+from trecexam.scores.measures import DIVERSITY, at_min_rating, headings, measure
 
 
 @pytest.mark.parametrize(
@@ -144,3 +144,14 @@ def test_measures_at_another_min_rating(name: str, counts: bool, expected: str |
 def test_texts_are_read_with_and_without_quotes(name: str, expected: str) -> None:
     assert str(measure(name)) == expected
     assert str(measure(expected)) == expected
+
+
+def test_headings_are_short_and_no_two_are_alike() -> None:
+    nuggets = ["Cover(rel=5,partial=3)@20", "Cover(rel=5,partial=3,weights='vital')@20"]
+    assert [*headings([*nuggets, "SupportF1", "nDCG@20", "AP(rel=4)"]).values()] == [
+        "A", "V", "Support", "nDCG", "AP"
+    ]  # fmt: skip
+    assert [*headings(["P(rel=4)@5", "P(rel=4)@10", "P(rel=2)@10", "nDCG"]).values()] == [
+        "P@5", "P(rel=4)@10", "P(rel=2)@10", "nDCG"
+    ]  # fmt: skip
+    assert [*headings(["a:nDCG@10", "b:nDCG@10", "b:P@5"]).values()] == ["a:nDCG", "b:nDCG", "P"]

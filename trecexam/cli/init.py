@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from trecexam.scaffold import Sources
+    from trecexam.track import TrackFolder
 
 FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 LANGUAGE_MODELS = ("seq2seq", "causal", "openai", "erag")
@@ -150,7 +152,22 @@ def init(track: Path, **given: Any) -> None:
             of_graders.setdefault(line, []).append(name)
     for line, names in of_graders.items():
         click.echo(f"warning: {', '.join(names) + ': ' if options.rag else ''}{line}", err=True)
-    click.echo(f"next: trecexam watch {track} --once", err=True)
+    click.echo(f"next: trecexam watch {track} --once{_or_learn(folder, of_graders.values())}", err=True)
+
+
+def _or_learn(folder: TrackFolder, lacking: Iterable[Sequence[str]]) -> str:
+    """What a track with judgments can do without a bank.
+
+    Args:
+        lacking: the graders that lack something.
+    """
+    from trecexam.line.track_graders import folder_of
+
+    names = {name for of_line in lacking for name in of_line}
+    bankless = any(not folder_of(folder, name).bank(optional=True) for name in names)
+    if folder.qrels() is None or not bankless:
+        return ""
+    return f"; or, on runs, texts and judgments alone: trecexam learn {folder.root}"
 
 
 def _with_found(options: InitOptions, folder: Path, track: Path) -> InitOptions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,10 @@ from trecexam.cli.reading import reading
 from trecexam.errors import TrecexamError
 
 if TYPE_CHECKING:
+    from trecexam.line.assessment import Assessment
     from trecexam.scores.leaderboard import Leaderboard
     from trecexam.tables.result import Result
+    from trecexam.track import TrackFolder
 
 
 @click.command(epilog="Example: trecexam leaderboard mytrack -m 'Cover(rel=4)@20' -m nDCG@10")
@@ -44,15 +47,28 @@ def leaderboard(track: Path, measures: tuple[str, ...], official: bool) -> Resul
     with TrackLoaders(TrackFolder.open(track)) as loaders, bad_measures():
         chosen = chosen_grader.get()
         if chosen is None and len(loaders) > 1:
-            board: Leaderboard = joint_leaderboard(loaders.load(), measures or None, official=official)
+            track_now = loaders.load()
+            of_each = track_now.assessments
+            board: Leaderboard = joint_leaderboard(track_now, measures or None, official=official)
         else:
             loaded = (loaders.first if chosen is None else loaders[chosen]).load()
+            of_each = {loaded.name: loaded}
             board = leaderboard_of(loaded, measures or None, official=official)
             if not official:
                 board = board.noted(*grades_notes(loaded))
         if not board.rows:
-            board = board.noted(f"no runs yet: drop some into {loaders.folder.runs}")
+            board = board.noted(*_without_runs(loaders.folder, of_each))
     return board
+
+
+def _without_runs(folder: TrackFolder, of_each: Mapping[str, Assessment]) -> Iterator[str]:
+    """Why a leaderboard has no rows: there are no files, or each was rejected."""
+    from trecexam.line.rejected import joint_rejected, rejected_notes
+
+    files = {name: [row for row in each.not_taken if row.lost == "file"] for name, each in of_each.items()}
+    rejected = joint_rejected(folder, files) if len(files) > 1 else next(iter(files.values()))
+    yield f"{'no usable run' if rejected else 'no runs yet'}: drop some into {folder.runs}"
+    yield from rejected_notes(rejected, 5)
 
 
 class bad_measures:  # noqa: N801 - reads as a block, not as a class

@@ -196,6 +196,8 @@ class Factory:
             by none, and reads answers as these do; so what it needs is known before it is made.
         runs_model: False where it has nothing to compute that a cluster could do.
         check_prompt: refuses a prompt file that it cannot use; None where it asks one of the published ones.
+        reading: how its stored answers are read, without its model: those of its traits that do it (`read`,
+            `label`, `probabilities`, `cosines`), by name. None: ratings are what they were when stored.
     """
 
     summary: str
@@ -204,6 +206,7 @@ class Factory:
     standard: bool = False
     runs_model: bool = True
     check_prompt: Callable[[Path], object] | None = None
+    reading: Callable[[GraderSection, Path], Mapping[str, Any]] | None = None
 
 
 def identity_json(identity: Mapping[str, Any]) -> str:

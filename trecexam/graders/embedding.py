@@ -362,6 +362,12 @@ def _soft_cuts(settings: GraderSection) -> SoftCuts | None:
     return SoftCuts(tuple(settings.soft_cuts or SOFT_CUTS.points), settings.soft_width or SOFT_CUTS.width)
 
 
+def _reading(settings: GraderSection, root: Path) -> dict[str, Any]:
+    cuts = _soft_cuts(settings)
+    probabilities = {} if cuts is None else {"probabilities": partial(_probabilities, cuts=cuts)}
+    return {"cosines": _cosines, **probabilities}
+
+
 FACTORY = Factory(
     summary="cosine of passage and item in a sentence-embedding space, cut into 0..5 at points fitted on "
     "TREC DL 2019; tau with people's nDCG@10 leaderboard 0.88 there, 0.60 to 0.65 on Cranfield, "
@@ -369,4 +375,5 @@ FACTORY = Factory(
     missing=_missing,
     create=create_embedding,
     standard=True,
+    reading=_reading,
 )

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from trecexam.config import GeneratorSection, GraderSection, LanguageModelSection
 from trecexam.errors import GraderError
 from trecexam.graders.base import Factory
 from trecexam.graders.prompts import chosen_prompts
+from trecexam.graders.prompts.prompted import PromptedGrader
 from trecexam.graders.server.grader import ServerGrader, check_structured
-from trecexam.graders.server.messages import Form, Structured
+from trecexam.graders.server.messages import Form, Structured, excerpt
 from trecexam.graders.server.meter import Prices
 from trecexam.graders.server.session import ServerAccess
 from trecexam.packages import install, missing_packages
@@ -96,10 +98,22 @@ def _create(settings: GraderSection, root: Path) -> ServerGrader:
     )
 
 
+class _Reader(PromptedGrader):
+    """Reads as `ServerGrader` does."""
+
+    def _answer_in(self, text: str) -> str:
+        return excerpt(text)
+
+
+def _reading(settings: GraderSection, root: Path) -> dict[str, Any]:
+    return {"read": _Reader(chosen_prompts(settings, root, passage_first=False), settings.compat).read}
+
+
 FACTORY = Factory(
     summary="a model behind an OpenAI-compatible server: vLLM, llama.cpp, TGI, a cloud API",
     missing=missing_for_servers,
     create=_create,
     standard=True,
     runs_model=False,
+    reading=_reading,
 )

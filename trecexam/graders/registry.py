@@ -62,7 +62,10 @@ def create(
         if settings.name == "ray":
             raise GraderError("`ray` grades with any grader: name that one, and set `address` in [ray]")
         hint = did_you_mean(settings.name, factories, f"known here: {', '.join(factories)}")
-        raise GraderError(f"no grader '{settings.name}'; {hint}")
+        raise GraderError(
+            f"no grader '{settings.name}'; {hint}; one that a package brought needs that package: "
+            "`pip install` it here again"
+        )
     factory = factories[settings.name]
     grader = factory.create(settings, root)
     paid = traits_of(grader).meter is not None

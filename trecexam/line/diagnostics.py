@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 NO_RUNS = "No runs yet: drop some into the track's folder for runs."
 
 
+#: What an answer that names no rating counts as, by `unparsed` in [scores].
+POLICY = {"zero": "counts as 0", "seed": "counts as 1", "skip": "does not count"}
+
+
 def without_text(
     folder: TrackFolder, inputs: TrackInputs, known: Collection[str], depth: int
 ) -> Iterator[Rejected]:
@@ -53,12 +57,12 @@ def is_graded(track: Assessment) -> bool:
 
 
 def grades_notes(track: Assessment, *, human: bool = True) -> tuple[str, ...]:
-    """What one must know of the grades behind a result: how many people gave, and how many are missing.
+    """What one must know of the grades behind a result: people's, missing ones, answers without a rating.
 
     Args:
         human: also how many are people's.
     """
-    return (*(human_notes(track) if human else ()), *_missing(track))
+    return (*(human_notes(track) if human else ()), *_missing(track), *unread_answers(track))
 
 
 def human_notes(track: Assessment) -> Iterator[str]:
@@ -85,6 +89,18 @@ def without_label(track: Assessment) -> str:
     return (
         f"{lacking}, and count as not relevant; `trecexam holes {track.folder.root}` counts those of each run"
     )
+
+
+def unread_answers(track: Assessment) -> Iterator[str]:
+    """How many of the grader's answers name no rating, and what they count as; none where all do."""
+    counts, policy = track.counts, track.config.scores.unparsed
+    unread = counts.unparsed + counts.refused + counts.error
+    if unread:
+        yield (
+            f"of the grader's {counts.ok + unread:,} answers {counts.unparsed:,} are unparsed, "
+            f'{counts.refused:,} refused and {counts.error:,} errors; the policy "{policy}": each unparsed '
+            f"or refused one {POLICY[policy]}"
+        )
 
 
 def _missing(track: Assessment) -> Iterator[str]:

@@ -20,16 +20,21 @@ class OutputFiles:
     """Files of out/ that are made together.
 
     Attributes:
-        names: all that there may be, by their names in out/.
+        names: all that there may be: name in out/ -> what is in it, for the reference page of files.
         parts: the parts of a track that they are made from; where these are the same, so are the files.
         make: gives the contents of those that apply to a loaded track.
         first: whether they are written before all others are made: what somebody who drops a run waits for.
     """
 
-    names: tuple[str, ...]
+    names: Mapping[str, str]
     parts: tuple[Part, ...]
     make: Callable[[Assessment], Mapping[str, bytes]]
     first: bool = False
+
+    @property
+    def key(self) -> str:
+        """The name of the first file, which no other group has."""
+        return next(iter(self.names))
 
 
 @dataclass(frozen=True)
@@ -129,6 +134,6 @@ def feature_of_result(
         return track.derived(f"result {name}", parts, lambda: make(track))
 
     return Feature(
-        (OutputFiles((file,), parts, lambda track: {file: made(track).to_tsv().encode()}),),
+        (OutputFiles({file: title}, parts, lambda track: {file: made(track).to_tsv().encode()}),),
         lambda track: (ReportPart(name, made(track), title, files=(file,)),),
     )

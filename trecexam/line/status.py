@@ -12,6 +12,7 @@ from converters.errors import ConversionError
 from trecexam.errors import TrecexamError
 from trecexam.files.track_lock import holder
 from trecexam.graders.base import identity_digest
+from trecexam.line.diagnostics import unread_answers
 from trecexam.line.loaded_track import TrackLoaders, each_once
 from trecexam.line.loader import TrackLoader
 from trecexam.line.measures import left_out_runs
@@ -64,7 +65,7 @@ class Status(Result):
 def status_of(loader: TrackLoader) -> Status:
     """What a track holds, how far one grader is, and which processes run."""
     track = loader.load()
-    return Status(_values(loader), (*left_out_runs(track), *track.notes))
+    return Status(_values(loader), (*left_out_runs(track), *unread_answers(track), *track.notes))
 
 
 def _values(loader: TrackLoader) -> dict[str, Any]:

@@ -30,6 +30,16 @@ class GradeRow(NamedTuple):
     probabilities: tuple[float, ...] | None = None
 
 
+class StoredAnswer(NamedTuple):
+    """A grade by the digests of what it is of, and what it was made on; None where that is not known."""
+
+    grader: bytes
+    passage: bytes
+    item: bytes
+    grade: GradeRow
+    environment: Mapping[str, str] | None
+
+
 #: From so many rows on, a table is read from end to end in place of row after row.
 _MANY = 2000
 #: And only where this share of it is wanted: a store has the passages of years.
@@ -277,6 +287,19 @@ class GradeStore(StoreConnection):
                 f"SELECT {_WHOLE} FROM grade WHERE grader_id = ? AND item_id = ?", (grader_id, item_id)
             )
             return {row[1]: _grade_row(row) for row in rows}
+
+    def everything(self) -> Iterator[StoredAnswer]:
+        """Every answer of every grader, by the digests of grader, passage and item."""
+        query = (
+            "SELECT grader.digest, passage.digest, item.digest, item_id, passage_id, rating, status, answer, "
+            "probabilities, details FROM grade JOIN grader ON grader.id = grader_id "
+            "JOIN passage ON passage.id = passage_id JOIN item ON item.id = item_id "
+            "LEFT JOIN environment ON environment.id = environment_id ORDER BY 1, 2, 3"
+        )
+        with self._errors():
+            for grader, passage, item, *row, details in self._db.execute(query):
+                environment = None if details is None else json.loads(details)
+                yield StoredAnswer(grader, passage, item, _grade_row(tuple(row)), environment)
 
     def has_probabilities(self, grader_id: int) -> bool:
         """Whether this grader gave probabilities with any of its grades."""

@@ -99,7 +99,7 @@ class Outputs:
         earlier, made, written = self._made_earlier(), dict[str, _Made](), list[Path]()
         groups = [group for feature in _of_kind(track) for group in feature.files]
         for group in sorted(groups, key=lambda group: not group.first):
-            key = group.names[0]
+            key = group.key
             if stop() and not group.first:
                 return Written(written, None, complete=False)
             doing(f"out/{key}")
@@ -110,7 +110,7 @@ class Outputs:
                 written += self._put(contents)
                 known = _Made(token, {name: files.sha256(content) for name, content in contents.items()})
             made[key] = known
-        hashes = {name: digest for group in groups for name, digest in made[group.names[0]].hashes.items()}
+        hashes = {name: digest for group in groups for name, digest in made[group.key].hashes.items()}
         if stop():
             return Written(written, None, complete=False)
         if not self.folder.is_one_of_several:

@@ -117,7 +117,11 @@ class _Cover(_CoverBase):
     - rows that name no item (iteration 0, Q0 or none) and dicts have labels of passages alone, from which
       Cover cannot be computed: ValueError.
 
-    Source: `trecexam.scores.cover_kernel.cover_values`.
+    Computed by `trecexam.scores.cover_kernel.cover_values`.
+
+    .. cite.arxiv:: 2402.00309
+    .. cite.arxiv:: 2411.09607
+    .. cite.arxiv:: 2511.07685
     """
 
     __name__ = "Cover"
@@ -131,6 +135,8 @@ class _nCover(_CoverBase):  # noqa: N801
 
     As `Cover`, but divided by the number of items that any passage of the qrels reaches, with the same
     credits and weights; 0 where none is reached. 0..1, and never below Cover.
+
+    .. cite.arxiv:: 2402.00309
     """
 
     __name__ = "nCover"
@@ -149,7 +155,9 @@ class _ECover(_CoverBase):
 
     Qrels have to carry the probabilities: rows of `Track.qrels(probabilities=True)`.
 
-    Source: `trecexam.scores.cover_kernel.expected_credit`.
+    Computed by `trecexam.scores.cover_kernel.expected_credit`.
+
+    .. cite.arxiv:: 2402.00309
     """
 
     __name__ = "ECover"

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
 
-from trecexam.scores.measures import short_names
+from trecexam.scores.measures import is_share, measure, short_names
 from trecexam.scores.values import TIE_DECIMALS, MeasureValues
 from trecexam.tables.frames import texts
 from trecexam.tables.result import Result
-from trecexam.tables.table import Layout, Table, Value, only_named
+from trecexam.tables.table import Layout, Table, Value, nearest, only_named
 
 #: What `override_summary` gives where nobody rated anything.
 NOBODY: Mapping[str, Any] = {"cells": 0, "passages": 0, "who": []}
@@ -52,7 +53,7 @@ class Scores(tuple[Score, ...]):
             return super().__getitem__(at)
         at = at if at in self._places else only_named(at, self._places) or at
         if at not in self._places:
-            raise KeyError(f"the leaderboard has no {at!r}; it has {', '.join(self._places)}")
+            raise KeyError(f"the leaderboard has no {at!r}; it has {nearest(at, list(self._places))}")
         return super().__getitem__(self._places[at])
 
 
@@ -129,6 +130,20 @@ class Leaderboard(Result):
             short=short_names(self.measures),
         )
         return {"leaderboard": Table(("run", *columns), tuple(rows), layout=layout)}
+
+    def __getitem__(self, name: str) -> Any:
+        """A column or a run, see `Table.__getitem__`.
+
+        Raises:
+            KeyError: neither; of a measure that is none of the columns it says how to ask for it.
+        """
+        try:
+            return super().__getitem__(name)
+        except KeyError as error:
+            with suppress(ValueError):
+                measure(str(name).rpartition(":")[2])
+                raise KeyError(f"{error.args[0]}; .leaderboard([{name!r}]) computes it") from None
+            raise
 
     def columns(self) -> dict[str, Any]:
         """`run` (text), then each measure and its standard error (float64), also where there are no runs."""
@@ -219,20 +234,22 @@ def score(values: Sequence[float]) -> Score:
     return Score(mean, math.sqrt(variance / n))
 
 
-def interval(score: Score, n: int, level: float = 0.95) -> tuple[float, float]:
+def interval(score: Score, n: int, level: float = 0.95, measure: str = "") -> tuple[float, float]:
     """A mean's confidence interval over queries, by Student's t with n - 1 degrees of freedom.
 
-    It may reach beyond the measure's range; both ends are NaN for fewer than two queries.
+    Both ends are NaN for fewer than two queries.
 
     Args:
         n: how many queries the mean is over.
+        measure: a name; if it is of a measure from 0 to 1, the interval ends there.
     """
     from scipy.special import stdtrit
 
     if n < 2:
         return math.nan, math.nan
     half = float(stdtrit(n - 1, (1 + level) / 2)) * score.stderr
-    return score.mean - half, score.mean + half
+    low, high = score.mean - half, score.mean + half
+    return (max(low, 0.0), min(high, 1.0)) if is_share(measure) else (low, high)
 
 
 def _order(row: Row) -> tuple[float, str]:

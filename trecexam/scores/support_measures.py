@@ -15,7 +15,10 @@ class _SupportMeasure(Measure):
 
 
 class _SupportP(_SupportMeasure):
-    """Weighted precision of citations, see `trecexam.scores.support.support_scores`."""
+    """Weighted precision of citations, see `trecexam.scores.support.support_scores`.
+
+    .. cite.arxiv:: 2504.15205
+    """
 
     __name__ = "SupportP"
     NAME = "SupportP"
@@ -24,7 +27,10 @@ class _SupportP(_SupportMeasure):
 
 
 class _SupportR(_SupportMeasure):
-    """Weighted recall of sentences, see `trecexam.scores.support.support_scores`."""
+    """Weighted recall of sentences, see `trecexam.scores.support.support_scores`.
+
+    .. cite.arxiv:: 2504.15205
+    """
 
     __name__ = "SupportR"
     NAME = "SupportR"
@@ -33,7 +39,10 @@ class _SupportR(_SupportMeasure):
 
 
 class _SupportF1(_SupportMeasure):
-    """Harmonic mean of the two, see `trecexam.scores.support.support_scores`."""
+    """Harmonic mean of the two, see `trecexam.scores.support.support_scores`.
+
+    .. cite.arxiv:: 2504.15205
+    """
 
     __name__ = "SupportF1"
     NAME = "SupportF1"

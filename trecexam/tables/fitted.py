@@ -100,6 +100,8 @@ def fitted(table: Table, width: int | None, layout: Layout | None = None) -> Fit
                 f"{short}{each[len(name) :]}" if _belongs(each, name) else each for each in table.header
             )
             table = replace(table, header=tuple(header))
+        if layout.short_keys:
+            table = _with_short_keys(table, layout)
     fields = {each.name: each for each in _fields(table) if each.name not in without}
     keys = [fields[name] for name in layout.keys or _leading_texts(table) if name in fields]
     if layout.ranks:
@@ -137,6 +139,19 @@ def fitted(table: Table, width: int | None, layout: Layout | None = None) -> Fit
         was_cut,
         tuple(legend),
     )
+
+
+def _with_short_keys(table: Table, layout: Layout) -> Table:
+    """The table with shorter names among its keys, see `Layout.short_keys`."""
+    keys = [name in layout.keys for name in table.header]
+    rows = (
+        tuple(
+            layout.short_keys.get(value, value) if key and isinstance(value, str) else value
+            for key, value in zip(keys, row, strict=True)
+        )
+        for row in table.rows
+    )
+    return replace(table, rows=tuple(rows))
 
 
 class Cells(NamedTuple):

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from itertools import groupby
 from typing import Any
 
@@ -16,6 +17,8 @@ from trecexam.tables.text import plural
 
 #: Rows of a table's `repr`.
 _ROWS = 30
+#: An error lists so many columns; of more so many that are most like what was asked for.
+_LISTED, _NEAR = 8, 4
 Value = str | int | float | None
 
 
@@ -35,6 +38,7 @@ class Layout:
         split: nothing is left out: what has no room is in another table below, with the same keys.
         ranks: a rank for each row, from 1, in front of the keys; () for none.
         short: column -> a shorter name that people know it by; a table of any width has the column's own.
+        short_keys: the same of values of the keys.
     """
 
     keys: tuple[str, ...] = ()
@@ -44,12 +48,27 @@ class Layout:
     split: bool = False
     ranks: tuple[int | None, ...] = ()
     short: Mapping[str, str] = field(default_factory=dict)
+    short_keys: Mapping[str, str] = field(default_factory=dict)
 
 
 def only_named(name: str, columns: Iterable[str]) -> str | None:
     """The one of the columns `GRADER:NAME` that has this name behind the grader's; None unless it is one."""
     found = [column for column in columns if column.endswith(f":{name}")]
     return found[0] if len(found) == 1 else None
+
+
+def headed(name: str, short: Mapping[str, str]) -> str | None:
+    """The column that people are shown by this name, see `Layout.short`; None where there is none."""
+    heading, dot, of = str(name).partition(".")
+    return next((f"{column}{dot}{of}" for column, shown in short.items() if shown == heading), None)
+
+
+def nearest(name: str, columns: Sequence[str]) -> str:
+    """The columns; of many the few that are most like a name, and how many more there are."""
+    if len(columns) <= _LISTED:
+        return ", ".join(columns)
+    near = get_close_matches(str(name), columns, _NEAR, cutoff=0.4) or columns[:_NEAR]
+    return f"{', '.join(near)} and {len(columns) - len(near):,} more"
 
 
 def contains(table: Any, name: object) -> bool:
@@ -64,17 +83,21 @@ def contains(table: Any, name: object) -> bool:
 
 
 class TableRow(dict[str, Value]):
-    """A row of a table: `row["run"]`, or `row.run`."""
+    """A row of a table: `row["run"]`, or `row.run`; columns also by the headings that people are shown."""
+
+    _short: Mapping[str, str] = {}
 
     def __getattr__(self, name: str) -> Value:
         if name in self:
             return self[name]
-        raise AttributeError(f"a row has no {name!r}; use row[COLUMN] with one of {', '.join(self)}")
+        raise AttributeError(
+            f"a row has no {name!r}; use row[COLUMN] with one of {nearest(name, list(self))}"
+        )
 
     def __missing__(self, name: str) -> Value:
-        if (found := only_named(name, self)) is not None:
+        if (found := headed(name, self._short) or only_named(name, self)) is not None:
             return self[found]
-        raise KeyError(f"a row has no column {name!r}; it has {', '.join(self)}")
+        raise KeyError(f"a row has no column {name!r}; it has {nearest(name, list(self))}")
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,7 +124,13 @@ class Table(Framed):
         return shown + (f"... {plural(more, 'more row')}" if more > 0 else "")
 
     def __iter__(self) -> Iterator[TableRow]:
-        return (TableRow(zip(self.header, row, strict=True)) for row in self.rows)
+        return map(self._row, self.rows)
+
+    def _row(self, values: Sequence[Value]) -> TableRow:
+        row = TableRow(zip(self.header, values, strict=True))
+        if self.layout.short:
+            row._short = self.layout.short
+        return row
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -116,7 +145,8 @@ class Table(Framed):
     def __getitem__(self, name: str) -> Any:
         """A column by its name, as a list; or the row whose first column has this value.
 
-        Of a column `NAME:MEASURE` the measure is enough where no other grader has it.
+        A column also by the heading that people are shown. Of a column `NAME:MEASURE` the measure is enough
+        where no other grader has it.
 
         Where several rows have it: a table of these.
 
@@ -127,18 +157,20 @@ class Table(Framed):
             place = self.header.index(name)
             return [row[place] for row in self.rows]
         found = tuple(row for row in self.rows if row and row[0] == name)
-        if not found and (column := only_named(name, self.header)) is not None:
+        column = None if found else headed(name, self.layout.short) or only_named(name, self.header)
+        if column in self.header:
             return self[column]
         if not found:
             raise KeyError(
                 f"{name!r} is no column, and no row has it as {self.header[0]}; "
-                f"columns: {', '.join(self.header)}"
+                f"columns: {nearest(name, self._headings())}"
             )
-        return (
-            TableRow(zip(self.header, found[0], strict=True))
-            if len(found) == 1
-            else replace(self, rows=found)
-        )
+        return self._row(found[0]) if len(found) == 1 else replace(self, rows=found)
+
+    def _headings(self) -> list[str]:
+        """The columns as people are shown them, without what is shown behind their values."""
+        names = (name for name in self.header if not name.endswith((".stderr", ".low", ".high")))
+        return [self.layout.short.get(name, name) for name in names]
 
     def grouped(self, *names: str) -> Iterator[tuple[tuple[Value, ...], Table]]:
         """What rows have in these columns, and a table of the rows that have it, without these columns.

@@ -192,8 +192,30 @@ def test_where_learned_labels_mislead_leaving_holes_is_the_best_and_kept(
     losses = {row[1]: row[2] for row in validation.rows if row[0] == "fill"}
     assert verdict(root)["losses"] == pytest.approx(losses)
     figures = f"losses: none {losses['none']:.3f}, learned {losses['learned']:.3f}"
-    assert f"the best way to fill holes: none; {figures}" in validation.notes
+    assert f"the way to fill holes: none; {figures}" in validation.notes
     assert [row[-1] for row in validation.rows] == ["", "best", "", "", "best"]
+
+
+def test_a_way_that_loses_less_by_chance_is_named_with_the_rule(tmp_path: Path) -> None:
+    root = make_learnable(tmp_path / "track", queries=6, docs=8, labels=2)
+    config = root / "trecexam.toml"
+    config.write_text(config.read_text().replace("min_relevant = 2", "min_relevant = 1"))
+    validation = validated(root)
+    losses = {row[:2]: row[2] for row in validation.rows}
+    best = {row[0]: row[1] for row in validation.rows if row[-1] == "best"}
+    assert best == {"learned-leaderboard": "learned", "fill": "learned"}
+    learned, condensed = (losses["learned-leaderboard", way] for way in ("learned", "condensed"))
+    assert condensed < learned
+    assert losses["fill", "learned"] < losses["fill", "none"]
+    rule = "verdict: learned labels, unless another way loses less beyond chance (95%, over queries)"
+    assert rule in json.loads(validation.to_json())["notes"]
+    less = f"`condensed` loses less here ({condensed:.4f} against {learned:.4f}), but not beyond chance, so "
+    assert [note for note in validation.notes if "loses less here" in note] == [
+        f"learned-leaderboard: {less}learned labels are used"
+    ]
+    with trecexam.open_track(root) as track:
+        notes = track.learn.leaderboard().notes
+    assert f"with half of the judgments hidden {less}learned labels are used" in notes
 
 
 def test_a_grader_that_knows_better_is_the_best_way(tmp_path: Path) -> None:

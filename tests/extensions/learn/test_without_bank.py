@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,20 @@ def bankless(inputs: Path, tmp_path: Path) -> Path:
     files = [part for name in given for part in (f"--{name.split('.')[0]}", str(inputs / name))]
     assert run(["init", str(root), *files, "--runs", str(inputs / "runs")]) == 0
     return root
+
+
+def test_judgments_of_other_ids_are_named_with_both(
+    bankless: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (bankless / "qrels.txt").read_text().splitlines()
+    (bankless / "qrels.txt").write_text("".join(line.replace("0 q", "0 zzq", 1) + "\n" for line in lines))
+    examples = "qrels.txt: no passage that it judges ('zzq0-d01', 'zzq0-d02', ...) is in the pool ('q0-d00', "
+    for words in (["learned-leaderboard"], ["learn"], ["cross-validate"], ["fill", "--dry-run"]):
+        capsys.readouterr()
+        assert run([words[0], str(bankless), *words[1:]]) == 2, words
+        said = capsys.readouterr().err
+        assert examples in said, words
+        assert words[0] == "fill" or f"there are {len(lines)} judgments, and none is of the pool" in said
 
 
 @pytest.fixture
@@ -130,6 +145,24 @@ def test_what_grades_still_says_that_there_is_no_bank(
         prepare()
         _, err = shown(capsys, bankless, *command, status=2)
         assert "no test bank: put bank.<name>.jsonl here" in err
+        instead = f"; without one `trecexam learned-next {bankless}` says what to judge"
+        assert err.rstrip().endswith(instead) == (command == ["judge-next"])
+
+
+def test_init_names_learning_where_there_are_judgments_and_no_bank(
+    inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "new"
+    files = ["--queries", str(inputs / "queries.tsv"), "--passages", str(inputs / "passages.jsonl")]
+    learn = f"; or, on runs, texts and judgments alone: trecexam learn {root}"
+    for more, after in (
+        (["--qrels", str(inputs / "qrels.txt")], learn),
+        (["--qrels", str(inputs / "qrels.txt"), "--rag"], learn),
+        ([], ""),
+    ):
+        assert run(["init", str(root), *files, *more]) == 0
+        assert capsys.readouterr().err.splitlines()[-1] == f"next: trecexam watch {root} --once{after}"
+        shutil.rmtree(root)
 
 
 def test_one_open_track_learns_and_says_that_there_is_no_bank(bankless: Path) -> None:

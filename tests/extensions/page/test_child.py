@@ -1,29 +1,11 @@
 from __future__ import annotations
 
-import os
-import signal
-import time
 from pathlib import Path
 
 import pytest
+from child_work import echo, sleep
 
 from trecexam.extensions.page import child
-
-
-def echo(root: Path, receive: child.Receive, say: child.Say) -> None:
-    """Says what it is sent, its root first, until there is no more; "die" kills it, "end" ends it."""
-    say(str(root))
-    try:
-        while True:
-            asked = receive(0.05)
-            if asked == "die":
-                os.kill(os.getpid(), signal.SIGKILL)
-            if asked == "end":
-                return
-            if asked is not None:
-                say(asked)
-    except EOFError:
-        say("bye")
 
 
 @pytest.mark.parametrize("kind", [child.Process, child.Thread])
@@ -66,9 +48,3 @@ def test_a_process_that_does_not_end_is_ended(tmp_path: Path) -> None:
     assert link.receive() == "asleep"
     link.stop(0.3)
     assert link.receive() is None
-
-
-def sleep(root: Path, receive: child.Receive, say: child.Say) -> None:
-    """Hears nothing."""
-    say("asleep")
-    time.sleep(10_000)

@@ -360,7 +360,8 @@ def test_a_judged_passage_that_no_run_has_is_shown_with_its_judgment_and_without
 def test_the_leaderboard_shows_groups(reading: TestClient, graded: Path) -> None:
     rows = [line.split("\t") for line in (graded / "out" / "groups.tsv").read_text().splitlines()[1:]]
     cells = re.findall(
-        r"<bdi>(run\d)</bdi></a>.*?</th>\s*<td[^>]*><bdi>(\w+)</bdi></td>", reading.get("/").text
+        r'<bdi>(run\d)</bdi></a>.*?</th><td class="n">.*?</td><td[^>]*><bdi>(\w+)</bdi></td>',
+        reading.get("/").text,
     )
     assert cells == [(run, group) for run, _, group in rows]
     assert "Holm over all pairs of runs" in reading.get("/").text
@@ -410,7 +411,7 @@ def test_responses_alone_are_ranked_by_cover_on_the_page(track: Path) -> None:
         (track / "runs" / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
     with client_of(track) as client:
         page = client.get("/").text
-    assert "do not differ significantly by Cover(rel=4)@8" in page
+    assert "do not differ significantly by Cover<" in page
     assert page.index("Cover(rel=4)@8") < page.index("P(rel=4)@8")
 
 

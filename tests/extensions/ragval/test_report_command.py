@@ -248,7 +248,7 @@ def test_the_same_is_a_call_and_rows_give_the_same_files(tmp_path: Path) -> None
 def test_the_page_shows_what_the_command_prints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = (ROOT / "examples" / "ragval.md").read_text()
+    page = (ROOT / "examples" / "ragval-report.md").read_text()
     shutil.copy(EXAMPLE, tmp_path)
     monkeypatch.chdir(tmp_path)
     ((arguments, output),) = re.findall(

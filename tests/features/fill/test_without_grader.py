@@ -144,6 +144,20 @@ def test_the_sources_say_what_learned_a_label_its_gain_and_how_probable_it_is(
         assert 0 < float(row["confidence"]) < 1
 
 
+def test_labels_that_share_a_cut_are_said_never_to_be_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_learnable(tmp_path / "track", queries=6, docs=20)
+    rows = [line.split() for line in (root / "qrels.txt").read_text().splitlines()]
+    # One passage alone has the label 1, and it is none of the best.
+    labels = [{0: 0, 1: 2, 2: 3}[int(row[3])] for row in rows]
+    labels[labels.index(0)] = 1
+    lines = (" ".join([*row[:3], str(label)]) for row, label in zip(rows, labels, strict=True))
+    (root / "qrels.txt").write_text("".join(f"{line}\n" for line in lines))
+    assert "; 1 is never given" in fill(capsys, root, "--by", "learned")
+    assert not any(row["source"] == "learned" and row["label"] == "1" for row in sources(root))
+
+
 def test_learned_labels_grade_nothing(track: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (track / "trecexam.toml").write_text((track / "trecexam.toml").read_text() + 'model = "nobody"\n')
     assert "0 cells to grade" in fill(capsys, track, "--by", "learned")

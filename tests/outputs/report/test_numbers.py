@@ -78,13 +78,13 @@ def test_leaderboard(root: Path) -> None:
     values = per_query(root, measure)
     table = rows(root, "plots/leaderboard.tsv")
     assert [row["run"] for row in table] == [row["run"] for row in rows(root, "leaderboard.tsv")]
-    assert [row["rank"] for row in table] == ["1", "2", "3", "4"]
+    assert [row["rank"] for row in table] == ["1", "2", "2", "4"], "ties share a rank"
     for row in table:
         mine = values[row["run"]]
         low, high = stats.t.interval(0.95, len(mine) - 1, statistics.fmean(mine), stats.sem(mine))
         assert float(row[measure]) == pytest.approx(statistics.fmean(mine), abs=2e-6)
-        assert float(row[f"{measure}.low"]) == pytest.approx(low, abs=2e-6)
-        assert float(row[f"{measure}.high"]) == pytest.approx(high, abs=2e-6)
+        assert float(row[f"{measure}.low"]) == pytest.approx(max(low, 0), abs=2e-6)
+        assert float(row[f"{measure}.high"]) == pytest.approx(min(high, 1), abs=2e-6)
 
 
 def test_scatter(root: Path) -> None:
@@ -99,10 +99,10 @@ def test_scatter(root: Path) -> None:
         half = stats.t.ppf(0.975, len(mine) - 1) * theirs.stderr
         assert float(row["rubric"]) == pytest.approx(statistics.fmean(mine), abs=2e-6)
         assert float(row["rubric.high"]) == pytest.approx(
-            statistics.fmean(mine) + stats.t.ppf(0.975, len(mine) - 1) * stats.sem(mine), abs=2e-6
+            min(statistics.fmean(mine) + stats.t.ppf(0.975, len(mine) - 1) * stats.sem(mine), 1), abs=2e-6
         )
         assert float(row["official"]) == pytest.approx(theirs.mean, abs=2e-6)
-        assert float(row["official.low"]) == pytest.approx(theirs.mean - half, abs=2e-6)
+        assert float(row["official.low"]) == pytest.approx(max(theirs.mean - half, 0), abs=2e-6)
         assert float(row["difference"]) == float(outliers[row["run"]]["difference"])
 
 

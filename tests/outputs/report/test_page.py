@@ -300,7 +300,7 @@ def test_nothing_graded_is_said(small_track: Path) -> None:
     assert names(small_track) == set(PLOTS) - {"coverage", "items"}
     assert "The grader gave no rating: of" in said["coverage"]
     assert "are unparsed, 0 refused and 0 errors" in said[""]
-    assert 'The policy "skip": each unparsed or refused one does not count.' in said[""]
+    assert 'the policy "skip": each unparsed or refused one does not count.' in said[""]
 
 
 def test_passages_without_a_text_are_said(small_track: Path) -> None:

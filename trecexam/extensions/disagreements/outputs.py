@@ -24,7 +24,15 @@ def _outliers(track: Assessment) -> Mapping[str, bytes]:
 
 DISAGREEMENTS = Feature(
     (
-        OutputFiles(("swaps.tsv",), EVERYTHING, _swaps),
-        OutputFiles(("outliers.tsv",), EVERYTHING, _outliers),
+        OutputFiles(
+            {"swaps.tsv": "Pairs of runs that the two leaderboards order differently, with tests."},
+            EVERYTHING,
+            _swaps,
+        ),
+        OutputFiles(
+            {"outliers.tsv": "Runs, largest difference between automatic and official rank first."},
+            EVERYTHING,
+            _outliers,
+        ),
     )
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -119,8 +120,7 @@ class EragGrader(WritingGrader):
         return label_of(self.metric, item, text)
 
     def read(self, item: Item, text: str) -> Reading:
-        label = self.label(item, text).value
-        return Reading(None, "unparsed") if label is None else Reading(five(label), "ok")
+        return _rated(self.label(item, text))
 
     def asked(self) -> Mapping[str, Any]:
         prompt = self._prompt
@@ -136,15 +136,28 @@ class EragGrader(WritingGrader):
         }
 
 
+def _rated(label: Label) -> Reading:
+    return Reading(None, "unparsed") if label.value is None else Reading(five(label.value), "ok")
+
+
 def five(label: float) -> int:
     """A label 0..1 on the scale 0..5: 5 x label, halves rounded up."""
     # Labels such as 0.7 = 3.5 / 5 are not exact.
     return math.floor(round(5 * label, 9) + 0.5)
 
 
+def _metric(settings: GraderSection, root: Path) -> Metric:
+    return metric_of(DEFAULT_METRIC if settings.metric is None else settings.metric, root)
+
+
+def _reading(settings: GraderSection, root: Path) -> dict[str, Any]:
+    label = partial(label_of, _metric(settings, root))
+    return {"label": label, "read": lambda item, text: _rated(label(item, text))}
+
+
 def _create(settings: GraderSection, root: Path) -> EragGrader:
     refuse(settings, ("decode", "compat", "passage_first", "structured"), "reads free text by a metric")
-    metric = metric_of(DEFAULT_METRIC if settings.metric is None else settings.metric, root)
+    metric = _metric(settings, root)
     prompt = erag_prompt(None if settings.prompt is None else root / settings.prompt)
     return EragGrader(grading_writer(settings, root, Instruction()), metric, prompt)
 
@@ -154,4 +167,5 @@ FACTORY = Factory(
     missing=missing_for_writing,
     create=_create,
     check_prompt=erag_prompt,
+    reading=_reading,
 )

@@ -10,6 +10,7 @@ import numpy as np
 
 from trecexam.extensions.exams.irt.model import GRID, item_information
 from trecexam.extensions.exams.irt.model import exam_information as of_all
+from trecexam.scores.values import TIE_DECIMALS
 from trecexam.tables.table import Layout, Table, Value
 
 if TYPE_CHECKING:
@@ -68,8 +69,10 @@ def examinees_table(fitted: FittedExam) -> Table:
 def abilities_table(fitted: FittedExam) -> Table:
     """The examinees as a leaderboard, best first, with 95% intervals."""
     rows: list[tuple[Value, ...]] = []
-    for rank, place in enumerate(fitted.order.tolist(), 1):
+    thetas = [round(float(fitted.fit.theta[place]), TIE_DECIMALS) for place in fitted.order.tolist()]
+    for place in fitted.order.tolist():
         theta, accuracy = float(fitted.fit.theta[place]), float(fitted.fit.accuracy[place])
+        rank = thetas.index(round(theta, TIE_DECIMALS)) + 1
         rows.append((rank, fitted.exam.examinees[place], theta, *fitted.interval(place), accuracy))
     header = ("rank", "examinee", "theta", "theta.low", "theta.high", "accuracy")
     return Table(header, tuple(rows), layout=Layout(("rank", "examinee")))

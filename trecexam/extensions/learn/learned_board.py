@@ -13,7 +13,14 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from trecexam.errors import TrecexamError
-from trecexam.extensions.learn.arithmetic.check import compare, condensed, design, expectations, zeros
+from trecexam.extensions.learn.arithmetic.check import (
+    Comparison,
+    compare,
+    condensed,
+    design,
+    expectations,
+    zeros,
+)
 from trecexam.extensions.learn.arithmetic.passages import FEATURES, Floats, QueryPassages
 from trecexam.extensions.learn.arithmetic.scores import DRAWS, ExpectedScores, expected_scores
 from trecexam.extensions.learn.encoding import Encoded, Encoder
@@ -162,7 +169,7 @@ def board_of(track: Assessment, pool: LearnedPool, *, draws: int = DRAWS, seed: 
     intervals = kind == "all" or (kind == "random" and n_judged >= MIN_SHARE * n_pooled)
     with threadpool_limits(1):
         scores = expected_scores(pool.learned, queries, k, min_relevant, draws, seed, others, fits=intervals)
-        doubts = _doubts(track, queries, others)
+        doubts, unproven = _doubts(track, queries, others)
     judged = _judged(queries, k)
     order = _order(scores.means[0], names)
     board = LearnedBoard(
@@ -187,13 +194,29 @@ def board_of(track: Assessment, pool: LearnedPool, *, draws: int = DRAWS, seed: 
         f"expected over {plural(len(queries), 'query')}, with labels learned for what is not judged; "
         f"{how}{without}"
     )
-    return board.noted(*([doubts] if doubts else []), summary, *_of_the_encoder(track, pool, board, k))
+    return board.noted(*filter(None, (doubts, unproven)), summary, *_of_the_encoder(track, pool, board, k))
 
 
-def _doubts(track: Assessment, queries: Sequence[QueryPassages], others: Sequence[QueryPassages]) -> str:
-    """Why the learned leaderboard is not to be trusted, and what to do instead; "" where it is."""
+def unproven_note(compared: Comparison, way: str, name: str, learned: str = LEARNED) -> str:
+    """That a way loses less than learned labels, which are used all the same, with both losses.
+
+    Args:
+        way, learned: as `compared` calls them.
+        name: of the way, as people know it.
+    """
+    losses = f"{compared.ways[way].loss:.4f} against {compared.ways[learned].loss:.4f}"
+    return f"`{name}` loses less here ({losses}), but not beyond chance, so learned labels are used"
+
+
+def _doubts(
+    track: Assessment, queries: Sequence[QueryPassages], others: Sequence[QueryPassages]
+) -> tuple[str, str]:
+    """Why the learned leaderboard is not to be trusted, and what to do instead; "" where it is.
+
+    And a note where another way loses less with half of the judgments hidden, though not beyond chance; "".
+    """
     if all(query.judged.all() for query in queries):
-        return ""
+        return "", ""
     ways = {LEARNED: expectations, ZERO: zeros, CONDENSED: condensed}
     try:
         compared = compare(queries, ways, track.config.scores.min_relevant, others)
@@ -201,20 +224,22 @@ def _doubts(track: Assessment, queries: Sequence[QueryPassages], others: Sequenc
         return (
             "too few judgments to see whether learned labels order the runs well (with half of them hidden: "
             f"{error}): judge more, see `trecexam learned-next {track.folder.root}`"
-        )
+        ), ""
     if compared.hidden < 1:
         return (
             "too few judgments to see whether learned labels order the runs well: judge at least two "
             f"passages of a query, see `trecexam learned-next {track.folder.root}`"
-        )
+        ), ""
     best = compared.best(LEARNED, (ZERO, CONDENSED))
     if best == LEARNED:
-        return ""
+        less = compared.unproven(LEARNED, (ZERO, CONDENSED))
+        note = "" if less is None else unproven_note(compared, less, less)
+        return "", note and f"with half of the judgments hidden {note}"
     return (
         f"with half of the judgments hidden `{best}` orders the runs better than learned labels do (loss "
         f"{compared.ways[best].loss:.3f} against {compared.ways[LEARNED].loss:.3f}): take "
         f"{_INSTEAD[best].format(root=track.folder.root)}"
-    )
+    ), ""
 
 
 def _of_the_encoder(track: Assessment, pool: LearnedPool, board: LearnedBoard, k: int) -> list[str]:

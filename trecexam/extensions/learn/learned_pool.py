@@ -126,11 +126,24 @@ def fitted(
     try:
         return fit([*data.others, *data.queries], without, neighbours)
     except ValueError as error:
-        why = "; ".join([str(error), *(data.official.warnings() if data.official else ())])
         raise TrecexamError(
-            f"nothing to learn: {why}; {MORE}, `trecexam learn --from` learns from another track, too",
+            f"nothing to learn: {why_nothing(track, data, error)}; {MORE}, "
+            "`trecexam learn --from` learns from another track, too",
             path=track.folder.root,
         ) from None
+
+
+def why_nothing(track: Assessment, data: LearningData, error: ValueError) -> str:
+    """Why nothing can be learned: no judgment is of the pool, with ids of both; else what the error says."""
+    official = data.official
+    if official is None:
+        return str(error)
+    why, n_judged = str(error), sum(map(len, official.judged.values()))
+    pooled = {query_id: of.doc_ids for query_id, of in track.pool.items()}
+    if n_judged and (unmet := official.explain_no_overlap(pooled)) is not None:
+        are = "is" if n_judged == 1 else "are"
+        why = f"there {are} {plural(n_judged, 'judgment')}, and none is of the pool: {unmet}"
+    return "; ".join([why, *official.warnings()])
 
 
 def gather_data(

@@ -278,7 +278,7 @@ def _notes(settled: Settled, known: Standing, n_queries: int) -> list[str]:
         notes.append("of one query nothing says how far learned labels are off: the probability is too sure")
     if settled.claim.first and known.covariance.any():
         notes.append(
-            "the probability of a set of runs is rough: in simulations it was .07 to .15 too high for the "
-            "first five, that of a pair was off by less than .03"
+            'the probability of a set of runs is rough, and mostly too high: the page "How far can I trust '
+            'learned labels?" says how far'
         )
     return notes

@@ -97,10 +97,13 @@ def _hole_labels(prediction: Prediction) -> list[HoleLabel]:
 
 def _in_words(pool: LearnedPool) -> str:
     scale, cuts = pool.learned.scale.tolist(), pool.learned.cuts.tolist()
-    steps = [
-        f"from {cut:.2f}: {label:g}" for cut, label in zip(cuts, scale[1:], strict=True) if math.isfinite(cut)
-    ]
+    # A passage gets the highest label whose cut it reaches: those below that share a cut are never given.
+    highest = {cut: label for cut, label in zip(cuts, scale[1:], strict=True) if math.isfinite(cut)}
+    steps = [f"from {cut:.2f}: {label:g}" for cut, label in highest.items()]
+    never = [f"{label:g}" for label in scale[1:] if label not in highest.values()]
+    words = f"{', '.join(never[:-1])} and {never[-1]}" if len(never) > 1 else "".join(never)
     return (
         f"learned from {pool.learned.n_judgments:,} judgments, by expected label: "
         f"{', '.join([f'below: {scale[0]:g}', *steps])}"
+        + (f"; {words} {'is' if len(never) == 1 else 'are'} never given" if never else "")
     )

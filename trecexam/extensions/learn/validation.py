@@ -27,8 +27,8 @@ from trecexam.extensions.learn.arithmetic.learning import Learned
 from trecexam.extensions.learn.arithmetic.passages import Floats, QueryPassages
 from trecexam.extensions.learn.arithmetic.regression import scale_of
 from trecexam.extensions.learn.encoding import Encoded, Encoder
-from trecexam.extensions.learn.learned_board import CONDENSED, LEARNED, ZERO
-from trecexam.extensions.learn.learned_pool import MORE, LearningData, gather_data
+from trecexam.extensions.learn.learned_board import CONDENSED, LEARNED, ZERO, unproven_note
+from trecexam.extensions.learn.learned_pool import MORE, LearningData, gather_data, why_nothing
 from trecexam.extensions.learn.verdict import Verdict, keep_verdict, verdict_basis
 from trecexam.features.fill.arithmetic import scale_map
 from trecexam.features.fill.teaching import GRADER, NOTHING
@@ -41,6 +41,8 @@ from trecexam.tables.table import Layout, Table
 
 #: Column `used_by`.
 BOARD, FILL = "learned-leaderboard", "fill"
+#: How the verdict is made of the losses, see `Comparison.best`.
+RULE = "learned labels, unless another way loses less beyond chance (95%, over queries)"
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,8 @@ def cross_validate(
     try:
         scale_of(queries)
     except ValueError as error:
-        raise TrecexamError(f"nothing to validate on: {error}; {MORE}", path=track.folder.root) from None
+        why = why_nothing(track, data, error)
+        raise TrecexamError(f"nothing to validate on: {why}; {MORE}", path=track.folder.root) from None
     try:
         with threadpool_limits(1):
             compared = compare(queries, named, least, step=step)
@@ -146,10 +149,14 @@ def cross_validate(
             path=track.folder.root,
         )
     rows: list[tuple[str, str, float, float, float, float, str]] = []
-    best = {}
+    best: dict[str, str] = {}
+    unproven: list[str] = []
     for used_by, of in ((BOARD, of_board), (FILL, of_fill)):
         first, *others = (f"{used_by}\t{name}" for name in of)
         chosen = compared.best(first, others)
+        if (less := compared.unproven(first, others)) is not None:
+            _, _, name = less.partition("\t")
+            unproven.append(f"{used_by}: {unproven_note(compared, less, name, first)}")
         best[used_by] = chosen.split("\t")[1]
         for name in of:
             rows.append(_row(compared, used_by, name, chosen))
@@ -162,7 +169,12 @@ def cross_validate(
         best[FILL],
         data.notes,
     )
-    return validation.noted(*_notes(validation, least, queries), *_keep(track, data, compared, best[FILL]))
+    return validation.noted(
+        *_notes(validation, least, queries),
+        f"verdict: {RULE}",
+        *unproven,
+        *_keep(track, data, compared, best[FILL]),
+    )
 
 
 def _row(
@@ -241,7 +253,7 @@ def _keep(track: Assessment, data: LearningData, compared: Comparison, best: str
         name.split("\t")[1]: of.loss for name, of in compared.ways.items() if name.startswith(f"{FILL}\t")
     }
     verdict = Verdict(best=best, basis=verdict_basis(track, data.official, encoder), losses=losses)
-    line = f"the best way to fill holes: {best}; losses: {verdict.summary}"
+    line = f"the way to fill holes: {best}; losses: {verdict.summary}"
     try:
         keep_verdict(track.folder.state, verdict)
     except TrecexamError as error:

@@ -388,6 +388,11 @@ def chosen_decoding(settings: GraderSection, prompts: Sequence[Prompt]) -> Decod
     return Decoding(mode, settings.beams, settings.max_new_tokens)
 
 
+def local_reading(settings: GraderSection, root: Path) -> dict[str, Any]:
+    """How stored answers are read, which no model is needed for."""
+    return {"read": PromptedGrader(chosen_prompts(settings, root, passage_first=False), settings.compat).read}
+
+
 def local_grader(
     settings: GraderSection,
     root: Path,

@@ -12,7 +12,7 @@ from trecexam.errors import GraderError
 from trecexam.extensions.local_models import loading
 from trecexam.extensions.local_models.backend import Job
 from trecexam.extensions.local_models.choices import ChoiceTree
-from trecexam.extensions.local_models.grader import LanguageGrader, local_grader
+from trecexam.extensions.local_models.grader import LanguageGrader, local_grader, local_reading
 from trecexam.extensions.local_models.local import CPU_BUDGET, LocalModel
 from trecexam.extensions.local_models.tiles import Tile, in_order, padded_length
 from trecexam.extensions.local_models.tokens import answer_tokens
@@ -166,4 +166,5 @@ FACTORY = Factory(
     missing=loading.missing_for_models,
     create=_create,
     standard=True,
+    reading=local_reading,
 )

@@ -29,6 +29,7 @@ from trecexam.extensions.page.rendering import NotFoundError, NotReadyError, liv
 from trecexam.extensions.page.sessions import Sessions
 from trecexam.extensions.page.trails import Trails
 from trecexam.extensions.page.users import Role, Users, user_of
+from trecexam.outputs.page.render import LOOK
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -77,8 +78,10 @@ def create_app(
     front = front or Front()
     sessions = None if users is None else Sessions(users, front, cookie, trusted_role)
     CONVERTOR_TYPES["name"] = _Name()
+    static = StaticFiles(directory=Path(__file__).parent / "static")
+    static.all_directories.append(LOOK)
     app = Starlette(
-        routes=[*routes(), Mount("/static", StaticFiles(directory=Path(__file__).parent / "static"))],
+        routes=[*routes(), Mount("/static", static)],
         middleware=[
             Middleware(Guard, token=token, hosts=tuple(hosts), cookie=cookie, front=front, sessions=sessions)
         ],

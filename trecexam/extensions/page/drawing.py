@@ -11,8 +11,9 @@ from markupsafe import Markup, escape
 from trecexam.tables.terminal import cut
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from trecexam.extensions.page.view import QueryView
-    from trecexam.scores.leaderboard import Score
 
 #: Characters of a long text that a table shows.
 BEGINNING = 120
@@ -34,16 +35,21 @@ def rating(value: int | None, words: tuple[str, ...] = ()) -> Markup:
     """A rating; `words` are what people call the ratings from 0, where they have names."""
     if value is None or value < 0:
         return _NO_RATING
-    named = words[value].replace("_", " ") if words else value
-    return Markup('<span class="rating r{}">{}</span>').format(min(value, 5), named)
+    return Markup('<span class="rating r{}">{}</span>').format(min(value, 5), named(value, words))
+
+
+def named(value: int, words: Sequence[str]) -> str:
+    """What people call a rating; its number where it has no name."""
+    return words[value].replace("_", " ") if 0 <= value < len(words) else str(value)
 
 
 @lru_cache(maxsize=256)
-def label(value: int | None, least: int) -> Markup:
-    """A label, or a judgment: from `least` on it is relevant."""
+def label(value: int | None, least: int, words: tuple[str, ...] = ()) -> Markup:
+    """A label, or a judgment: from `least` on it is relevant; `words` are what people call them from 0."""
     if value is None:
         return Markup('<span class="soft">–</span>')  # noqa: RUF001
-    return Markup('<span class="label{}">{}</span>').format(" yes" if value >= least else "", value)
+    relevant = " yes" if value >= least else ""
+    return Markup('<span class="label{}">{}</span>').format(relevant, named(value, words))
 
 
 def strip(state: QueryView, place: int) -> Markup:
@@ -54,16 +60,22 @@ def strip(state: QueryView, place: int) -> Markup:
     return Markup(f'<span class="strip" role="img" aria-label="ratings: {listed}">{boxes}</span>')
 
 
-def interval(score: Score, half: float, low: float, high: float) -> Markup:
-    """A mean and its interval, `half` to either side, drawn between `low` and `high`."""
-    span = (high - low) or 1
-    ends = [min(max((end - low) / span * 116 + 2, 0), 120) for end in (score.mean - half, score.mean + half)]
+def whisker(mean: float, interval: tuple[float, float], scale: tuple[float, float]) -> Markup:
+    """A mean and its interval, drawn on a scale from one end to the other."""
+    low, span = scale[0], (scale[1] - scale[0]) or 1
+    ends = [(end - low) / span * 116 + 2 for end in interval]
     return Markup(
         '<svg class="interval wide" viewBox="0 0 120 16" width="120" height="16" aria-hidden="true" '
         'focusable="false"><line class="axis" x1="0" x2="120" y1="8" y2="8"/>'
         f'<line class="whisker" x1="{ends[0]:.1f}" x2="{ends[1]:.1f}" y1="8" y2="8"/>'
-        f'<circle class="dot" cx="{(score.mean - low) / span * 116 + 2:.1f}" cy="8" r="3.5"/></svg>'
+        f'<circle class="dot" cx="{(mean - low) / span * 116 + 2:.1f}" cy="8" r="3.5"/></svg>'
     )
+
+
+def bar(done: int, of: int) -> Markup:
+    """How many of them are done, as a bar and a number."""
+    drawn = Markup('<progress max="{}" value="{}" aria-hidden="true"></progress> {:,}')
+    return drawn.format(of or 1, done, done)
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import math
 import pickle
 import re
@@ -315,9 +316,15 @@ def _view(
 
 
 def _without_links(section: Section) -> Section:
-    """As it stands on the live page, which does not have the files of out/."""
+    """As it is on the live page, without files of out/ and without styles in SVG."""
     plain = re.sub(r'<a href="[^"#]*">(.*?)</a>', r"\1", str(section.content))
-    return section._replace(content=Markup(plain))
+    pictured = re.sub(r"<svg .*?<title[^>]*>(.*?)</title>.*?</svg>", _as_image, plain, flags=re.DOTALL)
+    return section._replace(content=Markup(pictured))
+
+
+def _as_image(svg: re.Match[str]) -> str:
+    content = base64.b64encode(svg[0].encode()).decode()
+    return f'<img src="data:image/svg+xml;base64,{content}" alt="{svg[1].replace(chr(34), "&quot;")}">'
 
 
 def _added(track: Assessment) -> Iterator[PagePart]:

@@ -34,7 +34,7 @@ MAX_URL, MAX_BODY, MAX_FIELDS, BODY_SECONDS = 8192, 1 << 20, 200, 15.0
 #: The form field of the token against forged requests.
 FIELD = "csrf"
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
@@ -212,8 +212,10 @@ def _page(status: int, body: str, head: str = "", headers: dict[str, str] | None
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>trecexam</title>'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<link rel="icon" href="{urls.static("icon.svg")}" type="image/svg+xml">'
+        f'<link rel="stylesheet" href="{urls.static("look.css")}">'
         f'<link rel="stylesheet" href="{urls.static("style.css")}">{head}</head>'
-        f'<body><main id="main">{body}</main></body></html>',
+        f'<body><header class="top"><span class="brand">trecexam</span></header><main id="main">{body}</main>'
+        "</body></html>",
         status,
         headers,
     )

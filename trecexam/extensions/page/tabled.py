@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trecexam.extensions.page.drawing import link, text
 from trecexam.extensions.page.listing import Address, ListedRows, in_order
+from trecexam.scores.measures import headings
 from trecexam.tables.excerpt import Cell, Column, excerpt
 
 if TYPE_CHECKING:
@@ -80,6 +81,12 @@ def tabled(
     rows = in_order(places, address, {"": lambda place: place, **files}, sort, files)
     shown = drawn(table, rows.rows, links=links, draw=draw, beginnings=beginnings)
     return Tabled(shown.columns, rows, shown.rows, shown.name)
+
+
+def measure_headings(measures: Sequence[str], official: Sequence[str] = ()) -> dict[str, str]:
+    """Column -> its short heading; columns of official measures are `official MEASURE`."""
+    theirs = {f"official {full}": f"official {short}" for full, short in headings(official).items()}
+    return headings(measures) | theirs
 
 
 def drawn(

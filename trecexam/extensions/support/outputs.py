@@ -13,6 +13,10 @@ from trecexam.tables.table import to_tsv
 
 #: In out/.
 LABELS_FILE, RUNS_FILE = "support.tsv", "support_runs.tsv"
+_FILES = {
+    LABELS_FILE: "Each citation with its label of support.",
+    RUNS_FILE: "Each run's scores of support, length and number of citations.",
+}
 #: Runs that the page shows; the file has the rest.
 _ROWS = 15
 _PARTS: tuple[Part, ...] = ("cells", "people", "runs", "settings")
@@ -45,6 +49,4 @@ def support_section(track: Assessment) -> tuple[ReportPart, ...]:
     return (ReportPart("support", result, "Support by cited passages", _LEAD, files=files, rows=_ROWS),)
 
 
-SUPPORT_FEATURE = Feature(
-    (OutputFiles((LABELS_FILE, RUNS_FILE), _PARTS, _files),), support_section, of_any_kind=True
-)
+SUPPORT_FEATURE = Feature((OutputFiles(_FILES, _PARTS, _files),), support_section, of_any_kind=True)

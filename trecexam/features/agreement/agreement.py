@@ -390,4 +390,13 @@ def agreement_report(track: Assessment) -> tuple[ReportPart, ...]:
     )
 
 
-AGREEMENT = Feature((OutputFiles(("agreement.tsv",), _PARTS, _agreement),), agreement_report)
+AGREEMENT = Feature(
+    (
+        OutputFiles(
+            {"agreement.tsv": "Counts of labels by official judgments, with Cohen's kappa."},
+            _PARTS,
+            _agreement,
+        ),
+    ),
+    agreement_report,
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from trecexam.features.correlation.paired_scores import (
@@ -42,6 +42,7 @@ class LeaderboardComparison(Result):
         rbo_p: the persistence of rank-biased overlap.
         notes: what was compared, and what was not and why.
         human_ratings: how many grades people gave, and who.
+        short: measure -> a shorter name that people are shown.
     """
 
     n_queries: int
@@ -50,10 +51,12 @@ class LeaderboardComparison(Result):
     rbo_p: float
     notes: tuple[str, ...]
     human_ratings: Mapping[str, Any] = field(default_factory=lambda: NOBODY)
+    short: Mapping[str, str] = field(default_factory=dict)
 
     def declare(self) -> dict[str, Table]:
         """One row a pair."""
-        return {"correlations": correlation_table(self.pairs, self.keys)}
+        table = correlation_table(self.pairs, self.keys)
+        return {"correlations": replace(table, layout=replace(table.layout, short_keys=self.short))}
 
     @property
     def facts(self) -> dict[str, Any]:

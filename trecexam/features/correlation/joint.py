@@ -12,6 +12,7 @@ from trecexam.features.correlation.comparison import LeaderboardComparison, comp
 from trecexam.features.correlation.paired_scores import Key, NothingToCompareError, nothing_to_compare
 from trecexam.line.diagnostics import is_graded
 from trecexam.line.evaluation import rubric_values
+from trecexam.line.joint_columns import known_names, short_columns, spelled_out
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.line.measure_names import names_of
 from trecexam.line.official_leaderboard import LEADERBOARD, of_leaderboard
@@ -74,6 +75,7 @@ def compare_all(
         raise TrecexamError(
             f"a min_rating is of one grader's scale: choose a grader ({', '.join(track.assessments)})"
         )
+    measures = spelled_out(track, measures)
     columns = list(_columns(track, measures))
     p, draws = DEFAULT_P if rbo_p is None else rbo_p, QueryDraws()
     pairs: list[tuple[Key, Correlation]] = []
@@ -110,7 +112,10 @@ def compare_all(
         )
     if not pairs:
         raise nothing_to_compare(track.of_documents)
-    return LeaderboardComparison(n_queries, keys, tuple(pairs), p, tuple(notes))
+    names = [column.name for column in columns]
+    # A heading without depth and ratings is the name of a column of the leaderboard, as `-m` takes it.
+    short = known_names(names) if measures is not None else short_columns(names)
+    return LeaderboardComparison(n_queries, keys, tuple(pairs), p, tuple(notes), short=short)
 
 
 def _columns(track: LoadedTrack, measures: Sequence[MeasureLike] | None) -> Iterator[_Column]:

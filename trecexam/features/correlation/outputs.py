@@ -16,6 +16,10 @@ from trecexam.tables.result import Tables
 from trecexam.tables.section import ReportPart
 from trecexam.tables.text import sentence
 
+_FILES = {
+    "correlation.tsv": "Rank correlations with the official leaderboard, with 95% intervals.",
+    "correlation.json": "The same as JSON.",
+}
 #: The measures that its plots may be asked of.
 _SIDES = ("measure", "official_measure")
 #: How the report's table is to be read.
@@ -57,7 +61,7 @@ def correlation_report(track: Assessment) -> tuple[ReportPart, ...]:
 
 
 CORRELATION = Feature(
-    (OutputFiles(("correlation.tsv", "correlation.json"), EVERYTHING, _correlation),),
+    (OutputFiles(_FILES, EVERYTHING, _correlation),),
     correlation_report,
     {
         "scatter": FeaturePlot("the runs by automatic and by official measure", scatter_of, _SIDES),

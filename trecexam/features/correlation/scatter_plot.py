@@ -58,10 +58,13 @@ def scatter_plot(
         rubric_score = score(rubric[row].tolist())
         if official.ndim == 2:
             official_score = score(official[row].tolist())
-            official_interval = (official_score.mean, *interval(official_score, official.shape[1]))
+            official_interval = (
+                official_score.mean,
+                *interval(official_score, official.shape[1], measure=official_measure),
+            )
         else:
             official_interval = (-float(official[row]), math.nan, math.nan)
-        rubric_interval = (rubric_score.mean, *interval(rubric_score, rubric.shape[1]))
+        rubric_interval = (rubric_score.mean, *interval(rubric_score, rubric.shape[1], measure=measure))
         rows.append(
             (
                 outlier.run,

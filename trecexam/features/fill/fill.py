@@ -137,13 +137,13 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     track = loader.load(depth=pool_depth, bank_needed=False)
     judgments = judgments or official_judgments(track)
     way, way_notes = choose_way(track, judgments, request)
-    if way == GRADER:
-        _check_bank(loader)
     queries = track.bank.query_ids
     pooled = pool(track.runs.values(), queries, depth)
     # Negative lines stay as they are: they are somebody's, though trec_eval takes them for no judgment.
     notes = [f"{line}; these lines stay as they are" for line in judgments.warnings()]
     notes += _no_overlap(judgments, pooled, request)
+    if way == GRADER:
+        _check_bank(loader)
     holes = holes_of(pooled, judgments.labels)
     in_pool = sum(map(len, pooled.values()))
     judged = in_pool - sum(map(len, holes.values()))

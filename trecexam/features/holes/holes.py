@@ -212,4 +212,5 @@ def holes_section(track: Assessment) -> tuple[ReportPart, ...]:
     return (ReportPart("holes", holes, "Holes", files=("holes.tsv",), rows=_ROWS),)
 
 
-HOLES = Feature((OutputFiles(("holes.tsv",), _PARTS, _holes),), holes_section)
+_FILES = {"holes.tsv": "Per run and query: passages in the first ranks without a judgment or a grade."}
+HOLES = Feature((OutputFiles(_FILES, _PARTS, _holes),), holes_section)

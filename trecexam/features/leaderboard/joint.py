@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -11,10 +10,10 @@ from trecexam.errors import cannot_go_on
 from trecexam.line.assessment import Assessment
 from trecexam.line.diagnostics import grades_notes, is_graded
 from trecexam.line.evaluation import board_notes, check_runs, leaderboard, own_leaderboard
+from trecexam.line.joint_columns import known_names, short_columns, spelled_out
 from trecexam.line.loaded_track import LoadedTrack, each_once
 from trecexam.line.measure_names import names_of
 from trecexam.scores.leaderboard import Leaderboard, Row, Score, Scores
-from trecexam.scores.measures import short_names
 from trecexam.scores.values import TIE_DECIMALS
 from trecexam.tables.table import Table
 from trecexam.tables.text import plural, shorten_list
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from trecexam.line.measure_names import MeasureLike
 
 _NOTHING = Score(float("nan"), float("nan"))
-#: What these measures are called where there is little room, as papers call them.
-_LETTERS = {"all_score": "A", "vital_score": "V", "weighted_score": "W", "SupportF1": "F1"}
 
 
 @dataclass(frozen=True)
@@ -43,6 +40,12 @@ class JointLeaderboard(Leaderboard):
     more_notes: tuple[str, ...] = ()
 
     @property
+    def ranks(self) -> tuple[int, ...]:
+        """Each row's rank, from 1; runs that are equal in the column that orders them share the best."""
+        places = [_best_first(row)[:2] for row in self.rows]
+        return tuple(places.index(place) + 1 for place in places)
+
+    @property
     def notes_on_all(self) -> tuple[str, ...]:
         """The notes on all columns."""
         return (*self.notes, *self.more_notes)
@@ -50,7 +53,7 @@ class JointLeaderboard(Leaderboard):
     def declare(self) -> dict[str, Table]:
         """As of one grader, with the names that people have for measures behind the graders' names."""
         table = super().declare()["leaderboard"]
-        short = _known_names(self.measures) | short_columns(self.measures[: self.first or 0])
+        short = known_names(self.measures) | short_columns(self.measures[: self.first or 0])
         return {"leaderboard": replace(table, layout=replace(table.layout, short=short))}
 
     @property
@@ -58,32 +61,6 @@ class JointLeaderboard(Leaderboard):
         """How means were made, and what each grader is."""
         graders = {name: dict(each) for name, each in self.graders.items()}
         return {"measures": list(self.measures), "average": self.average, "graders": graders}
-
-
-def _known_names(columns: Sequence[str]) -> dict[str, str]:
-    """`NAME:MEASURE` -> the same with the name that people have for the measure, where they have one."""
-    parts = {column: column.partition(":") for column in columns}
-    return {
-        column: f"{name}:{known}"
-        for column, (name, _, measure) in parts.items()
-        for known in short_names([measure]).values()
-    }
-
-
-def short_columns(columns: Sequence[str]) -> dict[str, str]:
-    """`NAME:MEASURE` -> a short heading, so that all of them have room on a terminal: without depth and
-    ratings.
-
-    Those of the same grader that would be called alike keep their names.
-    """
-    known = _known_names(columns)
-    short = {}
-    for column in columns:
-        name, _, measure = known.get(column, column).partition(":")
-        bare = measure.partition("@")[0].partition("(")[0]
-        short[column] = f"{name}:{_LETTERS.get(bare, bare)}"
-    times = Counter(short.values())
-    return {column: heading for column, heading in short.items() if times[heading] == 1}
 
 
 def joint_leaderboard(
@@ -111,7 +88,7 @@ def joint_leaderboard(
         return leaderboard(track.of_documents, measures, official=official, runs=runs)
     if runs is not None:
         _check_runs(track, runs)
-    measures = _spelled_out(track, measures)
+    measures = spelled_out(track, measures)
     boards = boards_of(track, measures)
     columns = _columns(track, measures, boards)
     names = tuple(f"{name}:{measure}" for name, measure in columns)
@@ -149,15 +126,6 @@ def joint_leaderboard(
             for name, board in boards.items()
         },
     )
-
-
-def _spelled_out(track: LoadedTrack, measures: Sequence[MeasureLike] | None) -> Sequence[MeasureLike] | None:
-    """The measures, with the names of those that are called as a terminal shows them ("nuggets:A")."""
-    if measures is None or isinstance(measures, str):
-        return measures
-    columns = [f"{name}:{measure}" for name, each in track.assessments.items() for measure in each.columns]
-    full = {heading: column for column, heading in short_columns(columns).items()}
-    return [full.get(each, each) if isinstance(each, str) else each for each in measures]
 
 
 def boards_of(track: LoadedTrack, measures: Sequence[MeasureLike] | None) -> Mapping[str, Leaderboard]:
@@ -235,7 +203,8 @@ def _groups(rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:
     groups: dict[int, list[str]] = {}
     for row in rows:
         groups.setdefault(_place(row), []).append(row.run)
-    first, *others = sorted(groups)
+    # Without a run there is no group.
+    first, *others = sorted(groups) or [len(names)]
     for place in others if first < len(names) else ():
         by = f", ordered by {short.get(names[place], names[place])}" if place < len(names) else ""
         runs, have, are = plural(len(groups[place]), "run"), "have", "are"

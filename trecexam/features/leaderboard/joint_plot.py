@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trecexam.errors import TrecexamError
-from trecexam.features.leaderboard.joint import boards_of, joint_leaderboard, short_columns
+from trecexam.features.leaderboard.joint import boards_of, joint_leaderboard
 from trecexam.line.diagnostics import NO_RUNS
+from trecexam.line.joint_columns import short_columns
 from trecexam.line.loaded_track import LoadedTrack
 from trecexam.scores.leaderboard import interval
 from trecexam.tables.plots.limits import squeezing
@@ -48,11 +49,11 @@ def joint_plot(track: LoadedTrack, measure: str | None = None) -> Plot:
         name: {row.run: row.n_queries for row in own.rows} for name, own in boards_of(track, measures).items()
     }
     rows: list[tuple[Value, ...]] = []
-    for rank, row in enumerate(board.rows, 1):
+    for rank, row in zip(board.ranks, board.rows, strict=True):
         cells: list[Value] = []
         for column, score in zip(columns, row.scores, strict=False):
             n = n_queries[column.partition(":")[0]].get(row.run, 0)
-            cells += (score.mean, score.stderr, *interval(score, n))
+            cells += (score.mean, score.stderr, *interval(score, n, measure=column))
         rows.append((rank, row.run, *cells))
     short = short_columns(columns)
     first, best = columns[0], board.rows[0]
@@ -61,12 +62,12 @@ def joint_plot(track: LoadedTrack, measure: str | None = None) -> Plot:
     ranked = "; the numbers at the side are ranks" if len(rows) > NAMED else ""
     return Plot(
         "leaderboard",
-        f"Leaderboard of all graders, by {first}",
+        f"Leaderboard of all graders, by {short.get(first, first)}",
         f"Mean over each grader's queries and its 95% interval (Student's t over queries){ranked}. No dot: "
         "the grader does not look at the run. Intervals that overlap do not say that two runs are equally "
         f"good: runs answer the same queries.{EDGE if edge else ''}",
         f"{plural(len(rows), 'run')} by {plural(len(columns), 'column')}: {', '.join(columns)}; the first by "
-        f"{first} is {cut(best.run, 60)}.",
+        f"{short.get(first, first)} is {cut(best.run, 60)}.",
         Table(("rank", "run", *(f"{column}{of}" for column in columns for of in _OF_EACH)), tuple(rows)),
         _draw,
         Size(WIDTH, min(_MOST, _AROUND + _ROW * max(len(rows), 3)), rows=True),

@@ -13,10 +13,11 @@ from trecexam.errors import TrecexamError
 from trecexam.features.leaderboard.differences import Differences, differences, own_differences
 from trecexam.features.leaderboard.joint_plot import joint_plot
 from trecexam.line.assessment import Assessment
-from trecexam.line.diagnostics import NO_RUNS
+from trecexam.line.diagnostics import NO_RUNS, unread_answers
 from trecexam.line.evaluation import leaderboard, own_leaderboard, rubric_values
 from trecexam.line.output_files import Feature, FeaturePlot, OutputFiles, PlotMeasures
 from trecexam.scores.leaderboard import Leaderboard, interval
+from trecexam.scores.measures import headings
 from trecexam.scores.values import MeasureValues
 from trecexam.tables.excerpt import shown
 from trecexam.tables.plots.limits import squeezing
@@ -58,7 +59,7 @@ def reported_table(board: Leaderboard, compared: Differences | None, baseline: D
         row = board.rows[place]
         yield from (row.run, *(() if compared is None else (compared.groups.get(row.run),)))
         for at, score in enumerate(row.scores):
-            yield from (score.mean, *interval(score, row.n_queries))
+            yield from (score.mean, *interval(score, row.n_queries, measure=board.measures[at]))
             yield from (texts.get(row.run) for texts in against[at : at + 1])
         yield row.n_answered
 
@@ -66,7 +67,10 @@ def reported_table(board: Leaderboard, compared: Differences | None, baseline: D
     columns = [f"{name}{end}" for name in board.measures for end in ends]
     header = ("run", *(() if compared is None else ("group",)), *columns, "answered")
     rows = tuple(tuple(values(place)) for place in range(len(board.rows)))
-    return Table(header, rows, layout=Layout(("run",), ranks=tuple(range(1, len(rows) + 1))))
+    short = headings(board.measures)
+    legend = "; ".join(f"{name}: {full}" for full, name in short.items() if name != full)
+    layout = Layout(("run",), ranks=board.ranks, short=short)
+    return Table(header, rows, layout=layout, caption=legend)
 
 
 def _against(baseline: dict[str, dict[str, Any]]) -> dict[str, str]:
@@ -87,9 +91,10 @@ def leaderboard_plot(board: Leaderboard) -> Plot:
     """The runs by the first measure. There must be one."""
     name = board.measures[0]
     rows = []
-    for rank, row in enumerate(board.rows, 1):
+    for rank, row in zip(board.ranks, board.rows, strict=True):
         score = row.scores[0]
-        rows.append((rank, row.run, row.n_queries, score.mean, score.stderr, *interval(score, row.n_queries)))
+        ends = interval(score, row.n_queries, measure=name)
+        rows.append((rank, row.run, row.n_queries, score.mean, score.stderr, *ends))
     best = board.rows[0]
     ranked = "" if len(rows) <= NAMED else "; the numbers at the side are ranks, names are in the table below"
     edge = EDGE if squeezing([row[3] for row in rows]).any() else ""
@@ -120,7 +125,7 @@ _RUNS = 200
 
 
 def _leaderboard(track: Assessment) -> Mapping[str, bytes]:
-    board = own_leaderboard(track)
+    board = own_leaderboard(track).noted(*unread_answers(track))
     return {"leaderboard.tsv": board.to_tsv().encode(), "leaderboard.json": board.to_json().encode()}
 
 
@@ -181,13 +186,28 @@ def _plot(track: Assessment, asked: PlotMeasures) -> Plot:
 LEADERBOARD = Feature(
     (
         OutputFiles(
-            ("leaderboard.tsv", "leaderboard.json"),
+            {
+                "leaderboard.tsv": "Runs, best first: each measure's mean and its standard error.",
+                "leaderboard.json": "The same as JSON.",
+            },
             ("cells", "people", "runs", "settings"),
             _leaderboard,
             first=True,
         ),
-        OutputFiles(("per_query.tsv",), ("cells", "runs", "settings"), _per_query, first=True),
-        OutputFiles(("differences.tsv", "groups.tsv"), ("cells", "people", "runs", "settings"), _differences),
+        OutputFiles(
+            {"per_query.tsv": "Each run's value on each query: `run query_id measure value`."},
+            ("cells", "runs", "settings"),
+            _per_query,
+            first=True,
+        ),
+        OutputFiles(
+            {
+                "differences.tsv": "All pairs of runs by the first measure, with tests and effect sizes.",
+                "groups.tsv": "Letters: runs that share one do not differ significantly.",
+            },
+            ("cells", "people", "runs", "settings"),
+            _differences,
+        ),
     ),
     leaderboard_report,
     {

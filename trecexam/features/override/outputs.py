@@ -49,4 +49,5 @@ def override_report(track: Assessment) -> tuple[ReportPart, ...]:
     )
 
 
-OVERRIDE = Feature((OutputFiles(("human.tsv",), EVERYTHING, _human),), override_report, of_any_kind=True)
+_FILES = {"human.tsv": "People's ratings next to the grader's: who, why, and which of them count."}
+OVERRIDE = Feature((OutputFiles(_FILES, EVERYTHING, _human),), override_report, of_any_kind=True)

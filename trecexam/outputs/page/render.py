@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 HERE = Path(__file__).parent
+#: What the live page and the docs have, too; its own folder, which the live page serves.
+LOOK = HERE / "look"
 
 
 class Section(NamedTuple):
@@ -29,7 +31,7 @@ class Section(NamedTuple):
 
 def render(report: Report) -> bytes:
     """The page."""
-    style = (HERE / "report.css").read_text(encoding="utf-8")
+    style = "".join(path.read_text(encoding="utf-8") for path in (LOOK / "look.css", HERE / "report.css"))
     sections = list(rendered(report.parts))
     if report.provenance:
         provenance = _template(HERE / "provenance.html").render(report.provenance, table=_macros()["table"])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from trecexam.graders.base import identity_digest
-from trecexam.line.diagnostics import without_label
+from trecexam.line.diagnostics import POLICY, unread_answers, without_label
 from trecexam.outputs.page.model import PagePart, Report
 from trecexam.tables.excerpt import excerpt
 from trecexam.tables.result import Tables
@@ -30,7 +30,6 @@ _LEAD = (
     "Automatic evaluation with a test bank: a grader rates how well each retrieved passage answers each "
     "item, and runs are scored by these ratings."
 )
-_POLICY = {"zero": "counts as 0", "seed": "counts as 1", "skip": "does not count"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,13 +105,7 @@ def cautions(track: Assessment, *, complete: bool) -> Iterator[str]:
             f"The grader left {counts.missing:,} of {counts.cells:,} cells without a grade; they count as "
             "not relevant."
         )
-    unread = counts.unparsed + counts.refused + counts.error
-    if unread:
-        policy = track.config.scores.unparsed
-        yield (
-            f"Of the grader's answers {counts.unparsed:,} are unparsed, {counts.refused:,} refused and "
-            f'{counts.error:,} errors. The policy "{policy}": each unparsed or refused one {_POLICY[policy]}.'
-        )
+    yield from map(sentence, unread_answers(track))
     if counts.no_text:
         yield (
             f"{counts.no_text:,} of {counts.passages:,} pooled passages have no text: they are not graded "
@@ -140,7 +133,7 @@ def _provenance(track: Assessment, facts: UpdateFacts) -> dict[str, Any]:
         "Grader": " ".join(str(identity[key]) for key in ("grader", "model") if identity.get(key)),
         "Grader identity, sha256": identity_digest(identity).hex(),
         "Unparsed answers": f"{track.counts.unparsed:,} of {track.counts.cells:,} cells; "
-        f'policy "{scores.unparsed}": an unparsed answer {_POLICY[scores.unparsed]}',
+        f'policy "{scores.unparsed}": an unparsed answer {POLICY[scores.unparsed]}',
         "Human ratings": human,
         "Label": f"{label}; items are reached from rating {scores.min_rating} on",
         "Pool": pooled,

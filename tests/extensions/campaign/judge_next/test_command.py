@@ -269,6 +269,25 @@ def test_a_ranking_needs_two_runs(graded: Path, capsys: pytest.CaptureFixture[st
     assert "no runs yet" in capsys.readouterr().err
 
 
+def test_the_first_grader_that_ranks_two_runs_is_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = (
+        '[graders.answers]\nkind = "rubric"\nruns = "responses"\n[graders.lists]\nkind = "rubric"\n'
+        "[report]\nwrite = false\n"
+    )
+    root = make_small_track(tmp_path / "track", config=config)
+    answer = [{"text": "It is what it is, and more than that.", "citations": []}]
+    row = {"run_id": "gen", "query_id": "q1", "responses": answer}
+    (root / "runs" / "gen.jsonl").write_text(json.dumps(row) + "\n")
+    with trecexam.open_track(root, graders={name: HashGrader() for name in ("answers", "lists")}) as track:
+        track.update()
+        found = track.judge_next(top=3)
+        assert found.rows == track["lists"].judge_next(top=3).rows
+        with pytest.raises(TrecexamError, match="only one run, 'gen'"):
+            track["answers"].judge_next()
+
+
 def test_an_ungraded_track_says_what_to_do(small_track: Path) -> None:
     with (
         trecexam.open_track(small_track, grader=HashGrader()) as track,

@@ -11,6 +11,7 @@ import trecexam
 from trecexam.cli import show
 from trecexam.cli.options import track_argument
 from trecexam.cli.reading import reading
+from trecexam.errors import TrackError
 
 if TYPE_CHECKING:
     from trecexam.tables.result import Result
@@ -68,13 +69,38 @@ def judge_next(
     that several runs share or that are uncertain. expected_change is then in citations.
     """
     with trecexam.open_track(track) as opened, show.grading("trying", "tried", "queries") as trying:
-        found: Result = opened.judge_next(
-            measure,
-            level=level,
-            by=by,
-            query_ids=query_ids,
-            include_judged=include_judged,
-            top=top,
-            progress=show.steps(trying),
-        )
+        try:
+            found: Result = opened.judge_next(
+                measure,
+                level=level,
+                by=by,
+                query_ids=query_ids,
+                include_judged=include_judged,
+                top=top,
+                progress=show.steps(trying),
+            )
+        except TrackError as error:
+            if str(error) not in _lacking_banks(track):
+                raise
+            instead = f"without one `trecexam learned-next {track}` says what to judge"
+            raise TrackError(f"{error.reason}; {instead}", path=error.path) from None
         return found
+
+
+def _lacking_banks(root: Path) -> set[str]:
+    """What is said of each grader of a track that has no bank."""
+    from trecexam.line.track_graders import usable_folders
+    from trecexam.track import TrackFolder
+
+    said = set()
+    for folder in usable_folders(TrackFolder.open(root)).values():
+        try:
+            optional = folder.bank(optional=True)
+        except TrackError:
+            # One that is named and missing is another matter.
+            continue
+        try:
+            _ = optional or folder.bank()
+        except TrackError as error:
+            said.add(str(error))
+    return said

@@ -62,13 +62,13 @@ def _ratings(track: Assessment, graders: Sequence[int], cells: Sequence[Mapping[
 
 
 def _others(track: Assessment) -> list[int]:
-    """The graders, other than the track's, that ever graded here on the same scale."""
+    """The graders, other than the track's, that ever graded here on the same scale.
+
+    The same grader, asked once more by `trecexam repeat`, is no other opinion.
+    """
     own, best = identity_json(track.grader.identity), track.traits.scale.max_rating
-    return [
-        row
-        for row, identity in track.grades.store.graders()
-        if identity != own and _max_rating(json.loads(identity)) == best
-    ]
+    known = [(row, json.loads(identity)) for row, identity in track.grades.store.graders() if identity != own]
+    return [row for row, identity in known if "sample" not in identity and _max_rating(identity) == best]
 
 
 def _max_rating(identity: Mapping[str, Any]) -> int:

@@ -10,6 +10,8 @@ from trecexam.extensions.campaign.judge_next.arithmetic.next_judgments import By
 from trecexam.extensions.campaign.judge_next.cited import next_citations
 from trecexam.extensions.campaign.judge_next.search import Level, QuerySuggestions, Search
 from trecexam.extensions.campaign.judge_next.suggested import NextJudgments, SuggestedJudgment, how_to_judge
+from trecexam.line.diagnostics import is_graded
+from trecexam.line.loaded_track import asked_of
 from trecexam.tables.text import plural
 
 if TYPE_CHECKING:
@@ -17,6 +19,11 @@ if TYPE_CHECKING:
     from trecexam.line.measure_names import MeasureLike
 
 
+def _could_change_a_ranking(track: Assessment, *args: object, **kwargs: object) -> bool:
+    return track.asked.citing is None and len(track.runs) > 1 and track.counts.cells > 0 and is_graded(track)
+
+
+@asked_of(_could_change_a_ranking)
 def next_judgments(
     track: Assessment,
     measure: MeasureLike | None = None,

@@ -83,6 +83,12 @@ class Comparison:
         difference = self.ways[than].loss - self.ways[way].loss
         return difference > float(half_width(error, self.n_queries))
 
+    def unproven(self, way: str, others: Sequence[str]) -> str | None:
+        """The other way with the least loss, where that is less than the way's, but not beyond chance."""
+        least = min(others, key=lambda other: self.ways[other].loss)
+        less = self.ways[least].loss < self.ways[way].loss
+        return least if less and self.best(way, others) == way else None
+
     def best(self, way: str, others: Sequence[str]) -> str:
         """The way, unless others are better, see `better`; then of these the one with the least loss."""
         beating = [other for other in others if self.better(other, way)]

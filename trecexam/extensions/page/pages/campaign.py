@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from operator import add
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.routing import Route
 
@@ -16,7 +17,7 @@ from trecexam.extensions.campaign.progress import judging_progress
 from trecexam.extensions.page import urls
 from trecexam.extensions.page.assessing import choices_of, guidelines, plan_of
 from trecexam.extensions.page.downloads import table_file
-from trecexam.extensions.page.drawing import link
+from trecexam.extensions.page.drawing import bar, link
 from trecexam.extensions.page.listing import Address, listed
 from trecexam.extensions.page.pages.assess import to_planned
 from trecexam.extensions.page.pages.people import WITHDRAWN, rating_of
@@ -35,12 +36,15 @@ from trecexam.extensions.page.rendering import (
 )
 from trecexam.extensions.page.tabled import drawn
 from trecexam.features.override.overriding import seen_token, take
+from trecexam.tables.table import Layout, Table
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from trecexam.extensions.campaign.progress import ProgressRow
     from trecexam.extensions.page.view import QueryView, View
+    from trecexam.tables.excerpt import Excerpt
 
 
 class DisagreementLine(NamedTuple):
@@ -80,9 +84,9 @@ def campaign(request: Request) -> Response:
     file = table_file(Address.of(request), tables)
     if file is not None:
         return file
-    topics = () if progress is None else progress.topics
-    draw = {"query_id": lambda at: link(urls.query(topics[at].query_id), topics[at].query_id)}
-    shown = {name: drawn(table, draw=draw) for name, table in tables.items()}
+    if progress is not None:
+        tables["sums"] = _by_topic(progress.topics)
+    shown = {name: _with_bars(table) for name, table in tables.items()}
     trouble = ""
     try:
         guidelines(folder)
@@ -90,8 +94,26 @@ def campaign(request: Request) -> Response:
         trouble = str(error)
     return render(
         request, "campaign.html", assessors=shown.get("assessors"), topics=shown.get("topics"),
-        rule=folder.config.judging.rule, trouble=trouble,
+        sums=shown.get("sums"), rule=folder.config.judging.rule, trouble=trouble,
     )  # fmt: skip
+
+
+def _by_topic(rows: Sequence[ProgressRow]) -> Table:
+    """A row a topic: what all assessors have to do there, together."""
+    header = ("query_id", "tasks", "done", "left", "judgments", "cannot")
+    sums: dict[str, list[int]] = {}
+    for row in rows:
+        sums[row.query_id] = list(map(add, sums.get(row.query_id, [0] * 5), row[2:7]))
+    return Table(header, tuple((topic, *of) for topic, of in sums.items()), layout=Layout(("query_id",)))
+
+
+def _with_bars(table: Table) -> Excerpt:
+    """The table with links to topics, and a bar for how much is done."""
+    column: dict[str, Any] = {name: table[name] for name in table.header}
+    return drawn(table, draw={
+        "query_id": lambda at: link(urls.query(column["query_id"][at]), column["query_id"][at]),
+        "done": lambda at: bar(column["done"][at], column["tasks"][at]),
+    })  # fmt: skip
 
 
 def agreement(request: Request) -> Response:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 from starlette.routing import Route
 
 from trecexam.extensions.page import urls
-from trecexam.extensions.page.drawing import count, interval, link, number
+from trecexam.extensions.page.drawing import count, link, number, whisker
 from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.rendering import NotFoundError, first_view_of, render, view_of
-from trecexam.extensions.page.tabled import Draw, tabled
+from trecexam.extensions.page.tabled import Draw, measure_headings, tabled
 from trecexam.features.leaderboard.differences import compare
+from trecexam.scores.leaderboard import interval
+from trecexam.scores.measures import headings
 from trecexam.tables.table import Layout, Table
 
 if TYPE_CHECKING:
@@ -21,8 +24,11 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from trecexam.extensions.page.view import View
+    from trecexam.scores.leaderboard import Leaderboard, Row
 
 _SMALL = Markup(' <small class="soft">{}</small>')
+_INTERVAL = Markup(' <small class="ci">{}</small>')
+_DIFFERENCE = Markup(' <small class="ci under">{}</small>')
 
 
 def start(request: Request) -> Response:
@@ -36,7 +42,10 @@ def start(request: Request) -> Response:
         whose = next((name for name, other in view.others.items() if run in other.runs), view.own)
         return urls.run(run) if run in view.runs else urls.grader(whose, f"/run/{urls.segment(run)}")
 
-    return render(request, "joint.html", table=tabled(view.joint.table, Address.of(request), links=address))
+    short = headings(view.joint.measures)
+    table = replace(view.joint.table, layout=replace(view.joint.table.layout, short=short))
+    shown = tabled(table, Address.of(request), links=address)
+    return render(request, "joint.html", table=shown, legend=short)
 
 
 def leaderboard(request: Request) -> Response:
@@ -49,6 +58,7 @@ def leaderboard(request: Request) -> Response:
         "leaderboard.html",
         board=view.board,
         theirs=() if view.official_board is None else view.official_board.measures,
+        legend=headings(view.board.measures),
         baseline=baseline if compared else "",
         compared=compared,
         table=tabled(_table(view), address, links=urls.run, draw=_draw(view, compared)),
@@ -59,7 +69,7 @@ def leaderboard(request: Request) -> Response:
 def _table(view: View) -> Table:
     """A row a run, best first; `queries` is how many of the bank's it answers where these are not all."""
     board, official = view.board, view.official_board
-    theirs = {} if official is None else {row.run: (n, row) for n, row in enumerate(official.rows, 1)}
+    theirs = {} if official is None else {run: (rank, row) for run, rank, row in _ranked(official)}
     measures = () if official is None else official.measures
     header = (
         *("rank", "run", "group", "official_rank", *board.measures),
@@ -68,7 +78,7 @@ def _table(view: View) -> Table:
         "queries",
     )
     rows = []
-    for rank, row in enumerate(board.rows, 1):
+    for _, rank, row in _ranked(board):
         official_rank, of = theirs.get(row.run, (None, None))
         rows.append(
             (
@@ -79,16 +89,18 @@ def _table(view: View) -> Table:
                 row.n_answered,
             )
         )
-    short = {"official_rank": "official #"}
-    layout = Layout(("run",), without=("rank", "queries"), ranks=tuple(range(1, len(rows) + 1)), short=short)
+    short = {"official_rank": "official #"} | measure_headings(board.measures, measures)
+    # The first score has room on a phone.
+    first = (*board.measures[:1], "group", "official_rank")
+    layout = Layout(("run",), first, without=("rank", "queries"), ranks=board.ranks, short=short)
     return Table(header, tuple(rows), layout=layout)
 
 
 def _draw(view: View, compared: Sequence[Mapping[str, Mapping[str, Any]]]) -> dict[str, Draw]:
     """Means with their intervals, or with what they differ from the baseline by; how far ranks differ."""
     rows, t, n_queries = view.board.rows, view.t, view.board.n_queries
-    official = () if view.official_board is None else view.official_board.rows
-    theirs = {row.run: n for n, row in enumerate(official, 1)}
+    ranks, official = view.board.ranks, view.official_board
+    theirs = {} if official is None else {run: rank for run, rank, _ in _ranked(official)}
 
     def run(place: int) -> Markup:
         name, answered = rows[place].run, rows[place].n_answered
@@ -97,29 +109,35 @@ def _draw(view: View, compared: Sequence[Mapping[str, Mapping[str, Any]]]) -> di
 
     def official_rank(place: int) -> Markup:
         rank = theirs.get(rows[place].run)
-        moved = _SMALL.format(f"{rank - place - 1:+d}") if rank not in (None, place + 1) else ""
+        moved = _SMALL.format(f"{rank - ranks[place]:+d}") if rank not in (None, ranks[place]) else ""
         return Markup("{} {}").format(moved, count(rank))
 
     def mean(measure: int) -> Draw:
         scores = [row.scores[measure] for row in rows]
-        low = min((score.mean - t * score.stderr for score in scores), default=0.0)
-        high = max((score.mean + t * score.stderr for score in scores), default=0.0)
+        name = view.board.measures[measure]
+        ends = [interval(row.scores[measure], row.n_queries, measure=name) for row in rows]
+        scale = min((low for low, _ in ends), default=0.0), max((high for _, high in ends), default=0.0)
 
         def of_run(place: int) -> Markup:
             score = scores[place]
             known = compared[measure].get(rows[place].run) if compared else None
-            beside = _SMALL.format(f"± {number(t * score.stderr, 3)}") if t and not compared else ""
+            beside = _INTERVAL.format(f"± {number(t * score.stderr, 3)}") if t and not compared else ""
             if known is not None:
                 mark = ("▲" if known["difference"] > 0 else "▼") if known["reject"] else ""
                 p = number(known["p-value corrected"], 3)
-                beside = _SMALL.format(f"{known['difference']:+.3f}, p {p} {mark}".rstrip())
-            drawn = interval(score, t * score.stderr, low, high) if measure == 0 else ""
+                beside = _DIFFERENCE.format(f"{known['difference']:+.3f}, p {p} {mark}".rstrip())
+            drawn = whisker(score.mean, ends[place], scale) if measure == 0 and t and not compared else ""
             return Markup("{} {}{}").format(number(score.mean), beside, drawn)
 
         return of_run
 
     means = {name: mean(n) for n, name in enumerate(view.board.measures)}
     return {"run": run, "official_rank": official_rank, **means}
+
+
+def _ranked(board: Leaderboard) -> Iterator[tuple[str, int, Row]]:
+    """Each run, its rank, and its row."""
+    return ((row.run, rank, row) for rank, row in zip(board.ranks, board.rows, strict=True))
 
 
 def _compared(view: View, baseline: str) -> tuple[dict[str, dict[str, Any]], ...]:

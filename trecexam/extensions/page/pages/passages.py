@@ -82,6 +82,7 @@ def passage(request: Request) -> Response:
         trouble=answers.trouble,
         ranks=state.ranks(place),
         human=state.human.get((doc_id, "")),
+        scale=view.scale or view.words,
         choices=lambda item_id: choices(view, whole=not item_id),
         token=lambda item_id: seen_token(state.human.get((doc_id, item_id))),
         who=who_of(request),

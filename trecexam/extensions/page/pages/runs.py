@@ -11,7 +11,8 @@ from trecexam.extensions.page import urls
 from trecexam.extensions.page.listing import Address
 from trecexam.extensions.page.pages.queries import passage_lines, passages_tabled
 from trecexam.extensions.page.rendering import NotFoundError, query_of, render, view_of
-from trecexam.extensions.page.tabled import tabled
+from trecexam.extensions.page.tabled import measure_headings, tabled
+from trecexam.scores.measures import headings
 from trecexam.tables.table import Layout, Table
 
 if TYPE_CHECKING:
@@ -29,15 +30,16 @@ def run(request: Request) -> Response:
     name = _name(request, view)
     links = lambda query_id: urls.run_query(name, query_id)  # noqa: E731
     table = tabled(_on_queries(view, name), Address.of(request), "query", links=links)
-    standing = next(n for n, row in enumerate(view.board.rows, 1) if row.run == name)
+    place = next(place for place, row in enumerate(view.board.rows) if row.run == name)
     return render(
         request,
         "run.html",
         name=name,
         head=view.runs[name],
-        standing=standing,
-        row=view.board.rows[standing - 1],
+        standing=view.board.ranks[place],
+        row=view.board.rows[place],
         measures=view.values.measures,
+        legend=headings(view.values.measures),
         table=table,
     )
 
@@ -55,6 +57,7 @@ def run_query(request: Request) -> Response:
         name=name,
         state=state,
         measures=view.values.measures,
+        legend=headings(view.values.measures),
         values=values,
         table=passages_tabled(view, state, ranking, Address.of(request), ranked=True),
         retrieved=state.retrieved.get(name, 0),
@@ -99,7 +102,8 @@ def _on_queries(view: View, name: str) -> Table:
         )
         for n, head in enumerate(view.heads.values())
     )
-    return Table(header, tuple(rows), layout=Layout(("query",)))
+    layout = Layout(("query",), short=measure_headings(view.values.measures, judged))
+    return Table(header, tuple(rows), layout=layout)
 
 
 ROUTES = [

@@ -72,8 +72,7 @@ class Judge(WritingGrader):
 
     def read(self, item: Item, text: str) -> Reading:
         """The score on the item's kind, rounded down; unparsed where either score cannot be read."""
-        scores = self.scores_in(text)
-        return UNPARSED if scores is None else Reading(math.floor(getattr(scores, item.kind)), "ok")
+        return _reading(item, self.scores_in(text))
 
     def scores_in(self, text: str) -> Scores | None:
         """The two scores in what the model wrote, None where they cannot be read."""
@@ -83,6 +82,10 @@ class Judge(WritingGrader):
         # The system's part is the writer's.
         template = text_of("user")
         return {"prompts": [{"name": self.name, "asks": kind, "template": template} for kind in JUDGED_KINDS]}
+
+
+def _reading(item: Item, scores: Scores | None) -> Reading:
+    return UNPARSED if scores is None else Reading(math.floor(getattr(scores, item.kind)), "ok")
 
 
 def _create(settings: GraderSection, root: Path) -> Judge:
@@ -97,4 +100,5 @@ FACTORY = Factory(
     summary="RAGVAL's judge: truthfulness and relevance of answers; a model here or behind a server",
     missing=missing_for_writing,
     create=_create,
+    reading=lambda settings, root: {"read": lambda item, text: _reading(item, read_scores(text))},
 )

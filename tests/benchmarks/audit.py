@@ -1,0 +1,104 @@
+"""What `trecexam audit` finds of what was planted, and how often it raises an alarm where nothing was.
+
+    PYTHONPATH=tests/helpers python tests/benchmarks/audit.py [CASES]
+
+writes tests/benchmarks/results/audit.md.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+from audit_cases import COLLECTIONS, Case, found, holes, judged, neighbours_of, unpooled
+
+from trecexam.extensions.audit.audit import SECTIONS, audit
+from trecexam.extensions.audit.choices import main_values
+from trecexam.extensions.audit.pool import pool
+from trecexam.extensions.audit.ranking import neighbours, ranking
+
+Make = Callable[[np.random.Generator], Case]
+RESULTS = Path(__file__).parent / "results/audit.md"
+HEAD = """# What an audit finds: planted findings, and clean cases
+
+Made by `python tests/benchmarks/audit.py`, {cases} simulated cases each. Recall counts planted findings: the
+kind, and which run, team or thresholds. An alarm is a finding of weight 2 or 3. A clean case has a judge with
+the same thresholds and independent noise: 5 to 30% of relevant labels one lower, as many others one higher.
+
+What is planted (`tests/helpers/audit_cases.py` has all of it): a team whose own passages were not judged, and
+up to 5% of all judgments lost at random besides, where runs with 10% or more of their first ten lost are to
+be found; scales moved by one label; half of the queries judged laxly; a label never given; one label more for
+a quarter of the first ten passages of a run, of a team, or of the judge's own ranking (for half of them on DL
+2019, which has 21 queries); a run that lost its first three ranks; a judge to whom these are worthless.
+
+{seconds:.0f} CPU seconds on one core, {audits:,} audits or sections of them.
+
+| data | planted | cases | planted findings | found | recall |
+|---|---|---:|---:|---:|---:|
+"""
+
+
+def planted(section: str, make: Make, cases: int) -> tuple[int, int]:
+    """Found and planted, of so many cases."""
+    counts = np.zeros(2, int)
+    for seed in range(cases):
+        case = make(np.random.default_rng([7, seed]))
+        counts += found(case, SECTIONS[section][-1](case.inputs).findings)
+    return int(counts[0]), int(counts[1])
+
+
+def verdicts(what: str, cases: int) -> int:
+    """In how many cases two runs are said to differ for certain, or to be reversed."""
+    made = [neighbours_of(what, np.random.default_rng([9, seed])).inputs for seed in range(cases)]
+    if what == "reversed":
+        return sum("reversed" in {each.kind for each in ranking(inputs).findings} for inputs in made)
+    of_sides = ([main_values(inputs, side) for side in inputs.sides] for inputs in made)
+    return sum(neighbours(values).verdicts[0] == "certain" for values in of_sides)
+
+
+def lines(cases: int) -> Iterable[str]:
+    """The rows of both tables."""
+    everywhere = ("dl19", *COLLECTIONS)
+    with tempfile.TemporaryDirectory() as folder:
+        plans: list[tuple[str, str, str, Make]] = [
+            ("dl19", "not pooled", "pool", lambda random: unpooled(random, Path(folder))),
+            ("dl19", "holes", "pool", lambda random: holes(random, Path(folder))),
+        ]
+        for what in ("threshold", "drift", "unused label", "raised", "raised team", "likeness"):
+            section = "judge" if what in ("raised", "raised team", "likeness") else "scales"
+            # A label between two others needs more than two of them.
+            for name in everywhere if what != "unused label" else everywhere[:2]:
+                make = lambda random, name=name, what=what: judged(name, what, random)  # noqa: E731
+                plans.append((name, what, section, make))
+        for name, what, section, make in plans:
+            hit, n = planted(section, make, cases)
+            yield f"| {name} | {what} | {cases} | {n} | {hit} | {hit / n:.2f} |"
+    for what in ("certain", "reversed"):
+        hit = verdicts(what, cases)
+        yield f"| three collections | {what} pair | {cases} | {cases} | {hit} | {hit / cases:.2f} |"
+    yield "\n| data | clean cases | with an alarm | share | which |\n|---|---:|---:|---:|---|"
+    for name in everywhere:
+        made = (
+            audit(judged(name, "clean", np.random.default_rng([8, seed])).inputs) for seed in range(cases)
+        )
+        alarms = [", ".join(sorted({each.kind for each in of.alarms})) for of in made if of.alarms]
+        kinds = "; ".join(f"{kind} {alarms.count(kind)}" for kind in sorted(set(alarms)))
+        yield f"| {name} | {cases} | {len(alarms)} | {len(alarms) / cases:.3f} | {kinds} |"
+    with tempfile.TemporaryDirectory() as folder:
+        made = (holes(np.random.default_rng([6, seed]), Path(folder)).inputs for seed in range(cases))
+        wrong = sum("not pooled" in {each.kind for each in pool(inputs).findings} for inputs in made)
+    yield f"| dl19, judgments lost at random | {cases} | {wrong} | {wrong / cases:.3f} | not pooled {wrong} |"
+    equal = verdicts("equal", cases)
+    yield f"| two equal runs | {cases} | {equal} | {equal / cases:.3f} | certain {equal} |"
+
+
+if __name__ == "__main__":
+    cases = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    start = time.process_time()
+    rows = list(lines(cases))
+    head = HEAD.format(cases=cases, seconds=time.process_time() - start, audits=cases * (len(rows) - 1))
+    RESULTS.write_text(head + "\n".join(rows) + "\n", encoding="utf-8")

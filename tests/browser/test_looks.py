@@ -1,0 +1,280 @@
+"""How pages and report look on a phone and a screen, light and dark. TRECEXAM_SHOTS=FOLDER keeps pictures."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import pytest
+
+pytest.importorskip("starlette", reason="the extra `serve` is not installed")
+
+from readable import FAINT, NAMELESS
+from served import Served, serving
+from team import users_file
+
+from trecexam.cli.main import run
+from trecexam.extensions.campaign.plan import JudgingPlan, PlannedTask, write_plan
+from trecexam.extensions.page import urls
+from trecexam.extensions.page.judging import JudgeNext
+from trecexam.extensions.page.users import Users
+from trecexam.outputs.page.render import LOOK
+from trecexam.tables.plots.model import Drawing, Plot
+from trecexam.track import TrackFolder
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+SHOTS = os.environ.get("TRECEXAM_SHOTS")
+Scheme = Literal["light", "dark"]
+DL19 = {
+    "queries": "queries.tsv",
+    "bank": "bank.questions.jsonl.gz",
+    "passages": "passages.jsonl.gz",
+    "qrels": "qrels.txt",
+    "runs": "runs",
+    "recorded": "graded.flan-t5-large.jsonl.gz",
+}
+#: Widths of a phone and of a screen.
+WIDTHS = (390, 1280)
+GUIDELINES = (
+    "# What to look for\n\nRead the query first.\n\n- **Relevant**: it answers the query.\n- *Not*: no.\n"
+)
+SCALE = """[judging]
+scale = ["not relevant", "related", "highly relevant", "perfect"]
+guidelines = "guidelines.md"
+"""
+
+
+class Place(NamedTuple):
+    """The demo track, with its report, served to people with these tokens."""
+
+    served: Served
+    tokens: dict[str, str]
+
+    @property
+    def pages(self) -> dict[str, str]:
+        """Name -> address, of every page of an organizer."""
+        own = self.served.live.view
+        support = own.others["support"].query("q01")
+        query, rubric = own.query("q01"), urls.grader("rubric")
+        doc, item = query.doc_ids[0], query.items[0].item_id
+        return {
+            "graders": "/",
+            "leaderboard": rubric,
+            "compared": f"{rubric}?baseline=bm25",
+            "support": urls.grader("support"),
+            "run": urls.run("dense"),
+            "run-query": urls.run_query("dense", "q01"),
+            "queries": urls.queries(),
+            "query": urls.query("q01"),
+            "items": urls.query("q01", show="items"),
+            "query-runs": urls.query("q01", show="runs"),
+            "item": urls.item("q01", item),
+            "passage": urls.passage("q01", doc, item),
+            "cited": urls.grader("support", f"/query/q01/passage/{urls.segment(support.doc_ids[0])}"),
+            "bank": urls.bank("q01"),
+            "disagreements": urls.disagreements(),
+            "disagreements-items": urls.disagreements(show="items"),
+            "judge": f"{urls.judge()}?judged=yes",
+            "judge-support": urls.grader("support", "/judge"),
+            "campaign": urls.campaign(),
+            "agreement": urls.campaign_agreement(),
+            **{f"section-{each.name}": urls.section(each.name) for each in own.sections},
+            "holes": urls.holes(),
+            "rejected": urls.rejected(),
+            "grading": urls.work(),
+            "search": urls.search(q="coffee"),
+            "nowhere": "/nowhere",
+            "assess": "/assess",
+        }
+
+
+@pytest.fixture(scope="module")
+def track(tmp_path_factory: pytest.TempPathFactory, draw: Callable[[Plot], Drawing]) -> Iterator[Path]:
+    """The demo track, which two assessors judge; its plots are drawn."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("trecexam.tables.plots.canvas._drawn", draw)
+        yield make_track(tmp_path_factory)
+
+
+def make_track(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("looks") / "demo"
+    run(["demo", str(root)])
+    (root / "guidelines.md").write_text(GUIDELINES * 5)
+    (root / "trecexam.toml").write_text((root / "trecexam.toml").read_text() + SCALE)
+    (root / "runs" / "bad.run").write_text("no run\n")
+    with serving(root) as served:
+        assert served.live.view is not None
+        passages = [(q, doc) for q in ("q01", "q02", "q03") for doc in served.live.view.query(q).doc_ids[:6]]
+    tasks = [PlannedTask(who, *key, who == "bob") for who in ("ada", "bob", "orla") for key in passages]
+    write_plan(TrackFolder.open(root), JudgingPlan(tuple(tasks)))
+    lines = [
+        "query_id\tdoc_id\titem_id\trating\twho\twhy\twhen",
+        *(
+            # bob differs on every third.
+            f"{q}\t{doc}\t\t{(number + (who == 'bob' and not number % 3)) % 4}\t{who}\tread\t2026-05-01"
+            for who in ("ada", "bob")
+            for number, (q, doc) in enumerate(passages[: 9 if who == "ada" else 7])
+        ),
+    ]
+    (root / "judgments.tsv").write_text("\n".join(lines) + "\n")
+    run(["watch", "--once", str(root)])
+    return root
+
+
+@pytest.fixture
+def place(track: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    path, tokens = users_file(tmp_path_factory.mktemp("people"))
+    with JudgeNext(track) as judging, serving(track, judging=judging, users=Users(path)) as served:
+        yield Place(served, tokens)
+
+
+@pytest.fixture(params=["light", "dark"])
+def scheme(request: pytest.FixtureRequest) -> Scheme:
+    return request.param
+
+
+@pytest.fixture(params=WIDTHS)
+def look(browser: Browser, request: pytest.FixtureRequest, scheme: Scheme) -> Iterator[Page]:
+    """A tab of this width and colours."""
+    context = browser.new_context(viewport={"width": request.param, "height": 900}, color_scheme=scheme)
+    context.set_default_timeout(60_000)
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture
+def phone(page: Page) -> Page:
+    page.set_viewport_size({"width": WIDTHS[0], "height": 900})
+    return page
+
+
+def shot(page: Page, name: str, scheme: str) -> None:
+    """For who wants to look: TRECEXAM_SHOTS=FOLDER."""
+    if SHOTS:
+        width = page.viewport_size["width"]
+        page.screenshot(path=f"{SHOTS}/{name}-{width}-{scheme}.png", full_page=True)
+
+
+def log_in(page: Page, place: Place, who: str) -> None:
+    page.goto(f"{place.served.url}/login")
+    page.get_by_label("Token").fill(place.tokens[who])
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_load_state()
+
+
+def go(page: Page, place: Place, address: str) -> None:
+    """To a page, as it is when it has what it waits for."""
+    page.goto(place.served.url + address)
+    while page.locator("#judge-waiting").count():
+        time.sleep(0.1)
+        page.reload()
+
+
+def wrong(page: Page) -> list[str]:
+    """What of a page does not fit, cannot be read, or has no name."""
+    sideways = page.evaluate("document.scrollingElement.scrollWidth > innerWidth")
+    empty = "– to –" in page.locator("body").inner_text()  # noqa: RUF001
+    return [
+        *["it scrolls sideways"] * sideways,
+        *["an interval of nothing"] * empty,
+        *page.evaluate(FAINT),
+        *page.evaluate(NAMELESS),
+    ]
+
+
+@pytest.mark.plots
+def test_every_page_fits_and_can_be_read(place: Place, look: Page, scheme: str) -> None:
+    look.goto(f"{place.served.url}/login")
+    found = {"login": wrong(look)}
+    shot(look, "login", scheme)
+    log_in(look, place, "orla")
+    for name, address in place.pages.items():
+        go(look, place, address)
+        found[name] = wrong(look)
+        shot(look, name, scheme)
+    assert {name: trouble for name, trouble in found.items() if trouble} == {}
+
+
+@pytest.mark.plots
+@pytest.mark.parametrize("name", ["report.html", "rubric/report.html", "support/report.html"])
+def test_every_report_fits_and_can_be_read(track: Path, look: Page, scheme: str, name: str) -> None:
+    look.goto((track / "out" / name).as_uri())
+    found = wrong(look)
+    shot(look, name.replace("/", "-").removesuffix(".html"), scheme)
+    assert found == []
+
+
+@pytest.mark.plots
+def test_on_a_phone_the_first_score_is_on_the_screen(place: Place, phone: Page) -> None:
+    log_in(phone, place, "orla")
+    for address in ("/", urls.grader("rubric"), f"{urls.grader('rubric')}?baseline=bm25"):
+        phone.goto(place.served.url + address)
+        box = phone.locator("tbody tr:first-child td.n:not(:first-child)").first.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= WIDTHS[0]
+        assert box["y"] + box["height"] <= 900
+        table, form = (phone.locator(each).first.bounding_box() for each in ("main table", "main form"))
+        assert table is not None
+        assert form is not None
+        assert table["y"] < form["y"]
+
+
+@pytest.mark.plots
+@pytest.mark.parametrize("width", WIDTHS)
+def test_steps_of_a_scale_are_in_one_row_or_one_column(place: Place, page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    log_in(page, place, "orla")
+    for address in ("/assess", urls.grader("support", "/judge")):
+        go(page, place, address)
+        boxes = [button.bounding_box() for button in page.locator(".steps button").all()]
+        assert len(boxes) > 2
+        assert 1 in {len({box[side] for box in boxes if box}) for side in ("x", "y")}
+
+
+@pytest.mark.plots
+def test_guidelines_are_open_for_the_first_passage_alone(place: Place, page: Page) -> None:
+    log_in(page, place, "orla")
+    page.goto(f"{place.served.url}/assess")
+    assert page.locator("header .brand").text_content() == "demo"
+    assert page.locator("#guidelines[open]").count() == 1
+    page.get_by_role("button", name="related").first.click()
+    page.wait_for_selector("#guidelines:not([open])")
+
+
+PAIRS = [
+    *((ink, paper) for ink in ("ink", "soft", "link") for paper in ("paper", "shade", "row")),
+    *(("ink", paper) for paper in ("good", "bad", "warn", "mark", "focus", "hover", "field")),
+    *(("bad-ink", "paper"), ("hint", "field"), ("on-top", "top")),
+]
+
+
+@pytest.mark.parametrize(("scheme", "place_of"), [("light", 1), ("dark", 2)])
+def test_colours_of_text_stand_out(scheme: str, place_of: int) -> None:
+    block = (LOOK / "look.css").read_text().split(":root {")[place_of + 1].split("}")[0]
+    colours = dict(re.findall(r"--([\w-]+): #(\w+);", block))
+
+    def light(name: str) -> float:
+        digits = colours[name] if len(colours[name]) == 6 else "".join(2 * digit for digit in colours[name])
+        parts = (int(digits[at : at + 2], 16) / 255 for at in (0, 2, 4))
+        linear = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    for pair in PAIRS:
+        dark, bright = sorted(map(light, pair))
+        assert (bright + 0.05) / (dark + 0.05) >= 4.5, (scheme, pair)
+
+
+@pytest.mark.plots
+def test_a_report_of_37_runs_prints_on_ten_pages(dl19: Path, tmp_path: Path, page: Page) -> None:
+    given = {name: str(dl19 / file) for name, file in DL19.items()}
+    words = [word for name, value in given.items() for word in (f"--{name}", value)]
+    run(["init", str(tmp_path / "track"), *words, "--link"])
+    run(["watch", "--once", str(tmp_path / "track")])
+    page.goto((tmp_path / "track" / "out" / "report.html").as_uri())
+    assert 5 <= len(re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))) <= 10

@@ -1,0 +1,231 @@
+"""The audit's numbers against scipy and ir_measures, what it finds of what is planted, and its command."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import ir_measures
+import numpy as np
+import pytest
+from audit_cases import Case, found, holes, judged, neighbours_of, unpooled
+from scipy import stats
+
+from trecexam.cli.main import run
+from trecexam.extensions.audit.audit import SECTIONS, audit, write_page
+from trecexam.extensions.audit.choices import choices, labels_of, main_choice, main_values, values
+from trecexam.extensions.audit.pool import dealt_p, rank_bounds
+from trecexam.extensions.audit.ranking import ranking, smallest_difference
+from trecexam.extensions.audit.reading import read_inputs
+from trecexam.scores.columns import UNJUDGED
+
+Qrels = Mapping[str, Mapping[str, int]]
+Capture = pytest.CaptureFixture[str]
+
+
+class Desk:
+    """Files of eight runs, twelve queries and two sets of judgments with holes, and what is in them."""
+
+    def __init__(self, folder: Path) -> None:
+        random = np.random.default_rng(0)
+        queries = [f"q{q}" for q in range(12)]
+        docs = [f"d{d}" for d in range(60)]
+        self.folder = folder
+        self.runs = {f"run{r}": {q: ranked(random, docs) for q in queries} for r in range(8)}
+        self.qrels = {
+            name: {q: {d: int(random.integers(-1, top + 1)) for d in docs[::2]} for q in queries}
+            for name, top in (("people", 3), ("judge", 2))
+        }
+        (folder / "runs").mkdir()
+        for name, rows in self.runs.items():
+            write(folder / "runs" / f"{name}.run", rows, "{} Q0 {} 0 {} " + name)
+        for name, rows in self.qrels.items():
+            write(folder / f"{name}.qrels", rows, "{} 0 {} {}")
+
+    @property
+    def both(self) -> list[Path]:
+        return [self.folder / "people.qrels", self.folder / "judge.qrels"]
+
+    def words(self, *sides: str) -> list[str]:
+        """The command on these sets of judgments."""
+        options = [word for side in sides for word in ("--qrels", f"{self.folder}/{side}.qrels")]
+        return ["audit", *options, "--runs", f"{self.folder}/runs"]
+
+
+def ranked(random: np.random.Generator, docs: list[str]) -> dict[str, float]:
+    n = int(random.integers(3, 50))
+    return {doc: float(n - rank) for rank, doc in enumerate(random.permutation(docs)[:n].tolist())}
+
+
+def write(path: Path, rows: Mapping[str, Mapping[str, float]], line: str) -> None:
+    every = (line.format(query, doc, value) for query, of in rows.items() for doc, value in of.items())
+    path.write_text("\n".join(every) + "\n")
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def evaluated(measure: Any, qrels: Qrels, ranking: Mapping[str, Mapping[str, float]]) -> list[float]:
+    """What ir_measures gives, 0 for queries that it leaves out."""
+    by_query = {each.query_id: each.value for each in ir_measures.iter_calc([measure], qrels, ranking)}
+    return [by_query.get(query, 0.0) for query in sorted(qrels)]
+
+
+def test_values_of_all_choices_are_those_of_ir_measures(desk: Desk) -> None:
+    inputs = read_inputs(desk.both, [desk.folder / "runs"])
+    for side in inputs.sides:
+        for choice in choices(side, 7):
+            parameters: dict[str, Any] = {"judged_only": choice.condensed}
+            if choice.rel is not None:
+                gains = {label: int(label >= choice.rel) for label in range(4)}
+                parameters |= {"gains": gains} if choice.kind == "nDCG" else {"rel": choice.rel}
+            measure = getattr(ir_measures, choice.kind)(**parameters) @ choice.k
+            ours = values(side, labels_of(inputs, side, condensed=choice.condensed), choice)
+            for name, of_run in zip(inputs.runs, ours, strict=True):
+                theirs = evaluated(measure, desk.qrels[side.name], desk.runs[name])
+                assert of_run == pytest.approx(theirs, abs=1e-12), choice.name
+
+
+def test_at_best_a_run_has_what_it_would_have_with_its_own_unjudged_passages_judged_best(desk: Desk) -> None:
+    inputs = read_inputs(desk.both[:1], [desk.folder / "runs"])
+    labels = labels_of(inputs, inputs.sides[0])
+    unjudged = (inputs.rows >= 0) & (labels == UNJUDGED)
+    best = values(inputs.sides[0], labels, main_choice(inputs), unjudged)
+    for name, of_run in zip(inputs.runs, best, strict=True):
+        first = {q: sorted(docs, key=docs.__getitem__)[::-1][:10] for q, docs in desk.runs[name].items()}
+        more = {q: dict.fromkeys(first[q], 3) | docs for q, docs in desk.qrels["people"].items()}
+        assert of_run == pytest.approx(evaluated(ir_measures.nDCG @ 10, more, desk.runs[name]), abs=1e-12)
+    top, bottom = rank_bounds(np.array([0.5, 0.4, 0.1]), np.array([0.5, 0.6, 0.45]))
+    assert (top.tolist(), bottom.tolist()) == ([1, 1, 2], [2, 3, 3])
+
+
+def test_tests_tau_and_power_are_those_of_scipy(desk: Desk) -> None:
+    inputs = read_inputs(desk.both, [desk.folder / "runs"])
+    people, judge = (main_values(inputs, side) for side in inputs.sides)
+    tables = audit(inputs).tables
+    tau = stats.kendalltau(people.mean(axis=1), judge.mean(axis=1)).statistic
+    assert tables["correlation"]["tau"]["value"] == pytest.approx(tau)
+    near = tables["neighbours"]
+    rows = [inputs.runs.index(name) for name in (*near["better"], near["worse"][-1])]
+    tests = [stats.ttest_rel(people[a], people[b]) for a, b in itertools.pairwise(rows)]
+    assert min(near["p.holm"]) == pytest.approx(min(1, 7 * min(each.pvalue for each in tests)))
+    ends = near["difference.low"][0], near["difference.high"][0]
+    assert ends == pytest.approx(tuple(tests[0].confidence_interval()))
+    random = np.random.default_rng(3)
+    least = smallest_difference(random.normal(size=(2001, 25)))
+    found_in = stats.ttest_1samp(random.normal(least, 1, (4000, 25)), 0, axis=1).pvalue < 0.05
+    assert found_in.mean() == pytest.approx(0.8, abs=0.03)
+
+
+def test_unjudged_passages_are_dealt_from_the_run_s_and_other_teams_passages() -> None:
+    rows = np.array([[[1, 2], [11, 12]], [[3, 4], [11, 13]], [[5, 1], [14, 12]]], np.int32)
+    unjudged = np.isin(rows, (2, 12))
+    # Without the second run, which is of the first one's team: 1, 2, 5 and 11, 12, 14.
+    p = [stats.hypergeom.pmf(range(3), 3, 1, 2)] * 2
+    assert dealt_p(rows, unjudged, np.array([0, 0, 1]))[0] == pytest.approx(np.convolve(*p)[2:].sum())
+    p = [stats.hypergeom.pmf(range(3), size, 1, 2) for size in (5, 4)]
+    alone = dealt_p(rows, unjudged, np.array([0, 1, 2]))
+    assert (alone[0], alone[1]) == pytest.approx((np.convolve(*p)[2:].sum(), 1))
+
+
+@pytest.mark.parametrize("what", ["threshold", "drift", "unused label", "raised", "raised team", "likeness"])
+def test_what_is_planted_in_a_judge_is_found(what: str) -> None:
+    section = "scales" if what in ("threshold", "drift", "unused label") else "judge"
+    cases = [judged("cranfield", what, np.random.default_rng([1, seed])) for seed in range(4)]
+    assert [found(case, SECTIONS[section][-1](case.inputs).findings) for case in cases] == [(1, 1)] * 4
+
+
+def test_holes_and_runs_that_were_not_pooled_are_found(tmp_path: Path) -> None:
+    for make, seed in ((unpooled, 1), (unpooled, 2), (holes, 3)):
+        case: Case = make(np.random.default_rng(seed), tmp_path)
+        hit, planted = found(case, SECTIONS["pool"][-1](case.inputs).findings)
+        assert hit == planted > 0
+
+
+def test_a_fair_judge_raises_no_alarm_and_equal_runs_are_not_told_apart() -> None:
+    for name, seed in (("dl19", 0), ("dl19", 1), ("cisi", 0), ("cisi", 1)):
+        assert audit(judged(name, "clean", np.random.default_rng([2, seed])).inputs).alarms == ()
+    for what, least, most in (("equal", 0, 3), ("certain", 18, 20)):
+        cases = [neighbours_of(what, np.random.default_rng(seed)).inputs for seed in range(20)]
+        verdicts = [ranking(inputs).tables["neighbours"]["verdict"] for inputs in cases]
+        assert least <= verdicts.count(["certain"]) <= most
+    found_there = ranking(neighbours_of("reversed", np.random.default_rng(5)).inputs).findings
+    assert "reversed" in {each.kind for each in found_there}
+
+
+def test_the_command_shows_findings_and_writes_the_page(desk: Desk, capsys: Capture) -> None:
+    (desk.folder / "runs" / "evil.run").write_text("q1 Q0 d1 1 1 <script>\n")
+    (desk.folder / "teams.tsv").write_text("".join(f"run{r}\tteam{r // 3}\n" for r in range(8)))
+    options = ["--teams", f"{desk.folder}/teams.tsv", "--judge-run", f"{desk.folder}/runs/run0.run"]
+    page = desk.folder / "audit.html"
+    assert run([*desk.words("people", "judge"), *options, "-o", str(page), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    weights = [each["weight"] for each in told["findings"]]
+    assert weights == sorted(weights, reverse=True)
+    assert {each["section"] for each in told["findings"]} >= {"scales", "pool", "ranking", "sensitivity"}
+    assert all(told[name] for name in ("thresholds", "drift", "teams", "bias", "neighbours", "leaderboards"))
+    assert "&lt;script&gt;" in page.read_text()
+    assert "<script" not in page.read_text()
+    assert all(f'id="{name}-section"' in page.read_text() for name in ("findings", *SECTIONS))
+
+
+def test_one_set_of_judgments_is_audited_and_what_needs_two_is_named(desk: Desk, capsys: Capture) -> None:
+    assert run([*desk.words("people"), "--table"]) == 0
+    out, err = capsys.readouterr()
+    assert "one set of judgments" in err
+    assert "tell neighbours apart" in " ".join(out.split())
+
+
+def test_runs_and_queries_that_differ_are_intersected_and_said(desk: Desk, capsys: Capture) -> None:
+    whole = audit(read_inputs(desk.both, [desk.folder / "runs"]))
+    people, judge = desk.both
+    people.write_text(people.read_text() + "only 0 d1 1\nboth 0 d1 1\n")
+    judge.write_text(judge.read_text() + "both 0 d1 1\n")
+    (desk.folder / "runs" / "other.run").write_text("elsewhere Q0 d1 1 1 other\n")
+    (desk.folder / "runs" / "bad.run").write_text("q1 Q0 d1 1 high bad\n")
+    (desk.folder / "runs" / "teams.tsv").write_text("run1\tteam1\n")
+    assert run([*desk.words("people", "judge"), "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["n_runs"], told["n_queries"]) == (8, 12)
+    for part in (
+        "1 query that the other",
+        "1 judged query that no run has",
+        "other.run",
+        "bad.run:1",
+        "teams.tsv: left",
+    ):
+        assert part in "\n".join(told["notes"])
+    assert told["pool (judge)"] == whole.tables["pool (judge)"].records()
+
+
+@pytest.mark.parametrize(("n_runs", "n_queries"), [(1, 1), (2, 1), (3, 2), (8, 4)])
+def test_few_runs_and_few_queries_are_audited_too(desk: Desk, n_runs: int, n_queries: int) -> None:
+    for path, qrels in zip(desk.both, desk.qrels.values(), strict=True):
+        write(path, dict(list(qrels.items())[:n_queries]), "{} 0 {} {}")
+    runs = [desk.folder / "runs" / f"run{r}.run" for r in range(n_runs)]
+    for sides in (desk.both[:1], desk.both):
+        made = audit(read_inputs(sides, runs, judge_run=runs[0]))
+        write_page(made, desk.folder / "a.html")
+        assert (made.n_runs, made.n_queries) == (n_runs, n_queries)
+        assert len(made.tables["pool" if len(sides) == 1 else "pool (judge)"]) == n_runs
+
+
+def test_sides_without_a_common_passage_and_of_one_name_are_audited(desk: Desk) -> None:
+    (desk.folder / "more").mkdir()
+    other = desk.folder / "more" / "people.qrels"
+    write(other, {"q1": {"x": 1}, "q2": {"d0": 0}}, "{} 0 {}x {}")
+    made = audit(read_inputs([desk.both[0], other], [desk.folder / "runs"]))
+    assert made.judgments == ["people (1)", "people (2)"]
+    assert "nothing in common" in {each.kind for each in made.alarms}
+
+
+def test_what_cannot_be_audited_is_refused_with_the_reason(desk: Desk, capsys: Capture) -> None:
+    (desk.folder / "other.qrels").write_text("x 0 d1 1\n")
+    for sides, why in ((["people"] * 3, "3 sets of judgments"), (["people", "other"], "judged by both")):
+        assert run(desk.words(*sides)) == 2
+        assert why in capsys.readouterr().err

@@ -1,0 +1,156 @@
+"""What an audit has to find: judgments removed, judges of known bias and thresholds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from outside import outside
+
+from trecexam.extensions.audit.findings import Finding
+from trecexam.extensions.audit.reading import read_inputs
+from trecexam.extensions.audit.records import AuditInputs, Side
+from trecexam.scores.columns import UNJUDGED
+
+COLLECTIONS = ("cranfield", "vaswani", "cisi")
+#: DL 2019's runs by the letters that their names begin with.
+_DL_TEAMS = ("ICT", "TUA1", "TUW19", "UNH", "bm25", "idst", "ms_", "p_", "runid", "srchvrs", "test1")
+#: A run counts as not pooled where so many of its first ten passages lost their judgment.
+LOST = 0.1
+
+
+class Case(NamedTuple):
+    """What is audited, and which (kind, about) are planted; `about` "" for any."""
+
+    inputs: AuditInputs
+    planted: frozenset[tuple[str, str]]
+
+
+@lru_cache(maxsize=4)
+def whole(name: str) -> AuditInputs:
+    """A collection with complete judgments, or DL 2019."""
+    folder = outside("dl19" if name == "dl19" else f"collections/{name}")
+    teams = None if name == "dl19" else folder / "teams.tsv"
+    inputs = read_inputs([min(folder.glob("qrels*"))], [folder / "runs"], teams=teams)
+    if name == "dl19":
+        named = (next(team for team in _DL_TEAMS if run.startswith(team)) for run in inputs.runs)
+        inputs = replace(inputs, teams=tuple(named))
+    return inputs
+
+
+def unpooled(random: np.random.Generator, folder: Path) -> Case:
+    """DL 2019 without what one team alone has in its first ten ranks, and without some at random."""
+    base = whole("dl19")
+    top, teams = base.rows[:, :, :10], np.array(base.teams)
+    while True:
+        team = random.choice(np.unique(teams))
+        lost = np.setdiff1d(top[teams == team], top[teams != team])
+        share = np.isin(top, lost).mean(axis=(1, 2))
+        if (share >= LOST).any():
+            break
+    chance = random.random(len(base.sides[0].judged.labels)) < random.choice([0, 0.02, 0.05])
+    removed = np.union1d(lost, np.flatnonzero(chance))
+    planted = {("not pooled", base.runs[r]) for r in np.flatnonzero(share >= LOST)}
+    return Case(_without(base, removed, folder), frozenset(planted))
+
+
+def holes(random: np.random.Generator, folder: Path) -> Case:
+    """DL 2019 without a random share of all judgments: no run is worse off than another."""
+    base = whole("dl19")
+    share = random.uniform(0.1, 0.5)
+    removed = np.flatnonzero(random.random(len(base.sides[0].judged.labels)) < share)
+    return Case(_without(base, removed, folder), frozenset({("holes", "")}))
+
+
+def _without(base: AuditInputs, removed: np.ndarray, folder: Path) -> AuditInputs:
+    """Read from files without these rows."""
+    judged = base.sides[0].judged
+    kept = np.setdiff1d(np.arange(len(judged.labels)), removed)
+    docs = judged.doc_ids.to_pylist()
+    rows = ((judged.query_ids[judged.query_of_row[i]], docs[i], judged.labels[i]) for i in kept.tolist())
+    path = folder / "people.qrels"
+    path.write_text("".join(f"{query} 0 {doc} {label}\n" for query, doc, label in rows))
+    return replace(read_inputs([path], [outside("dl19") / "runs"]), teams=base.teams)
+
+
+def judged(name: str, what: str, random: np.random.Generator) -> Case:
+    """A collection with a simulated judge that differs from people in this alone, beside noise.
+
+    Noise: each relevant passage is one label lower with some probability, and as many others one higher.
+    """
+    base = whole(name)
+    people, n_queries = base.sides[0].judged, len(base.query_ids)
+    labels = np.maximum(people.labels, 0)
+    top, n = int(labels.max()), len(labels)
+    noise = random.uniform(0.05, 0.3)
+    share = (labels > 0).mean()
+    up = np.full(n, noise * share / (1 - share))
+    down = np.full(n, noise)
+    planted: set[tuple[str, str]] = {(what, "")}
+    if what == "drift":
+        lax = random.permutation(n_queries)[people.query_of_row] < n_queries // 2
+        up, down = np.where(lax, 8 * up, 0), np.where(lax, 0.0, 0.6)
+    moved = np.where(labels > 0, random.random(n) < down, random.random(n) < up)
+    given = np.where(moved, np.where(labels > 0, labels - 1, 1), labels)
+    run = int(random.integers(len(base.runs)))
+    team = base.teams[run]
+    members = [r for r, other in enumerate(base.teams) if other == team]
+    if what == "threshold":
+        step = int(random.choice([1, -1])) if top > 1 else 1
+        raised = np.where(given > 0, given + 1, random.random(n) < random.uniform(0.1, 0.5))
+        given = raised.astype(given.dtype) if step > 0 else np.maximum(given - 1, 0)
+        planted = {(what, str(step))}
+    if what == "unused label":
+        given = np.where(given == top - 1, random.choice([top, max(0, top - 2)]), given)
+    favoured = {"raised": [run], "likeness": [run], "raised team": members}.get(what)
+    if favoured:
+        there = np.isin(np.arange(n), base.rows[favoured][:, :, :10])
+        # DL 2019 has few queries.
+        bias = 0.5 if name == "dl19" else 0.25
+        given = np.where(there & (random.random(n) < bias), np.minimum(given + 1, max(top, 2)), given)
+        planted = {(what, team if what == "raised team" else base.runs[run])}
+    side = base.sides[0]
+    rest = np.full(len(side.labels) - n, UNJUDGED, np.int32)
+    by_judge = replace(people, labels=given.astype(np.int32))
+    second = Side("judge", by_judge, np.append(given, rest), side.condensed)
+    own = (base.runs[run], base.rows[run]) if what in ("likeness", "clean") else None
+    inputs = replace(base, sides=(replace(side, name="people"), second), judge_run=own)
+    return Case(inputs, frozenset(planted if what != "clean" else ()))
+
+
+def found(case: Case, findings: tuple[Finding, ...]) -> tuple[int, int]:
+    """How many of the planted ones were found."""
+    here = {(each.kind, each.about) for each in findings}
+    for each in findings:
+        here.add((each.kind, ""))
+        if each.kind == "threshold":
+            first, second = map(int, each.about.split(","))
+            here.add((each.kind, str(second - first)))
+    return len(case.planted & here), len(case.planted)
+
+
+def neighbours_of(what: str, random: np.random.Generator) -> Case:
+    """Two runs: "equal" but for chance; "certain", one that lost its first ranks; "reversed" by the judge."""
+    base = whole(str(random.choice(COLLECTIONS)))
+    gains = np.maximum(base.sides[0].labels, 0)[base.rows[:, :, :3]].mean(axis=(1, 2))
+    good = np.flatnonzero(gains >= np.median(gains))
+    first, second = random.choice(good if what != "equal" else len(base.runs), 2, replace=False)
+    a, b = base.rows[first].copy(), base.rows[second].copy()
+    if what == "equal":
+        swapped = random.random(len(a)) < 0.5
+        a[swapped], b[swapped] = b[swapped], a[swapped].copy()
+    else:
+        b = np.concatenate([a[:, 3:], np.full_like(a[:, :3], -1)], axis=1)
+    rows = np.stack([a, b])
+    # All are judged.
+    sides = tuple(replace(side, condensed=rows) for side in base.sides)
+    if what == "reversed":
+        labels = sides[0].labels.copy()
+        labels[a[:, :3]] = 0
+        labels[-1] = UNJUDGED
+        judge = replace(sides[0], name="judge", labels=labels)
+        sides = (sides[0], judge)
+    return Case(replace(base, runs=("a", "b"), teams=("a", "b"), rows=rows, sides=sides), frozenset())

@@ -1,0 +1,35 @@
+"""What the child processes of tests do.
+
+It is no test module: a package called `tests` in the environment (tira has one) would hide those.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+from trecexam.extensions.page import child
+
+
+def echo(root: Path, receive: child.Receive, say: child.Say) -> None:
+    """Says what it is sent, its root first, until there is no more; "die" kills it, "end" ends it."""
+    say(str(root))
+    try:
+        while True:
+            asked = receive(0.05)
+            if asked == "die":
+                os.kill(os.getpid(), signal.SIGKILL)
+            if asked == "end":
+                return
+            if asked is not None:
+                say(asked)
+    except EOFError:
+        say("bye")
+
+
+def sleep(root: Path, receive: child.Receive, say: child.Say) -> None:
+    """Hears nothing."""
+    say("asleep")
+    time.sleep(10_000)

@@ -1,0 +1,116 @@
+"""Commands of a page are run, and what they print is what the page shows.
+
+A block ```console has lines `$ trecexam ...`, each followed by its output on a terminal of 100 columns: stderr,
+then stdout. `python tests/helpers/played_pages.py` writes the output into the pages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+ROOT = Path(__file__).resolve().parents[2]
+DL19 = ROOT.parent / "shared" / "dl19"
+_CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
+
+
+class _Terminal(io.TextIOWrapper):
+    def isatty(self) -> bool:
+        return True
+
+
+def played(text: str, folder: Path) -> str:
+    """The page with the output that its commands have in this folder, run one after the other."""
+    with contextlib.chdir(folder):
+        return _CONSOLE.sub(lambda match: f"```console\n{_console(match[1])}```", text)
+
+
+def _console(block: str) -> str:
+    lines = [line for line in block.splitlines() if line.startswith("$ ")]
+    return "".join(f"{line}\n{printed(line.removeprefix('$ '))}" for line in lines)
+
+
+def printed(line: str) -> str:
+    """What a command line prints; `| head -n N` at its end is understood."""
+    from trecexam.cli.main import run
+
+    line, _, most = line.partition(" | head -n ")
+    words = shlex.split(line, comments=True)
+    assert words[0] == "trecexam", line
+    buffer = io.BytesIO()
+    stdout = io.TextIOWrapper(buffer) if most else _Terminal(buffer)
+    stderr = io.TextIOWrapper(io.BytesIO())
+    with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
+        run(words[1:])
+    texts = []
+    for stream in (stderr, stdout):
+        stream.flush()
+        assert isinstance(stream.buffer, io.BytesIO)
+        texts.append(stream.buffer.getvalue().decode())
+    if most:
+        texts[1] = "".join(texts[1].splitlines(keepends=True)[: int(most)])
+    return "".join(f"{each.rstrip()}\n" for each in "".join(texts).splitlines())
+
+
+@contextlib.contextmanager
+def terminal() -> Iterator[None]:
+    """The width and the colours that pages show."""
+    with mock.patch.dict(os.environ, {"COLUMNS": "100", "NO_COLOR": "1"}):
+        yield
+
+
+def dl19_folder(folder: Path) -> None:
+    """What TREC hands out, by the name `downloads`."""
+    (folder / "downloads").symlink_to(DL19)
+
+
+def wrong_folder(folder: Path) -> None:
+    """A demo track with a bad run, and tracks that lack something or have a misspelled setting."""
+    import trecexam
+
+    for name in ("mytrack", "misspelled", "nobank", "nojudgments", "served"):
+        trecexam.make_demo_track(folder / name)
+    with trecexam.open_track(folder / "mytrack") as track:
+        track.update()
+    (folder / "mytrack" / "runs" / "bad.run").write_text("q01 Q0 heat-pump-01 1 high bad\n")
+    for path in (*(folder / "nobank").glob("bank.*"), folder / "nojudgments" / "qrels.txt"):
+        path.unlink()
+    for name in ("nobank", "nojudgments"):
+        recorded = '[grader]\nname = "recorded"\nrecorded = "grades.jsonl.gz"\n'
+        (folder / name / "trecexam.toml").write_text(recorded)
+    (folder / "served" / "trecexam.toml").write_text('[grader]\nname = "openai"\nmodel = "gpt-4o"\n')
+    settings = folder / "misspelled" / "trecexam.toml"
+    settings.write_text(settings.read_text().replace("depth =", "dept ="))
+
+
+#: Page -> what lays out the folder that its commands are run in.
+PAGES = {
+    "examples/reproduce-dl19.md": dl19_folder,
+    "examples/if-something-goes-wrong.md": wrong_folder,
+}
+
+
+def play(name: str, folder: Path) -> str:
+    """The page as it should be."""
+    PAGES[name](folder)
+    with terminal():
+        return played((ROOT / name).read_text(), folder)
+
+
+def main(names: list[str]) -> None:
+    """Writes the output into the pages, or into those that are named."""
+    for name in names or PAGES:
+        with tempfile.TemporaryDirectory() as folder:
+            (ROOT / name).write_text(play(name, Path(folder)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,20 @@
+"""Pages that show a session at a terminal show what the commands print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from played_pages import DL19, PAGES, play
+from support import ROOT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PAGES)
+def test_the_page_shows_what_its_commands_print(name: str, tmp_path: Path) -> None:
+    """Where this fails: python tests/helpers/played_pages.py"""
+    if "dl19" in name and not DL19.is_dir():
+        pytest.skip("shared/dl19 is not here")
+    page = (ROOT / name).read_text()
+    assert page.count("\n$ trecexam ") >= 6
+    assert play(name, tmp_path) == page

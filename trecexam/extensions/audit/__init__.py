@@ -1,0 +1,14 @@
+"""Which conclusions survive, of runs and one or two sets of judgments? Without track, bank, text or model."""
+
+from __future__ import annotations
+
+from trecexam.extension import Command, Extension
+
+EXTENSION = Extension(
+    "audit",
+    commands={
+        "audit": Command(
+            f"{__name__}.cli:audit", "Which conclusions survive? Runs, one or two qrels.", "look closer"
+        )
+    },
+)

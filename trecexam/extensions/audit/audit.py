@@ -1,0 +1,132 @@
+"""The audit as one result and one HTML page: findings, most important first, and the tables behind them."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trecexam.extensions.audit.findings import Finding, Part
+from trecexam.extensions.audit.judge import judge
+from trecexam.extensions.audit.pool import pool
+from trecexam.extensions.audit.ranking import ranking
+from trecexam.extensions.audit.records import AuditInputs
+from trecexam.extensions.audit.scales import scales
+from trecexam.extensions.audit.sensitivity import sensitivity
+from trecexam.files import atomic
+from trecexam.outputs.page import render
+from trecexam.outputs.page.model import PagePart
+from trecexam.tables.result import Result, Tables
+from trecexam.tables.section import ReportPart
+from trecexam.tables.table import Layout, Table
+
+#: Section -> its title, how it is to be read, and what makes it.
+SECTIONS = {
+    "scales": (
+        "Scales and thresholds",
+        "How far the sides say the same. Intervals are over queries.",
+        scales,
+    ),
+    "pool": ("Pool", "What is not judged in the first ranks, and how many ranks that leaves open.", pool),
+    "ranking": ("Ranking", "What these queries can tell; pairs that the other side reverses.", ranking),
+    "judge": ("The judge against people", "What the second side gives beyond the first's labels.", judge),
+    "sensitivity": ("Sensitivity", "Leaderboards over k, threshold, gains, unjudged passages.", sensitivity),
+}
+#: Rows of each table on the page; --json has all.
+_ROWS = 100
+_ONE_SIDE = (
+    "one set of judgments: agreement, thresholds, correlation, swaps and the judge's bias need a second "
+    "--qrels, and are left out"
+)
+#: Letters in a line of a finding, as a terminal shows it.
+_WIDTH = 66
+
+
+@dataclass(frozen=True, eq=False)
+class Audit(Result):
+    """What survives of these runs and judgments.
+
+    Attributes:
+        parts: section -> its findings and tables.
+        about: how many runs and queries; the judgments' names; the cutoff.
+        notes: what was left out, and why.
+        rejected: run files that could not be read.
+    """
+
+    parts: Mapping[str, Part]
+    about: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+    rejected: tuple[str, ...] = ()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings, most important first."""
+        every = [finding for part in self.parts.values() for finding in part.findings]
+        return tuple(sorted(every, key=lambda finding: -finding.weight))
+
+    @property
+    def alarms(self) -> tuple[Finding, ...]:
+        """Those after which a conclusion may be wrong, or needs a word in a paper."""
+        return tuple(finding for finding in self.findings if finding.weight > 1)
+
+    def declare(self) -> dict[str, Table]:
+        """The findings, and then the tables of all sections."""
+        header = ("weight", "section", "kind", "about", "finding", "number", "why", "do")
+        rows = tuple(
+            (f.weight, f.section, f.kind, f.about, f.sentence, f.number, f.reason, f.action)
+            for f in self.findings
+        )
+        behind = {name: made for part in self.parts.values() for name, made in part.tables.items()}
+        return {"findings": Table(header, rows), **behind}
+
+    def for_people(self) -> tuple[Table, ...]:
+        """The findings in lines that a terminal has room for."""
+        rows: list[tuple[str, str]] = []
+        for finding in self.findings:
+            texts = finding.sentence, f"Why: {finding.reason}", f"Do: {finding.action}"
+            lines = [line for text in texts for line in textwrap.wrap(text, _WIDTH)]
+            rows += [("!" * finding.weight if not i else "", line) for i, line in enumerate(lines)]
+        return (Table(("weight", "finding"), tuple(rows), layout=Layout(("weight",))),)
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What it is about."""
+        return self.about
+
+
+def audit(inputs: AuditInputs) -> Audit:
+    """Which conclusions survive: all sections. `read_inputs` reads what is audited."""
+    notes = [*inputs.notes, *inputs.rejected]
+    if len(inputs.sides) == 1:
+        notes.append(_ONE_SIDE)
+    elif inputs.teams == inputs.runs:
+        notes.append("no teams: bias and tau by team are left out; name them with --teams")
+    if len(inputs.sides) == 2 and inputs.judge_run is None:
+        notes.append("no --judge-run: how far likeness to the judge explains its bias is left out")
+    about: dict[str, Any] = {"n_runs": len(inputs.runs), "n_queries": len(inputs.query_ids)}
+    about |= {"judgments": [side.name for side in inputs.sides], "cutoff": inputs.cutoff}
+    parts = {name: make(inputs) for name, (_, _, make) in SECTIONS.items()}
+    return Audit(parts, about, tuple(notes), inputs.rejected)
+
+
+def write_page(audit: Audit, path: Path) -> None:
+    """Writes the page.
+
+    Raises:
+        TrecexamError: it cannot be written.
+    """
+    import jinja2
+
+    parts = [
+        PagePart(ReportPart(name, Tables(part.tables), title, lead, rows=_ROWS, folded=True))
+        for name, (title, lead, _) in SECTIONS.items()
+        if (part := audit.parts[name]).tables
+    ]
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    environment.filters |= render.filters()
+    template = environment.from_string(Path(__file__).with_name("audit.html").read_text(encoding="utf-8"))
+    style = (render.HERE / "report.css").read_text(encoding="utf-8")
+    text = template.render(audit=audit, sections=list(render.rendered(parts)), style=style)
+    atomic.replace(path, text.encode("utf-8", "backslashreplace"))

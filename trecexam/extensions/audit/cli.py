@@ -1,0 +1,78 @@
+"""`trecexam audit`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from trecexam.cli.options import in_a_folder
+from trecexam.cli.reading import writing
+
+if TYPE_CHECKING:
+    from trecexam.tables.result import Result
+
+_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+
+
+@click.command(
+    epilog="Example: trecexam audit --qrels people.qrels --qrels judge.qrels --runs runs/ -o audit.html"
+)
+@click.option(
+    "--qrels",
+    type=_FILE,
+    multiple=True,
+    required=True,
+    metavar="FILE",
+    help="Judgments. Give a second one to compare with the first.",
+)
+@click.option(
+    "--runs",
+    type=click.Path(path_type=Path, exists=True),
+    multiple=True,
+    required=True,
+    metavar="FOLDER|FILE",
+    help="Run files. May be repeated.",
+)
+@click.option("--teams", type=_FILE, metavar="FILE", help="`run<TAB>team` lines, for bias by team.")
+@click.option("--judge-run", type=_FILE, metavar="RUN", help="The judge's own ranking, for circularity.")
+@click.option(
+    "-k",
+    "--cutoff",
+    type=click.IntRange(1, 20),
+    default=10,
+    show_default=True,
+    metavar="K",
+    help="Compare runs by nDCG@K.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    callback=in_a_folder,
+    help="Write the audit as one HTML page; replaced as a whole.",
+)
+@writing
+def audit(
+    qrels: tuple[Path, ...],
+    runs: tuple[Path, ...],
+    teams: Path | None,
+    judge_run: Path | None,
+    cutoff: int,
+    output: Path | None,
+) -> tuple[Result, int]:
+    """Show which conclusions about runs survive, given one or two sets of judgments.
+
+    Findings come most important first: !!! a conclusion may be wrong, !! a paper has to say it, ! good to
+    know. --json has all tables. Exit status 1: some run file was rejected.
+    """
+    from trecexam.extensions.audit import audit as auditing
+    from trecexam.extensions.audit.reading import read_inputs
+
+    found = auditing.audit(read_inputs(qrels, runs, teams, judge_run, cutoff))
+    if output is not None:
+        auditing.write_page(found, output)
+        found = found.noted(f"{output}: written")
+    return found, 1 if found.rejected else 0

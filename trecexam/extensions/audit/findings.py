@@ -1,0 +1,80 @@
+"""What the audit finds: findings in the words of findings.toml, and tables of columns."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trecexam.extensions.audit.records import Floats
+from trecexam.tables.table import Layout, Table
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the audit found.
+
+    Attributes:
+        kind: what is found, in a word or two: a heading of findings.toml.
+        about: the run, team, set of judgments or measure that it is about; "" for all.
+        sentence: says it, with the number.
+        number: how much.
+        reason: how that is known.
+        action: what to do.
+        weight: 3: a conclusion may be wrong; 2: a paper has to say it; 1: good to know. From 2 on: an alarm.
+    """
+
+    section: str
+    kind: str
+    about: str
+    sentence: str
+    number: float
+    reason: str
+    action: str
+    weight: int
+
+
+@cache
+def _texts() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(Path(__file__).with_name("findings.toml").read_text(encoding="utf-8"))
+
+
+def finding(kind: str, number: float, about: str = "", **values: Any) -> Finding:
+    """A finding in the words of findings.toml, with these values in their slots."""
+    text, known = _texts()[kind], {**values, "about": about, "number": number}
+    sentence, reason, action = (text[name].format(**known) for name in ("sentence", "reason", "action"))
+    return Finding(text["section"], kind, about, sentence, float(number), reason, action, text["weight"])
+
+
+def standard_errors(differences: Floats) -> Floats:
+    """Of the mean over queries of each row; NaN of fewer than two queries."""
+    n = differences.shape[1]
+    return differences.std(axis=1, ddof=1) / math.sqrt(n) if n > 1 else np.full(len(differences), math.nan)
+
+
+def with_interval(value: float, low: float, high: float) -> str:
+    """A number, and its interval where there is one."""
+    return f"{value:.2f}" + ("" if math.isnan(low) else f" [{low:.2f}, {high:.2f}]")
+
+
+def table(caption: str, keys: int, columns: Mapping[str, Any]) -> Table:
+    """A table of columns (lists or arrays), of which the first ones are keys; p values may be small."""
+    values = [each.tolist() if isinstance(each, np.ndarray) else each for each in columns.values()]
+    names = tuple(columns)
+    small = tuple(name for name in names if name.startswith("p.holm"))
+    rows = tuple(zip(*values, strict=True))
+    return Table(names, rows, small=small, layout=Layout(names[:keys]), caption=caption)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A section of the audit: what was found, and the tables behind it by name."""
+
+    findings: tuple[Finding, ...] = ()
+    tables: Mapping[str, Table] = field(default_factory=dict)

@@ -1,0 +1,155 @@
+"""The ranking: how far two leaderboards agree, which differences these queries can tell, and swaps."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trecexam.extensions.audit.choices import main_choice, main_values
+from trecexam.extensions.audit.findings import Finding, Part, finding, standard_errors, table, with_interval
+from trecexam.extensions.audit.records import AuditInputs, Floats
+from trecexam.scores.correlation import Correlation, correlate, half_width
+from trecexam.scores.paired_tests import MOST_RUNS, PairedT, holm, paired_t
+from trecexam.scores.values import TIE_DECIMALS
+from trecexam.tables.table import Table
+
+#: Levels of the verdicts on neighbours, two-sided: certain after Holm's adjustment, likely without.
+_CERTAIN, _LIKELY = 0.05, 0.2
+#: Even the upper end of tau below this is an alarm.
+_LOW_TAU = 0.8
+#: Rows of the table of swaps.
+_MOST_SWAPS = 200
+
+
+class Neighbours(NamedTuple):
+    """Runs that are next to each other on the first leaderboard, and what can be said of each two.
+
+    Attributes:
+        better, worse: the runs' places.
+        tests: of each side the paired t test of the first against the second.
+        p: of the first side, Holm's.
+        verdicts: "certain", "likely" or "cannot be told".
+    """
+
+    better: NDArray[np.intp]
+    worse: NDArray[np.intp]
+    tests: Sequence[PairedT]
+    p: Floats
+    verdicts: NDArray[np.str_]
+
+
+def neighbours(of_sides: Sequence[Floats]) -> Neighbours:
+    """What values of shape (runs, queries) say, of each side, of runs that are neighbours on the first.
+
+    Certain: the same order on every side, with Holm's p below .05 on each. Likely: the same order, with a p
+    below .2 on the first side.
+    """
+    order = np.argsort(-np.round(of_sides[0].mean(axis=1), TIE_DECIMALS), kind="stable")
+    better, worse = order[:-1], order[1:]
+    tests = [paired_t(values, better, worse) for values in of_sides]
+    adjusted = [holm(each.p) for each in tests]
+    same = np.all([each.difference > 0 for each in tests], axis=0)
+    certain = same & np.all([p < _CERTAIN for p in adjusted], axis=0)
+    likely = same & (tests[0].p < _LIKELY)
+    verdicts = np.where(certain, "certain", np.where(likely, "likely", "cannot be told"))
+    return Neighbours(better, worse, tests, adjusted[0], verdicts)
+
+
+def smallest_difference(differences: Floats) -> float:
+    """What a paired t test at .05 finds in 8 of 10 samples of so many queries; NaN of fewer than two.
+
+    (t(.975) + t(.8)) * e, e the median standard error of the pairs' differences, shape (pairs, queries):
+    Cohen, "Statistical Power Analysis for the Behavioral Sciences", 2nd ed. 1988, chapter 2.
+    """
+    from scipy.special import stdtrit
+
+    quantiles = stdtrit(differences.shape[1] - 1, (0.975, 0.8)).sum()
+    return float(quantiles * np.median(standard_errors(differences)))
+
+
+def ranking(inputs: AuditInputs) -> Part:
+    """Neighbours and the smallest difference; of two sides correlation and swaps, too."""
+    if len(inputs.runs) < 2:
+        return Part()
+    of_sides = [main_values(inputs, side) for side in inputs.sides]
+    near, n_queries = neighbours(of_sides), len(inputs.query_ids)
+    counts = Counter(near.verdicts.tolist())
+    verdicts = ", ".join(
+        f"{counts[verdict]} {verdict}" for verdict in ("certain", "likely", "cannot be told")
+    )
+    words = f"of {len(near.better)} pairs {verdicts}"
+    differences = of_sides[0][near.better] - of_sides[0][near.worse]
+    smallest = smallest_difference(differences)
+    found = [finding("power", smallest, measure=main_choice(inputs).name, n=n_queries, verdicts=words)]
+    tables = {"neighbours": _neighbours_table(inputs, near, differences)}
+    if len(of_sides) == 2:
+        enough = len(inputs.runs) <= MOST_RUNS
+        correlation = correlate(of_sides[1], of_sides[0], resamples=300 if enough else 0)
+        agreed, tables["correlation"] = _agreement(inputs, correlation)
+        swaps, tables["swaps"] = _swaps(inputs, of_sides)
+        found += [agreed, *swaps]
+    return Part(tuple(found), tables)
+
+
+def _agreement(inputs: AuditInputs, found: Correlation) -> tuple[Finding, Table]:
+    rows = {
+        "tau": (found.kendall_tau, found.tau_low, found.tau_high),
+        "tau_AP,b": (found.tau_ap_b, found.ap_b_low, found.ap_b_high),
+        "tau of the ten best": (found.kendall_at_10, found.at_10_low, found.at_10_high),
+    }
+    rows = {name: row for name, row in rows.items() if not math.isnan(row[0])}
+    columns = zip(("value", "value.low", "value.high"), zip(*rows.values(), strict=True), strict=False)
+    made = table("How far both leaderboards agree", 1, {"coefficient": list(rows), **dict(columns)})
+    taus = ", ".join(f"{name} {with_interval(*row)}" for name, row in rows.items())
+    a, b = (side.name for side in inputs.sides)
+    kind = "low tau" if found.tau_high < _LOW_TAU else "tau"
+    return finding(kind, found.kendall_tau, a=a, b=b, n=found.n_runs, taus=taus or "tau undefined"), made
+
+
+def _swaps(inputs: AuditInputs, of_sides: Sequence[Floats]) -> tuple[list[Finding], Table]:
+    """Pairs that the sides order otherwise, those first on which both are significant."""
+    first, second = np.triu_indices(len(inputs.runs), k=1)
+    a, b = (paired_t(values, first, second) for values in of_sides)
+    p_a, p_b = holm(a.p), holm(b.p)
+    significant = (p_a < _CERTAIN).astype(np.int64) + (p_b < _CERTAIN)
+    swapped = np.flatnonzero(a.difference * b.difference < 0)
+    order = swapped[np.lexsort((-np.abs(a.difference[swapped]), -significant[swapped]))]
+    some = order[:_MOST_SWAPS]
+    ahead = a.difference[some] > 0
+    name_a, name_b = (side.name for side in inputs.sides)
+    runs = np.array(inputs.runs, object)
+    columns = {
+        "better": runs[np.where(ahead, first[some], second[some])],
+        "worse": runs[np.where(ahead, second[some], first[some])],
+        "significant on": significant[some],
+        f"difference {name_a}": np.abs(a.difference[some]),
+        f"difference {name_b}": -np.abs(b.difference[some]),
+        f"p.holm {name_a}": p_a[some],
+        f"p.holm {name_b}": p_b[some],
+    }
+    caption = (
+        f"Pairs of runs that {name_b} orders otherwise ({len(order):,}), and on how many sides significant"
+    )
+    found: list[Finding] = []
+    for kind, sides in (("reversed", 2), ("swaps", 1)):
+        at = order[significant[order] == sides]
+        if len(at) and not found:
+            pair = f"{columns['better'][0]} > {columns['worse'][0]} on {name_a}"
+            found = [finding(kind, len(at), pair, n=len(order))]
+    return found, table(caption, 2, columns)
+
+
+def _neighbours_table(inputs: AuditInputs, near: Neighbours, differences: Floats) -> Table:
+    test, runs = near.tests[0], np.array(inputs.runs, object)
+    half = half_width(standard_errors(differences), len(inputs.query_ids))
+    columns = {"better": runs[near.better], "worse": runs[near.worse], "verdict": near.verdicts}
+    columns |= {"difference": test.difference, "difference.low": test.difference - half}
+    columns |= {"difference.high": test.difference + half, "p.holm": near.p}
+    others = zip(inputs.sides[1:], near.tests[1:], strict=True)
+    columns |= {f"difference {side.name}": each.difference for side, each in others}
+    return table(f"Neighbours by {main_choice(inputs).name} on {inputs.sides[0].name}", 2, columns)

@@ -1,0 +1,198 @@
+"""Reads runs and judgments into arrays, one run at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+import converters
+from converters.arrow import strings
+from converters.label_table import read_teams
+from trecexam.errors import TrecexamError
+from trecexam.extensions.audit.records import DEPTH, AuditInputs, Rows, Side
+from trecexam.line.dropped_runs import name_runs
+from trecexam.scores.columns import UNJUDGED, Judged, Ranked, rows_at_ranks
+from trecexam.tables.text import plural, shorten_list
+
+#: query_id -> doc_id -> label
+Labels = Mapping[str, Mapping[str, int]]
+
+
+def read_inputs(
+    qrels: Sequence[Path],
+    runs: Sequence[Path],
+    teams: Path | None = None,
+    judge_run: Path | None = None,
+    cutoff: int = 10,
+) -> AuditInputs:
+    """Runs and one or two sets of judgments.
+
+    Queries are those that all sets judge and some run has; a run that skips one of them has an empty list.
+
+    Args:
+        runs: files, or folders that are searched through.
+        teams: a file of `run<TAB>team` lines.
+        judge_run: the judge's own ranking, a run file.
+        cutoff: k of nDCG@k, 1 to `DEPTH`.
+
+    Raises:
+        ConversionError: a set of judgments, the teams, the judge's run, or every run cannot be read.
+        TrecexamError: neither one nor two sets; no run; no query that all have.
+    """
+    if len(qrels) not in (1, 2):
+        raise TrecexamError(f"{len(qrels)} sets of judgments: give one or two with --qrels")
+    labels = [_labels(path) for path in qrels]
+    common = sorted(set.intersection(*map(set, labels)))
+    if not common:
+        raise TrecexamError("no query is judged by both sets of judgments: are these of one track?")
+    notes = [
+        f"{path}: left out {plural(len(of_side) - len(common), 'query')} that the other set does not judge"
+        for path, of_side in zip(qrels, labels, strict=True)
+        if len(of_side) > len(common)
+    ]
+    files = list(dict.fromkeys(_run_files(runs, notes)))
+    reader = _Reader(labels, common, files)
+    if not reader.names:
+        for error in reader.rejected:
+            raise error
+        raise TrecexamError(f"no run has one of the {plural(len(common), 'judged query')}: see --runs")
+    if missing := [query for query in common if query not in reader.answered]:
+        notes.append(f"left out {plural(len(missing), 'judged query')} that no run has")
+        reader = _Reader(labels, [query for query in common if query in reader.answered], files)
+    own = None if judge_run is None else converters.read(judge_run, "run")
+    judge_rows = None if own is None else (own.name, reader.rows_of(own)[0])
+    named = name_runs(reader.names, Path(os.path.commonpath([path.parent for path in reader.names])))
+    names = [named[path] for path in reader.names]
+    team_of = {} if teams is None else read_teams(teams)
+    if team_of and (without := [name for name in names if name not in team_of]):
+        notes.append(f"{teams}: no team for {shorten_list(without)}; each of them is its own team")
+    rows = np.stack(reader.rows)
+    if (skipped := (rows < 0).all(axis=2).sum(axis=1)).any():
+        some = [name for name, n in zip(names, skipped, strict=True) if n]
+        notes.append(
+            f"{shorten_list(some)}: up to {plural(int(skipped.max()), 'query')} skipped, which score 0"
+        )
+    short = [path.name.removesuffix(".gz").rsplit(".", 1)[0] for path in qrels]
+    if len(set(short)) < len(short):
+        short = [f"{name} ({number})" for number, name in enumerate(short, 1)]
+    return AuditInputs(
+        tuple(names),
+        tuple(team_of.get(name, name) for name in names),
+        tuple(reader.query_ids),
+        reader.sides(short),
+        rows,
+        cutoff,
+        judge_rows,
+        (*notes, *reader.notes),
+        tuple(map(str, reader.rejected)),
+    )
+
+
+def _labels(path: Path) -> Labels:
+    """The labels of a file; of a passage that stands several times, once for each subtopic, the best."""
+    labels: dict[str, dict[str, int]] = {}
+    for row in converters.read(path, "qrels"):
+        of_query = labels.setdefault(row.query_id, {})
+        of_query[row.doc_id] = max(row.relevance, of_query.get(row.doc_id, row.relevance))
+    return labels
+
+
+def _run_files(places: Iterable[Path], notes: list[str]) -> Iterator[Path]:
+    """The run files; of a folder all that look like no other format. `notes` gets those that do."""
+    for place in places:
+        inside = sorted(place.rglob("*")) if place.is_dir() else [place]
+        for path in inside:
+            kind = "run"
+            if path != place:
+                with suppress(converters.ConversionError):
+                    kind = converters.sniff(path) if path.is_file() and path.name[0] != "." else ""
+            if kind == "run":
+                yield path
+            elif kind:
+                notes.append(f"{path}: left out; it looks like {kind}, not like a run")
+
+
+class _Reader:
+    """Runs as rows of passages: those that are judged, then each other one that is in the first ranks."""
+
+    def __init__(self, labels: Sequence[Labels], query_ids: Sequence[str], files: Sequence[Path]) -> None:
+        self.query_ids = query_ids
+        docs = [sorted(set().union(*(side[query] for side in labels))) for query in query_ids]
+        offsets = np.cumsum([0, *map(len, docs)]).astype(np.int64)
+        doc_ids = strings([doc for of_query in docs for doc in of_query])
+        self._judged = [
+            Judged(tuple(query_ids), offsets, doc_ids, np.array(of_side, np.int32))
+            for of_side in (
+                [
+                    side[query].get(doc, UNJUDGED)
+                    for query, of_query in zip(query_ids, docs, strict=True)
+                    for doc in of_query
+                ]
+                for side in labels
+            )
+        ]
+        self._others: dict[tuple[int, str], int] = {}
+        self.names: dict[Path, str] = {}
+        self.rejected: list[converters.ConversionError] = []
+        self.notes: list[str] = []
+        self.rows: list[Rows] = []
+        self._condensed: list[list[Rows]] = []
+        self.answered: set[str] = set()
+        for path in files:
+            self._add(path)
+
+    def _add(self, path: Path) -> None:
+        try:
+            run = converters.read(path, "run")
+        except converters.ConversionError as error:
+            self.rejected.append(error)
+            return
+        if set(self.query_ids).isdisjoint(run.query_ids):
+            self.notes.append(f"{path}: left out; it has none of the {plural(len(self.query_ids), 'query')}")
+            return
+        self.names[path.absolute()] = run.name
+        self.answered.update(run.query_ids)
+        rows, condensed = self.rows_of(run)
+        self.rows.append(rows)
+        self._condensed.append(condensed)
+
+    def rows_of(self, run: converters.Run) -> tuple[Rows, list[Rows]]:
+        """The rows at the first ranks, shape (queries, DEPTH); and of each side the first that it judged."""
+        union = self._judged[0]
+        ranked = rows_at_ranks(run, union)
+        rows = _first(ranked, np.arange(ranked.offsets[-1]))
+        there = np.arange(DEPTH) < np.diff(ranked.offsets)[:, None]
+        for query in np.flatnonzero((there & (rows < 0)).any(axis=1)).tolist():
+            docs = run.ranking(union.query_ids[query], DEPTH)
+            for rank in np.flatnonzero(there[query] & (rows[query] < 0)).tolist():
+                new = len(union.labels) + len(self._others)
+                rows[query, rank] = self._others.setdefault((query, docs[rank]), new)
+        condensed = [
+            _first(ranked, np.flatnonzero(side.padded_labels[ranked.rows] >= 0)) for side in self._judged
+        ]
+        return rows, condensed
+
+    def sides(self, names: Sequence[str]) -> tuple[Side, ...]:
+        """The sets of judgments, once all runs are read."""
+        others = np.full(len(self._others) + 1, UNJUDGED, np.int32)
+        return tuple(
+            Side(name, judged, np.concatenate([judged.labels, others]), np.stack(of_runs))
+            for name, judged, of_runs in zip(
+                names, self._judged, zip(*self._condensed, strict=True), strict=True
+            )
+        )
+
+
+def _first(ranked: Ranked, places: np.ndarray) -> Rows:
+    """Of each query the rows at its first `DEPTH` of these places; -1 beyond."""
+    query = np.searchsorted(ranked.offsets, places, side="right") - 1
+    counts = np.bincount(query, minlength=len(ranked.offsets) - 1)
+    rank = np.arange(len(places)) - (np.cumsum(counts) - counts)[query]
+    rows = np.full((len(counts), DEPTH), -1, np.int32)
+    first = rank < DEPTH
+    rows[query[first], rank[first]] = ranked.rows[places[first]]
+    return rows

@@ -1,0 +1,203 @@
+"""Scales and thresholds: which label of one side says what which label of the other side says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trecexam.extensions.audit.findings import Finding, Part, finding, table, with_interval
+from trecexam.extensions.audit.records import ALPHA, AuditInputs, Floats, Rows, Side
+from trecexam.scores.columns import UNJUDGED
+from trecexam.scores.kappa import Kappa, kappa
+from trecexam.tables.table import Table
+
+#: A label that one side gives so often, and to this share of those above 0, is not there by chance.
+_USED, _SHARE = 10, 0.01
+#: Times that the judge's decisions are dealt anew.
+_DEALS = 1999
+_LOW_KAPPA = 0.4
+
+
+class Common(NamedTuple):
+    """Passages that both sides judged: their rows, their queries' places, and their two labels."""
+
+    rows: NDArray[np.intp]
+    query: NDArray[np.intp]
+    first: Rows
+    second: Rows
+
+
+class Pair(NamedTuple):
+    """A threshold on each side; of each query the 2 x 2 table of passages below and above; kappa."""
+
+    first: int
+    second: int
+    counts: NDArray[np.int64]
+    kappa: Kappa
+
+
+def _value(pair: Pair) -> float:
+    return -1.0 if math.isnan(pair.kappa.value) else pair.kappa.value
+
+
+def scales(inputs: AuditInputs) -> Part:
+    """Labels of each side; of two sides the pairs of thresholds, and how they drift over queries."""
+    tables = {"labels": _labels_table(inputs.sides)}
+    if len(inputs.sides) == 1:
+        return Part((), tables)
+    a, b = inputs.sides
+    common = common_passages(inputs)
+    findings = list(_unused(a, b, common))
+    pairs = threshold_pairs(common, a, b, len(inputs.query_ids))
+    if not len(common.rows):
+        findings.append(finding("nothing in common", 0, a=a.name, b=b.name))
+    elif pairs:
+        best = max(pairs, key=_value)
+        tables["thresholds"] = _pairs_table(a, b, pairs)
+        drift, tables["drift"] = _drift(inputs, common)
+        findings += [*_stated(a, b, pairs, best), *drift]
+    return Part(tuple(findings), tables)
+
+
+def common_passages(inputs: AuditInputs) -> Common:
+    """What both sides judged."""
+    a, b = (side.judged for side in inputs.sides)
+    rows = np.flatnonzero((a.labels != UNJUDGED) & (b.labels != UNJUDGED))
+    return Common(rows, a.query_of_row[rows], a.labels[rows], b.labels[rows])
+
+
+def threshold_pairs(common: Common, a: Side, b: Side, n_queries: int) -> list[Pair]:
+    """Each threshold of one side with each of the other, with kappa and its interval over queries."""
+    found = []
+    for first in a.thresholds:
+        for second in b.thresholds:
+            cell = (common.query * 2 + (common.first >= first)) * 2 + (common.second >= second)
+            counts = np.bincount(cell, minlength=n_queries * 4).reshape(-1, 2, 2).astype(np.int64)
+            found.append(Pair(first, second, counts, kappa(counts)))
+    return found
+
+
+def is_better(best: Pair, other: Pair) -> bool:
+    """Whether the best pair's kappa is greater beyond chance: jackknife over queries."""
+    from scipy.special import stdtrit
+
+    def left_out(pair: Pair) -> Floats:
+        rest = pair.counts.sum(axis=0) - pair.counts
+        return np.array([kappa(each[None]).value for each in rest])
+
+    n, without = len(best.counts), left_out(best) - left_out(other)
+    if math.isnan(other.kappa.value):
+        return True
+    if n < 5 or not np.isfinite(without).all():
+        return False
+    error = math.sqrt(n - 1) * float(without.std())
+    return bool(best.kappa.value - other.kappa.value > stdtrit(n - 1, 1 - ALPHA) * error)
+
+
+def _unused(a: Side, b: Side, common: Common) -> Iterator[Finding]:
+    """Labels that one side never gives, though the other does; and scales that end elsewhere."""
+    sides = ((a, common.first, b, common.second), (b, common.second, a, common.first))
+    for side, own, other, others in sides:
+        labels, counts = np.unique(others[(others >= 0) & (others < own.max(initial=0))], return_counts=True)
+        missed = ~np.isin(labels, own) & (counts >= max(_USED, _SHARE * (others > 0).sum()))
+        if missed.any():
+            names = ", ".join(map(str, labels[missed].tolist()))
+            n = int(counts[missed].sum())
+            yield finding("unused label", labels[missed][0], side.name, labels=names, other=other.name, n=n)
+    top_a, top_b = (int(of_side.max(initial=0)) for of_side in (common.first, common.second))
+    if top_a != top_b:
+        yield finding("other scale", top_b - top_a, a=a.name, b=b.name, top_a=top_a, top_b=top_b)
+
+
+def _stated(a: Side, b: Side, pairs: Sequence[Pair], best: Pair) -> Iterator[Finding]:
+    """The pair that a paper should state; and whether equal numbers would mislead."""
+    k = best.kappa
+    named = f"{a.name} >= {best.first} with {b.name} >= {best.second}"
+    words = {"pair": named, "kappa": f"kappa {with_interval(k.value, k.low, k.high)}"}
+    about = f"{best.first},{best.second}"
+    equal = max((pair for pair in pairs if pair.first == pair.second), key=_value, default=best)
+    if equal is not best and is_better(best, equal):
+        yield finding("threshold", k.value - equal.kappa.value, about, equal=equal.kappa.value, **words)
+    else:
+        yield finding("agreement", k.value, about, **words)
+    if k.high < _LOW_KAPPA:
+        yield finding("low agreement", k.value, high=k.high)
+
+
+def dealt_anew(common: Common, positive: NDArray[np.bool_], n_queries: int) -> tuple[Floats, Floats, float]:
+    """Whether the second side decides the same way on all queries, given the first side's labels.
+
+    Its decisions are dealt anew among the passages with the same first label: each deal is as likely as the
+    one that is there, if no query is treated otherwise. The statistic is the sum over queries of the squared
+    standardised surplus.
+
+    Returns:
+        Of each query the surplus (decided less expected) and its standard deviation; and p, or NaN.
+    """
+    random = np.random.default_rng(0)
+    surplus, variance, dealt = np.zeros(n_queries), np.zeros(n_queries), np.zeros((_DEALS, n_queries))
+    for label in np.unique(common.first):
+        at = common.first == label
+        sizes = np.bincount(common.query[at], minlength=n_queries)
+        n, decided = int(sizes.sum()), int(positive[at].sum())
+        if n > 1:
+            expected = sizes * decided / n
+            surplus += np.bincount(common.query[at], positive[at], minlength=n_queries) - expected
+            variance += expected * (1 - decided / n) * (n - sizes) / (n - 1)
+            dealt += random.multivariate_hypergeometric(sizes, decided, _DEALS, "marginals") - expected
+    there = variance > 0
+    if there.sum() < 2:
+        return surplus, np.sqrt(variance), math.nan
+    statistic = float((surplus[there] ** 2 / variance[there]).sum()) * (1 - 1e-12)
+    reached = (dealt[:, there] ** 2 / variance[there]).sum(axis=1) >= statistic
+    return surplus, np.sqrt(variance), (1 + int(reached.sum())) / (1 + _DEALS)
+
+
+def _drift(inputs: AuditInputs, common: Common) -> tuple[list[Finding], Table]:
+    """Drift at the threshold of the second side where it is clearest; Bonferroni over thresholds."""
+    n_queries, (a, b) = len(inputs.query_ids), inputs.sides
+    dealt = {each: dealt_anew(common, common.second >= each, n_queries) for each in b.thresholds}
+    clearest = min(dealt, key=lambda each: np.nan_to_num(dealt[each][2], nan=2.0))
+    surplus, deviation, least = dealt[clearest]
+    p = least * len(dealt)
+    n = np.bincount(common.query, minlength=n_queries)
+    share, z = surplus / np.maximum(n, 1), surplus / np.where(deviation > 0, deviation, math.inf)
+    order = np.argsort(share, kind="stable")
+    ids = [inputs.query_ids[i] for i in order]
+    columns = {"query": ids, "passages": n[order], "surplus": surplus[order], "share": share[order]}
+    caption = f"Passages that {b.name} gives {clearest} or more beyond what {a.name}'s labels let expect"
+    made = table(caption, 1, {**columns, "z": z[order]})
+    if not p < ALPHA:
+        return [], made
+    words: dict[str, Any] = {"at": clearest, "p": p, "low": share.min(), "high": share.max()}
+    return [finding("drift", share.std(), b.name, strict=ids[0], lax=ids[-1], **words)], made
+
+
+def _labels_table(sides: Sequence[Side]) -> Table:
+    given = [side.judged.labels[side.judged.labels != UNJUDGED] for side in sides]
+    labels = np.unique(np.concatenate(given))
+    counts: dict[str, Any] = {
+        f"{side.name} passages": [int((of_side == label).sum()) for label in labels]
+        for side, of_side in zip(sides, given, strict=True)
+    }
+    return table("Passages with each label", 1, {"label": list(map(str, labels.tolist())), **counts})
+
+
+def _pairs_table(a: Side, b: Side, pairs: Sequence[Pair]) -> Table:
+    tables = np.stack([pair.counts.sum(axis=0) for pair in pairs])
+    columns = {
+        f"{a.name} from": [pair.first for pair in pairs],
+        f"{b.name} from": [pair.second for pair in pairs],
+        "kappa": [pair.kappa.value for pair in pairs],
+        "kappa.low": [pair.kappa.low for pair in pairs],
+        "kappa.high": [pair.kappa.high for pair in pairs],
+        "equal": tables.trace(axis1=1, axis2=2) / np.maximum(tables.sum(axis=(1, 2)), 1),
+        f"{a.name} relevant": tables[:, 1].sum(axis=1),
+        f"{b.name} relevant": tables[:, :, 1].sum(axis=1),
+        "passages": tables.sum(axis=(1, 2)),
+    }
+    return table("Agreement at each pair of thresholds", 2, columns)

@@ -1,0 +1,19 @@
+"""One file that proves its numbers: a track packed, computed again, and joined with others' answers."""
+
+from __future__ import annotations
+
+from trecexam.extension import Command, Extension
+
+EXTENSION = Extension(
+    "pack",
+    commands={
+        "pack": Command(
+            f"{__name__}.cli:pack", "One file that others can compute all of out/ from.", "files"
+        ),
+        "reproduce": Command(
+            f"{__name__}.cli:reproduce", "Compute a pack's numbers again, and compare.", "files"
+        ),
+        "merge": Command(f"{__name__}.cli:merge", "Join the answers of several packs.", "files"),
+    },
+    accessors={"pack": f"{__name__}.accessor:PackAccessor"},
+)

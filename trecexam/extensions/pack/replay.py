@@ -1,0 +1,137 @@
+"""A track of a pack without its models: graders that say what was recorded of them, texts that are in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from trecexam.bank.model import passage_digest
+from trecexam.config import TrackConfig, line_of_setting
+from trecexam.errors import ConfigError, LackingError
+from trecexam.extensions.pack.container import is_safe
+from trecexam.extensions.pack.contents import PackedAssessment, PackedText
+from trecexam.graders import Answer, Cell, available
+from trecexam.graders.base import Scale
+from trecexam.graders.traits import GraderTraits
+from trecexam.line.track_graders import folder_of
+from trecexam.track import PROMPT_SUFFIXES, TrackFolder, refuse_code
+
+_STAND_IN = re.compile(r"sha256:([0-9a-f]{64})\.*")
+_DIGEST = re.compile(rb"\b[0-9a-f]{64}\b")
+#: The settings that name files of the track.
+_FILES = ("queries", "passages", "qrels", "official_leaderboard", "runs", "recorded", "prompt", "bank")
+
+
+class Replayed:
+    """A grader of whom nothing is asked: its answers are in the store, and are read as its `Factory` says.
+
+    What it says of itself raises a LackingError where it could not go on when the track was packed.
+    """
+
+    def __init__(
+        self, packed: PackedAssessment, identity: dict[str, Any] | None, folder: TrackFolder
+    ) -> None:
+        """Args: identity: None where it could not go on."""
+        self._packed, self._identity, self._folder = packed, identity, folder
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """As it was packed."""
+        if self._identity is None:
+            raise LackingError(self._packed.unable or "could not go on when the track was packed")
+        return self._identity
+
+    def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+        """Nothing."""
+        return iter(())
+
+    @cached_property
+    def traits(self) -> GraderTraits:
+        """As they were packed; what reads raw answers is this program's.
+
+        Raises:
+            TrackError: its metric is code, which is not trusted.
+            GraderError: its prompt cannot be read.
+        """
+        _ = self.identity
+        packed, settings = self._packed, folder_of(self._folder, self._packed.name).config.grader
+        refuse_code(settings.metric, self._folder.root, trusted=self._folder.trust_code)
+        factory = available().get(settings.name)
+        known = (
+            {} if factory is None or factory.reading is None else factory.reading(settings, self._folder.root)
+        )
+        return GraderTraits(
+            item_kinds=frozenset(packed.item_kinds),
+            needs_query_text=packed.needs_query_text,
+            scale=Scale(*packed.scale),
+            score_settings=packed.score_settings,
+            free_text=packed.free_text and "read" in known,
+            known_passages=packed.known_passages,
+            cells_share=packed.cells_share,
+            model_and_prompt=lambda: packed.model_and_prompt,
+            cut_texts=lambda: 0,
+            environment=lambda: None,
+            **{name: read for name, read in known.items() if name in packed.reads},
+        )
+
+
+def stand_in(text: PackedText, min_text: int) -> str:
+    """The text, or what replaces one that is not packed: it is graded, or too short, as the text is."""
+    if text.text is not None:
+        return text.text
+    return "." * (min_text - 1) if text.sha256 is None else f"sha256:{text.sha256}".ljust(min_text, ".")
+
+
+def digests_standing_in(texts: Iterable[PackedText], min_text: int) -> dict[str, str]:
+    """The digest of each text -> that of what replaces it."""
+    return {
+        each.sha256: passage_digest(stand_in(each, min_text)).hex()
+        for each in texts
+        if each.sha256 is not None
+    }
+
+
+def renamed(content: bytes, digests: Mapping[str, str]) -> bytes:
+    """A file with other digests for those that it names."""
+    named = {old.encode(): new.encode() for old, new in digests.items() if old != new}
+    return _DIGEST.sub(lambda found: named.get(found[0], found[0]), content) if named else content
+
+
+def is_of_people(name: str) -> bool:
+    """Whether a file of the track has people's ratings, which name texts by their digests."""
+    return name == "judgments.tsv" or (name.startswith("overrides") and name.endswith(".tsv"))
+
+
+def real_digest(text: str) -> str | None:
+    """The digest of the text that this one replaces; None where it is a text."""
+    match = _STAND_IN.fullmatch(text)
+    return match[1] if match else None
+
+
+def refuse_outside(config: TrackConfig, path: Path, shown: Path) -> None:
+    """Refuses settings that name files elsewhere than in the track.
+
+    Args:
+        path: of trecexam.toml.
+        shown: in its place, for the message.
+
+    Raises:
+        ConfigError: one does.
+    """
+    sections = {"track": config.track, "grader": config.grader}
+    sections |= {f"graders.{name}": section for name, section in config.graders.items()}
+    for section, settings in sections.items():
+        for key in _FILES:
+            value = getattr(settings, key, None) or ()
+            for each in (value,) if isinstance(value, str) else value:
+                published = key == "prompt" and PurePosixPath(each).suffix.lower() not in PROMPT_SUFFIXES
+                if not published and not is_safe(PurePosixPath(each).as_posix()):
+                    raise ConfigError(
+                        f"`{key}` in [{section}] names {each!r}, which is not in the track, and is neither "
+                        "packed nor read: link it into the track, and name the link",
+                        path=shown,
+                        line=line_of_setting(path, *section.split(".", 1), key),
+                    )

@@ -1,0 +1,294 @@
+"""A pack as a track: its raw answers read anew, all of out/ computed, and compared with what was packed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import zip_longest
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import converters
+from converters.errors import ConversionError
+from trecexam.bank.model import asked_digest, passage_digest
+from trecexam.config import CONFIG_NAME, load_config
+from trecexam.errors import TrackError
+from trecexam.extensions.pack.contents import OUT, TRACK, Pack, PackedAnswer, PackedText, read_pack, refused
+from trecexam.extensions.pack.replay import (
+    Replayed,
+    digests_standing_in,
+    is_of_people,
+    refuse_outside,
+    renamed,
+    stand_in,
+)
+from trecexam.files.kept import read_object
+from trecexam.graders.base import identity_json
+from trecexam.line.assessment import Assessment
+from trecexam.line.loaded_track import TrackLoaders
+from trecexam.line.rejected import all_rejected
+from trecexam.line.store import GradeRow, GradeStore
+from trecexam.outputs.joint import JointOutputs
+from trecexam.outputs.outputs import MANIFEST, Outputs
+from trecexam.tables.result import Result
+from trecexam.tables.table import Table
+from trecexam.tables.text import plural
+from trecexam.track import TrackFolder
+
+SAME, DIFFERS, MISSING = "same", "differs", "missing"
+
+
+@dataclass(frozen=True)
+class Reproduction(Result):
+    """What came of each file that a pack has a digest of.
+
+    Attributes:
+        files: (file in out/, "same", "differs" or "missing", why it is not the same).
+        folder: the track that was made.
+    """
+
+    files: tuple[tuple[str, str, str], ...]
+    folder: Path
+    notes: tuple[str, ...] = ()
+
+    @property
+    def reproduced(self) -> bool:
+        """Whether all files are the same."""
+        return all(outcome == SAME for _, outcome, _ in self.files)
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        return {"reproduced": self.reproduced, "track": str(self.folder)}
+
+    def declare(self) -> Mapping[str, Table]:
+        return {"files": Table(("file", "outcome", "why"), self.files)}
+
+
+def reproduce(
+    path: Path | str,
+    folder: Path | str | None = None,
+    *,
+    texts: Path | str | None = None,
+    trust_code: bool = False,
+) -> Reproduction:
+    """Makes a track of a pack, computes all of out/ and compares; asks nobody.
+
+    Args:
+        folder: the track; new or empty. None: the pack's name without its ending, here.
+        texts: a folder with files of passages: of those that are not packed, the texts with the packed digest
+            are taken from it.
+        trust_code: run a metric of the pack that is code: read it first.
+
+    Raises:
+        TrackError: the folder is not empty, or there is none of texts.
+        TrecexamError: the pack is damaged or made to do harm, or nothing can be computed of it.
+    """
+    path = Path(path)
+    root = Path(path.name).with_suffix("") if folder is None else Path(folder)
+    pack = read_pack(path)
+    if root.exists() and (not root.is_dir() or any(root.iterdir())):
+        raise TrackError("is not empty, and a pack makes its own track: name another with -o", path=root)
+    _check_settings(path, pack)
+    passages, notes = _with_texts(pack.texts, None if texts is None else Path(texts))
+    try:
+        track = _made(root, pack, passages, trust_code=trust_code)
+        causes = _compute(path, pack, track)
+    except BaseException:
+        # Nothing was in it before.
+        shutil.rmtree(root, ignore_errors=True)
+        raise
+    files = tuple(_compared(pack, track, passages, causes))
+    return Reproduction(files, root, (*notes, *causes, _summary(pack, files, root)))
+
+
+def _compute(path: Path, pack: Pack, track: TrackFolder) -> list[str]:
+    """Writes out/; what there is to say of graders whose answers are not what they were.
+
+    Raises:
+        TrecexamError, ConversionError: no grader can go on, or a file cannot be written.
+    """
+    packed = {each.name: each for each in pack.assessments}
+    identities = {each.grader: each.identity for each in pack.graders}
+    graders = {
+        name: Replayed(each, identities.get(each.grader or ""), track) for name, each in packed.items()
+    }
+    with TrackLoaders(track, graders=graders) as loaders:
+        if loaders.keys() != graders.keys():
+            raise refused(path, "its assessments are not of the graders of its trecexam.toml")
+        loaded = loaders.load()
+        if not loaded.assessments:
+            raise loaded.unable[next(iter(loaded.unable))]
+        for name, each in loaded.assessments.items():
+            # Not `update`, which would grade, write banks, and learn.
+            Outputs(each.folder).write(each, all_rejected(each), None, complete=packed[name].complete)
+        if not loaded.is_single:
+            JointOutputs(loaders).write(loaded, {}, lambda: False)
+        causes = [why for each in loaded.assessments.values() for why in _read_otherwise(pack, each)]
+        causes += (f"{name}: {why}" for name, why in loaded.unable.items() if packed[name].grader is not None)
+    return causes
+
+
+def _check_settings(path: Path, pack: Pack) -> None:
+    """Refuses settings that would read what is not in the pack, before any file is made.
+
+    Raises:
+        ConfigError, TrecexamError: there are none, or some would.
+    """
+    with TemporaryDirectory() as place:
+        settings = Path(place) / CONFIG_NAME
+        settings.write_bytes(pack.files.get(f"{TRACK}{CONFIG_NAME}", b"["))
+        config = load_config(settings)
+        refuse_outside(config, settings, path)
+    if config.track.dataset is not None:
+        raise refused(path, "`dataset` in its settings would be fetched")
+
+
+def _with_texts(
+    passages: Sequence[PackedText], folder: Path | None
+) -> tuple[list[PackedText], tuple[str, ...]]:
+    """The passages with those texts of the folder that have the packed digest, and what there is to say."""
+    absent = {each.docid: each.sha256 for each in passages if each.text is None}
+    if folder is None:
+        n = plural(len(absent), "passage")
+        note = f"no texts of {n}: their digests are in; --texts FOLDER supplies them"
+        return [*passages], (note,) if absent else ()
+    if not folder.is_dir():
+        raise TrackError("no such folder of texts", path=folder)
+    found: dict[str, str] = {}
+    other: set[str] = set()
+    for file in filter(Path.is_file, sorted(folder.rglob("*"))):
+        # Whatever else is in the folder is no file of passages.
+        with suppress(ConversionError):
+            for doc_id, text in converters.read(file, "passages"):
+                if absent.get(doc_id) == passage_digest(text).hex():
+                    found[doc_id] = text
+                elif doc_id in absent:
+                    other.add(doc_id)
+    notes = [f"{folder}: has {len(found):,} of {plural(len(absent), 'text')} that are not packed"]
+    if other - found.keys():
+        n_other = plural(len(other - found.keys()), "passage")
+        notes.append(f"{folder}: has another text than was graded of {n_other}: rejected")
+    taken = (each.model_copy(update={"text": found.get(each.docid, each.text)}) for each in passages)
+    return [*taken], tuple(notes)
+
+
+def _made(root: Path, pack: Pack, passages: Sequence[PackedText], *, trust_code: bool) -> TrackFolder:
+    """The track's files, and its store.
+
+    Raises:
+        TrecexamError: they cannot be written.
+    """
+    texts = {each.docid: stand_in(each, pack.about.min_text) for each in passages}
+    lines = (json.dumps({"docid": doc_id, "text": text}) + "\n" for doc_id, text in texts.items())
+    standing = digests_standing_in(passages, pack.about.min_text)
+    files = pack.below(TRACK) | dict.fromkeys(pack.about.texts_at, "".join(lines).encode())
+    try:
+        for name, content in files.items():
+            target = root / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("xb") as file:
+                file.write(renamed(content, standing) if is_of_people(name) else content)
+    except OSError as error:
+        raise TrackError(f"cannot be written: {error.strerror}", path=error.filename or root) from None
+    folder = TrackFolder.open(root, trust_code=trust_code)
+    sources = {each.by: each for each in pack.graders}
+    by: dict[str, list[PackedAnswer]] = {source: [] for source in sources}
+    for answer in pack.answers:
+        by[answer.by].append(answer)
+    with GradeStore(folder.store_path) as store:
+        for source, answers in by.items():
+            identity = sources[source].identity
+            grader = store.add_grader(bytes.fromhex(sources[source].grader), identity_json(identity))
+            items = list(dict.fromkeys(each.item for each in answers))
+            digests = list(dict.fromkeys(each.passage for each in answers))
+            item_of = dict(zip(items, store.add_items([bytes.fromhex(each) for each in items]), strict=True))
+            # Equal texts have equal digests, whatever replaces them.
+            texts_there = [bytes.fromhex(standing.get(each, each)) for each in digests]
+            text_of = dict(zip(digests, store.add_passages(texts_there), strict=True))
+            rows = (GradeRow(item_of[each.item], text_of[each.passage], *each.said) for each in answers)
+            store.add(grader, rows, sources[source].environment if answers else None)
+    return folder
+
+
+def _read_otherwise(pack: Pack, track: Assessment) -> Iterator[str]:
+    """Whether a grader's answers are read anew, and how many of them mean another rating now."""
+    packed = next(each for each in pack.assessments if each.name == track.name)
+    read = track.traits.read
+    if packed.free_text and (read is None or not track.traits.free_text):
+        yield f"answers of {track.name} are not read anew: its grader cannot without its model"
+    if read is None or not track.traits.free_text:
+        return
+    items = {asked_digest(item).hex(): item for sheet in track.sheets.values() for item in sheet.items}
+    by = {each.by for each in pack.graders if each.grader == packed.grader}
+    answers = [
+        each
+        for each in pack.answers
+        if each.by in by and each.item in items and each.status in ("ok", "unparsed")
+    ]
+    other = sum(tuple(read(items[each.item], each.answer)) != each.said[:2] for each in answers)
+    if other:
+        yield f"{other:,} of {plural(len(answers), 'answer')} of {track.name} are read otherwise than then"
+
+
+def _compared(
+    pack: Pack, folder: TrackFolder, passages: Sequence[PackedText], causes: Sequence[str]
+) -> Iterator[tuple[str, str, str]]:
+    """A row for each file that the pack has a digest of.
+
+    An output that names digests of files or texts is compared as if it named those that were packed.
+    """
+    then = {now: digest for digest, now in digests_standing_in(passages, pack.about.min_text).items()}
+    for name, digest in pack.about.inputs.items():
+        with suppress(OSError):
+            then[sha256((folder.root / name).read_bytes()).hexdigest()] = digest
+    out, before = folder.shared_out, pack.below(OUT)
+    now = read_object(out / MANIFEST).get("versions", {})
+    versions = [
+        f"{name} {was or 'none'} then, {now.get(name) or 'none'} now"
+        for name, was in pack.about.versions.items()
+        if now.get(name) != was
+    ]
+    others: list[str] = []
+    for name, digest in pack.about.outputs.items():
+        why = [*causes, *versions]
+        if not (out / name).is_file():
+            yield name, MISSING, "; ".join(why) or "it is not computed of what is packed"
+            continue
+        content = renamed((out / name).read_bytes(), then)
+        if sha256(content).hexdigest() == digest:
+            yield name, SAME, ""
+            continue
+        if name in before:
+            others.append(name)
+            why = [*_difference(before[name], content), *why]
+        yield name, DIFFERS, "; ".join(why) or f"made of what differs, too: {', '.join(others) or 'no table'}"
+
+
+def _difference(before: bytes, now: bytes) -> Iterator[str]:
+    """Where a table first has another value: line, column, and both."""
+    old, new = (content.decode(errors="replace").splitlines() for content in (before, now))
+    header = old[0].split("\t") if old else []
+    for number, (was, got) in enumerate(zip_longest(old, new, fillvalue=""), 1):
+        pairs = zip_longest(was.split("\t"), got.split("\t"), fillvalue="")
+        for place, (one, other) in enumerate(pairs):
+            if one != other:
+                column = (
+                    header[place] if number > 1 and len(header) > 1 and place < len(header) else place + 1
+                )
+                yield f"line {number}, column {column}: {one!r} then, {other!r} now"
+                return
+
+
+def _summary(pack: Pack, files: Sequence[tuple[str, str, str]], root: Path) -> str:
+    answers = plural(len(pack.answers), "answer")
+    other = sum(outcome != SAME for _, outcome, _ in files)
+    if not files:
+        return f"{root}: computed of {answers}; the pack has no digests of out/ to compare with"
+    if other:
+        return f"{root}: not reproduced: {other:,} of {plural(len(files), 'file')} of out/ differ"
+    return f"{root}: reproduced: all {plural(len(files), 'file')} of out/ are the same, of {answers}"

@@ -1,0 +1,15 @@
+"""A server's answers again and again: what its own randomness does to ranks. `trecexam repeat`."""
+
+from __future__ import annotations
+
+from trecexam.extension import Command, Extension
+
+EXTENSION = Extension(
+    "repeated",
+    commands={
+        "repeat": Command(
+            f"{__name__}.cli:repeat", "How far ranks move if a server judges again.", "look closer"
+        )
+    },
+    accessors={"repeat": f"{__name__}.accessor:RepeatAccessor"},
+)

@@ -1,0 +1,65 @@
+"""A server's grader, asked one more time: another identity in the same store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from trecexam.errors import GraderError
+from trecexam.graders.base import Answer, Cell
+from trecexam.graders.server.grader import ServerGrader
+from trecexam.graders.traits import GraderTraits, traits_of
+
+if TYPE_CHECKING:
+    from trecexam.line.loader import TrackLoader
+
+
+@dataclass(frozen=True)
+class OneMoreTime:
+    """The same grader for the `sample`-th time, from 2; the first time is the grader itself."""
+
+    grader: ServerGrader
+    sample: int
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The grader's, and which time it is."""
+        return {**self.grader.identity, "sample": self.sample}
+
+    @property
+    def traits(self) -> GraderTraits:
+        """The grader's own."""
+        return traits_of(self.grader)
+
+    def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
+        """As the grader does."""
+        return self.grader.grade(cells)
+
+
+def random_grader(loader: TrackLoader) -> ServerGrader:
+    """The loader's grader, whose answers differ between times.
+
+    Raises:
+        GraderError: it gives the same answers again; the message says which setting to change.
+    """
+    grader, folder = loader.grader, loader.folder
+    section, name = f"[{folder.section}]", folder.config.grader.name
+    if not isinstance(grader, ServerGrader):
+        raise GraderError(
+            f"`repeat` asks a server for ratings again, and `{name}` in {section} does not: set "
+            '`name = "openai"` with a `temperature` above 0, or choose such a grader with --grader',
+            path=folder.config_path,
+        )
+    fixed = []
+    if grader.form.temperature == 0:
+        fixed.append("set `temperature` above 0")
+    if grader.form.seed is not None:
+        fixed.append("remove `seed`")
+    if fixed:
+        raise GraderError(
+            f"the server would give the same answers again: {' and '.join(fixed)} in {section}; "
+            f"`trecexam watch {folder.root} --once` then grades all cells anew with these settings",
+            path=folder.config_path,
+        )
+    return grader
