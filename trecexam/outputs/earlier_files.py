@@ -107,7 +107,8 @@ def _shown(folder: TrackFolder) -> str:
 
 
 def _move_histories(folder: TrackFolder, first_before: str, first: str) -> None:
-    """The history of the former first grader goes to its own folder, that of who is the first now from there.
+    """The history of the former first grader goes to its own folder, that of the current first grader from
+    there.
 
     Each step is done or not, and those that are not are done at the next update, which begins with this.
     """

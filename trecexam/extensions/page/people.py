@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Choice(NamedTuple):
-    """A rating that can be given: by which key, its value, and its name, "" where the value is its name."""
+    """A rating that can be given: its key, its value, and its name, "" where the value is its name."""
 
     key: str
     value: int

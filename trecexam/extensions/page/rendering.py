@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 #: The cookie of a message for the next page, and its most letters; browsers drop a cookie of more than 4,096.
 SAID, LONGEST = "trecexam-said", 3000
-#: The cookie of who is at the page, and how many seconds it is kept.
+#: The cookie with the user's name, and how many seconds it is kept.
 WHO, A_YEAR = "trecexam-who", 365 * 24 * 3600
 
 

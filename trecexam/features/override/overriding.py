@@ -186,7 +186,7 @@ def override(
 
 
 def _cited_to_rate(track: Assessment, query_id: str, name: str, doc_id: str) -> QueryToRate:
-    """An item for a person who rates it with the passages that it is asked of.
+    """An item for a person who rates it with the passages that cite it.
 
     Raises:
         TrecexamError: there is no such item, or it is not asked of this passage.
@@ -213,7 +213,7 @@ def _cited_to_rate(track: Assessment, query_id: str, name: str, doc_id: str) -> 
 
 
 def rated_with_cited(track: Assessment, item: Item) -> QueryToRate:
-    """An item for a person who rates it, with the passages that it is asked of alone."""
+    """An item for a person who rates it, with only the passages that cite it."""
     assert track.asked.citing is not None
     sheet = track.sheets[item.query_id]
     column = sheet.column_of.get(item.item_id)

@@ -153,7 +153,9 @@ def _judged(request: Request, desk: Desk) -> Response:
     own, here = desk.said(task), urls.assess_passage(task.name)
     if form.get("shown") != desk.shown(task):
         # Questions have numbers in the form: the same number may be another question by now.
-        return go(request, here, "This passage, or what is asked, changed meanwhile. Nothing is written.")
+        return go(
+            request, here, "This passage or its questions changed meanwhile. Nothing was saved: look again."
+        )
     wishes = _wishes(form, desk.questions(task), own)
     if not wishes:
         return go(request, here, "Choose a rating first.")

@@ -190,7 +190,7 @@ def _item(state: QueryView, item_id: str) -> Item | None:
 
 
 def _elsewhere(rows: Sequence[Disagreement], shown: Collection[tuple[object, ...]]) -> list[Disagreement]:
-    """Those of which this page decides nothing: what they are on is not in the pool, or the bank, now."""
+    """Those that this page cannot decide: what they are on is not in the pool, or the bank, now."""
     return [row for row in rows if row[:4] not in shown]
 
 
