@@ -95,7 +95,7 @@ def distinct_items(
                 unread.append(line.error)
                 without += line.nuggets
     if without and not (lines_of_ids or blank):
-        raise ConversionError(path, None, "no item in it: each query's list of nuggets is empty")
+        raise ConversionError(path, None, "no items: each query's list of nuggets is empty")
     _report_left_out((blank, twice, unread), on_error)
 
 

@@ -62,7 +62,7 @@ def label_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
         line = decode(path, number, raw)
         if "\r" in line:
             raise ConversionError(
-                path, number, "a carriage return inside the line: save it anew with LF line ends"
+                path, number, "a carriage return inside the line: save it with LF line ends"
             )
         yield number, [value.strip() for value in line.split("\t")]
 

@@ -201,7 +201,7 @@ def iter_lines(
                 if len(line) > max_line:
                     raise _too_long(path, number, max_line)
                 if b"\0" in line and not nul:
-                    raise ConversionError(path, number, "a NUL byte: this is no text file")
+                    raise ConversionError(path, number, "a NUL byte: this is not a text file")
                 yield number, line
             if is_plain:
                 yield from enumerate(here[1:], number + 1)
@@ -229,7 +229,7 @@ def head(path: str | os.PathLike[str], *, nul: bool = False) -> Head:
         start = stream.read(HEAD)
     if b"\0" in start and not nul:
         line = start[: start.index(b"\0")].count(b"\n") + 1
-        raise ConversionError(path, line, "a NUL byte: this is no text file")
+        raise ConversionError(path, line, "a NUL byte: this is not a text file")
     lines = tuple(line for line in start.splitlines() if line.strip())
     if not lines:
         raise ConversionError(path, None, "the file is empty")

@@ -81,7 +81,7 @@ def is_form(lines: Sequence[str]) -> bool:
 
 
 def read_values(path: str | os.PathLike[str], form: str | None = None) -> Iterator[MeasureValue]:
-    """The rows of a leaderboard, in its order; those whose value is no number are left out.
+    """The rows of a leaderboard, in its order; those whose value is not a number are left out.
 
     Args:
         form: one of `FORMS`; None to tell from the content.

@@ -193,7 +193,7 @@ def listed_items(
     used_ids: set[str] = set()
     for entry in listed:
         if not isinstance(entry, dict):
-            raise ConversionError(path, number, f"a {kind} of query '{query_id}' is no JSON object")
+            raise ConversionError(path, number, f"a {kind} of query '{query_id}' is not a JSON object")
         text = a_text(path, number, entry, text_keys, f"a {kind} of query '{query_id}'", blank=True)
         if all(entry.get(key) is None for key in ITEM_KEYS):
             made = made_id(query_id, text)

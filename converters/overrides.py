@@ -149,7 +149,7 @@ def _written(row: HumanRating, name: str) -> str:
 def _header(path: str | os.PathLike[str], number: int, names: list[str]) -> list[str]:
     if any("\r" in name for name in names):
         raise ConversionError(
-            path, number, "its lines end in CR alone, as on old Macs: save it anew with LF or CR LF"
+            path, number, "its lines end in CR alone, as on old Macs: save it with LF or CR LF"
         )
     missing = [name for name in (*REQUIRED, "rating") if name not in names]
     if missing:

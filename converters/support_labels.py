@@ -63,7 +63,7 @@ def read_support_labels(
                 raise ConversionError(path, number, f"{len(fields)} columns, and the header has more")
             run, query_id, place, doc_id, label = (fields[column] for column in places)
             if not place.isdecimal() or len(place) > 9 or int(place) < 1:
-                raise ConversionError(path, number, f"'{place[:40]}' is no sentence: they count from 1")
+                raise ConversionError(path, number, f"'{place[:40]}' is not a sentence: they count from 1")
             if label not in LABELS and label not in NO_LABEL:
                 known = ", ".join(LABELS)
                 raise ConversionError(path, number, f"'{label[:40]}' is no label; there are {known}")

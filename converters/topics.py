@@ -128,7 +128,7 @@ def _is_topics_list(row: Mapping[str, Any]) -> bool:
 def _rows(path: str | os.PathLike[str], text: str, start: int = 0) -> Iterator[tuple[int, Query]]:
     for line, row in _values(path, text, start):
         if not isinstance(row, dict):
-            raise ConversionError(path, line, "an entry of the list is no JSON object")
+            raise ConversionError(path, line, "an entry of the list is not a JSON object")
         query_id = an_id(path, line, row, LIST_ID_KEYS)
         yield line, Query(query_id, topic_text(path, line, row, query_id, LIST_TEXT_KEYS))
 
@@ -372,7 +372,9 @@ class _Xml:
         self._open.pop()
 
     def _entity(self, name: str, *_: object) -> None:
-        raise self._refused(f"declares the entity '{name[:40]}'; entities are rejected, write what they mean")
+        raise self._refused(
+            f"declares the entity '{name[:40]}'; entities are rejected: write out what they mean"
+        )
 
     def _skipped(self, name: str, *_: object) -> None:
         raise self._refused(f"the entity '&{name[:40]};' is not declared here; write what it means")

@@ -105,8 +105,8 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
 
     Raises:
         ConversionError: with the line: neither four columns nor six, or not as many as on the first line, a
-            label that is no whole number or above `HIGHEST_LABEL`, the same document judged twice for a query
-            (and subtopic), an empty file.
+            label that is not a whole number or above `HIGHEST_LABEL`, the same document judged twice for a
+            query (and subtopic), an empty file.
     """
     plain = _plain(path)
     if plain is not None:
@@ -199,7 +199,7 @@ def _judgment(path: str | os.PathLike[str], number: int, columns: Sequence[str],
 def _read_label(path: str | os.PathLike[str], number: int, text: str) -> int:
     label = _label(text)
     if label is None and not (text.isascii() and text.isdigit()):
-        raise ConversionError(path, number, f"the label (column 4) is no whole number: '{text[:40]}'")
+        raise ConversionError(path, number, f"the label (column 4) is not a whole number: '{text[:40]}'")
     if label is None or label > HIGHEST_LABEL:
         raise ConversionError(
             path,

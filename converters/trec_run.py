@@ -47,7 +47,7 @@ def read_run(path: str | os.PathLike[str]) -> Run:
     named after their files; without scores, the score is minus the rank.
 
     Raises:
-        ConversionError: with the line: a wrong number of columns, a score that is no finite number, the
+        ConversionError: with the line: a wrong number of columns, a score that is not a finite number, the
             same document twice for a query, not UTF-8, a line too long, damaged gzip, an empty file, a
             header without its end.
     """
@@ -350,7 +350,7 @@ def _finite(path: Path, number: int, text: bytes) -> float:
     """The score of a line."""
     score = _score(text)
     if score is None:
-        raise ConversionError(path, number, f"the score (column 5) is no number: {_shown(text)}")
+        raise ConversionError(path, number, f"the score (column 5) is not a number: {_shown(text)}")
     if not math.isfinite(score):
         raise ConversionError(path, number, f"the score (column 5) is not finite: {_shown(text)}")
     return score
@@ -360,7 +360,7 @@ def _six(path: Path, number: int, columns: list[bytes]) -> list[bytes]:
     """A line of MS MARCO's as one of TREC's."""
     query_id, doc_id, rank, *score = columns
     if not rank.isdigit():
-        raise ConversionError(path, number, f"the rank (column 3) is no whole number: {_shown(rank)}")
+        raise ConversionError(path, number, f"the rank (column 3) is not a whole number: {_shown(rank)}")
     name = path.name.removesuffix(".gz").rsplit(".", 1)[0]
     tag = "_".join(name.split()) or "run"
     return [query_id, b"Q0", doc_id, rank, score[0] if score else b"-" + rank, tag.encode()]

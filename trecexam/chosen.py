@@ -23,6 +23,6 @@ def taken_notes() -> tuple[str, ...]:
     notes = []
     for grader, others in taken.items():
         rest = ", ".join(each for each in others if each != grader)
-        notes.append(f"this is of the grader {grader}; --grader takes another one: {rest}")
+        notes.append(f"shown for the grader {grader}; --grader selects another: {rest}")
     taken.clear()
     return tuple(notes)

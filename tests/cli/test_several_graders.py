@@ -131,9 +131,7 @@ def test_a_command_that_can_be_of_one_alone_says_which_it_took(
 ) -> None:
     capsys.readouterr()
     assert run(["verify", "grading", str(root)]) == 0
-    assert "this is of the grader rubric; --grader takes another one: umbrela, mini" in (
-        capsys.readouterr().err
-    )
+    assert "shown for the grader rubric; --grader selects another: umbrela, mini" in (capsys.readouterr().err)
     assert run(["history", str(root)]) == 0
     assert "of the grader rubric" in capsys.readouterr().err
     assert run(["verify", "grading", str(root), "--grader", "umbrela"]) == 0

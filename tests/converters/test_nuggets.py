@@ -156,7 +156,7 @@ def test_a_query_for_which_nobody_wrote_a_nugget_stops_none_of_the_others(tmp_pa
     [
         ({"nuggets": [{"text": "x"}]}, 'no "query_id" or "qid" or "topic_id"'),
         ({"qid": "q", "nuggets": None}, "query 'q' has no nuggets"),
-        ({"qid": "q", "nuggets": ["x"]}, "a nugget of query 'q' is no JSON object"),
+        ({"qid": "q", "nuggets": ["x"]}, "a nugget of query 'q' is not a JSON object"),
         ({"qid": "q", "nuggets": [{"importance": "vital"}]}, "a nugget of query 'q' has no text"),
         ({"qid": "q", "nuggets": [{"text": "x", "importance": "high"}]}, "neither vital nor okay: 'high'"),
         ({"qid": "q", "nuggets": [{"text": "x", "importance": 1}]}, "neither vital nor okay: '1'"),

@@ -107,7 +107,7 @@ def test_what_may_be_either_is_a_run_and_read_as_judgments_when_told(tmp_path: P
         ("14 Q0 s4 1 17.25 tag", "the confidence (column 5) is not in 0..1: '17.25'; is this a run?"),
         ("14 Q0 s4 1 nan tag", "the confidence (column 5) is not in 0..1: 'nan'"),
         ("14 Q0 s4 1 high tag", "the confidence (column 5) is not in 0..1: 'high'"),
-        ("14 Q0 s4 x 0.5 tag", "the label (column 4) is no whole number: 'x'"),
+        ("14 Q0 s4 x 0.5 tag", "the label (column 4) is not a whole number: 'x'"),
         ("14 Q0 s4 1", "has 4 columns, a qrels line has 6: query_id 0 doc_id label confidence run_id"),
         ("14 Q0 s4 1 0.5 a b", "has 7 columns, a qrels line has 6"),
         ("14 Q0 s2 2 0.5 other", "document 's2' is judged twice for query '14' (first on line 2); keep one"),

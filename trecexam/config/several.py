@@ -53,7 +53,7 @@ def check_several(config: TrackConfig) -> tuple[tuple[str, ...], str] | None:
         for key in keys:
             if key in getattr(config, section).model_fields_set:
                 return (section, key), (
-                    f"`{section}.{key}` is of one grader, and here are several: put it into "
+                    f"`{section}.{key}` belongs to one grader, and this track has several: put it into "
                     f"[graders.{first}], or into another of them"
                 )
     return None

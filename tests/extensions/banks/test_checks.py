@@ -51,7 +51,7 @@ def test_every_line_that_cannot_be_read_is_named_and_the_rest_is_checked(tmp_pat
 
 def test_a_file_that_breaks_off_is_one_more_problem(tmp_path: Path) -> None:
     found = checked(tmp_path, question("a?"), "x\0y")
-    assert [(row.line, row.problem) for row in found.problems] == [(2, "a NUL byte: this is no text file")]
+    assert [(row.line, row.problem) for row in found.problems] == [(2, "a NUL byte: this is not a text file")]
     assert said(checked(tmp_path)) == [(None, "", "the file is empty")]
 
 

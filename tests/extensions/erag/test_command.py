@@ -123,7 +123,7 @@ def test_bad_outputs_are_named_and_the_others_count(track: Path, capsys: Capture
     assert rejected[3] == "query 'q8' has no gold outputs, or is not in the track (2 such lines)"
     assert rejected[4] == "document 'd99' of query 'q1' is in no run"
     assert rejected[5].endswith("is missing")
-    assert rejected[6].endswith("is no text")
+    assert rejected[6].endswith("is not text")
     assert 'no "query_id"' in rejected[7]
     assert "not valid JSON" in rejected[8]
     assert sorted(rejected) == [2, 3, 4, 5, 6, 7, 8]

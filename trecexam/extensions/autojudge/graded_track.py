@@ -101,7 +101,7 @@ def graded(root: Path, endpoint: Endpoint) -> Iterator[LoadedTrack]:
             _refuse_to_ask(loaders)
         done = update_all(loaders)
         if not done.complete:
-            raise TrecexamError(f"not all is graded: {done.why}; what is answered is kept: run it again")
+            raise TrecexamError(f"grading is incomplete: {done.why}; answers so far are stored: run it again")
         yield loaders.load()
 
 

@@ -190,7 +190,7 @@ def _lines(content: bytes, path: Path) -> list[_Line]:
     plain = _unpacked(content, path).removeprefix(_BOM)
     if b"\0" in plain:
         number = plain.count(b"\n", 0, plain.index(b"\0")) + 1
-        raise ConversionError(path, number, "a NUL byte: this is no text file")
+        raise ConversionError(path, number, "a NUL byte: this is not a text file")
     parts = plain.split(b"\n")
     ends = [b"\n"] * (len(parts) - 1) + [b""]
     lines = []

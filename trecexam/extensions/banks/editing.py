@@ -35,7 +35,7 @@ from trecexam.track import TrackFolder
 
 KINDS = ("question", "nugget")
 #: Said of every item that is reworded where grades come from a recording: they stay as they are.
-_RECORDED = "the `recorded` grader knows items by their ids, and gives this text the grades of the one before"
+_RECORDED = "the `recorded` grader matches items by id, so both texts get the same grades"
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ VERSIONS = (9, 10)
 BOM = b"\xef\xbb\xbf"
 #: trec_eval reserves eight bytes for each label up to the highest; above this there is seldom the memory.
 MOST_LABEL = 1_000_000_000
-#: In place of a rank that is no number.
+#: In place of a rank that is not a number.
 NO_RANK = -1
 #: Findings and changes of one kind that are listed; the rest is counted.
 LISTED = 20

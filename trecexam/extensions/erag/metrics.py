@@ -160,7 +160,7 @@ def scored(metric: Metric, output: str, gold: tuple[str, ...]) -> float:
     """What the metric gives; what it prints goes to stderr, since stdout is a table.
 
     Raises:
-        MetricError: it raised, or gave what is no number from 0 to 1.
+        MetricError: it raised, or gave what is not a number from 0 to 1.
     """
     try:
         with redirect_stdout(sys.stderr):

@@ -140,7 +140,7 @@ def read_sources(path: str | os.PathLike[str]) -> Iterator[Source]:
     """The passages of a corpus with their titles and topics, in its order.
 
     Raises:
-        ConversionError: with the line: no id, no text, a title or topic that is no text, an id twice.
+        ConversionError: with the line: no id, no text, a title or topic that is not text, an id twice.
     """
     lines: dict[str, int] = {}
     for number, row in iter_objects(path):

@@ -240,13 +240,13 @@ class _WorkbenchLine:
             if not (
                 isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, str) for part in pair)
             ):
-                raise ConversionError(self.path, self.number, '"answers" is no list of [item id, answer]')
+                raise ConversionError(self.path, self.number, '"answers" is not a list of [item id, answer]')
         return tuple(map(tuple, pairs))
 
     def _ids(self, row: dict[str, Any], key: str) -> tuple[str, ...]:
         ids = self._typed(row, key, list, "list") or []
         if not all(isinstance(item_id, str) for item_id in ids):
-            raise ConversionError(self.path, self.number, f'"{key}" is no list of item ids')
+            raise ConversionError(self.path, self.number, f'"{key}" is not a list of item ids')
         return tuple(ids)
 
     def _objects(self, row: dict[str, Any], key: str) -> list[dict[str, Any]]:

@@ -111,15 +111,15 @@ def read_judged(
     """The judged answers in these files, in their order.
 
     A line without scores, with one score only, or whose status says that there are none, is of an answer that
-    could not be judged; it is no error. Of one whose score is no number from 1 to 5 the error is told, and it
-    counts as one that could not be judged.
+    could not be judged; it is no error. Of one whose score is not a number from 1 to 5 the error is told, and
+    it counts as one that could not be judged.
 
     Args:
         on_error: as in `read_answers`.
         parameter: a further field to read.
 
     Raises:
-        ConversionError: as `read_answers`; or a score is no number from 1 to 5.
+        ConversionError: as `read_answers`; or a score is not a number from 1 to 5.
     """
 
     def judged(path: str, number: int, row: dict[str, Any], **of: Any) -> JudgedAnswer:
@@ -340,7 +340,7 @@ def _optional_text(path: str, number: int, row: dict[str, Any], key: str) -> str
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ConversionError(path, number, f'"{key}" is no text: {_shown(value)}')
+        raise ConversionError(path, number, f'"{key}" is not text: {_shown(value)}')
     return value
 
 
