@@ -253,7 +253,10 @@ BAD = [
     (paragraph(text=5), '"text" is not text: 5'),
     (paragraph(paragraph_data=[]), '"paragraph_data" is not a JSON object'),
     (paragraph(paragraph_data={"judgments": 5}), '"judgments" is not a list of JSON objects'),
-    (paragraph(paragraph_data={"judgments": [judged("d", "q", 1.5)]}), '"relevance" is not a whole number: 1.5'),
+    (
+        paragraph(paragraph_data={"judgments": [judged("d", "q", 1.5)]}),
+        '"relevance" is not a whole number: 1.5',
+    ),
     (paragraph(paragraph_data={"judgments": [judged("d", "q", True)]}), '"relevance" is not a whole number'),
     (paragraph(paragraph_data={"judgments": [{"query": "q", "relevance": 1}]}), 'no "paragraphId"'),
     (paragraph(paragraph_data={"rankings": [ranked("r", "d", -1, 1.0)]}), "the rank is below 0: -1"),
