@@ -64,7 +64,7 @@ def fill(
     if output is None and not dry_run:
         raise click.UsageError("name the merged file with -o, or ask for --dry-run")
     if str(output) == "-":
-        raise click.UsageError("- is no file: MERGED and its sources belong together")
+        raise click.UsageError("- is not a file: MERGED and its sources belong together")
     rule, cuts = mapped or (None, {})
     with trecexam.open_track(track) as opened:
         holes = opened.fill.find(
@@ -86,7 +86,7 @@ def fill(
                 filled = opened.fill(holes, output=output, progress=progress)
         except KeyboardInterrupt:
             click.echo(
-                "stopped: nothing is written, and what is graded is kept; start again to go on", err=True
+                "stopped: nothing was written; grades so far are stored. Run it again to continue", err=True
             )
             raise
     return filled, 0 if filled.complete else 1

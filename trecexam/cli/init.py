@@ -134,13 +134,13 @@ def init(track: Path, **given: Any) -> None:
     made = make_track(track, sources)
     _say_unused(options)
     for line in not_runs(sources):
-        click.echo(f"note: {line} It is in {track / 'runs'} now, and will not be taken", err=True)
+        click.echo(f"note: {line} It is in {track / 'runs'} now, and will be rejected", err=True)
     if made:
         click.echo(
             f"made {track} with {len(made)} files; settings are in {track / 'trecexam.toml'}", err=True
         )
     else:
-        click.echo(f"{track} is as it should be; nothing to do", err=True)
+        click.echo(f"{track} is up to date; nothing to do", err=True)
     if options.qrels and not options.pool_judged and not _is_in(options.recorded, "qrels"):
         _say_judged_outside(track)
     for line in without_records(track, sources):

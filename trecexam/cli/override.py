@@ -67,7 +67,7 @@ def override(
         if not value
     ]
     if (rating is None) != withdraw:
-        missing.append("--rating or --withdraw, one of the two")
+        missing.append("give either --rating or --withdraw")
     if missing:
         raise click.UsageError(f"give {', '.join(missing)}")
     assert query_id
@@ -110,9 +110,7 @@ def override(
         )
     pid = holder(lock)
     click.echo(
-        f"next: trecexam watch {root} --once"
-        if pid is None
-        else f"process {pid}, which watches, takes it up",
+        f"next: trecexam watch {root} --once" if pid is None else f"process {pid}, which watches, applies it",
         err=True,
     )
 

@@ -86,7 +86,8 @@ def watch(
     if retry_errors:
         with trecexam.open_track(track) as opened:
             click.echo(
-                f"{opened.grading.forget_errors():,} errors forgotten, to be asked about again", err=True
+                f"{opened.grading.forget_errors():,} errors forgotten; their cells will be graded again",
+                err=True,
             )
     regrade = regrade or _may_regrade(track)
     if once:
@@ -137,8 +138,7 @@ def _may_regrade(root: Path) -> bool:
     with trecexam.open_track(root) as track:
         lost = track.grading.lost()
     return bool(lost) and click.confirm(
-        f"The store of grades is gone or an older one. Grade {lost:,} cells again, which were graded once "
-        "and cost?",
+        f"The store of grades is missing or older. Grade {lost:,} cells again, and pay for them again?",
         err=True,
     )
 

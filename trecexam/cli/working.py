@@ -147,7 +147,7 @@ def show_several_estimates(
         except (TrecexamError, ConversionError) as error:
             click.echo(cannot_go_on(name, error), err=True)
     if not found:
-        raise TrecexamError("no grader of this track can go on")
+        raise TrecexamError("no grader of this track can run")
     found["sum"] = reduce(Estimated.plus, found.values())
     keys = list(dict.fromkeys(key for each in found.values() for key in each.columns()))
     rows: list[dict[str, Value]] = [

@@ -336,7 +336,7 @@ def test_errors_are_asked_about_again_when_a_person_says_so_and_nothing_else_is(
             [estimated] = json.loads(capsys.readouterr().out)
             assert estimated["calls"] == calls
         assert run(["watch", str(root), "--once", "--retry-errors"]) == 0
-    assert capsys.readouterr().err.startswith("2 errors forgotten, to be asked about again\n")
+    assert capsys.readouterr().err.startswith("2 errors forgotten; their cells will be graded again\n")
     again = {prompt: count - before.get(prompt, 0) for prompt, count in server.seen.items()}
     assert sum(again.values()) == 2
     assert all("passage 2 about q1" in prompt for prompt, count in again.items() if count)

@@ -20,7 +20,7 @@ def autojudge(folder: Path) -> None:
     """
     made = make_folder(folder)
     if not made:
-        click.echo(f"{folder} is as it should be; nothing to do", err=True)
+        click.echo(f"{folder} is up to date; nothing to do", err=True)
         return
     click.echo(f"made {', '.join(str(path) for path in made)}", err=True)
     click.echo(f"next: {folder / 'README.md'} has the commands", err=True)

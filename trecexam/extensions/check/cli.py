@@ -81,12 +81,12 @@ def check(file: Path, kind: str | None, version: str | None, fix: Path | None, t
         for finding in findings
     ]
     notes = [
-        f"{file}: trec_eval {number} {'takes' if good else 'does not take'} this {kind} file"
+        f"{file}: trec_eval {number} {'accepts' if good else 'rejects'} this {kind} file"
         for number, good in takes.items()
     ]
     if fix is not None:
         rows += ((change.line, "fixed", "", change.reason) for change in _fix(file, kind, asked[0], fix))
-        notes.append(f"{fix}: written; both versions take it")
+        notes.append(f"{fix}: written; both versions accept it")
     return Tables(
         {"findings": Table(HEADER, tuple(rows), layout=Layout(("line", "severity"), ("reason",)))},
         tuple(notes),

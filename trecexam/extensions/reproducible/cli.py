@@ -65,6 +65,6 @@ def _agree_to_cost(track: Track, sample: int, *, yes: bool) -> None:
         err=True,
     )
     if not yes and not sys.stdin.isatty():
-        raise click.UsageError("say --yes to have them asked")
+        raise click.UsageError("add --yes to run it")
     if not yes:
         click.confirm("Ask?", abort=True, err=True)

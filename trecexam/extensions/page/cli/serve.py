@@ -112,9 +112,9 @@ def serve(
     if blind and export_folder is None:
         raise click.UsageError("--blind is for a copy: give --export DIR too")
     if token is not None and (users_file or trust_header):
-        raise click.UsageError("a token is for one person: with --users leave --token and TRECEXAM_TOKEN out")
+        raise click.UsageError("--users replaces the token: leave --token and TRECEXAM_TOKEN out")
     if trusted_role and not trust_header:
-        raise click.UsageError("--trusted-role is of people whom --trust-header names")
+        raise click.UsageError("--trusted-role needs --trust-header")
     if trust_header and not (users_file or trusted_role):
         raise click.UsageError("--trust-header names users: say by --users or --trusted-role what they may")
     missing = missing_packages()

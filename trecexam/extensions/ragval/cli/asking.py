@@ -67,7 +67,7 @@ def _say(made: Questions) -> None:
     if made.unread:
         click.echo(f"they are in {made.plan.unread_file}", err=True)
     if made.plan.twice:
-        click.echo(f"{plural(made.plan.twice, 'block')} stood there twice, and counted once", err=True)
+        click.echo(f"{plural(made.plan.twice, 'block')} were there twice; each counts once", err=True)
     if made.cut:
         click.echo(f"{plural(made.cut, 'block')} cut at the end", err=True)
     there = f", {made.plan.there:,} were there" if made.plan.there else ""

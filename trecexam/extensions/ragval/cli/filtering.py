@@ -89,7 +89,7 @@ def _say_known(knowing: Knowing) -> None:
     for block_id, reason in knowing.unwritten:
         click.echo(printable(f"block {block_id}: {reason}; it is kept"), err=True)
     if knowing.why:
-        click.echo(f"ended early: {knowing.why}; blocks that were not asked about are kept", err=True)
+        click.echo(f"ended early: {knowing.why}; blocks without an answer are kept", err=True)
     unparsed = list(knowing.answers.values()).count(None)
     if unparsed:
         click.echo(f"neither yes nor no in {plural(unparsed, 'answer')}: these blocks are kept", err=True)
