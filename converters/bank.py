@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO
 
 from converters.bank_lines import LINE_KEYS, BankLine, Path, declared_forms, scan_bank
-from converters.errors import ConversionError
+from converters.errors import BadLines, ConversionError
 from converters.gold import KIND as GOLD
 from converters.gold import gold_line, is_gold
 from converters.lines import Head, head_object
@@ -61,50 +61,54 @@ def distinct_items(
     twice: list[ConversionError] = []
     unread: list[ConversionError] = []
     without = 0
-    for line in lines:
-        number = line.number or 0
-        for item in line.items:
-            if not item.text.strip():
-                reason = f"an item of query '{item.query_id}' is blank: left out"
-                blank.append(ConversionError(path, number, reason))
-                continue
-            noun = line.form.noun if line.form else ""
-            if noun:
-                key = (item.query_id, item.text, item.kind, item.item_id, *item.gold_answers)
-                if key in lines_of_texts:
-                    # Once for all items that are judged together.
-                    if not line.whole or item is line.items[0]:
-                        twice.append(_text_twice(path, line, item, noun, lines_of_texts[key]))
+    with BadLines() as bad:
+        for line in lines:
+            number = line.number or 0
+            for item in line.items:
+                if not item.text.strip():
+                    reason = f"an item of query '{item.query_id}' is blank: left out"
+                    blank.append(ConversionError(path, number, reason))
                     continue
-                lines_of_texts[key] = number
-            if item.item_id in lines_of_ids:
-                error = _id_twice(path, line, item, lines_of_ids[item.item_id])
+                noun = line.form.noun if line.form else ""
+                if noun:
+                    key = (item.query_id, item.text, item.kind, item.item_id, *item.gold_answers)
+                    if key in lines_of_texts:
+                        # Once for all items that are judged together.
+                        if not line.whole or item is line.items[0]:
+                            twice.append(_text_twice(path, line, item, noun, lines_of_texts[key]))
+                        continue
+                    lines_of_texts[key] = number
+                if item.item_id in lines_of_ids:
+                    error = _id_twice(path, line, item, lines_of_ids[item.item_id])
+                    if line.forgiving:
+                        twice.append(error)
+                    else:
+                        bad.add(error)
+                    continue
+                lines_of_ids[item.item_id] = number
+                if not bad:
+                    yield item
+            if line.error is not None:
                 if not line.forgiving:
-                    raise error
-                twice.append(error)
-                continue
-            lines_of_ids[item.item_id] = number
-            yield item
-        if line.error is not None:
-            if not line.forgiving:
-                raise line.error
-            unread.append(line.error)
-            without += line.nuggets
+                    bad.add(line.error)
+                    continue
+                unread.append(line.error)
+                without += line.nuggets
     if without and not (lines_of_ids or blank):
-        raise ConversionError(path, None, "no item in it: each query's list of nuggets is empty")
+        raise ConversionError(path, None, "no items: each query's list of nuggets is empty")
     _report_left_out((blank, twice, unread), on_error)
 
 
 def _text_twice(path: Path, line: BankLine, item: Item, noun: str, first: int) -> ConversionError:
-    reason = f"{noun} '{item.text[:80]}' of query '{item.query_id}' stands twice"
+    reason = f"{noun} '{item.text[:80]}' of query '{item.query_id}' is there twice"
     return ConversionError(path, line.number or 0, f"{reason} (first on line {first}); the first one counts")
 
 
 def _id_twice(path: Path, line: BankLine, item: Item, first: int) -> ConversionError:
     if line.forgiving:
-        reason = f"query '{item.query_id}' stands twice (first on line {first}); the first one counts"
+        reason = f"query '{item.query_id}' is there twice (first on line {first}); the first one counts"
     else:
-        reason = f"item id '{item.item_id}' stands twice (first on line {first}); ids must differ"
+        reason = f"item id '{item.item_id}' is there twice (first on line {first}); ids must differ"
     return ConversionError(path, line.number or 0, reason)
 
 

@@ -75,7 +75,7 @@ def _of_gold(path: Path) -> bool:
 
 
 class BankLine(NamedTuple):
-    """A line of a bank as it stands there.
+    """A line of a bank, unparsed errors included.
 
     `number` is None where the whole file is meant; `query_id` and `query_text` are "" where there is none.
     `form` is None of questions and nuggets as the workbench has them. `items` are all that could be read
@@ -161,7 +161,7 @@ def _items(path: Path, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
         raise ConversionError(path, number, f"query '{query_id}' has no questions or items")
     for entry in listed:
         if not isinstance(entry, dict):
-            raise ConversionError(path, number, f"an item of query '{query_id}' is no JSON object")
+            raise ConversionError(path, number, f"an item of query '{query_id}' is not a JSON object")
         kind = "nugget" if "nugget_text" in entry or "nugget_id" in entry else "question"
         kind = entry["kind"] if entry.get("kind") in ID_KEYS else kind
         text = a_text(path, number, entry, TEXT_KEYS[kind], f"an item of query '{query_id}'", blank=True)
@@ -215,7 +215,7 @@ def _answers(path: Path, number: int, value: Any) -> tuple[str, ...]:
         return ()
     values = value if isinstance(value, list) else [value]
     if not all(isinstance(v, str) for v in values):
-        raise ConversionError(path, number, f"the gold answer is no text: {value!r}"[:200])
+        raise ConversionError(path, number, f"the gold answer is not text: {value!r}"[:200])
     return tuple(values)
 
 

@@ -137,5 +137,5 @@ def read_folder(folder: Path) -> Iterator[Response]:
         if not text.strip():
             raise ConversionError(path, None, "the response is empty")
         if not path.stem.isprintable():
-            raise ConversionError(folder, None, f"the file name {path.name!r} is no query id; rename it")
+            raise ConversionError(folder, None, f"the file name {path.name!r} is not a query id; rename it")
         yield Response(path.stem, folder.resolve().name, (Sentence(text.strip()),))

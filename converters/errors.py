@@ -30,7 +30,7 @@ class ConversionError(ValueError):
         path: the file, as the caller named it.
         line: 1-based line number, or None where the whole file is meant.
         reason: what is wrong and what to do, on one line; control characters are escaped.
-        lost: what is lost where the reader skips it and goes on.
+        lost: what is lost where the reader skips it and continues.
     """
 
     def __init__(
@@ -46,6 +46,55 @@ class ConversionError(ValueError):
         path = escaped(self.path).replace("\n", "\\n")
         where = path if self.line is None else f"{path}:{self.line}"
         return f"{where}: {self.reason}"
+
+
+#: So many bad lines of a file are named, and so many are looked for at most.
+_NAMED, _COUNTED = 20, 1_000
+
+
+class BadLines:
+    """Collects the errors of a file that is rejected as a whole, and raises them as one at the end.
+
+    Used as a context manager. The error is the first one; it names the other bad lines.
+    """
+
+    def __init__(self) -> None:
+        self._errors: list[ConversionError] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._errors)
+
+    def add(self, error: ConversionError) -> None:
+        """Stores an error.
+
+        Raises:
+            ConversionError: there are so many that the rest of the file does not matter.
+        """
+        self._errors.append(error)
+        if len(self._errors) >= _COUNTED:
+            raise self._errors.pop()
+
+    def __enter__(self) -> BadLines:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, ConversionError):
+            self._errors.append(error)
+        if not self._errors or not isinstance(error, ConversionError | None):
+            return
+        first, *rest = self._errors
+        if not rest:
+            raise first from None
+        lines = ", ".join(str(each.line) for each in rest[: _NAMED - 1])
+        many = f" and {len(rest) - _NAMED + 1:,} more" if len(rest) >= _NAMED else ""
+        if len(self._errors) >= _COUNTED:
+            many += " or more"
+        raise ConversionError(
+            first.path,
+            first.line,
+            f"{first.reason}; also bad: line{'s' * (len(rest) > 1)} {lines}{many}",
+            first.lost,
+        ) from None
 
 
 class StoppedError(Exception):

@@ -44,7 +44,7 @@ def a_text(
     """The first of `keys` that the object has, as a string with something in it.
 
     Args:
-        blank: a string of nothing but white space is taken too.
+        blank: a string of white space only is accepted, too.
 
     Raises:
         ConversionError: it has none, or only white space.
@@ -79,13 +79,13 @@ def a_weight(path: Path, line: int, row: Mapping[str, Any], what: str) -> float 
         what: the item, as "an item of query 'q1'".
 
     Raises:
-        ConversionError: it is no number, or 0, or beyond `MOST_WEIGHT`.
+        ConversionError: it is not a number, or 0, or beyond `MOST_WEIGHT`.
     """
     value = row.get("weight")
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ConversionError(path, line, f"the weight of {what} is no number: {value!r}"[:200])
+        raise ConversionError(path, line, f"the weight of {what} is not a number: {value!r}"[:200])
     # Not of infinities and nan, too.
     if not abs(value) <= MOST_WEIGHT:
         raise ConversionError(path, line, f"the weight of {what} is {value}: at most {MOST_WEIGHT:,}")
@@ -106,14 +106,14 @@ def an_origin(path: Path, line: int, row: Mapping[str, Any]) -> Origin | None:
     if value is None:
         return None
     if not isinstance(value, dict):
-        raise ConversionError(path, line, f'"origin" is no JSON object: {value!r}'[:200])
+        raise ConversionError(path, line, f'"origin" is not a JSON object: {value!r}'[:200])
     seed = value.get("seed")
     if isinstance(seed, bool) or not isinstance(seed, int | None):
-        raise ConversionError(path, line, f'"seed" of the origin is no whole number: {seed!r}'[:200])
+        raise ConversionError(path, line, f'"seed" of the origin is not a whole number: {seed!r}'[:200])
     parts = {name: value.get(name, "") for name in ("prompt", "model", "time", "text", "importance")}
     for name, part in parts.items():
         if not isinstance(part, str):
-            raise ConversionError(path, line, f'"{name}" of the origin is no text: {part!r}'[:200])
+            raise ConversionError(path, line, f'"{name}" of the origin is not text: {part!r}'[:200])
     return Origin(seed=seed, **parts)
 
 
@@ -137,13 +137,13 @@ def counted(columns: Sequence[object]) -> str:
 
 
 def column(value: str, what: str) -> str:
-    """An id as it can stand in a white-space separated file.
+    """An id as it can be in a white-space separated file.
 
     Raises:
         ValueError: it is empty or has white space in it.
     """
     if not value or _SPACE.search(value):
-        raise ValueError(f"{what} {value!r} is empty or has white space: it cannot stand in this format")
+        raise ValueError(f"{what} {value!r} is empty or has white space: it cannot be in this format")
     return value
 
 

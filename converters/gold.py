@@ -95,17 +95,17 @@ def _texts(path: Path, number: int, listed: Any, query_id: str, *, kilt: bool) -
     if listed is None:
         return
     if not isinstance(listed, list):
-        raise ConversionError(path, number, f"the gold outputs of query '{query_id}' are no list")
+        raise ConversionError(path, number, f"the gold outputs of query '{query_id}' are not a list")
     for entry in listed:
         text = entry
         if kilt:
             if not isinstance(entry, dict):
-                raise ConversionError(path, number, f"an output of query '{query_id}' is no JSON object")
+                raise ConversionError(path, number, f"an output of query '{query_id}' is not a JSON object")
             text = entry.get("answer")
             if text is None:
                 continue
         if not isinstance(text, str):
             raise ConversionError(
-                path, number, f"a gold output of query '{query_id}' is no text: {text!r}"[:200]
+                path, number, f"a gold output of query '{query_id}' is not text: {text!r}"[:200]
             )
         yield text

@@ -1,4 +1,4 @@
-"""Queries, qrels and passages of an ir_datasets id, loaded when they are asked for."""
+"""Queries, qrels and passages of an ir_datasets id, loaded when they are requested."""
 
 from __future__ import annotations
 

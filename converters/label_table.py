@@ -48,7 +48,7 @@ def read_labels(path: str | os.PathLike[str], first: str, empty: str | None) -> 
         if not row[0]:
             raise ConversionError(path, number, f"no {first} in the first column")
         if row[0] in rows:
-            raise ConversionError(path, number, f"{first} '{row[0]}' stands twice")
+            raise ConversionError(path, number, f"{first} '{row[0]}' is there twice")
         if empty and not all(row[1:]):
             missing = header[1 + row[1:].index("")]
             raise ConversionError(path, number, f"{first} '{row[0]}' has no {missing}: {empty}")
@@ -62,7 +62,7 @@ def label_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, list[str]]]:
         line = decode(path, number, raw)
         if "\r" in line:
             raise ConversionError(
-                path, number, "a carriage return inside the line: save it anew with LF line ends"
+                path, number, "a carriage return inside the line: save it with LF line ends"
             )
         yield number, [value.strip() for value in line.split("\t")]
 
@@ -89,7 +89,7 @@ def read_teams(path: str | os.PathLike[str]) -> dict[str, str]:
     """run -> team.
 
     Raises:
-        ConversionError: a line of another form, a run that stands twice with different teams, or no line.
+        ConversionError: a line of another form, a run that is there twice with different teams, or no line.
     """
     teams: dict[str, str] = {}
     for number, line in iter_lines(path):

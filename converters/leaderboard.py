@@ -24,7 +24,7 @@ def read_leaderboard(path: str | os.PathLike[str]) -> Iterator[RunRank]:
     """The ranks in an official leaderboard, in its order; 1 is best, ties and gaps are fine.
 
     Raises:
-        ConversionError: it is neither form, a rank is no number, a run stands twice, the file is empty.
+        ConversionError: it is neither form, a rank is not a number, a run is there twice, the file is empty.
     """
     lines = [(number, decode(path, number, line)) for number, line in iter_lines(path)]
     first = lines[0][1] if lines else ""
@@ -38,9 +38,9 @@ def read_leaderboard(path: str | os.PathLike[str]) -> Iterator[RunRank]:
     seen: set[str] = set()
     for number, run, rank in read_ranks(path, lines):
         if run in seen:
-            raise ConversionError(path, number, f"run '{run}' stands twice")
+            raise ConversionError(path, number, f"run '{run}' is there twice")
         if not math.isfinite(rank):
-            raise ConversionError(path, number, f"run '{run}': the rank is no finite number")
+            raise ConversionError(path, number, f"run '{run}': the rank is not a finite number")
         seen.add(run)
         yield RunRank(run, rank)
     if not seen:
@@ -73,7 +73,7 @@ def _json_ranks(
         ) from None
     for run, rank in pairs:
         if isinstance(rank, bool) or not isinstance(rank, int | float):
-            raise ConversionError(path, None, f"run '{run}': the rank is no number")
+            raise ConversionError(path, None, f"run '{run}': the rank is not a number")
         yield None, run, float(rank)
 
 

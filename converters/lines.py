@@ -25,7 +25,7 @@ HEAD = 64 * 1024
 
 #: The largest file that a reader takes as a whole, in bytes.
 MAX_WHOLE = 64 * 1024 * 1024
-#: So much of a file is read, in bytes, before anybody is asked whether to stop: that takes no time.
+#: So much of a file is read, in bytes, before `stop` is called: that takes no time.
 BEFORE_STOP = 16 * 1024 * 1024
 
 _GZIP = b"\x1f\x8b"
@@ -81,7 +81,7 @@ def _refuse_irregular(path: Path, mode: int) -> None:
 
 @contextmanager
 def stoppable(asked_to_stop: Callable[[], bool] | None) -> Iterator[None]:
-    """Has reading end, with a StoppedError, once it is asked to; small files are read to their end."""
+    """Has reading end, with a StoppedError, once `stop` says so; small files are read to their end."""
     token = _asked_to_stop.set(asked_to_stop)
     try:
         yield
@@ -181,7 +181,7 @@ def iter_lines(
             with reading(path, number + 1):
                 block = stream.read1(_BLOCK)
             lines = block.split(b"\n")
-            # The first ends what earlier blocks began; the last goes on in the next one.
+            # The first ends what earlier blocks began; the last continues in the next one.
             parts.append(lines[0])
             size += len(lines[0])
             if block and len(lines) == 1:
@@ -201,7 +201,7 @@ def iter_lines(
                 if len(line) > max_line:
                     raise _too_long(path, number, max_line)
                 if b"\0" in line and not nul:
-                    raise ConversionError(path, number, "a NUL byte: this is no text file")
+                    raise ConversionError(path, number, "a NUL byte: this is not a text file")
                 yield number, line
             if is_plain:
                 yield from enumerate(here[1:], number + 1)
@@ -229,7 +229,7 @@ def head(path: str | os.PathLike[str], *, nul: bool = False) -> Head:
         start = stream.read(HEAD)
     if b"\0" in start and not nul:
         line = start[: start.index(b"\0")].count(b"\n") + 1
-        raise ConversionError(path, line, "a NUL byte: this is no text file")
+        raise ConversionError(path, line, "a NUL byte: this is not a text file")
     lines = tuple(line for line in start.splitlines() if line.strip())
     if not lines:
         raise ConversionError(path, None, "the file is empty")

@@ -53,7 +53,7 @@ def looks_like_values(start: Head) -> bool:
     row = first_object(start)
     if row is not None:
         return row.keys() >= set(_JSON)
-    # The last line may be cut; a line with one tab is a query and its words.
+    # The last line may be cut; one tab separates a query from its text.
     shown = start.lines[:-1] or start.lines
     lines = [line.decode(errors="replace").split() for line in shown]
     if any(line.count(b"\t") not in (0, len(row) - 1) for line, row in zip(shown, lines, strict=True)):
@@ -81,7 +81,7 @@ def is_form(lines: Sequence[str]) -> bool:
 
 
 def read_values(path: str | os.PathLike[str], form: str | None = None) -> Iterator[MeasureValue]:
-    """The rows of a leaderboard, in its order; those whose value is no number are left out.
+    """The rows of a leaderboard, in its order; those whose value is not a number are left out.
 
     Args:
         form: one of `FORMS`; None to tell from the content.

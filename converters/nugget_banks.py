@@ -151,7 +151,7 @@ def _operands(path: _Path, number: int, listed: Sequence[Any], what: str) -> lis
         elif isinstance(operand, dict):
             answers += [{"answer": text, "references": references} for text, references in operand.items()]
         else:
-            raise ConversionError(path, number, f"an answer to {what} is no text: {operand!r}"[:200])
+            raise ConversionError(path, number, f"an answer to {what} is not text: {operand!r}"[:200])
     return answers
 
 
@@ -166,7 +166,7 @@ def _answers(path: _Path, number: int, listed: Any, what: str) -> Iterator[str]:
     for key, entry in entries:
         text = entry.get("answer", key) if isinstance(entry, dict) else entry if key is None else key
         if not isinstance(text, str):
-            raise ConversionError(path, number, f"an answer to {what} is no text: {text!r}"[:200])
+            raise ConversionError(path, number, f"an answer to {what} is not text: {text!r}"[:200])
         yield text
 
 

@@ -21,7 +21,7 @@ from converters.segment import response_id
 
 QUERY_KEYS = ("query_id", "qid", "topic_id")
 ASSIGNMENT_KEYS = ("assignment", "label")
-#: The rating that stands for each assignment. Of `failed`, nuggetizer's word for no answer, there is none.
+#: The rating that means each assignment. Of `failed`, nuggetizer's word for no answer, there is none.
 RATINGS = {"support": 5, "partial_support": 3, "not_support": 0, "failed": None}
 IMPORTANCES = ("vital", "okay", "")
 #: nuggetizer's word where its model said nothing of a nugget's importance.
@@ -193,7 +193,7 @@ def listed_items(
     used_ids: set[str] = set()
     for entry in listed:
         if not isinstance(entry, dict):
-            raise ConversionError(path, number, f"a {kind} of query '{query_id}' is no JSON object")
+            raise ConversionError(path, number, f"a {kind} of query '{query_id}' is not a JSON object")
         text = a_text(path, number, entry, text_keys, f"a {kind} of query '{query_id}'", blank=True)
         if all(entry.get(key) is None for key in ITEM_KEYS):
             made = made_id(query_id, text)

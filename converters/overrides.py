@@ -1,4 +1,4 @@
-"""Human ratings that stand in place of a grader's: `overrides.tsv`, which people may also edit by hand.
+"""Human ratings that replace a grader's: `overrides.tsv`, which people may also edit by hand.
 
 Tab-separated columns under a header line that names them, in any order. Of several lines for the same cell
 or passage the last counts.
@@ -16,7 +16,7 @@ from converters.records import HumanRating
 #: The columns of a new file, and those that it gets with the first line that has something for them.
 COLUMNS = HumanRating._fields[:9]
 LATER_COLUMNS = ("seconds", "note", "kind")
-#: What stands in place of a rating where a person cannot judge.
+#: What replaces a rating where a person cannot judge.
 CANNOT = "cannot"
 #: Kinds of lines: one that decides between people, and one with what its writer said before.
 ADJUDICATED, UNDONE = "adjudicated", "undone"
@@ -136,7 +136,7 @@ def with_overrides(content: bytes, rows: Sequence[HumanRating]) -> bytes:
     if [[getattr(row, name) for name in fields] for row in read] != [
         [getattr(row, name) for name in fields] for row in meant
     ]:
-        raise ValueError("this rating would not be read back as it is: an id has odd white space in it")
+        raise ValueError("this rating would not be read back unchanged: an id has unusual white space in it")
     return start + newline + b"".join(line + b"\n" for line in lines)
 
 
@@ -149,7 +149,7 @@ def _written(row: HumanRating, name: str) -> str:
 def _header(path: str | os.PathLike[str], number: int, names: list[str]) -> list[str]:
     if any("\r" in name for name in names):
         raise ConversionError(
-            path, number, "its lines end in CR alone, as on old Macs: save it anew with LF or CR LF"
+            path, number, "its lines end in CR alone, as on old Macs: save it with LF or CR LF"
         )
     missing = [name for name in (*REQUIRED, "rating") if name not in names]
     if missing:

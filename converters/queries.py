@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO
 
-from converters.errors import ConversionError
+from converters.errors import BadLines, ConversionError
 from converters.fields import an_id
 from converters.lines import Head, decode, first_object, head, iter_lines, iter_objects
 from converters.measure_values import looks_like_values
@@ -43,7 +43,7 @@ def read_queries(path: str | os.PathLike[str]) -> Iterator[Query]:
         first = seen.setdefault(query.query_id, number)
         if first != number:
             raise ConversionError(
-                path, number, f"query '{query.query_id}' stands twice (first on line {first})"
+                path, number, f"query '{query.query_id}' is there twice (first on line {first})"
             )
         yield query
     if not seen:
@@ -63,7 +63,7 @@ def write_queries(queries: Iterable[Query], file: BinaryIO) -> None:
             # A first query that reads as a header line would be skipped as one, or taken for another dialect.
             file.write(b"query_id\ttext\n")
         if not query.query_id.strip() or any(c in query.query_id for c in "\t\r\n"):
-            raise ValueError(f"query id {query.query_id!r} cannot stand in a TSV file")
+            raise ValueError(f"query id {query.query_id!r} cannot be in a TSV file")
         file.write(f"{query.query_id}\t{' '.join(query.text.split())}\n".encode())
 
 
@@ -83,20 +83,32 @@ def _is_header(query_id: str, text: str) -> bool:
 
 
 def _tsv_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
-    for number, line in iter_lines(path):
-        text = decode(path, number, line)
-        if not text.strip():
-            continue
-        query_id, tab, query = text.partition("\t")
-        if number == 1 and _is_header(query_id, query):
-            continue
-        if not tab:
-            raise ConversionError(path, number, "no tab: a line is `query_id<TAB>text`")
-        if not query_id.strip():
-            raise ConversionError(path, number, "no query id before the tab")
-        if not query.strip():
-            raise ConversionError(path, number, f"query '{query_id}' has no text")
-        yield number, Query(query_id.strip(), query.strip())
+    with BadLines() as bad:
+        for number, line in iter_lines(path):
+            try:
+                query = _tsv_row(path, number, line)
+            except ConversionError as error:
+                bad.add(error)
+                continue
+            if query is not None and not bad:
+                yield number, query
+
+
+def _tsv_row(path: str | os.PathLike[str], number: int, line: bytes) -> Query | None:
+    """The query of a line; None for a blank line or a header."""
+    text = decode(path, number, line)
+    if not text.strip():
+        return None
+    query_id, tab, query = text.partition("\t")
+    if number == 1 and _is_header(query_id, query):
+        return None
+    if not tab:
+        raise ConversionError(path, number, "no tab: a line is `query_id<TAB>text`")
+    if not query_id.strip():
+        raise ConversionError(path, number, "no query id before the tab")
+    if not query.strip():
+        raise ConversionError(path, number, f"query '{query_id}' has no text")
+    return Query(query_id.strip(), query.strip())
 
 
 def _json_rows(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:

@@ -127,7 +127,7 @@ def _lines(path: str | os.PathLike[str], *, nul: bool) -> Iterator[tuple[int, by
     listed = whole.pop(_DOCUMENT, None)
     rows = [whole] if listed is None else listed
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ConversionError(path, 1, f'"{_DOCUMENT}" is no list of responses', "file")
+        raise ConversionError(path, 1, f'"{_DOCUMENT}" is not a list of responses', "file")
     yield from ((1, {**whole, **row}) for row in rows)
 
 
@@ -145,7 +145,7 @@ def second_response(
 
 
 def _over(row: Mapping[str, Any], response: Response) -> str:
-    """The limit of its track that a response is over; it is taken all the same."""
+    """The limit of its track that a response is over; the response is still accepted."""
     if "answer" not in row or "references" not in row:
         return ""
     metadata = row.get("metadata")
@@ -279,7 +279,7 @@ def _references(path: str | os.PathLike[str], number: int, row: Mapping[str, Any
     if isinstance(listed, dict):
         listed = list(listed)
     if not isinstance(listed, list) or not all(isinstance(entry, str) and entry for entry in listed):
-        raise ConversionError(path, number, '"references" is no list of document ids')
+        raise ConversionError(path, number, '"references" is not a list of document ids')
     return tuple(listed)
 
 

@@ -31,7 +31,7 @@ def as_report(path: str | os.PathLike[str], number: int, row: Mapping[str, Any])
         raise ConversionError(path, number, reason)
     contexts = row.get("retrieved_contexts") or []
     if not isinstance(contexts, list) or not all(isinstance(text, str) for text in contexts):
-        raise ConversionError(path, number, '"retrieved_contexts" is no list of texts')
+        raise ConversionError(path, number, '"retrieved_contexts" is not a list of texts')
     ids = row.get("retrieved_context_ids") or [f"context-{prompt_id(text)}" for text in contexts]
     if not isinstance(ids, list) or len(ids) != len(contexts):
         raise ConversionError(path, number, '"retrieved_context_ids" has not one id a context')

@@ -1,6 +1,6 @@
 """The Rubric workbench's graded pool: `[query_id, [paragraph, ...]]` a line, usually gzipped.
 
-Its quirks stay here: ratings, answers and gradings stand in parallel lists of each paragraph, several
+Its quirks stay here: ratings, answers and gradings are in parallel lists of each paragraph, several
 gradings (by model and prompt) in one paragraph.
 """
 
@@ -69,7 +69,7 @@ def objects(path: Path, number: int, value: Any, what: str) -> list[dict[str, An
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
-        raise ConversionError(path, number, f"{what} is no list of JSON objects")
+        raise ConversionError(path, number, f"{what} is not a list of JSON objects")
     return value
 
 

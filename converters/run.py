@@ -100,7 +100,7 @@ class Run:
         """A run from (query_id, doc_id, score), in any order.
 
         Raises:
-            ValueError: a document stands twice for a query, or a score is not finite.
+            ValueError: a document is there twice for a query, or a score is not finite.
         """
         import numpy as np
 
@@ -122,7 +122,9 @@ class Run:
                 values,
             )
         except DuplicateError as error:
-            raise ValueError(f"document '{error.doc_id}' stands twice for query '{error.query_id}'") from None
+            raise ValueError(
+                f"document '{error.doc_id}' is there twice for query '{error.query_id}'"
+            ) from None
 
     @cached_property
     def spans(self) -> Mapping[str, tuple[int, int]]:
@@ -136,7 +138,7 @@ class Run:
 
 
 class DuplicateError(ValueError):
-    """A document that stands twice for a query."""
+    """A document that is there twice for a query."""
 
     def __init__(self, query_id: str, doc_id: str) -> None:
         super().__init__(query_id, doc_id)
@@ -158,7 +160,7 @@ def ordered(
         doc_ids: pyarrow large_string array.
 
     Raises:
-        DuplicateError: a document stands twice for a query.
+        DuplicateError: a document is there twice for a query.
     """
     import numpy as np
 
@@ -181,7 +183,7 @@ def ordered(
 def _break_ties(
     codes: NDArray[np.int32], compared: NDArray[np.float32], scores: NDArray[np.float64], doc_ids: Any
 ) -> tuple[NDArray[np.float64], Any]:
-    """Orders entries with equal scores for a query by docno, descending; the rest stays as it is."""
+    """Orders entries with equal scores for a query by docno, descending; the rest stays unchanged."""
     import numpy as np
     import pyarrow as pa
 

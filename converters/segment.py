@@ -11,7 +11,7 @@ from converters.records import Passage, Response
 
 #: Words and punctuation marks that a passage has at most.
 MAX_TOKENS = 400
-#: What stands in a pool for a generative system: its own text, the passages that it cites, or both.
+#: What is in a pool for a generative system: its own text, the passages that it cites, or both.
 Pool = Literal["text", "citations", "both"]
 #: What of a system's own text is graded as one: parts of some hundred words, or a response as a whole.
 Unit = Literal["passage", "response"]
@@ -118,7 +118,7 @@ def response_ranking(
     unit: Unit = "passage",
     passages: Sequence[Passage] | None = None,
 ) -> list[RankedPassage]:
-    """What stands for a response in a run, in order.
+    """What means a response in a run, in order.
 
     Its own passages as they follow, or the documents that it cites, those cited first coming first; with
     "both" its own passages and then the documents.

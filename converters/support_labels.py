@@ -13,7 +13,7 @@ from converters.lines import decode, iter_filled
 LABELS = ("no_support", "partial_support", "full_support")
 #: What people may say in place of a rating, 0..2.
 WORDS = {"no": 0, "none": 0, "partial": 1, "full": 2, **{name: rating for rating, name in enumerate(LABELS)}}
-#: What stands in place of a label, and why: see `trecexam.extensions.support.tables`.
+#: What replaces a label, and why: see `trecexam.extensions.support.tables`.
 NO_LABEL = frozenset(("no_text", "not_graded", "unparsed", "refused", "error", "out_of_range", "uncited"))
 _COLUMNS = ("run", "query_id", "sentence", "doc_id", "label")
 
@@ -63,7 +63,7 @@ def read_support_labels(
                 raise ConversionError(path, number, f"{len(fields)} columns, and the header has more")
             run, query_id, place, doc_id, label = (fields[column] for column in places)
             if not place.isdecimal() or len(place) > 9 or int(place) < 1:
-                raise ConversionError(path, number, f"'{place[:40]}' is no sentence: they count from 1")
+                raise ConversionError(path, number, f"'{place[:40]}' is not a sentence: they count from 1")
             if label not in LABELS and label not in NO_LABEL:
                 known = ", ".join(LABELS)
                 raise ConversionError(path, number, f"'{label[:40]}' is no label; there are {known}")

@@ -1,4 +1,4 @@
-"""Topics in one document: TREC's SGML, which is a line-wise form of its own, XML, and JSON.
+"""Topics in one document: TREC's SGML, which is its own line-wise form, XML, and JSON.
 
     <top>
     <num> Number: 401                        <topics>
@@ -7,13 +7,13 @@
     What language ...                            <narrative>...</narrative>
     </top>                                     </topic>
 
-In SGML a field ends where the next one begins, closed or not. Of a topic its title is taken, where it has
+In SGML a field ends where the next one begins, closed or not. The title of a topic is used, where it has
 none its query, text, question or description. JSON is `{query_id: text}`, as TREC RAG 2024 has it, or a list
 of objects; a list under "topics", as BioGen has it, is read as that list.
 
 Where a JSON topic has a `problem_statement` (NeuCLIR, RAGTIME, AutoJudge: `request_id`, `title`,
 `problem_statement`, `background`), the query's text is the title and then the problem statement, since the
-title alone does not say what is asked. The background says who asks, and is left out.
+title alone does not say the question. The background describes the user, and is left out.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _is_topics_list(row: Mapping[str, Any]) -> bool:
 def _rows(path: str | os.PathLike[str], text: str, start: int = 0) -> Iterator[tuple[int, Query]]:
     for line, row in _values(path, text, start):
         if not isinstance(row, dict):
-            raise ConversionError(path, line, "an entry of the list is no JSON object")
+            raise ConversionError(path, line, "an entry of the list is not a JSON object")
         query_id = an_id(path, line, row, LIST_ID_KEYS)
         yield line, Query(query_id, topic_text(path, line, row, query_id, LIST_TEXT_KEYS))
 
@@ -150,7 +150,7 @@ def topic_text(
 
 
 def _values(path: str | os.PathLike[str], text: str, start: int = 0) -> Iterator[tuple[int, Any]]:
-    """(line, value) of what stands in the brackets of valid JSON from `start` on: entries, or keys and
+    """(line, value) of what is in the brackets of valid JSON from `start` on: entries, or keys and
     values.
     """
     decode = json.JSONDecoder().raw_decode
@@ -174,7 +174,7 @@ def _after_space(text: str, place: int) -> int:
     return space.end() if space else place
 
 
-#: How deep elements may stand in each other, and how much text one SGML topic may have, in characters.
+#: How deep elements may be in each other, and how much text one SGML topic may have, in characters.
 MAX_DEPTH = 32
 MAX_TOPIC = 1024 * 1024
 
@@ -267,7 +267,7 @@ def xml_topics(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
     """(line, query) of an XML file. It is UTF-8 whatever it declares; nothing outside of it is read.
 
     Raises:
-        ConversionError: with the line: bad XML, entities of its own, a topic without number or text, elements
+        ConversionError: with the line: bad XML, declared entities, a topic without number or text, elements
             more than `MAX_DEPTH` deep.
     """
     return iter(_Xml(path).read(read_whole(path)))
@@ -373,7 +373,7 @@ class _Xml:
 
     def _entity(self, name: str, *_: object) -> None:
         raise self._refused(
-            f"declares the entity '{name[:40]}'; entities are not taken, write what they mean"
+            f"declares the entity '{name[:40]}'; entities are rejected: write out what they mean"
         )
 
     def _skipped(self, name: str, *_: object) -> None:

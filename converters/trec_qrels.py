@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO, Protocol
 
-from converters.errors import ConversionError
+from converters.errors import BadLines, ConversionError
 from converters.fields import column, counted, warn_of_comments
 from converters.lines import Head, columns_of, decode, iter_lines, open_bytes, reading
 from converters.measure_values import looks_like_values
@@ -105,8 +105,8 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
 
     Raises:
         ConversionError: with the line: neither four columns nor six, or not as many as on the first line, a
-            label that is no whole number or above `HIGHEST_LABEL`, the same document judged twice for a query
-            (and subtopic), an empty file.
+            label that is not a whole number or above `HIGHEST_LABEL`, the same document judged twice for a
+            query (and subtopic), an empty file.
     """
     plain = _plain(path)
     if plain is not None:
@@ -114,25 +114,31 @@ def read_qrels(path: str | os.PathLike[str]) -> Iterator[Qrel]:
         return
     seen = Seen()
     width = 0
-    for number, line in iter_lines(path):
-        decode(path, number, line)
-        columns = [value.decode() for value in columns_of(path, number, line)]
-        if not columns:
-            continue
-        if not width and [name.lower() for name in columns] == _BEIR:
-            width = 3
-            continue
-        width = width or (6 if len(columns) == 6 else 4)
-        judgment = _judgment(path, number, columns, width)
-        first = seen.first(judgment.query_id, f"{judgment.iteration} {judgment.doc_id}", number)
-        if first != number:
-            raise ConversionError(
-                path,
-                number,
-                f"document '{judgment.doc_id}' is judged twice for query '{judgment.query_id}' (first on "
-                f"line {first}); keep one",
-            )
-        yield judgment
+    with BadLines() as bad:
+        for number, line in iter_lines(path):
+            try:
+                decode(path, number, line)
+                columns = [value.decode() for value in columns_of(path, number, line)]
+                if not columns:
+                    continue
+                if not width and [name.lower() for name in columns] == _BEIR:
+                    width = 3
+                    continue
+                width = width or (6 if len(columns) == 6 else 4)
+                judgment = _judgment(path, number, columns, width)
+                first = seen.first(judgment.query_id, f"{judgment.iteration} {judgment.doc_id}", number)
+                if first != number:
+                    raise ConversionError(
+                        path,
+                        number,
+                        f"document '{judgment.doc_id}' is judged twice for query '{judgment.query_id}' "
+                        f"(first on line {first}); keep one",
+                    )
+            except ConversionError as error:
+                bad.add(error)
+                continue
+            if not bad:
+                yield judgment
     if not seen:
         raise ConversionError(path, None, "no judgments: the file is empty")
     if width == 6:
@@ -158,7 +164,7 @@ def _plain(path: str | os.PathLike[str]) -> Iterator[Qrel] | None:
     label_of = {label: int(label) for label in set(labels)}
     if max(label_of.values()) > HIGHEST_LABEL:
         return None
-    # One text of each, however often it stands there.
+    # One text of each, however often it is there.
     known = {text: text for text in {*query_ids, *iterations}}.__getitem__
     return map(
         Qrel, map(known, query_ids), doc_ids, map(label_of.__getitem__, labels), map(known, iterations)
@@ -172,7 +178,7 @@ def _judgment(path: str | os.PathLike[str], number: int, columns: Sequence[str],
             path,
             number,
             "a prels line (query_id doc_id label method probability): sampled judgments need measures "
-            "that weigh them, so they are not taken; if you want the labels alone: "
+            "that weigh them, so they are rejected; if you want the labels alone: "
             "awk '{print $1, 0, $2, $3}'",
         )
     if len(columns) != width:
@@ -193,7 +199,7 @@ def _judgment(path: str | os.PathLike[str], number: int, columns: Sequence[str],
 def _read_label(path: str | os.PathLike[str], number: int, text: str) -> int:
     label = _label(text)
     if label is None and not (text.isascii() and text.isdigit()):
-        raise ConversionError(path, number, f"the label (column 4) is no whole number: '{text[:40]}'")
+        raise ConversionError(path, number, f"the label (column 4) is not a whole number: '{text[:40]}'")
     if label is None or label > HIGHEST_LABEL:
         raise ConversionError(
             path,
@@ -208,7 +214,7 @@ def write_qrels(qrels: Iterable[QrelRow], file: BinaryIO) -> None:
     """Writes judgments sorted by query, subtopic (as a number where it is one) and document; one space.
 
     Raises:
-        ValueError: an id has white space in it, or a document stands twice.
+        ValueError: an id has white space in it, or a document is there twice.
     """
     rows = sorted(qrels, key=_order)
     last = None
@@ -216,7 +222,7 @@ def write_qrels(qrels: Iterable[QrelRow], file: BinaryIO) -> None:
         line = qrels_line(row)
         key = row.query_id, row.iteration, row.doc_id
         if key == last:
-            raise ValueError(f"document '{row.doc_id}' stands twice for query '{row.query_id}'")
+            raise ValueError(f"document '{row.doc_id}' is there twice for query '{row.query_id}'")
         last = key
         file.write(line)
     warn_of_comments(row.query_id for row in rows)

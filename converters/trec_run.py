@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from converters.arrow import numbers, strings
-from converters.errors import ConversionError
+from converters.errors import BadLines, ConversionError
 from converters.fields import column, counted, warn_of_comments
 from converters.lines import Head, columns_of, decode, head, is_gzip, iter_lines, open_bytes, reading
 from converters.records import RunEntry
@@ -47,7 +47,7 @@ def read_run(path: str | os.PathLike[str]) -> Run:
     named after their files; without scores, the score is minus the rank.
 
     Raises:
-        ConversionError: with the line: a wrong number of columns, a score that is no finite number, the
+        ConversionError: with the line: a wrong number of columns, a score that is not a finite number, the
             same document twice for a query, not UTF-8, a line too long, damaged gzip, an empty file, a
             header without its end.
     """
@@ -109,7 +109,7 @@ def _sniff(start: Head) -> bool:
         return False
     if start.lines[0].rstrip() == b"# " + _METADATA[0]:
         return True
-    # A mistake on one line must not hide that the file is a run, so a few lines are asked.
+    # A mistake on one line must not hide that the file is a run, so a few lines are looked at.
     return any(map(_looks_like_a_run, start.lines[:5])) or _short_width(start) > 0
 
 
@@ -242,7 +242,7 @@ def _fast(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any, An
         try:
             table = csv.read_csv(
                 source,
-                # Threads are no faster, and each keeps a heap of its own: 60 MiB after a hundred runs.
+                # Threads are no faster, and each keeps its own heap: 60 MiB after a hundred runs.
                 read_options=csv.ReadOptions(
                     column_names=[*_COLUMNS, *map(str, range(6, width))],
                     block_size=_BLOCK,
@@ -272,7 +272,7 @@ def _fast(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any, An
     query_ids: dict[str, int] = {}
     codes = []
     for chunk in table["query"].chunks:
-        # Each block has a dictionary of its own.
+        # Each block has its own dictionary.
         here = [query_ids.setdefault(query_id, len(query_ids)) for query_id in chunk.dictionary.to_pylist()]
         codes.append(np.array(here, np.int32)[numbers(chunk.indices)])
     scores = numbers(table["score"].combine_chunks())
@@ -303,34 +303,37 @@ def _careful(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any,
             docs.clear()
             scores.clear()
 
-    for number, line in iter_lines(path):
-        columns = columns_of(path, number, line)
-        if not columns or number <= skip:
-            continue
-        if not tag and len(columns) in (3, 4):
-            # Nothing else has three columns; four may be qrels.
-            is_short = columns[2].isdigit() if len(columns) == 3 else _short_width(head(path), least=1)
-            short = len(columns) if is_short else 0
-        if len(columns) != short if short else len(columns) < 6:
-            wanted = "6: query_id Q0 doc_id rank score tag"
-            if short:
-                wanted = f"{short} here: query_id doc_id rank{' score' * (short - 3)}"
-            raise ConversionError(path, number, f"has {counted(columns)}, a run line has {wanted}")
-        if short:
-            columns = _six(path, number, columns)
-        if not line.isascii():
-            decode(path, number, line)
-        score = _score(columns[4])
-        if score is None:
-            raise ConversionError(path, number, f"the score (column 5) is no number: {_shown(columns[4])}")
-        if not math.isfinite(score):
-            raise ConversionError(path, number, f"the score (column 5) is not finite: {_shown(columns[4])}")
-        codes.append(query_ids.setdefault(columns[0], len(query_ids)))
-        docs.append(columns[2].decode())
-        scores.append(score)
-        tag = columns[5]
-        if len(codes) >= _CHUNK:
-            pack()
+    with BadLines() as bad:
+        for number, line in iter_lines(path):
+            try:
+                columns = columns_of(path, number, line)
+                if not columns or number <= skip:
+                    continue
+                if not tag and len(columns) in (3, 4):
+                    # Nothing else has three columns; four may be qrels.
+                    is_short = (
+                        columns[2].isdigit() if len(columns) == 3 else _short_width(head(path), least=1)
+                    )
+                    short = len(columns) if is_short else 0
+                if short and len(columns) == short:
+                    columns = _six(path, number, columns)
+                elif short or len(columns) < 6:
+                    wanted = "6: query_id Q0 doc_id rank score tag"
+                    if short:
+                        wanted = f"{short} here: query_id doc_id rank{' score' * (short - 3)}"
+                    raise ConversionError(path, number, f"has {counted(columns)}, a run line has {wanted}")
+                if not line.isascii():
+                    decode(path, number, line)
+                score = _finite(path, number, columns[4])
+            except ConversionError as error:
+                bad.add(error)
+                continue
+            codes.append(query_ids.setdefault(columns[0], len(query_ids)))
+            docs.append(columns[2].decode())
+            scores.append(score)
+            tag = columns[5]
+            if len(codes) >= _CHUNK:
+                pack()
     pack()
     if not packed:
         raise ConversionError(path, None, "no run lines: the file is empty")
@@ -343,11 +346,21 @@ def _careful(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any,
     )
 
 
+def _finite(path: Path, number: int, text: bytes) -> float:
+    """The score of a line."""
+    score = _score(text)
+    if score is None:
+        raise ConversionError(path, number, f"the score (column 5) is not a number: {_shown(text)}")
+    if not math.isfinite(score):
+        raise ConversionError(path, number, f"the score (column 5) is not finite: {_shown(text)}")
+    return score
+
+
 def _six(path: Path, number: int, columns: list[bytes]) -> list[bytes]:
     """A line of MS MARCO's as one of TREC's."""
     query_id, doc_id, rank, *score = columns
     if not rank.isdigit():
-        raise ConversionError(path, number, f"the rank (column 3) is no whole number: {_shown(rank)}")
+        raise ConversionError(path, number, f"the rank (column 3) is not a whole number: {_shown(rank)}")
     name = path.name.removesuffix(".gz").rsplit(".", 1)[0]
     tag = "_".join(name.split()) or "run"
     return [query_id, b"Q0", doc_id, rank, score[0] if score else b"-" + rank, tag.encode()]
@@ -370,11 +383,13 @@ def _name_duplicate(path: Path, error: DuplicateError, skip: int) -> ConversionE
                 return ConversionError(
                     path,
                     number,
-                    f"document '{error.doc_id}' stands twice for query '{error.query_id}' "
+                    f"document '{error.doc_id}' is there twice for query '{error.query_id}' "
                     f"(first on line {first}); keep one",
                 )
             first = number
-    return ConversionError(path, None, f"document '{error.doc_id}' stands twice for query '{error.query_id}'")
+    return ConversionError(
+        path, None, f"document '{error.doc_id}' is there twice for query '{error.query_id}'"
+    )
 
 
 FORMAT = Format(

@@ -164,7 +164,7 @@ def test_a_bad_file_is_logged_and_the_next_one_is_taken(track: Path) -> None:
     with running(track, settle=0.2) as (_, lines):
         until(lambda: board(track) == ALL)
         (track / "runs" / "bad.run").write_text("q1 Q0 q1-d00 1\n")
-        until(lambda: any("not taken: runs/bad.run" in line for line in lines))
+        until(lambda: any("rejected: runs/bad.run" in line for line in lines))
         write_run(track / "runs" / "good.run", {"q1": ["q1-d00"]})
         until(lambda: board(track) == ALL | {"good"})
 

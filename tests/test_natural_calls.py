@@ -272,3 +272,12 @@ def test_mypy_finds_names_that_there_are_not(tmp_path: Path) -> None:
     assert "ExamFit" in said[0]
     assert "orrelation" in said[1]
     assert all("has no attribute" in line for line in said[2:])
+
+
+def test_a_track_of_a_folder_and_one_run_name_the_right_call(folder: Path) -> None:
+    with pytest.raises(trecexam.TrecexamError, match=r"use trecexam.open_track\(\"mytrack\"\)"):
+        trecexam.Track("mytrack")  # type: ignore[arg-type]
+    with pytest.raises(
+        trecexam.TrecexamError, match=r'one run, query_id -> doc_id -> score; use {"NAME": run}'
+    ):
+        trecexam.evaluate({"q01": {"canal-lock-01": 1.0}}, bank=folder / "bank.questions.jsonl")

@@ -32,7 +32,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Importing the package must stay cheap (`trecexam --help`), so the line behind it loads on first use.
+    # Importing the package must stay cheap (`trecexam --help`), so this module loads on first use.
     if name in {"Track", "open_track"}:
         import trecexam.api as api
 

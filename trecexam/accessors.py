@@ -57,7 +57,7 @@ class Grading(Group):
 
         Raises:
             LockedError: a daemon is running on this track.
-            TrecexamError, ConversionError: what stands in the way.
+            TrecexamError, ConversionError: with the reason.
         """
         with TrackLock(self.folder.lock_path):
             if self._is_joint:
@@ -89,7 +89,7 @@ class Grading(Group):
         """How long `update` would grade on this machine, by a small sample that is graded and not stored.
 
         None where nothing is to be graded, and of graders that count tokens, are users' own or run on a
-        cluster: none of these is asked.
+        cluster: none of these runs.
 
         Raises:
             TrecexamError, ConversionError: the track cannot be read, or the grader cannot run here.
@@ -100,7 +100,7 @@ class Grading(Group):
         """What `update` would take to write the test banks that are missing, by grader; asks nobody.
 
         Raises:
-            TrecexamError, ConversionError: what stands in the way.
+            TrecexamError, ConversionError: with the reason.
         """
         return estimate_missing_banks(
             self._loaders, list(self._loaders) if self._is_joint else [self._loader.name]
@@ -127,7 +127,7 @@ class Files(Accessor):
     judged_outside_pool = on_folder(count_judged_outside)
 
     def rejected(self) -> tuple[Rejected, ...]:
-        """What of the track's inputs was not taken, and what has no grade, with file, line and reason."""
+        """What of the track's inputs was rejected, and what has no grade, with file, line and reason."""
         if self._is_joint:
             return all_rejected_of(self._loaders.load())
         return all_rejected(self._loader.load())

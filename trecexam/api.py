@@ -91,6 +91,8 @@ class Track(OfExtensions):
 
     def __init__(self, loaders: TrackLoaders, grader: str | None = None) -> None:
         """Args: grader: the name of the one that is meant; None for the track as a whole."""
+        if isinstance(loaders, str | Path):
+            raise TrecexamError(f'use trecexam.open_track("{loaders}") to open a track folder')
         self._loaders = loaders
         self._grader = grader
         # Settings that do not go together are said here, and not by the first call.
@@ -204,7 +206,7 @@ class Track(OfExtensions):
         Raises:
             LockedError: a daemon is running on this track.
             StoreError: the store is gone or an older one, and what it had would be paid for again.
-            TrecexamError, ConversionError: what stands in the way.
+            TrecexamError, ConversionError: with the reason.
         """
         with TrackLock(self.folder.lock_path):
             return update_all(
@@ -218,7 +220,7 @@ class Track(OfExtensions):
             )
 
     def estimate(self, *, retry_errors: bool = False) -> Estimate:
-        """What `update` would have to grade: cells and, where a server is asked, calls, tokens and money.
+        """What `update` would have to grade: cells and, with a server, calls, tokens and money.
         Asks nobody. Of several graders it is the sum of those that can go on.
 
         Args:

@@ -67,7 +67,7 @@ class Accessor:
 
     @property
     def _name(self) -> str:
-        """By which a track has it: "judge_next" of JudgeNextAccessor."""
+        """The name on a track: "judge_next" of JudgeNextAccessor."""
         return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__.removesuffix("Accessor")).lower()
 
     def __repr__(self) -> str:
@@ -109,7 +109,7 @@ def added(group: type[Accessor]) -> list[type[Accessor]]:
 
 
 def _members(kind: type) -> dict[str, str]:
-    """What a group of calls has, by name -> as it is written behind the group's own name: ".fit()", "()"."""
+    """What a group of calls has, by name -> as written after the group's name: ".fit()", "()"."""
     kinds = (*reversed(kind.__mro__), *(added(kind) if issubclass(kind, Accessor) else ()))
     own = {name: member for base in kinds for name, member in vars(base).items()}
     names = sorted(name for name in own if not name.startswith("_") and name not in ("track", "folder"))
@@ -121,10 +121,11 @@ def on_loaded(
     function: Callable[Concatenate[Assessment, P], R],
     joint: Callable[Concatenate[LoadedTrack, P], R | None] | None = None,
 ) -> Callable[Concatenate[OpenTrack, P], R]:
-    """A method that loads the track as it is now and calls `function` of it.
+    """A method that loads the current track and calls `function` of it.
 
     Args:
-        joint: answers for all of several graders where none is meant; where it gives None, one is asked.
+        joint: answers for all of several graders where none is meant; where it gives None, one grader
+            answers.
 
     Returns:
         A method with the arguments and the docstring of `function`, but for its first argument.
@@ -215,7 +216,7 @@ def on_folder(function: Callable[Concatenate[TrackFolder, P], R]) -> Callable[Co
 def asking(job: Callable[Concatenate[TrackFolder, P], Job[R]]) -> Callable[..., R]:
     """A method that does a job, and has its arguments and docstring, but for the folder.
 
-    Further arguments: `progress` is told how many of how many prompts are answered; `stop` is asked again and
+    Further arguments: `progress` is told how many of how many prompts are answered; `stop` is sent again and
     again, and True ends it early, with what there is.
     """
 
@@ -295,7 +296,7 @@ def named_as_called(cls: type[C]) -> type[C]:
 
 
 def _check_arguments(method: Any, /, *args: Any, **kwargs: Any) -> None:
-    """Refuses arguments that a method does not have, by the name by which it was called.
+    """Refuses arguments that a method does not have, named as the caller wrote it.
 
     Raises:
         TypeError: with that name.

@@ -6,7 +6,7 @@ from contextvars import ContextVar
 
 #: What `--grader NAME` says; None where it is not given.
 chosen_grader: ContextVar[str | None] = ContextVar("chosen_grader", default=None)
-#: Filled while a command runs: the grader that was taken as none was chosen -> all that the track has.
+#: Filled while a command runs: the grader used because none was chosen -> all that the track has.
 taken_graders: ContextVar[dict[str, tuple[str, ...]] | None] = ContextVar("taken_graders", default=None)
 
 
@@ -18,11 +18,11 @@ def took(grader: str, of: tuple[str, ...]) -> None:
 
 
 def taken_notes() -> tuple[str, ...]:
-    """Whose an answer is that was taken as none was chosen, and who else there is; says it once."""
+    """Which grader answered because none was chosen, and which others there is; says it once."""
     taken = taken_graders.get() or {}
     notes = []
     for grader, others in taken.items():
         rest = ", ".join(each for each in others if each != grader)
-        notes.append(f"this is of the grader {grader}; --grader takes another one: {rest}")
+        notes.append(f"shown for the grader {grader}; --grader selects another: {rest}")
     taken.clear()
     return tuple(notes)

@@ -182,7 +182,7 @@ class Daemon:
                     # The first run that is dropped shall not wait for what was there before it.
                     for loader in loaders.values():
                         with contextlib.suppress(TrecexamError, ConversionError):
-                            # What stands in its way was said.
+                            # What is in its way was said.
                             warm_up(loader, self._stop.is_set, hold)
                 self._warm = True
                 self._report(done)
@@ -211,7 +211,7 @@ class Daemon:
         self.updates += 1
         for row in update.rejected:
             if row not in self._reported:
-                self.log(f"not taken: {row}")
+                self.log(f"rejected: {row}")
         for note in update.notes:
             if note not in self._noted:
                 self.log(f"note: {note}")

@@ -26,7 +26,7 @@ recorded = "support.tsv"
 def make_demo_track(root: Path | str, *, grade: bool = False) -> list[Path]:
     """Makes the demo track in folder `root`: eight queries, 96 passages, 80 items, seven runs, judgments.
 
-    Doing it again puts back what is missing, and leaves what was edited as it is.
+    Doing it again puts back what is missing, and leaves what was edited unchanged.
 
     Args:
         grade: has the grader `embedding`, which needs the extra `offline`, in place of recorded ratings.

@@ -60,7 +60,7 @@ class StoreError(TrecexamError):
 
 
 class GraderError(TrecexamError):
-    """A grader that is not known, not installed, or cannot do what it is asked."""
+    """A grader that is not known, not installed, or lacks the requested feature."""
 
 
 class LockedError(TrecexamError):

@@ -2,7 +2,7 @@
 
 Ours are the folders of `trecexam/extensions/`. Another is a package with an entry point in the group
 "trecexam.extensions", whose object is an `Extension`. What a declaration names is a string, "module:name",
-and is imported when it is asked for: so `--help` stays quick, and the core imports no extension.
+and is imported when it is requested: so `--help` stays quick, and the core imports no extension.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Extension:
         graders: each a `trecexam.graders.Factory`, by the name that `name` in [grader] has for it.
         settings: sections of trecexam.toml, each a subclass of `trecexam.config.Section`, by name.
         kinds: each a `trecexam.line.kind.Kind`, by the name that `kind` in [graders.NAME] has for it.
-        item_values: what is known of items beside their grades ("discrimination"): each a function of an
+        item_values: facts about items beside their grades ("discrimination"): each a function of an
             `Assessment` and a min_rating or None, which gives (query_id, item_id) -> value.
         promise: says which items are most promising for which passage, so that these are graded first: a
             function of an `Assessment`, `stop` and `progress`, which gives `ItemPlaces` of
@@ -123,7 +123,7 @@ def extensions() -> tuple[Extension, ...]:
 
 
 def named(at: str) -> Any:
-    """What stands at "module:name"."""
+    """What is at "module:name"."""
     module, _, name = at.partition(":")
     return getattr(import_module(module), name)
 

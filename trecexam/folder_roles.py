@@ -43,11 +43,11 @@ _LISTED = 3
 
 @dataclass(frozen=True)
 class Found:
-    """A file, and what it is taken for.
+    """A file, and what it is read as.
 
     Attributes:
         role: None where it is left out.
-        why: why it is taken, or left out; "" where its content alone decides.
+        why: why it is used, or left out; "" where its content alone decides.
         format: as its content tells it; "" where it is in none that is known.
     """
 
@@ -88,7 +88,7 @@ def look_at(folder: Path, but: Path) -> tuple[Found, ...]:
 
 
 def told(found: Iterable[Found], folder: Path) -> Iterator[str]:
-    """A line for each file, or for each folder of many that are alike: what it is taken for, and why."""
+    """A line for each file, or for each folder of many that are alike: what it is read as, and why."""
     alike: dict[tuple[object, ...], list[Found]] = {}
     for each in found:
         alike.setdefault((each.path.parent, each.role, each.format, each.why), []).append(each)
@@ -200,7 +200,7 @@ def _one(found: Sequence[Found], role: Role) -> list[Found]:
     differ = (text for text, a, b in zip(reasons, rank(best), rank(second), strict=True) if a != b)
     why = next(differ, "it is the first")
     option = f"; --{role} FILE takes another" if role != "leaderboard" else ""
-    left = f"{best.path.name} is taken as {role}, since {why}{option}"
+    left = f"{best.path.name} is read as {role}, since {why}{option}"
     changed = {each.path: replace(each, role=None, why=left) for each in candidates}
     changed[best.path] = replace(best, why=f"of {len(candidates)} such files, since {why}")
     return [changed.get(each.path, each) for each in found]

@@ -1,6 +1,6 @@
 """The names that extensions add to a track, for type checkers: of_extensions.pyi beside this lists them.
 
-The core imports no extension, so the types stand in a stub. A test says where it lacks one.
+The core imports no extension, so the types are in a stub. A test says where it lacks one.
 """
 
 

@@ -338,7 +338,7 @@ def rag_graders(item_kinds: Collection[str] = (), recorded: str | None = None) -
     """The graders of a RAG track: name -> their settings.
 
     Args:
-        item_kinds: the kinds of the items of a bank that is given, which is asked about as it is.
+        item_kinds: the kinds of the items of a bank that is given, which is used unchanged.
         recorded: the track's file with labels of relevance, where there are some.
     """
     by_model, by_file = {"prompt": "UMBRELA"}, {"name": "recorded", "recorded": recorded}

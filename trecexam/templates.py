@@ -80,7 +80,7 @@ def compiled(template: str) -> jinja2.Template:
 
 
 def filled(template: str, values: Mapping[str, str], *, jinja: bool, name: str) -> str:
-    """A template with these values in its slots; what stands in braces and is none of them stays.
+    """A template with these values in its slots; what is in braces and is none of them stays.
 
     Args:
         name: of the prompt, for the message.

@@ -32,7 +32,7 @@ class TrackFolder:
         grader: the name of this one; None where the track has one grader, or the track as a whole is meant.
         people: the one whose file of people's ratings counts.
         place: the folder of its files in `out` and in `state`; "" for the first, whose files stay in these.
-        track_config: trecexam.toml as it is, where `config` is what holds for one grader.
+        track_config: trecexam.toml unchanged, where `config` is what holds for one grader.
     """
 
     root: Path
@@ -66,7 +66,7 @@ class TrackFolder:
 
     @property
     def whole(self) -> TrackConfig:
-        """trecexam.toml as it is, with all graders."""
+        """trecexam.toml unchanged, with all graders."""
         return self.track_config or self.config
 
     @property
@@ -128,7 +128,7 @@ class TrackFolder:
 
     @property
     def writing_lock_path(self) -> Path:
-        """Held by who asks models for what is no grade, or writes the bank: a daemon may run meanwhile."""
+        """Held while a model writes what is not a grade, or writes the bank: a daemon may run meanwhile."""
         return self.shared_state / "generate.lock"
 
     @property
@@ -251,7 +251,7 @@ class TrackFolder:
         return self.root / named[0] if len(named) == 1 and not any(c in named[0] for c in "*?[") else None
 
     def no_bank_yet(self) -> LackingError:
-        """What is said where the bank is still to be written: by whom, and what to do where nobody can."""
+        """The message where the bank is still to be written: by whom, and what to do where nobody can."""
         target = self.bank_to_write()
         name = "bank.<name>.jsonl" if target is None else self.shown(target)
         if self.config.has_writer:

@@ -108,7 +108,7 @@ def test_two_people_rate_the_same_cell_and_none_is_lost_or_overwritten_unseen(
     theirs = other.new_page()
     page.goto(served.url + PASSAGE)
     theirs.goto(served.url + PASSAGE)
-    # What Bob is at is not taken from him by Ann's new state.
+    # What Bob is at is rejected from him by Ann's new state.
     theirs.locator("#rate-1 summary").click()
     theirs.locator("#rate-1").get_by_label("1", exact=True).check()
     theirs.locator("#rate-1").get_by_label("Why").fill("it does not")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from support import RECORDED, ROOT, HashGrader, make_small_track, write_run
 
-from trecexam.cli.main import commands, run
+from trecexam.cli.main import FIRST, commands, run
 from trecexam.config import load_config
 from trecexam.config.track_config import config_class
 from trecexam.files.track_lock import TrackLock
@@ -162,7 +162,7 @@ def test_once_exits_1_when_something_was_rejected_also_when_nothing_is_new(
     (graded / "runs" / "bad.run").write_text("q1 Q0 q1-d00 1 nan bad\n")
     for _ in range(2):
         text = err(capsys, "watch", graded, "--once", status=1)
-        assert "not taken: runs/bad.run:1: the score (column 5) is not finite" in text
+        assert "rejected: runs/bad.run:1: the score (column 5) is not finite" in text
 
 
 def test_queries_that_the_bank_does_not_have_are_a_note_and_no_rejection(
@@ -237,7 +237,7 @@ def test_export_makes_no_folder(
     target = tmp_path / "ouput" / "a.txt"
     text = err(capsys, "export", what, graded, "-o", target)
     assert text.startswith(
-        f"trecexam: {target}: there is no folder {target.parent}; make it, or mend the path"
+        f"trecexam: {target}: there is no folder {target.parent}; make it, or correct the path"
     )
     assert not target.parent.exists()
 
@@ -251,7 +251,7 @@ def test_every_command_has_help_with_an_example(capsys: pytest.CaptureFixture[st
     text = out(capsys, "--help")
     for name, (_, _, line) in commands().items():
         assert name in text
-        assert line in text
+        assert (line in text) == (name in FIRST)
         assert "Example: trecexam" in out(capsys, name, "--help")
 
 
@@ -545,3 +545,12 @@ def test_init_says_which_file_of_a_folder_of_runs_is_none(
     )
     assert text.count("looks like") == 1
     assert (tmp_path / "made" / "runs" / "nist.txt").exists()
+
+
+@pytest.mark.parametrize("group", [(), ("export",), ("simulate",), ("exam",)])
+def test_a_group_alone_prints_its_help_on_one_screen(
+    group: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = out(capsys, *group)
+    assert text == out(capsys, *group, "--help")
+    assert len(text.splitlines()) <= 40

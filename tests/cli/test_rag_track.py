@@ -438,7 +438,7 @@ def test_by_embedding_it_scores_what_embeddings_can_say_and_says_what_is_missing
     # A question that one grader answers goes to the first that can.
     history = json.loads(printed(capsys, "history", "mytrack", "--json"))
     assert history["history"]
-    assert "this is of the grader support; --grader takes another one: " in history["notes"][0]
+    assert "shown for the grader support; --grader selects another: " in history["notes"][0]
     assert run(["holes", "mytrack"]) == 2
     assert f"no grader that labels documents can go on; nuggets: {lacking['nuggets']}" in errors()
     assert run(["correlate", "mytrack"]) == 2
@@ -473,14 +473,14 @@ def test_by_embedding_a_bank_that_is_put_there_is_asked_about_and_never_written_
     capsys.readouterr()
     compared = json.loads(printed(capsys, "compare", "mytrack", "--baseline", "dense", "--json"))
     assert compared["baseline"] == "dense"
-    assert any(note.startswith("this is of the grader rubric") for note in compared["notes"])
+    assert any(note.startswith("shown for the grader rubric") for note in compared["notes"])
     assert run(["exam", "fit", "mytrack"]) in (0, 1)
     assert Path("mytrack/out/rubric/exam/items.tsv").exists()
     assert not Path("mytrack/out/exam").exists()
     Path("mytrack/bank.nuggets.jsonl").unlink()
     capsys.readouterr()
     assert run(["bank", "check", "mytrack", "--json"]) in (0, 1)
-    assert json.loads(capsys.readouterr().out)["notes"][0].startswith("this is of the grader rubric")
+    assert json.loads(capsys.readouterr().out)["notes"][0].startswith("shown for the grader rubric")
 
 
 def test_the_report_is_there_when_the_first_grader_waits(desk: Path) -> None:

@@ -131,9 +131,7 @@ def test_a_command_that_can_be_of_one_alone_says_which_it_took(
 ) -> None:
     capsys.readouterr()
     assert run(["verify", "grading", str(root)]) == 0
-    assert "this is of the grader rubric; --grader takes another one: umbrela, mini" in (
-        capsys.readouterr().err
-    )
+    assert "shown for the grader rubric; --grader selects another: umbrela, mini" in (capsys.readouterr().err)
     assert run(["history", str(root)]) == 0
     assert "of the grader rubric" in capsys.readouterr().err
     assert run(["verify", "grading", str(root), "--grader", "umbrela"]) == 0
@@ -310,7 +308,7 @@ def test_compare_graders_compares_those_of_the_same_cells(
 
     names, told = compared()
     assert names == ["rubric", "mini"]
-    assert "not compared, as other things are asked, or nothing can be said: umbrela" in told
+    assert "not compared, as they grade other items or texts, or cannot run: umbrela" in told
     assert compared("--grader", "mini", "--grader", "umbrela")[0] == ["mini", "umbrela"]
     with trecexam.open_track(root) as track:
         pairs = track.compare_graders(["rubric", "mini"]).tables["pairs"].records()

@@ -41,7 +41,7 @@ def said(capsys: pytest.CaptureFixture[str], command: str, root: Path, status: i
         (
             qrels("q1 0 q1-d00 one\n"),
             COMPARE + EVALUATE,
-            "qrels.txt:1: the official judgments were not taken",
+            "qrels.txt:1: the official judgments were rejected",
         ),
         (
             qrels("x9 0 q1-d00 1\n"),

@@ -93,7 +93,7 @@ def test_every_setting_has_a_description() -> None:
             2,
             "`grader.key_env`: Value error, give the name of an environment",
         ),
-        ("[ray]\naddress = 'ray://head:10001'\n", 2, "so that ray:// is not taken"),
+        ("[ray]\naddress = 'ray://head:10001'\n", 2, "so that ray:// is rejected"),
         ("[ray]\naddress = 'local'\n", 2, "`ray.address` ="),
         ("[ray]\ngpus_per_worker = 1.5\n", 2, "give a part of one GPU, or a whole number"),
         ("[ray]\nadress = 'auto'\n", 2, "unknown setting `ray.adress`; did you mean `address`?"),
@@ -202,7 +202,7 @@ def test_what_holds_for_one_of_several_graders_must_go_together(tmp_path: Path) 
         ("[graders]\nx = 3\n", 2, "`graders.x` = 3"),
         ("graders.x.depth = 0\n", 1, "`graders.x.depth` = 0"),
         ("[graders.X]\n", 1, "a name has up to 32 of a-z, 0-9 and -, and begins with a letter"),
-        ("[graders.plots]\n", 1, "out/plots/ is taken"),
+        ("[graders.plots]\n", 1, "out/plots/ is in use"),
         ("[graders.x]\nkey_env = 'sk-abc'\n", 2, "`graders.x.key_env`: Value error, give the name of an"),
         *(
             (f"[{section}]\n{key} = {value}\n[graders.x]\n", 2, f"`{section}.{key}` is of one grader")

@@ -83,9 +83,9 @@ def test_a_line_an_item_with_its_origin_and_what_is_retired(tmp_path: Path) -> N
     ("fields", "reason"),
     [
         ({"retired": "yes"}, "\"retired\" is neither true nor false: 'yes'"),
-        ({"origin": "gpt"}, "\"origin\" is no JSON object: 'gpt'"),
-        ({"origin": {"seed": "7"}}, "\"seed\" of the origin is no whole number: '7'"),
-        ({"origin": {"model": 7}}, '"model" of the origin is no text: 7'),
+        ({"origin": "gpt"}, "\"origin\" is not a JSON object: 'gpt'"),
+        ({"origin": {"seed": "7"}}, "\"seed\" of the origin is not a whole number: '7'"),
+        ({"origin": {"model": 7}}, '"model" of the origin is not text: 7'),
     ],
 )
 def test_an_origin_that_is_none_is_named_with_its_line(
@@ -218,11 +218,11 @@ def test_a_tracks_own_leaderboard_ranks_runs_by_its_first_measure(tmp_path: Path
 @pytest.mark.parametrize(
     ("content", "line", "reason"),
     [
-        ('{"a": 1, "a": 2}', None, "run 'a' stands twice"),
-        ('{"a": "first"}', None, "the rank is no number"),
+        ('{"a": 1, "a": 2}', None, "run 'a' is there twice"),
+        ('{"a": "first"}', None, "the rank is not a number"),
         ('{"a": 1,\n oops', 2, "not valid JSON"),
         ("a\t1\nb first\n", 2, "not `run<TAB>rank`"),
-        ("a\t1\na\t2\n", 2, "stands twice"),
+        ("a\t1\na\t2\n", 2, "is there twice"),
         ("a\tnan\n", 1, "no finite number"),
         ("{}", None, "no runs in it"),
     ],

@@ -90,7 +90,7 @@ def test_two_nuggets_with_the_same_text_are_two_items_in_banks_and_assignments(t
     assert not errors
     assert [item.item_id for item in items] == [*ids, made_id("q2", "x")]
     assert [item.importance for item in items] == ["vital", "", "", "", ""]
-    # They are asked about once: what a grader is asked is the same.
+    # They are sent once: what a grader is asked is the same.
     assert len({item_digest(item) for item in items if item.text == "x"}) == 1
     converters.write(items, tmp_path / "again", "bank")
     assert list(converters.read(tmp_path / "again")) == items
@@ -121,7 +121,9 @@ def test_a_nugget_whose_id_and_text_stand_twice_is_left_out_and_named(
     items = list(read_bank(path, errors.append))
     assert [(item.query_id, item.importance) for item in items] == [("q1", "vital"), ("q1", ""), ("q2", "")]
     assert [error.line for error in errors] == [1, 3, 3, 3]
-    assert "nugget 'x' of query 'q1' stands twice (first on line 1); the first one counts" in str(errors[-1])
+    assert "nugget 'x' of query 'q1' is there twice (first on line 1); the first one counts" in str(
+        errors[-1]
+    )
     with caplog.at_level(logging.WARNING, "converters"):
         list(read_bank(path))
     assert "blank: left out (2 such lines)" in caplog.text
@@ -130,7 +132,7 @@ def test_a_nugget_whose_id_and_text_stand_twice_is_left_out_and_named(
 
 def test_an_id_that_two_texts_share_is_refused(tmp_path: Path) -> None:
     path = put(tmp_path, {"qid": "q", "nuggets": [{"id": 1, "text": "x"}, {"id": 1, "text": "y"}]})
-    with pytest.raises(ConversionError, match=r":1: item id '1' stands twice"):
+    with pytest.raises(ConversionError, match=r":1: item id '1' is there twice"):
         list(converters.read(path))
 
 
@@ -154,7 +156,7 @@ def test_a_query_for_which_nobody_wrote_a_nugget_stops_none_of_the_others(tmp_pa
     [
         ({"nuggets": [{"text": "x"}]}, 'no "query_id" or "qid" or "topic_id"'),
         ({"qid": "q", "nuggets": None}, "query 'q' has no nuggets"),
-        ({"qid": "q", "nuggets": ["x"]}, "a nugget of query 'q' is no JSON object"),
+        ({"qid": "q", "nuggets": ["x"]}, "a nugget of query 'q' is not a JSON object"),
         ({"qid": "q", "nuggets": [{"importance": "vital"}]}, "a nugget of query 'q' has no text"),
         ({"qid": "q", "nuggets": [{"text": "x", "importance": "high"}]}, "neither vital nor okay: 'high'"),
         ({"qid": "q", "nuggets": [{"text": "x", "importance": 1}]}, "neither vital nor okay: '1'"),

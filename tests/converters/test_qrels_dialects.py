@@ -107,7 +107,7 @@ def test_what_may_be_either_is_a_run_and_read_as_judgments_when_told(tmp_path: P
         ("14 Q0 s4 1 17.25 tag", "the confidence (column 5) is not in 0..1: '17.25'; is this a run?"),
         ("14 Q0 s4 1 nan tag", "the confidence (column 5) is not in 0..1: 'nan'"),
         ("14 Q0 s4 1 high tag", "the confidence (column 5) is not in 0..1: 'high'"),
-        ("14 Q0 s4 x 0.5 tag", "the label (column 4) is no whole number: 'x'"),
+        ("14 Q0 s4 x 0.5 tag", "the label (column 4) is not a whole number: 'x'"),
         ("14 Q0 s4 1", "has 4 columns, a qrels line has 6: query_id 0 doc_id label confidence run_id"),
         ("14 Q0 s4 1 0.5 a b", "has 7 columns, a qrels line has 6"),
         ("14 Q0 s2 2 0.5 other", "document 's2' is judged twice for query '14' (first on line 2); keep one"),
@@ -121,7 +121,10 @@ def test_a_bad_line_among_six_columns_is_named(tmp_path: Path, line: str, reason
 
 def test_six_columns_among_four_are_refused(tmp_path: Path) -> None:
     error = refused(put(tmp_path, "14 0 s9 1\n" + SIX))
-    assert (error.line, error.reason) == (2, "has 6 columns, a qrels line has 4: query_id 0 doc_id label")
+    assert (error.line, error.reason) == (
+        2,
+        "has 6 columns, a qrels line has 4: query_id 0 doc_id label; also bad: lines 3, 4, 5",
+    )
 
 
 @pytest.mark.parametrize("delimiter", [" ", "\t"])
@@ -198,5 +201,5 @@ def test_judgments_are_the_same_however_plain_their_lines_are(
             outcomes.append((list(converters.read(path, "qrels")), None, ""))
         except ConversionError as error:
             line = error.line and error.line - len(blank)
-            outcomes.append(([], line, error.reason.partition("(")[0]))
+            outcomes.append(([], line, error.reason.partition("(")[0].partition("; also bad")[0]))
     assert outcomes[0] == outcomes[1]

@@ -138,35 +138,35 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path, name: str) -> N
     ("name", "line", "reason"),
     [
         ("run", "q1 Q0 d3 3 0.5", "has 5 columns, a run line has 6"),
-        ("run", "q1 Q0 d3 3 high tag", "the score (column 5) is no number: 'high'"),
+        ("run", "q1 Q0 d3 3 high tag", "the score (column 5) is not a number: 'high'"),
         ("run", "q1 Q0 d3 3 nan tag", "the score (column 5) is not finite: 'nan'"),
         ("run", "q1 Q0 d3 3 -inf tag", "the score (column 5) is not finite: '-inf'"),
         ("run", "q1 Q0 d3 3 1e999 tag", "the score (column 5) is not finite"),
-        ("run", "q1 Q0 d3 3 1_0 tag", "the score (column 5) is no number: '1_0'"),
-        ("run", "q1 Q0 d1 3 0.5 tag", "document 'd1' stands twice for query 'q1' (first on line 1)"),
+        ("run", "q1 Q0 d3 3 1_0 tag", "the score (column 5) is not a number: '1_0'"),
+        ("run", "q1 Q0 d1 3 0.5 tag", "document 'd1' is there twice for query 'q1' (first on line 1)"),
         ("qrels", "q1 0 d3", "has 3 columns, a qrels line has 4"),
         ("qrels", "q1 0 d3 1 0.5", "has 5 columns, a qrels line has 4"),
-        ("qrels", "q1 0 d3 2.7", "the label (column 4) is no whole number: '2.7'"),
-        ("qrels", "q1 0 d3 yes", "the label (column 4) is no whole number: 'yes'"),
+        ("qrels", "q1 0 d3 2.7", "the label (column 4) is not a whole number: '2.7'"),
+        ("qrels", "q1 0 d3 yes", "the label (column 4) is not a whole number: 'yes'"),
         ("qrels", "q1 0 d3 999999999", "the label (column 4) is above 1,000,000: '999999999'"),
         ("qrels", "q1 0 d3 2147483647", "the label (column 4) is above 1,000,000: '2147483647'"),
         ("qrels", "q1 0 d2 1", "document 'd2' is judged twice for query 'q1' (first on line 2)"),
         ("queries", "q3 no tab", "no tab"),
         ("queries", "q3\t ", "query 'q3' has no text"),
         ("queries", "\ttext", "no query id"),
-        ("queries", "q2\tagain", "query 'q2' stands twice (first on line 2)"),
+        ("queries", "q2\tagain", "query 'q2' is there twice (first on line 2)"),
         ("passages", '{"docid": "d3"}', "passage 'd3' has no text"),
         ("passages", '{"docid": "d3", "text": "  "}', "passage 'd3' has no text"),
         ("passages", '{"text": "x"}', 'no "docid" or "doc_id" or "id"'),
         ("passages", '{"docid": 1.5, "text": "x"}', '"docid" is no id'),
-        ("passages", '{"docid": "d3", "text": 5}', "is no text"),
+        ("passages", '{"docid": "d3", "text": 5}', "is not text"),
         ("passages", "[1, 2]", "not a JSON object"),
         ("passages", '{"docid": ', "not valid JSON"),
         ("passages", "[" * 5000, "not valid JSON"),
         ("bank", '{"query_id": "q3", "questions": []}', "query 'q3' has no questions"),
-        ("bank", '{"query_id": "q3", "questions": [5]}', "is no JSON object"),
+        ("bank", '{"query_id": "q3", "questions": [5]}', "is not a JSON object"),
         ("bank", '{"questions": [{"question_text": "x?"}]}', 'no "query_id"'),
-        ("bank", GOOD["bank"].decode().splitlines()[0], "item id 'a' stands twice (first on line 1)"),
+        ("bank", GOOD["bank"].decode().splitlines()[0], "item id 'a' is there twice (first on line 1)"),
         ("bank", '{"query_id": "q3", "qid": "z", "question": "x?", "choices": 5}', '"choices" is neither'),
         ("rubric", '{"query_id": "q3"}', "as graded pools have it"),
         ("rubric", '["q3", [5]]', "no list of JSON objects"),
@@ -223,7 +223,7 @@ Writer = Callable[..., Any]
         ("run", [converters.RunEntry("q 1", "d", 1, 1.0, "t")], "white space"),
         ("run", [converters.RunEntry("q1", "", 1, 1.0, "t")], "empty"),
         ("qrels", [converters.Qrel("q1", "d\v1", 1)], "white space"),
-        ("qrels", [converters.Qrel("q1", "d", 1), converters.Qrel("q1", "d", 2)], "stands twice"),
+        ("qrels", [converters.Qrel("q1", "d", 1), converters.Qrel("q1", "d", 2)], "is there twice"),
         ("queries", [converters.Query("q\t1", "text")], "TSV"),
     ],
 )
@@ -237,3 +237,26 @@ def test_what_a_format_cannot_hold_is_not_written(
 def test_a_format_that_is_only_read_says_so(tmp_path: Path) -> None:
     with pytest.raises(ConversionError, match="only read"):
         converters.write([], tmp_path / "x", "rubric")
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("run", "q1 Q0 d{} 1 2 t\n", "q1 Q0 d{}\n"),
+        ("qrels", "q1 0 d{} 1\n", "q1 0 d{} x\n"),
+        ("queries", "q{}\twhat is it\n", "q{}\n"),
+        ("bank", '{{"query_id": "q{}", "question": "what?"}}\n', '{{"query_id": "q{}"}}\n'),
+    ],
+)
+def test_all_bad_lines_are_named_up_to_20_and_then_counted(
+    tmp_path: Path, name: str, good: str, bad: str
+) -> None:
+    lines = [bad.format(n) if n in (2, 4) else good.format(n) for n in range(1, 7)]
+    error = refused(put(tmp_path, "".join(lines).encode()), name)
+    assert error.line == 2
+    assert error.reason.endswith("; also bad: line 4")
+    lines = [good.format(1), *(bad.format(n) for n in range(2, 32))]
+    error = refused(put(tmp_path, "".join(lines).encode()), name)
+    assert error.line == 2
+    named = ", ".join(map(str, range(3, 22)))
+    assert error.reason.endswith(f"; also bad: lines {named} and 10 more")

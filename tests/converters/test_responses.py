@@ -96,7 +96,7 @@ def test_plain_lines_take_their_run_from_the_file(tmp_path: Path) -> None:
         ({**RAG24, "answer": [{"citations": []}]}, 'entry 0 of "answer" has no text'),
         ({**RAG24, "answer": []}, "has no text"),
         ({**RAG24, "answer": [{"text": "  "}]}, "has no text"),
-        ({**RAG24, "references": [1]}, '"references" is no list of document ids'),
+        ({**RAG24, "references": [1]}, '"references" is not a list of document ids'),
         ({"run_id": "s", "answer": ["x"]}, "no query: a response has"),
         ({"topic_id": "1", "run_id": "s"}, 'no "answer" or "responses" list'),
         ("{", "JSON"),
@@ -263,7 +263,7 @@ def test_a_folder_of_texts_is_a_run(tmp_path: Path) -> None:
         list(converted(folder, None, "passages"))
     (folder / "q3.txt").rename(folder / "q3\udcff.txt")
     (folder / "q3\udcff.txt").write_text("Three.")
-    with pytest.raises(ConversionError, match="is no query id; rename it"):
+    with pytest.raises(ConversionError, match="is not a query id; rename it"):
         list(converted(folder, None, "passages"))
 
 

@@ -152,7 +152,7 @@ def test_a_label_that_is_part_of_a_text_stays(tmp_path: Path) -> None:
         ("<top>\n<num> 1\n<narr> x\n</top>", 1, "topic '1' has no text"),
         ("<top>\n<num> 1\n<title> x\n</top>\noops\n", 5, "text outside of <top>...</top>: 'oops'"),
         ("<top>\n<num> 1\n<title> x\n</top>\n<num> 2\n", 5, "<num> stands outside"),
-        ("<top>\n<num> 1<title> x</top>\n<top>\n<num> 1<title> y</top>", 3, "'1' stands twice (first"),
+        ("<top>\n<num> 1<title> x</top>\n<top>\n<num> 1<title> y</top>", 3, "'1' is there twice (first"),
         ("<top>\n<num> 1\n<title> " + "x" * (MAX_TOPIC + 9), 3, "longer than 1 MiB"),
         ('<topics>\n<topic number="1">\n<query>x</query>\n', 4, "not valid XML: no element found"),
         ('<topics>\n<topic number="1">\n</query></topics>', 3, "not valid XML: mismatched tag"),
@@ -162,7 +162,7 @@ def test_a_label_that_is_part_of_a_text_stays(tmp_path: Path) -> None:
         ("<topics>\n</topics>", None, "no queries in it"),
         ("<docs>\n<doc>x</doc>\n</docs>", None, "no queries in it"),
         ('{"1": "x",\n "2": ["y"]}', 2, "query '2' has no text"),
-        ('{"1": "x",\n "2": "y",\n\n "1": "z"}', 4, "query '1' stands twice (first on line 1)"),
+        ('{"1": "x",\n "2": "y",\n\n "1": "z"}', 4, "query '1' is there twice (first on line 1)"),
         ('{"1": "x",\n "2": }', 2, "not valid JSON"),
         ('{"1": "x",\n " ": "y"}', 2, "a query without an id"),
         ('{\n"id": "1",\n"title": "x"}', 2, '"id" is a field, no query id'),
@@ -206,7 +206,7 @@ def test_no_entity_brings_another_file_in(tmp_path: Path, declaration: str) -> N
     text = f"<!DOCTYPE t [\n{declaration.format(secret.as_uri())}\n]>\n"
     error = refused(put(tmp_path, f'{text}<topics><topic id="1"><query>&x;</query></topic></topics>'))
     assert error.line == 2
-    assert "entities are not taken" in error.reason
+    assert "entities are rejected" in error.reason
 
 
 def test_a_dtd_outside_is_not_looked_at(tmp_path: Path) -> None:

@@ -288,7 +288,7 @@ def test_the_same_question_of_two_topics_is_two_items(tmp_path: Path) -> None:
         ({"nugget_bank": [{"answers": {}}], "query_id": "1"}, "has no text"),
         ({"nugget_bank": {"Q": 3}, "query_id": "1"}, "neither an object nor a list"),
         ({"nugget_bank": {"Q": {"answers": 3}}, "query_id": "1"}, "neither a list nor an object"),
-        ({"nugget_bank": {"Q": ["OR", 3]}, "query_id": "1"}, "is no text: 3"),
+        ({"nugget_bank": {"Q": ["OR", 3]}, "query_id": "1"}, "is not text: 3"),
     ],
 )
 def test_a_nugget_bank_that_is_none_says_why(tmp_path: Path, row: dict[str, Any], why: str) -> None:

@@ -86,11 +86,11 @@ def test_a_link_to_nothing_in_runs_is_said_and_noticed_when_it_is_the_only_chang
     (graded / "runs" / "run1.run").rename(graded / "away.run")
     (graded / "runs" / "run1.run").symlink_to(graded / "gone.run")
     assert run(["watch", str(graded), "--once"]) == 1
-    assert "not taken: runs/run1.run: is a link to a file that is not there" in capsys.readouterr().err
+    assert "rejected: runs/run1.run: is a link to a file that is not there" in capsys.readouterr().err
     (graded / "runs" / "other.run").symlink_to("nowhere")
     assert run(["watch", str(graded), "--once"]) == 1
     assert (
-        "not taken: runs/other.run: is a link to a file that is not there: nowhere" in capsys.readouterr().err
+        "rejected: runs/other.run: is a link to a file that is not there: nowhere" in capsys.readouterr().err
     )
     (graded / "away.run").rename(graded / "gone.run")
     (graded / "runs" / "other.run").unlink()

@@ -188,4 +188,4 @@ def test_what_is_said_of_the_embedding_grader_is_what_was_measured(
     (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("embedding\t"))
     taus = sorted(tau for key, (tau, *_) in agreement.items() if key != "dl19")
     assert f"{agreement['dl19'][0]} there, {taus[0]} to {taus[-1]} on Cranfield, Vaswani and CISI" in line
-    assert "favours runs of its own encoder" in line
+    assert "favours runs of the same encoder" in line

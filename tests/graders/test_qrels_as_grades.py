@@ -149,7 +149,7 @@ def test_a_negative_label_is_no_grade_and_of_subtopics_the_best_label_counts(
             "label 7 of passage 'd01' for query 'q0': qrels that are grades have labels of 0..5",
         ),
         ("q0 0 d01 -1\n", "holds no labels from 0 on"),
-        ("q0 0 d01 1\nq0 0 d02 one\n", "x.qrels:2: the label (column 4) is no whole number: 'one'"),
+        ("q0 0 d01 1\nq0 0 d02 one\n", "x.qrels:2: the label (column 4) is not a whole number: 'one'"),
     ],
 )
 def test_qrels_that_are_no_grades_are_one_line(

@@ -31,14 +31,14 @@ class Bank:
         """Groups items by query, retired ones apart: here, and nowhere else, they leave the track.
 
         Raises:
-            ValueError: an item id stands twice, be it on a retired item.
+            ValueError: an item id is there twice, be it on a retired item.
         """
         live: dict[str, list[Item]] = {}
         retired: dict[str, list[Item]] = {}
         seen: set[str] = set()
         for item in items:
             if item.item_id in seen:
-                raise ValueError(f"item id '{item.item_id}' stands twice in the bank; ids must differ")
+                raise ValueError(f"item id '{item.item_id}' is there twice in the bank; ids must differ")
             seen.add(item.item_id)
             (retired if item.retired else live).setdefault(item.query_id, []).append(item)
         return cls(_by_query(live), _by_query(retired))
@@ -60,7 +60,7 @@ class Bank:
 
     @property
     def has_weights(self) -> bool:
-        """Whether any item has a weight of its own."""
+        """Whether any item has its own weight."""
         return any(item.weight is not None for items in self.items.values() for item in items)
 
     @property
@@ -83,7 +83,7 @@ def _by_query(grouped: Mapping[str, list[Item]]) -> dict[str, tuple[Item, ...]]:
 
 
 def asked_digest(item: Item) -> bytes:
-    """sha256 of what a model is asked about an item, for the key of its grades.
+    """sha256 of the prompts of a model about an item, for the key of its grades.
 
     Of gold outputs that is the query alone: these are what its answer is compared with afterwards.
     """
@@ -109,7 +109,7 @@ def passage_digest(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
-#: The kind of the one item that stands for a query where relevance is graded directly.
+#: The kind of the one item that means a query where relevance is graded directly.
 QUERY = "query"
 
 
@@ -135,7 +135,7 @@ def asked(
         query_ids = bank.query_ids or (() if bank.retired else sorted(known))
         return Bank(
             {
-                # Queries of the same text have different grades: the id is a part of what is asked.
+                # Queries of the same text have different grades: the id is a part of the prompt's key.
                 query_id: (
                     Item(query_id, query_id, query_texts.get(query_id) or query_id, QUERY)._replace(
                         query_text=query_id
@@ -176,7 +176,7 @@ def _of_kinds(
 
 
 def item_by_query(item: Item) -> Item:
-    """The item under its query, where the query id is `query/facet`; else as it is.
+    """The item under its query, where the query id is `query/facet`; else unchanged.
 
     The query ends at the first slash: a facet may be a path of headings.
     """

@@ -31,17 +31,25 @@ CORRECTIONS = ("holm", "bonferroni", "fdr_bh", "fdr_by", "none")
 @click.option(
     "--baseline", metavar="RUN", help="Compare each run with this one [default: all pairs of runs]."
 )
-@click.option("--pairs", is_flag=True, help="Print the compared pairs of runs, a line a measure and pair.")
-@click.option("--official", is_flag=True, help="On the official judgments instead of the grades.")
 @click.option(
-    "--test", type=click.Choice(TESTS), default="t", show_default=True, help="Paired, over queries."
+    "--pairs",
+    is_flag=True,
+    help="Print the compared pairs, one line per measure and pair, as out/differences.tsv.",
+)
+@click.option("--official", is_flag=True, help="Use the official judgments instead of the grades.")
+@click.option(
+    "--test",
+    type=click.Choice(TESTS),
+    default="t",
+    show_default=True,
+    help="Use this paired test over queries.",
 )
 @click.option(
     "--correction",
     type=click.Choice(CORRECTIONS),
     default="holm",
     show_default=True,
-    help="Correct p values like this, over all comparisons by a measure.",
+    help="Correct p values with this method, over all comparisons by one measure.",
 )
 @reading
 def compare(
@@ -53,16 +61,14 @@ def compare(
     test: Test,
     correction: Correction,
 ) -> Result:
-    """Which runs of TRACK differ significantly, by a paired test over queries.
+    """Test which runs of TRACK differ significantly.
 
-    All pairs of runs are compared by the first measure: runs that share a letter do not differ significantly,
-    that is, the corrected p value is at least 0.05.
+    By default all pairs of runs are compared by the first measure. Runs that share a letter do not differ
+    significantly (corrected p value of at least 0.05).
 
-    With --baseline each run is compared with RUN by each measure, in the columns of PyTerrier's
-    pt.Experiment(baseline=...): queries on which a run is better (+) or worse (-), p-value, reject, p-value
-    corrected; before them the difference of the means and its effect size (Cohen's d_z).
-
-    --pairs prints the comparisons in the shape of out/differences.tsv.
+    With --baseline, each run is compared with RUN by each measure. The columns are those of PyTerrier's
+    pt.Experiment(baseline=...): queries on which the run is better (+) or worse (-), p-value, reject,
+    corrected p-value. The difference of the means and its effect size (Cohen's d_z) come first.
     """
     with trecexam.open_track(track) as opened, bad_measures():
         return opened.compare(
@@ -80,7 +86,8 @@ official_measure_option = click.option(
     "official_measures",
     multiple=True,
     metavar="MEASURE",
-    help="On the official judgments; may be repeated. `official_leaderboard` is the official ranking.",
+    help="Compute this measure on the official judgments; may be repeated. `official_leaderboard` is the "
+    "official ranking [default: the track's].",
 )
 
 
@@ -89,9 +96,9 @@ official_measure_option = click.option(
 @measure_option
 @official_measure_option
 @click.option(
-    "--thresholds", is_flag=True, help="Repeat the rubric's measures with every rating as the threshold."
+    "--thresholds", is_flag=True, help="Repeat the automatic measures with every rating as the threshold."
 )
-@click.option("--per-query", is_flag=True, help="One row a query instead of one over all.")
+@click.option("--per-query", is_flag=True, help="Print one row per query instead of one over all.")
 @reading
 def correlate(
     track: Path,
@@ -100,19 +107,17 @@ def correlate(
     thresholds: bool,
     per_query: bool,
 ) -> Result:
-    """How far TRACK's leaderboard agrees with the official one, for each pair of measures.
+    """Correlate TRACK's leaderboard with the official one, for each pair of measures.
 
+    The official side is qrels.txt, or official_leaderboard.json ({"bm25": 2, "dense": 1}) in TRACK. Shows
     Kendall's tau-b, Spearman's rho, tau_AP (the official side is the truth), tau_AP,b (symmetric),
-    rank-biased overlap (p = 0.9), tau-b among the 10, 15 and 20 best runs of the official side
-    (kendall@10 ...; empty with fewer runs), and of the scores themselves Pearson's r and tau_GAP. Over the
-    runs and queries that both sides have. With 95% intervals over queries: none of fewer than five queries,
-    or where the runs have fewer than five distinct values on a side, nor of Pearson's r and tau_GAP.
+    rank-biased overlap (p = 0.9), tau-b of the 10, 15 and 20 best official runs (kendall@10 ...), Pearson's
+    r and tau_GAP. Only runs and queries of both sides count. Intervals are 95% over queries, from five
+    queries on.
 
-    Two unrelated leaderboards have coefficients near 0, but for rank-biased overlap, which is then near
-    (1 - P^n) / (n (1 - P)) with n runs.
-
-    `trecexam swaps` lists the pairs of runs in opposite orders, `trecexam outliers` the runs that are
-    furthest from the diagonal.
+    For unrelated leaderboards, rank-biased overlap is near (1 - P^n) / (n (1 - P)) with n runs, all others
+    near 0. `trecexam swaps` lists the run pairs in opposite orders, `trecexam outliers` the runs with the
+    largest rank differences.
     """
     with trecexam.open_track(track) as opened, bad_measures():
         ratings = opened.grading.thresholds() if thresholds else ()
@@ -129,39 +134,37 @@ def correlate(
     type=click.IntRange(1, 5),
     multiple=True,
     metavar="N",
-    help="From this rating on, a passage reaches an item; may be repeated [default: --min-relevant where "
-    "the scales are the same, else the track's, 4].",
+    help="Count a passage as reaching an item from this rating on; may be repeated [default: "
+    "--min-relevant if the scales are the same, else the track's, 4].",
 )
 @click.option(
     "--min-answers",
     type=click.IntRange(min=1),
     multiple=True,
     metavar="N",
-    help="Items a passage must reach; may be repeated [default: the track's, 1].",
+    help="Require a passage to reach this many items; may be repeated [default: the track's, 1].",
 )
 @click.option(
     "--min-relevant",
     type=click.IntRange(min=1),
     metavar="N",
-    help="From this official label on, a passage is relevant [default: --min-rating where the "
-    "scales are the same, else the track's, 1].",
+    help="Count a passage as relevant from this official label on [default: --min-rating if the scales are "
+    "the same, else the track's, 1].",
 )
 @reading
 def agreement(
     track: Path, min_ratings: tuple[int, ...], min_answers: tuple[int, ...], min_relevant: int | None
 ) -> Result:
-    """Automatic labels of TRACK (rows) by people's judgments (columns), and Cohen's kappa.
+    """Compare TRACK's automatic labels (rows) with official judgments (columns), with Cohen's kappa.
 
-    Graded, merged and binary tables over the passages that have both labels, with 95% intervals that take
-    the passages of a query as dependent. A row's kappa is that of its label against the judgment that it
-    is paired with.
+    Shows graded, merged and binary tables of the passages that have both labels. The 95% intervals treat the
+    passages of a query as dependent. A row's kappa compares its label with the judgment in `against`.
 
-    Where labels and judgments are on the same scale, both have the same threshold by default: the greater of
-    the track's min_rating and min_relevant.
+    If labels and judgments have the same scale, both use the same threshold by default: the greater of the
+    track's min_rating and min_relevant.
 
-    Published tables for TREC DL 2019 are those of --min-answers 2 --min-relevant 2 on a track with
-    `pool_judged = true` in [track] (`init --pool-judged`): they are over all judged passages, while by
-    default only those in the runs' first ranks have a label.
+    For the published tables of TREC DL 2019, use --min-answers 2 --min-relevant 2 on a track made with `init
+    --pool-judged`. It labels all judged passages; by default only those in the first ranks have labels.
     """
     with trecexam.open_track(track) as opened:
         return opened.agreement(min_ratings, min_answers, min_relevant)
@@ -175,21 +178,21 @@ def agreement(
     type=click.IntRange(min=1),
     multiple=True,
     metavar="K",
-    help="How many first ranks count; may be repeated, the first sorts [default: the track's, 20].",
+    help="Look at the first K ranks; may be repeated, the first one sorts [default: the track's, 20].",
 )
 @click.option(
     "--by",
     type=click.Choice(["query", "run"]),
-    help="A row for each query, after one over all; or only that one [default: run on a terminal and with "
-    "--table, query in a pipe].",
+    help="Print one row per query after one over all, or one per run only [default: run on a terminal and "
+    "with --table, query in a pipe].",
 )
 @reading
 def holes(track: Path, depths: tuple[int, ...], by: By | None) -> Result:
-    """Judgment holes of TRACK's runs: unjudged and ungraded passages in their first ranks.
+    """List the judgment holes of TRACK's runs: unjudged or ungraded passages in their first ranks.
 
-    A row for each run and query of the bank, and one over all queries (`all`): passages retrieved in the
-    first K ranks, how many of them have no official judgment, how many no grade, and ir_measures' Judged@K.
-    Runs with most unjudged passages come first. A negative official label is a judgment.
+    One row per run and query of the bank, and one per run over all queries (`all`): passages in the first K
+    ranks, how many lack an official judgment, how many lack a grade, and ir_measures' Judged@K. Runs with
+    the most unjudged passages come first. A negative official label is a judgment.
     """
     with trecexam.open_track(track) as opened:
         return opened.holes(depths or None, by=by)
@@ -198,14 +201,14 @@ def holes(track: Path, depths: tuple[int, ...], by: By | None) -> Result:
 @click.command(epilog="Example: trecexam history mytrack  then  trecexam history mytrack 3 --labels")
 @track_argument
 @click.argument("entry", type=click.IntRange(min=1), required=False, metavar="[N]")
-@click.option("--labels", is_flag=True, help="Every label that changed [default N: the last].")
+@click.option("--labels", is_flag=True, help="Print every label that changed [default N: the last].")
 @reading
 def history(track: Path, entry: int | None, labels: bool) -> Result:
-    """Which runs of TRACK moved at each change of files, bank or settings, and because of which labels.
+    """Show which runs of TRACK moved at each change of files, bank or settings, and which labels moved them.
 
-    Without N a line for each entry of out/history/, the latest last; with N the runs that moved, as in
-    out/history/log.tsv. `moved` counts runs whose mean or rank changed, `up` and `down` those whose rank did.
-    Runs with equal means share a rank.
+    Without N, prints one line per entry of out/history/, the latest last. With N, prints the runs that
+    moved, as in out/history/log.tsv. `moved` counts runs whose mean or rank changed; `up` and `down` count
+    rank changes. Runs with equal means share a rank.
     """
     with trecexam.open_track(track) as opened:
         if entry is None and not labels:

@@ -24,20 +24,26 @@ from trecexam.tables.table import Layout, Table
 @click.argument("source", metavar="IN", type=click.Path(path_type=Path, exists=True))
 @click.argument("target", metavar="OUT", type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
-    "--from", "source_format", metavar="FORMAT", help="See `trecexam formats` [default: told by content]."
+    "--from",
+    "source_format",
+    metavar="FORMAT",
+    help="Read IN as this format; see `trecexam formats` [default: detected from the content].",
 )
 @click.option(
-    "--to", "target_format", metavar="FORMAT", help="See `trecexam formats` [default: told by OUT's name]."
+    "--to",
+    "target_format",
+    metavar="FORMAT",
+    help="Write this format; see `trecexam formats` [default: detected from OUT's name].",
 )
 @click.option(
     "--pool",
     type=click.Choice(["text", "citations", "both"]),
     default="text",
     show_default=True,
-    help="Take the passages that generated responses are, those that they cite, or both (--to run and "
+    help="Write the texts of generated responses, the passages that they cite, or both (--to run and --to "
     "passages).",
 )
-@click.option("--run", metavar="NAME", help="Of a Rubric pool, --to run: which of its runs.")
+@click.option("--run", metavar="NAME", help="Write this run of a Rubric pool (with --to run).")
 def convert(
     source: Path,
     target: Path,
@@ -46,11 +52,12 @@ def convert(
     pool: Any,
     run: str | None,
 ) -> int:
-    """Write the records of IN to OUT in another format. OUT may end in .gz and is replaced as a whole.
+    """Convert the file IN to another format and write it to OUT.
 
-    IN may be a folder of QUERY_ID.txt files: generated responses of a run named as the folder.
+    OUT may end in .gz; an existing file is replaced. IN may be a folder of QUERY_ID.txt files: the generated
+    responses of one run, named like the folder.
 
-    Exit status: 0, or 1 when a line of responses was skipped.
+    Exit status: 0, or 1 if a line of responses was skipped.
     """
     # The formats are half of --help's time.
     import converters
@@ -108,7 +115,7 @@ def _counted(records: Iterable[Any]) -> Iterable[Any]:
 @click.command(epilog="Example: trecexam formats")
 @reading
 def formats() -> Tables:
-    """The file formats known here: what each is, whether it is read and written, one line of it."""
+    """List the file formats: what each is, whether it can be read and written, and an example line."""
     import converters
     from converters.convert import targets
 

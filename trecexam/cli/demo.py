@@ -29,17 +29,17 @@ OF_RESPONSES = (
 @click.option(
     "--grade",
     is_flag=True,
-    help="Grade here, with the sentence embedder of the extra `offline`, in place of recorded ratings.",
+    help="Grade with the sentence embedder of the extra `offline` instead of recorded ratings.",
 )
 @click.pass_context
 def demo(context: click.Context, folder: Path, grade: bool) -> int:
-    """Make a small track in FOLDER [default: trecexam-demo], grade it and print its leaderboard.
+    """Make a small graded track in FOLDER [default: trecexam-demo] and print its leaderboard.
 
-    The track comes with the program: eight queries, seven runs, judgments, and a bank of 80 questions and
-    nuggets with recorded ratings of all passages. Nothing is fetched. Again, it puts back files that are
-    missing, leaves those that you edited, and grades what is new.
+    The track comes with the program and needs no network: eight queries, seven runs, judgments, and a bank
+    of 80 questions and nuggets with recorded ratings. Run it again to restore missing files and grade new
+    ones; files that you edited stay.
     """
-    # Behind it is pydantic, which --help must not wait for.
+    # Imports pydantic, which --help must not load.
     from trecexam.demo import make_demo_track
 
     made = make_demo_track(folder, grade=grade)
@@ -55,7 +55,7 @@ def demo(context: click.Context, folder: Path, grade: bool) -> int:
     following = (
         (f"correlate {track}", "how far this agrees with the official judgments"),
         (f"compare {track}", "which runs really differ"),
-        (f"watch {track}", f"goes on; drop runs into {folder / 'runs'}"),
+        (f"watch {track}", f"continues; drop runs into {folder / 'runs'}"),
         ("init --help", "a track of your own files"),
     )
     width = max(len(command) for command, _ in following)

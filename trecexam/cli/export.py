@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=OpenGroup, epilog="Example: trecexam export qrels mytrack --binary -o rubric.qrels")
 def export() -> None:
-    """Write what trec_eval, ndeval and other tools read."""
+    """Write qrels, runs and grades of a track for trec_eval, ndeval and other tools."""
 
 
 output_option = click.option(
@@ -34,13 +34,13 @@ output_option = click.option(
     type=click.Path(path_type=Path, dir_okay=False),
     callback=in_a_folder,
     metavar="FILE",
-    help="Instead of standard output; replaced as a whole.",
+    help="Write to FILE instead of standard output; an existing file is replaced.",
 )
 min_rating_option = click.option(
     "--min-rating",
     type=click.IntRange(1, 5),
     metavar="N",
-    help="From this rating on, a passage reaches an item [default: the track's, 4].",
+    help="Count a passage as reaching an item from this rating on [default: the track's, 4].",
 )
 
 
@@ -50,22 +50,23 @@ min_rating_option = click.option(
 @click.option(
     "--label",
     type=click.Choice(["max", "count"]),
-    help="A label is the passage's best rating, or the number of items it reaches.",
+    help="Label a passage with its best rating, or with the number of items it reaches [default: the "
+    "track's].",
 )
 @min_rating_option
 @click.option(
     "--min-answers",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Items a passage must reach [default: the track's, 1].",
+    help="Require a passage to reach this many items [default: the track's, 1].",
 )
-@click.option("--binary", is_flag=True, help="Label 1 for passages that reach enough items, 0 for the rest.")
+@click.option("--binary", is_flag=True, help="Label passages that reach enough items 1, all others 0.")
 @click.option(
     "--by",
     type=click.Choice(["query", "facet"]),
     default="query",
     show_default=True,
-    help="Labels of each query, or of each of its facets, by the facet's items, as query/facet.",
+    help="Write labels per query, or per facet as query/facet, from the facet's items.",
 )
 def qrels(
     track: Path,
@@ -76,7 +77,7 @@ def qrels(
     binary: bool,
     by: Literal["query", "facet"],
 ) -> None:
-    """Rubric-Qrels of TRACK, as trec_eval takes them."""
+    """Write the automatic labels of TRACK as qrels for trec_eval."""
     with trecexam.open_track(track) as opened:
         rows = opened.qrels(label=label, min_rating=min_rating, min_answers=min_answers, binary=binary, by=by)
         _write_qrels(rows, output)
@@ -91,7 +92,7 @@ def qrels(
 @output_option
 @min_rating_option
 def subtopics(track: Path, output: Path | None, min_rating: int | None) -> None:
-    """Which passage reaches which item, as ndeval takes it: query, item index, document, 0 or 1."""
+    """Write which passage reaches which item, for ndeval: query, item index, document, 0 or 1."""
     with trecexam.open_track(track) as opened:
         _write_qrels(opened.export.subtopics(min_rating=min_rating), output)
         show.human(opened)
@@ -101,9 +102,10 @@ def subtopics(track: Path, output: Path | None, min_rating: int | None) -> None:
 @track_argument
 @output_option
 def grades(track: Path, output: Path | None) -> None:
-    """Every grade of TRACK's pool as JSONL; the `recorded` grader reads it back.
+    """Write every grade of TRACK's pool as JSONL; the `recorded` grader reads this file.
 
-    Ratings are the grader's; where a person rated the cell, `human_rating`, `who` and `why` stand beside.
+    Ratings are the grader's. If a person rated the cell, the fields `human_rating`, `who` and `why` are
+    added.
     """
     with trecexam.open_track(track) as opened:
         emit(_lines(opened.grades()), output)
@@ -113,9 +115,10 @@ def grades(track: Path, output: Path | None) -> None:
 @track_argument
 @output_option
 def assignments(track: Path, output: Path | None) -> None:
-    """What each response or passage of TRACK says of its nuggets, as nuggetizer writes assignments.
+    """Write which nuggets each response or passage of TRACK supports, as nuggetizer assignments.
 
-    A rating from 4 on is `support`, 3 is `partial_support`, a lower one `not_support`, none `failed`.
+    Ratings of 4 and more become `support`, 3 becomes `partial_support`, lower ones `not_support`; a missing
+    rating becomes `failed`.
     """
     with trecexam.open_track(track) as opened:
         emit(_lines(opened.export.assignments()), output)
@@ -129,17 +132,18 @@ def assignments(track: Path, output: Path | None) -> None:
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
     metavar="FOLDER",
-    help="A file NAME.run for each run; it is made, and files of these names are replaced.",
+    help="Write one file NAME.run per run into FOLDER; it is made if needed, and existing files are "
+    "replaced.",
 )
 @click.option(
     "--metadata",
     is_flag=True,
-    help="Write ir_metadata headers, where runs have them. trec_eval 9 refuses these.",
+    help="Write ir_metadata headers, if runs have them. trec_eval 9 rejects these.",
 )
 def runs(track: Path, output: Path, metadata: bool) -> None:
-    """Runs of TRACK as trec_eval takes them, whatever they were: packed, in sub-folders, responses.
+    """Write the runs of TRACK as plain run files for trec_eval, whatever format they came in.
 
-    Each run's tag is its name on the leaderboard, the order trec_eval's.
+    Each run's tag is its name on the leaderboard. The order is that of trec_eval.
     """
     from converters.trec_run import write_run
 
@@ -161,12 +165,12 @@ def runs(track: Path, output: Path, metadata: bool) -> None:
 
 @export.command(epilog="Example: trecexam export responses mytrack --run mysys -o scored.jsonl")
 @track_argument
-@click.option("--run", required=True, metavar="NAME", help="The run, by its name on the leaderboard.")
+@click.option("--run", required=True, metavar="NAME", help="Export the run of this name on the leaderboard.")
 @output_option
 def responses(track: Path, run: str, output: Path | None) -> None:
-    """Responses of a run of TRACK, line by line as they were dropped, each with its scores.
+    """Write the responses of one run of TRACK, line by line, with their scores.
 
-    Lines are ragas samples, reports or others; a measure is one more field of them.
+    Each line keeps its format (ragas sample, report ...); each measure is added as a field.
     """
     import orjson
 
@@ -179,7 +183,7 @@ def responses(track: Path, run: str, output: Path | None) -> None:
 @track_argument
 @output_option
 def official(track: Path, output: Path | None) -> None:
-    """Official judgments of TRACK as trec_eval takes them, whatever their columns or ir_datasets had."""
+    """Write the official judgments of TRACK as qrels for trec_eval."""
     with trecexam.open_track(track) as opened:
         _write_qrels(opened.export.official_qrels(), output)
 
@@ -194,7 +198,7 @@ def official(track: Path, output: Path | None) -> None:
     type=click.Choice(["ir_measures", "tot", "trec_eval", "ranking", "jsonl"]),
     default="ir_measures",
     show_default=True,
-    help="Lay out the columns as this format; see `formats.md`.",
+    help="Write this format; see `formats.md`.",
 )
 @click.option(
     "-o",
@@ -202,11 +206,11 @@ def official(track: Path, output: Path | None) -> None:
     type=click.Path(path_type=Path),
     callback=in_a_folder,
     metavar="FILE|FOLDER",
-    help="Write here in place of standard output. Replaces FILE; with --format trec_eval FOLDER has a file "
-    "for each run.",
+    help="Write to FILE instead of standard output; an existing file is replaced. With --format trec_eval, "
+    "write one file per run into FOLDER.",
 )
 def leaderboard(track: Path, form: str, output: Path | None) -> None:
-    """Each run's value on each query of TRACK, and its means as query `all`, as other programs read them.
+    """Write each run's value on each query of TRACK, and its means as query `all`.
 
     `auto-judge-evaluate` of TREC AutoJudge reads all of these formats.
     """

@@ -23,26 +23,24 @@ if TYPE_CHECKING:
     "--qrels",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="OFFICIAL",
-    help="The human judgments [default: the track's].",
+    help="Fill these human judgments [default: the track's].",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="MERGED",
-    help="The merged qrels; replaced as a whole. Needed unless --dry-run.",
+    help="Write the merged qrels to this file; an existing file is replaced. Required without --dry-run.",
 )
 @map_option
 @click.option(
     "--by",
     type=click.Choice(["grader", "learned"]),
-    help="Who gives the labels: the grader, or what the judgments teach [default: what `cross-validate` "
-    "found best, else grader].",
+    help="Take labels from the grader, or learn them from the judgments [default: the best by "
+    "`cross-validate`, else grader].",
 )
-@click.option("--as-unjudged", is_flag=True, help="Give the new lines the label -1: in the pool, not judged.")
-@click.option(
-    "--dry-run", is_flag=True, help="Say how many holes and cells there are; grade and write nothing."
-)
+@click.option("--as-unjudged", is_flag=True, help="Give new lines the label -1: in the pool, not judged.")
+@click.option("--dry-run", is_flag=True, help="Print the number of holes and cells; grade and write nothing.")
 @writing
 def fill(
     track: Path,
@@ -53,21 +51,20 @@ def fill(
     as_unjudged: bool,
     dry_run: bool,
 ) -> tuple[Result, int]:
-    """Fill the judgment holes of OFFICIAL: label the pooled passages that it lacks, and merge.
+    """Label the pooled passages that OFFICIAL does not judge, and merge both into MERGED.
 
-    MERGED has the lines of OFFICIAL as they are, in their order, and after them a line for each hole that has
-    grades, or that labels can be learned for. No human label is changed, and no judged passage is graded.
-    MERGED.sources.tsv says of each line who said it: a human, or which grader, model and prompt, with which
-    rating and confidence, by which rule. Printed is how many lines of each label who gave; with --dry-run how
-    many holes each query has.
+    MERGED has the lines of OFFICIAL, unchanged, then one line per filled hole. Judged passages are neither
+    graded nor relabelled. MERGED.sources.tsv names the source of each line: a human, or the grader, model
+    and prompt with rating, confidence and rule. Prints the number of lines by label and source; with
+    --dry-run, the holes of each query.
 
-    Without --by nothing is written where `cross-validate` found holes better than any label. Exit status: 0,
-    or 1 when holes remain (no text, no grade) or a run was not taken.
+    If `cross-validate` found holes better than any label, --by is needed to write files. Exit status: 0, or
+    1 if holes remain (no text, no grade) or a run was rejected.
     """
     if output is None and not dry_run:
         raise click.UsageError("name the merged file with -o, or ask for --dry-run")
     if str(output) == "-":
-        raise click.UsageError("- is no file: MERGED and its sources belong together")
+        raise click.UsageError("- is not a file: MERGED and its sources belong together")
     rule, cuts = mapped or (None, {})
     with trecexam.open_track(track) as opened:
         holes = opened.fill.find(
@@ -80,7 +77,7 @@ def fill(
         if dry_run or output is None:
             return holes, 1 if holes.rejected else 0
         if holes.missing:
-            # Who wants another rule should know before hours of grading go by.
+            # To choose another rule, one must know before hours of grading go by.
             say(holes)
         try:
             with show.grading(
@@ -89,7 +86,7 @@ def fill(
                 filled = opened.fill(holes, output=output, progress=progress)
         except KeyboardInterrupt:
             click.echo(
-                "stopped: nothing is written, and what is graded is kept; start again to go on", err=True
+                "stopped: nothing was written; grades so far are stored. Run it again to continue", err=True
             )
             raise
     return filled, 0 if filled.complete else 1

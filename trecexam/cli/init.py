@@ -61,65 +61,67 @@ class InitOptions:
     "folder",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="FOLDER",
-    help="Take the files of a download, told by content; the other options go first.",
+    help="Use the files of this download, detected by content; other options take precedence.",
 )
-@click.option("--queries", type=FILE, help="Queries: `query_id<TAB>text`, or JSONL.")
+@click.option("--queries", type=FILE, help="Copy these queries: `query_id<TAB>text`, or JSONL.")
 @click.option(
     "--bank",
     type=FILE,
     multiple=True,
-    help="Test bank, JSONL: questions, nuggets or gold outputs. May be repeated.",
+    help="Copy this test bank, JSONL: questions, nuggets or gold outputs. May be repeated.",
 )
-@click.option("--passages", type=FILE, help="Passages: JSONL with docid and text.")
-@click.option("--qrels", type=FILE, help="Official judgments, to compare with.")
+@click.option("--passages", type=FILE, help="Copy these passages: JSONL with docid and text.")
+@click.option("--qrels", type=FILE, help="Copy these official judgments, to compare with.")
+@click.option("--runs", type=ANY, multiple=True, metavar="DIR|FILE", help="Copy these runs. May be repeated.")
 @click.option(
-    "--runs", type=ANY, multiple=True, metavar="DIR|FILE", help="Runs to start with. May be repeated."
+    "--dataset",
+    metavar="ID",
+    help="Take queries, passages and qrels from this ir_datasets id, unless given as files.",
 )
 @click.option(
-    "--dataset", metavar="ID", help="An ir_datasets id for queries, passages and qrels not given as files."
-)
-@click.option(
-    "--grader", metavar="NAME", help="See `trecexam graders` [default: embedding; recorded with --recorded]."
+    "--grader",
+    metavar="NAME",
+    help="Use this grader; see `trecexam graders` [default: embedding; recorded with --recorded].",
 )
 @click.option(
     "--recorded",
     type=FILE,
-    help="Grades that exist already: a Rubric graded pool, a grades export, or qrels, of an LLM say.",
+    help="Use existing grades: a Rubric graded pool, a grades export, or qrels, of an LLM for example.",
 )
 @click.option(
-    "--model", metavar="DIR|ID", help="The grader's model: a folder, a hub id, or what the server calls it."
+    "--model", metavar="DIR|ID", help="Use this model: a folder, a hub id, or the server's name for it."
 )
 @click.option(
     "--base-url",
     metavar="URL",
-    help="The model's server, http://localhost:8000/v1 [implies --grader openai].",
+    help="Use the model at this server, http://localhost:8000/v1 [implies --grader openai].",
 )
 @click.option(
     "--prompt",
     metavar="NAME|FILE",
-    help="What a language model is asked: see `trecexam graders --prompts`, or a .toml or .jinja file. With "
-    "--rag it is that of coverage, [graders.rubric].",
+    help="Use this prompt: a name of `trecexam graders --prompts`, or a .toml or .jinja file. With --rag, "
+    "the prompt of coverage, [graders.rubric].",
 )
 @click.option(
     "--metric",
     metavar="NAME",
-    help="Score outputs by em, f1, rouge-l, accuracy or module:function [implies erag].",
+    help="Score outputs with em, f1, rouge-l, accuracy or module:function [implies erag].",
 )
 @click.option(
     "--pool-judged",
     is_flag=True,
-    help="Pool, grade and label the judged passages that have a text, too; they stand in no run.",
+    help="Pool, grade and label the judged passages that have a text, too, though no run has them.",
 )
 @click.option(
     "--rag",
     is_flag=True,
-    help="The track of a RAG track: four graders of the same files, for nuggets, support, retrieval and "
-    "coverage; --recorded then has labels of relevance.",
+    help="Make a track for TREC RAG: four graders of the same files, for nuggets, support, retrieval and "
+    "coverage. --recorded then has relevance labels.",
 )
 @click.option("--link", is_flag=True, help="Link the files instead of copying them.")
 def init(track: Path, **given: Any) -> None:
-    """Make the folder TRACK: the given files, a drop folder runs/, and a commented trecexam.toml."""
-    # Behind it is pydantic, which --help must not wait for.
+    """Make the folder TRACK from your files, with a drop folder runs/ and a commented trecexam.toml."""
+    # Imports pydantic, which --help must not load.
     from trecexam.line.lacking import lacking
     from trecexam.line.track_graders import folder_of, grader_names
     from trecexam.scaffold import make_track, not_runs, without_records
@@ -132,13 +134,13 @@ def init(track: Path, **given: Any) -> None:
     made = make_track(track, sources)
     _say_unused(options)
     for line in not_runs(sources):
-        click.echo(f"note: {line} It lies in {track / 'runs'} now, and will not be taken", err=True)
+        click.echo(f"note: {line} It is in {track / 'runs'} now, and will be rejected", err=True)
     if made:
         click.echo(
             f"made {track} with {len(made)} files; settings are in {track / 'trecexam.toml'}", err=True
         )
     else:
-        click.echo(f"{track} is as it should be; nothing to do", err=True)
+        click.echo(f"{track} is up to date; nothing to do", err=True)
     if options.qrels and not options.pool_judged and not _is_in(options.recorded, "qrels"):
         _say_judged_outside(track)
     for line in without_records(track, sources):

@@ -6,6 +6,7 @@ import errno
 import gc
 import os
 import sys
+import textwrap
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,7 @@ from trecexam.errors import TrecexamError, shortened
 from trecexam.extension import extensions
 from trecexam.version import __version__
 
-#: The commands that `--help` shows first, and then groups of commands. Those of extensions name their group.
+#: The commands that `--help` explains, and the groups of all others. Commands of extensions name their group.
 FIRST = ("demo", "init", "watch", "status", "leaderboard", "correlate", "serve", "config")
 GROUPS = {
     "look closer": (*("compare", "agreement", "verify", "history", "plot"),),
@@ -28,34 +29,34 @@ GROUPS = {
 }
 #: sub-command -> (module, function, help line). The line stands here so that --help imports none of them.
 COMMANDS = {
-    "demo": ("trecexam.cli.demo", "demo", "A small track, graded, for a first look."),
+    "demo": ("trecexam.cli.demo", "demo", "Make a small graded track, for a first look."),
     "init": ("trecexam.cli.init", "init", "Make a track folder from your files."),
     "watch": ("trecexam.cli.watch", "watch", "Grade what is new and keep out/ up to date."),
-    "config": ("trecexam.cli.status", "config", "Every setting of trecexam.toml, and what a track sets."),
-    "status": ("trecexam.cli.status", "status", "What the track holds and how far grading is."),
-    "leaderboard": ("trecexam.cli.scores", "leaderboard", "Runs, best first."),
+    "config": ("trecexam.cli.status", "config", "Print every setting of trecexam.toml."),
+    "status": ("trecexam.cli.status", "status", "Show what the track holds and how far grading is."),
+    "leaderboard": ("trecexam.cli.scores", "leaderboard", "Show runs, best first."),
     "correlate": (
         "trecexam.cli.closer",
         "correlate",
-        "How far this leaderboard agrees with the official one.",
+        "Correlate the leaderboard with the official one.",
     ),
-    "compare": ("trecexam.cli.closer", "compare", "Which runs differ significantly."),
-    "history": ("trecexam.cli.closer", "history", "Which runs moved at each change, and why."),
+    "compare": ("trecexam.cli.closer", "compare", "Test which runs differ significantly."),
+    "history": ("trecexam.cli.closer", "history", "Show which runs moved at each change, and why."),
     "agreement": (
         "trecexam.cli.closer",
         "agreement",
-        "Automatic labels by official judgments, and kappa.",
+        "Compare automatic labels with official judgments.",
     ),
-    "fill": ("trecexam.cli.fill", "fill", "Grade the holes of official judgments, and merge."),
-    "verify": ("trecexam.cli.verify", "verify", "Look at grades, grids, missed passages, spurious items."),
-    "holes": ("trecexam.cli.closer", "holes", "Passages in the first ranks that nobody judged."),
+    "fill": ("trecexam.cli.fill", "fill", "Label the holes of official judgments, and merge."),
+    "verify": ("trecexam.cli.verify", "verify", "Inspect grades, grids, missed passages, spurious items."),
+    "holes": ("trecexam.cli.closer", "holes", "List passages in the first ranks that nobody judged."),
     "convert": ("trecexam.cli.convert", "convert", "Write a file in another format."),
-    "formats": ("trecexam.cli.convert", "formats", "The file formats known here."),
-    "export": ("trecexam.cli.export", "export", "Write qrels, subtopics or grades for other tools."),
-    "plot": ("trecexam.cli.plot", "plot", "A plot for a paper: PDF at the width of a column."),
-    "override": ("trecexam.cli.override", "override", "A person's rating in place of the grader's."),
-    "overrides": ("trecexam.cli.override", "overrides", "People's ratings, and which of them count."),
-    "graders": ("trecexam.cli.status", "graders", "What can grade here, and what the rest needs."),
+    "formats": ("trecexam.cli.convert", "formats", "List the file formats."),
+    "export": ("trecexam.cli.export", "export", "Write qrels, runs or grades for other tools."),
+    "plot": ("trecexam.cli.plot", "plot", "Draw a plot for a paper: PDF at the width of a column."),
+    "override": ("trecexam.cli.override", "override", "Replace the grader's rating with a person's."),
+    "overrides": ("trecexam.cli.override", "overrides", "List people's ratings, and which of them count."),
+    "graders": ("trecexam.cli.status", "graders", "List graders, and what to install for them."),
 }
 
 
@@ -63,7 +64,7 @@ def commands() -> dict[str, tuple[str, str, str]]:
     """All commands, the extensions' too, as in `COMMANDS`.
 
     Raises:
-        TrecexamError: an extension cannot be loaded, or has a command of a name that is taken.
+        TrecexamError: an extension cannot be loaded, or has a command of a name in use.
     """
     found = dict(COMMANDS)
     for extension in extensions():
@@ -91,13 +92,17 @@ def grouped() -> dict[str, list[str]]:
 
 class _CommandGroup(LazyGroup):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        known = commands()
-        width = max(map(len, known))
-        for heading, names in grouped().items():
-            rows = [(f"{name:<{width}}", known[name][2]) for name in names if name in known]
-            if rows:
-                with formatter.section(heading[0].upper() + heading[1:]):
-                    formatter.write_dl(rows)
+        """The first commands with their help lines, and the names of all others by group: one screen."""
+        help_lines = {name: line for name, (_, _, line) in commands().items()}
+        first, *groups = grouped().items()
+        with formatter.section(first[0]):
+            formatter.write_dl([(name, help_lines[name]) for name in first[1] if name in help_lines])
+        with formatter.section("More commands (`trecexam COMMAND --help` explains each)"):
+            indent = " " * formatter.current_indent
+            for heading, names in groups:
+                lines = textwrap.wrap(", ".join(names), formatter.width - 24, break_on_hyphens=False)
+                for label, line in zip((heading, *[""] * len(lines)), lines, strict=False):
+                    formatter.write(f"{indent}{label:<22}{line}\n")
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -113,26 +118,20 @@ class _CommandGroup(LazyGroup):
     cls=_CommandGroup,
     commands_at=commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="Example: trecexam init mytrack --queries q.tsv --bank bank.jsonl --passages p.jsonl "
-    "--runs runs/  then  trecexam watch mytrack --once  then  trecexam leaderboard mytrack. "
-    'Shell completion: eval "$(_TRECEXAM_COMPLETE=bash_source trecexam)".',
+    epilog="Example: trecexam demo mytrack, then trecexam leaderboard mytrack",
 )
 @click.version_option(__version__, prog_name="trecexam")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.option(
     "--trust-code",
     is_flag=True,
-    help="Run code that a track names: a metric module:function. Read it first. TRECEXAM_TRUST_CODE=1 does "
-    "the same.",
+    help="Run the track's own metric code. Read it first. Or set TRECEXAM_TRUST_CODE=1.",
 )
 @click.pass_context
 def cli(ctx: click.Context, debug: bool, trust_code: bool) -> None:
-    """Autograding of retrieve/generate systems: drop runs into a folder, read a leaderboard.
-
-    --debug and --trust-code may be anywhere in the line.
-    """
+    """Grade runs with a test bank: drop runs into a folder, read a leaderboard."""
     if trust_code:
-        # Behind it is pydantic.
+        # Imports pydantic.
         from trecexam.track import TRUST_CODE
 
         ctx.call_on_close(partial(_restore, TRUST_CODE, os.environ.get(TRUST_CODE)))
@@ -170,6 +169,10 @@ def run(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except click.ClickException as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            # A group alone, as `trecexam`, shows its help; click 8.1 does so without this error.
+            click.echo(error.format_message())
+            return 0
         context = getattr(error, "ctx", None)
         hint = f" (see `{context.command_path} --help`)" if context else ""
         click.echo(f"trecexam: {shortened(error.format_message().rstrip('.'))}{hint}", err=True)

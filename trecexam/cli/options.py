@@ -42,7 +42,7 @@ grader_option = click.option(
     metavar="NAME",
     expose_value=False,
     callback=_choose,
-    help="Ask the grader of this name, of a track with several.",
+    help="Use the grader of this name, if the track has several.",
 )
 
 
@@ -53,15 +53,16 @@ def track_argument(command: Command) -> Command:
 
 #: Of commands that print a table with --estimate alone.
 estimate_json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Show the estimate as JSON; implies --estimate."
+    "--json", "as_json", is_flag=True, help="Print the estimate as JSON; implies --estimate."
 )
 estimate_option = click.option(
     "--estimate",
     is_flag=True,
-    help="Show how many prompts, tokens, how much money; or how long, by a small sample. Asks no server.",
+    help="Print the number of prompts and tokens and the cost, or the time from a small sample. Calls no "
+    "server.",
 )
 key_env_option = click.option(
-    "--key-env", metavar="NAME", help="The environment variable with that server's key."
+    "--key-env", metavar="NAME", help="Read the server's key from this environment variable."
 )
 measure_option = click.option(
     "-m",
@@ -69,9 +70,9 @@ measure_option = click.option(
     "measures",
     multiple=True,
     metavar="MEASURE",
-    help="As ir_measures prints it: nDCG@10, P(rel=4)@20, Cover(rel=4)@20, alpha_nDCG@20, or "
-    "Cover(rel=4,weights=vital)@20, of vital items alone; nuggetizer's all_score, vital_score and "
-    "strict_... too. May be repeated.",
+    help="Use this measure; may be repeated. Names are those of ir_measures: nDCG@10, P(rel=4)@20, "
+    "alpha_nDCG@20; also Cover(rel=4)@20, Cover(rel=4,weights=vital)@20 (vital items only), and "
+    "nuggetizer's all_score, vital_score and strict_... [default: the track's].",
 )
 
 
@@ -114,13 +115,13 @@ map_option = click.option(
     "mapped",
     type=MapType(),
     metavar="fitted|identity|thresholds|LABEL=OFFICIAL,...",
-    help="From automatic to official labels. 4=1,5=2: from label 4 on 1, from 5 on 2, below 0; thresholds: "
-    "the track's min_rating=min_relevant [default: fitted, on passages that have both].",
+    help="Map automatic to official labels. 4=1,5=2: labels from 4 on become 1, from 5 on 2, lower ones 0; "
+    "thresholds: the track's min_rating=min_relevant [default: fitted, on passages that have both].",
 )
 
 
 def in_a_folder(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
     """The path; a folder that is not there is a slip of the keys, and is said before the work."""
     if path is not None and not path.parent.is_dir():
-        raise click.UsageError(f"{path}: there is no folder {path.parent}; make it, or mend the path", ctx)
+        raise click.UsageError(f"{path}: there is no folder {path.parent}; make it, or correct the path", ctx)
     return path

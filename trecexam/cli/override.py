@@ -25,23 +25,26 @@ COUNTING = {"latest": "the last", "majority": "the majority", "adjudicated": "wh
     '--why "names the wrong year"'
 )
 @track_argument
-@click.option("--query", "query_id", metavar="QUERY_ID", help="The query.")
-@click.option("--doc", "doc_id", metavar="DOC_ID", help="A passage of its pool.")
+@click.option("--query", "query_id", metavar="QUERY_ID", help="Rate a passage of this query.")
+@click.option("--doc", "doc_id", metavar="DOC_ID", help="Rate this passage of the query's pool.")
 @click.option(
     "--item",
     metavar="ITEM",
     default="",
-    help="An item's id, or its index in the bank from 1. Of support: RUN:N, the Nth sentence of a run's "
-    "response, which cites the passage. Without: the passage as a whole.",
+    help="Rate the passage on this item: its id, or its index in the bank from 1. With a grader of support "
+    "RUN:N, the Nth sentence of a run's response that cites the passage [default: rate the passage as "
+    "a whole].",
 )
 @click.option(
     "--rating",
     metavar="N",
-    help="On the grader's scale, 0..5. Of support: full (2), partial (1) or no (0).",
+    help="Give this rating, 0..5; with a grader of support full (2), partial (1) or no (0).",
 )
-@click.option("--withdraw", is_flag=True, help="Take back what was said: the grader's rating counts again.")
-@click.option("--who", envvar="TRECEXAM_WHO", show_envvar=True, metavar="NAME", help="Who says so.")
-@click.option("--why", metavar="TEXT", help="A reason that others can check.")
+@click.option("--withdraw", is_flag=True, help="Withdraw the rating: the grader's counts again.")
+@click.option(
+    "--who", envvar="TRECEXAM_WHO", show_envvar=True, metavar="NAME", help="Store this name as the rater's."
+)
+@click.option("--why", metavar="TEXT", help="Store this reason, so that others can check it.")
 def override(
     track: Path,
     query_id: str | None,
@@ -52,11 +55,11 @@ def override(
     who: str | None,
     why: str | None,
 ) -> None:
-    """Put a person's rating in place of the grader's, for a cell or a passage of TRACK.
+    """Replace the grader's rating of a cell or passage of TRACK with a person's.
 
-    It is a line in TRACK/overrides.tsv, which may also be edited by hand. Of several the last counts; the
-    grader's rating and all earlier ones are kept. `trecexam watch` brings it into the scores, and
-    `trecexam overrides` shows all of them.
+    Appends a line to TRACK/overrides.tsv, which you may also edit by hand. The last rating of a cell counts;
+    the grader's rating and earlier ones are kept. `trecexam watch` updates the scores; `trecexam overrides`
+    lists all.
     """
     missing = [
         option
@@ -64,7 +67,7 @@ def override(
         if not value
     ]
     if (rating is None) != withdraw:
-        missing.append("--rating or --withdraw, one of the two")
+        missing.append("give either --rating or --withdraw")
     if missing:
         raise click.UsageError(f"give {', '.join(missing)}")
     assert query_id
@@ -107,9 +110,7 @@ def override(
         )
     pid = holder(lock)
     click.echo(
-        f"next: trecexam watch {root} --once"
-        if pid is None
-        else f"process {pid}, which watches, takes it up",
+        f"next: trecexam watch {root} --once" if pid is None else f"process {pid}, which watches, applies it",
         err=True,
     )
 
@@ -118,13 +119,13 @@ def override(
 @track_argument
 @reading
 def overrides(track: Path) -> Result:
-    """Show the ratings that people gave in place of the grader's, and which of them count.
+    """List the ratings that people gave in place of the grader's, and which of them count.
 
-    A row for each line of TRACK/overrides.tsv that could be read, with the grader's rating; below a line that
-    counts, the passages with the same text, for which it counts too. With [judging] also the lines of
-    judgments.tsv. Of several graders the ratings of all, unless --grader chooses one.
+    One row per readable line of TRACK/overrides.tsv, with the grader's rating. Passages with the same text,
+    which get the same rating, follow the line. With [judging] in trecexam.toml, lines of judgments.tsv are
+    listed, too. With several graders, shows the ratings of all; --grader selects one.
 
-    Exit status: 0, or 1 when a line was rejected.
+    Exit status: 0, or 1 if a line was rejected.
     """
     with trecexam.open_track(track) as opened:
         return opened.override.ratings()

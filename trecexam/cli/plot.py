@@ -31,28 +31,31 @@ KINDS = (".pdf", ".svg", ".png")
     type=click.Path(path_type=Path, dir_okay=False),
     callback=in_a_folder,
     metavar="FILE",
-    help="By its ending PDF (for papers), SVG or PNG; replaced as a whole.",
+    help="Write to this file: .pdf (for papers), .svg or .png; an existing file is replaced.",
 )
 @click.option(
     "--width",
     default="single",
     show_default=True,
     metavar="LENGTH",
-    help="Of the file, exactly: 3.3in, 8.4cm, 84mm, 241pt (of TeX), or a column of a paper: single (3.33in), "
-    "double (7in).",
+    help="Set the exact width: 3.3in, 8.4cm, 84mm, 241pt (of TeX), or a column of a paper: single "
+    "(3.33in), double (7in).",
 )
-@click.option("--font-size", type=float, metavar="POINTS", help="Of the letters [default: 8].")
+@click.option("--font-size", type=float, metavar="POINTS", help="Set the font size [default: 8].")
 @click.option(
-    "-m", "--measure", metavar="MEASURE", help="As ir_measures prints it [default: the track's first]."
+    "-m",
+    "--measure",
+    metavar="MEASURE",
+    help="Plot this measure, in ir_measures' notation [default: the track's first].",
 )
 def plot(name: str | None, track: Path | None, output: Path | None, **asked: Any) -> None:
-    """Plot NAME of TRACK for a paper; without NAME, which plots there are.
+    """Draw the plot NAME of TRACK for a paper; without NAME, list the plots.
 
-    Fonts are embedded as TrueType, no title stands in the picture, colours differ for the colour-blind and
-    in grey by their marks too, and the same track gives the same bytes. Runs that would squeeze all others
-    are marked at the edge, with their values. What a caption has to say goes to stderr.
+    Fonts are embedded as TrueType, the picture has no title, and marks differ without colour, too. The same
+    track gives the same bytes. Runs far from all others are drawn at the edge, with their values. The text
+    for a caption goes to stderr.
     """
-    # Behind these is numpy, which --help must not wait for.
+    # Imports numpy, which --help must not load.
     from trecexam.outputs.plotting import find_plot, plots_table
 
     if name is None:

@@ -18,12 +18,17 @@ if TYPE_CHECKING:
     from trecexam.tables.result import Result
 
 _FORMS = (
-    click.option("--json", "form", flag_value="json", default=None, help="JSON, with the notes."),
-    click.option("--latex", "form", flag_value="latex", help="LaTeX tables, with booktabs."),
+    click.option("--json", "form", flag_value="json", default=None, help="Print JSON, with the notes."),
+    click.option("--latex", "form", flag_value="latex", help="Print LaTeX tables, with booktabs."),
     click.option(
-        "--table", "form", flag_value="table", help="In a pipe what a terminal shows, without colour."
+        "--table",
+        "form",
+        flag_value="table",
+        help="Print the terminal's tables in a pipe, too, without colour.",
     ),
-    click.option("--wide", is_flag=True, help="All columns and whole names, however narrow the terminal."),
+    click.option(
+        "--wide", is_flag=True, help="Print all columns and whole names, whatever the terminal's width."
+    ),
 )
 _OUTPUT = click.option(
     "-o",
@@ -31,7 +36,7 @@ _OUTPUT = click.option(
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     callback=in_a_folder,
-    help="Write to this file; replaced as a whole.",
+    help="Write to this file; an existing file is replaced.",
 )
 
 
@@ -54,7 +59,7 @@ def reading(function: Callable[..., Result]) -> Callable[..., int]:
 def writing(function: Callable[..., tuple[Result, int]]) -> Callable[..., int]:
     """As `reading`, of a command that writes files, shows a `Result` at its end, and has an exit status.
 
-    Where the files go is for the command to say: the result has no -o of its own.
+    Where the files go is for the command to say: the result has no -o.
     """
 
     @wraps(function)
@@ -67,7 +72,7 @@ def writing(function: Callable[..., tuple[Result, int]]) -> Callable[..., int]:
 
 
 def _whose(result: Result) -> Result:
-    """The result, which says of which grader it is where there are several and none was chosen."""
+    """The result, with a note that names its grader where there are several and none was chosen."""
     return result.noted(*taken_notes())
 
 

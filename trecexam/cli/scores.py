@@ -23,23 +23,21 @@ if TYPE_CHECKING:
 @click.command(epilog="Example: trecexam leaderboard mytrack -m 'Cover(rel=4)@20' -m nDCG@10")
 @track_argument
 @measure_option
-@click.option("--official", is_flag=True, help="On the official judgments instead of the grades.")
+@click.option("--official", is_flag=True, help="Use the official judgments instead of the grades.")
 @reading
 def leaderboard(track: Path, measures: tuple[str, ...], official: bool) -> Result:
-    """Runs of TRACK, best first by the first measure, with standard errors.
+    """Show runs of TRACK, best first, with standard errors.
 
-    Uses the grades that are there; `trecexam watch` makes them. Means are over all queries of the bank (with
-    --official: of the official judgments), as trec_eval -c.
+    Uses existing grades; `trecexam watch` makes new ones. Runs are sorted by the first measure. Means are
+    over all queries of the bank (with --official: of the official judgments), as with trec_eval -c.
 
-    Of a track with several graders a row has the first measures of each, as NAME:MEASURE with the grader's
-    name, and -m takes measures of that form; a pipe is given all measures of all. Each mean is over the
-    queries of its grader. --grader shows the leaderboard of one.
+    A track with several graders shows the first measures of each, as GRADER:MEASURE; -m takes these names,
+    and --grader shows one grader's leaderboard. Each mean is over the queries of its grader.
 
-    A terminal is shown the first three measures, or all that -m names, below each other where they have no
-    room side by side. `trecexam compare` says which runs differ significantly.
+    On a terminal, the first three measures are shown, or all that -m names; a pipe gets all.
     """
     # Not by `trecexam.open_track`: most of what that imports, a tenth of this command's time, is other
-    # commands'. Behind these is numpy, which --help must not wait for.
+    # commands'. Imports numpy, which --help must not load.
     from trecexam.features.leaderboard.joint import joint_leaderboard
     from trecexam.line.diagnostics import grades_notes
     from trecexam.line.evaluation import leaderboard as leaderboard_of

@@ -44,7 +44,7 @@ def table(
         layout: what people are shown first of a table that keeps to the terminal's width.
         wide: with a layout: whatever the terminal's width, nothing is left out.
         aligned: with a layout: a pipe is given what a terminal is, without colour.
-        more: how one comes by what is left out.
+        more: how to see what was left out.
     """
     people = for_people(as_json=as_json, aligned=aligned)
     if people and layout is not None:
@@ -89,7 +89,7 @@ def for_people(*, as_json: bool, aligned: bool) -> bool:
     """Whether a table is read by people, who want less of it than programs do.
 
     Raises:
-        click.UsageError: two forms are asked for.
+        click.UsageError: two forms are requested.
     """
     if as_json and aligned:
         raise click.UsageError("--json or --table, not both")
@@ -119,7 +119,7 @@ def on_terminal() -> bool:
 def width() -> int:
     """Columns of the terminal, or what COLUMNS says; 80 where neither is known, and never below 40.
 
-    In a pipe it is the terminal of stderr, as the pager behind it mostly writes there.
+    In a pipe it is the terminal of stderr, as a pager mostly writes there.
     """
     columns = shutil.get_terminal_size((0, 0)).columns
     if not columns:
@@ -149,7 +149,7 @@ def human(track: Track) -> None:
     summary = track.override.summary()
     if summary["who"]:
         click.echo(
-            f"a person's rating stands in place of the grader's in {summary['cells']:,} cells and for "
+            f"a person's rating replaces the grader's in {summary['cells']:,} cells and for "
             f"{summary['passages']:,} passages as a whole "
             f"({', '.join(map(printable, summary['who']))})",
             err=True,
@@ -205,7 +205,7 @@ def counted(done: str, what: str) -> Callable[[Progress], None]:
 
 def steps(progress: Callable[[Progress], None]) -> Callable[[int, int], None]:
     """The same for work that is told as (how many are done, of how many)."""
-    # Behind it is numpy, which --help must not wait for.
+    # Imports numpy, which --help must not load.
     from trecexam.line.grading import Progress
 
     return lambda done, of: progress(Progress(done, of))

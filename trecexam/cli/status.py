@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 @track_argument
 @reading
 def status(track: Path) -> Result:
-    """What TRACK holds, how far grading is, and who is at work. Grades nothing.
+    """Show what TRACK holds, how far grading is, and which processes are at work. Grades nothing.
 
-    Of several graders there is a row for each, and a sum; --grader NAME shows all of one, --json of all.
+    With several graders, prints one row per grader and a total. --grader NAME shows the details of one,
+    --json of all.
     """
     with trecexam.open_track(track) as opened:
         return opened.status()
@@ -34,11 +35,11 @@ def status(track: Path) -> Result:
 @click.command(epilog="Example: trecexam config mytrack")
 @click.argument("track", type=click.Path(path_type=Path, file_okay=False), metavar="[TRACK]", required=False)
 def config(track: Path | None) -> None:
-    """Every setting of trecexam.toml, its description, and its default or what TRACK sets; as TOML.
+    """Print every setting of trecexam.toml as TOML, with description and value.
 
-    What TRACK sets stands there as a setting, all else as a comment.
+    Settings of TRACK are set; all others are comments with their defaults.
     """
-    # Behind it is pydantic, which --help must not wait for.
+    # Imports pydantic, which --help must not load.
     from trecexam.config import render_config
     from trecexam.track import TrackFolder
 
@@ -47,11 +48,11 @@ def config(track: Path | None) -> None:
 
 
 @click.command(epilog="Example: trecexam graders")
-@click.option("--prompts", is_flag=True, help="The published prompts that language models are asked.")
+@click.option("--prompts", is_flag=True, help="List the published prompts for language models instead.")
 @reading
 def graders(prompts: bool) -> Tables:
-    """What can grade here, and what the rest needs."""
-    # Behind them are the settings of trecexam.toml and with these pydantic, for which --help must not wait.
+    """List the graders that can run here, and what to install for the others."""
+    # Imports the settings of trecexam.toml and with these pydantic, for which --help must not wait.
     from trecexam.graders import available
     from trecexam.graders.elsewhere import elsewhere
     from trecexam.graders.prompts import published

@@ -19,39 +19,46 @@ if TYPE_CHECKING:
 
 @click.group(cls=OpenGroup, epilog="Example: trecexam verify missing mytrack --min-relevant 2")
 def verify() -> None:
-    """Look at what the scores are made of.
+    """Inspect the grades behind the scores.
 
-    The grades with the answers behind them, grids of passages and items, relevant passages that no item
-    reaches, and items that non-relevant passages reach. Uses the grades that are there.
+    Shows grades with answers, grids of passages and items, relevant passages that reach no item, and items
+    that non-relevant passages reach. Uses existing grades.
     """
 
 
 query_option = click.option(
-    "-q", "--query", "query_ids", multiple=True, metavar="QUERY_ID", help="Only this query; may be repeated."
+    "-q",
+    "--query",
+    "query_ids",
+    multiple=True,
+    metavar="QUERY_ID",
+    help="Show only this query; may be repeated.",
 )
 item_option = click.option(
-    "--item", "item_ids", multiple=True, metavar="ITEM_ID", help="Only this item; may be repeated."
+    "--item", "item_ids", multiple=True, metavar="ITEM_ID", help="Show only this item; may be repeated."
 )
 doc_option = click.option(
-    "--doc", "doc_ids", multiple=True, metavar="DOC_ID", help="Only this passage; may be repeated."
+    "--doc", "doc_ids", multiple=True, metavar="DOC_ID", help="Show only this passage; may be repeated."
 )
 min_rating_option = click.option(
     "--min-rating",
     type=click.IntRange(1, 5),
     metavar="N",
-    help="From this rating on, a passage reaches an item [default: the track's, 4].",
+    help="Count a passage as reaching an item from this rating on [default: the track's, 4].",
 )
 min_relevant_option = click.option(
     "--min-relevant",
     type=click.IntRange(min=1),
     metavar="N",
-    help="From this official judgment on, a passage is relevant [default: --min-rating where the scales are "
-    "the same, else the track's, 1].",
+    help="Count a passage as relevant from this official judgment on [default: --min-rating if the scales "
+    "are the same, else the track's, 1].",
 )
 
 
 def top_option(what: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    return click.option("--top", type=click.IntRange(min=1), metavar="N", help=f"Only the first N {what}.")
+    return click.option(
+        "--top", type=click.IntRange(min=1), metavar="N", help=f"Show only the first N {what} [default: all]."
+    )
 
 
 @verify.command(epilog="Example: trecexam verify grading mytrack -q q1 --top 5")
@@ -62,10 +69,10 @@ def top_option(what: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
 @top_option("passages of each item")
 @reading
 def grading(track: Path, top: int | None, **chosen: tuple[str, ...]) -> Result:
-    """Answers and ratings, item by item, the best rated passages first.
+    """Show answers and ratings by item, best rated passages first.
 
-    The rating is the one that counts in the scores. The status says what became of the answer: ok, unparsed,
-    refused, error; missing where there is none, no_text where the passage has no text to grade.
+    `rating` is the one that counts in the scores. `status` is ok, unparsed, refused or error; missing if
+    there is no answer, no_text if the passage has no text to grade.
     """
     with trecexam.open_track(track) as opened:
         return opened.verify.grading(**_all_or(chosen), top=top)
@@ -80,10 +87,10 @@ def grading(track: Path, top: int | None, **chosen: tuple[str, ...]) -> Result:
 @top_option("passages of each query")
 @reading
 def grid(track: Path, min_rating: int | None, top: int | None, **chosen: tuple[str, ...]) -> Result:
-    """Ratings of passages (rows) on items (columns).
+    """Show a grid of ratings: passages (rows) by items (columns).
 
-    Passages in the order of their official judgment, then of their label. `reached` counts the items with
-    --min-rating or better. In TSV the column item.N is the query's N-th item, so queries share their columns.
+    Passages are sorted by official judgment, then by label. `reached` counts the items with --min-rating or
+    better. In TSV, column item.N is the N-th item of the query, so queries share their columns.
     """
     with trecexam.open_track(track) as opened:
         return opened.verify.grid(**_all_or(chosen), min_rating=min_rating, top=top)
@@ -94,7 +101,9 @@ def grid(track: Path, min_rating: int | None, top: int | None, **chosen: tuple[s
 @query_option
 @min_rating_option
 @min_relevant_option
-@click.option("--per-query", is_flag=True, help="One row a query with its counts instead of one a passage.")
+@click.option(
+    "--per-query", is_flag=True, help="Print one row per query with counts instead of one per passage."
+)
 @top_option("passages of each query")
 @reading
 def missing(
@@ -105,9 +114,9 @@ def missing(
     top: int | None,
     **chosen: tuple[str, ...],
 ) -> Result:
-    """Officially relevant passages that reach no item: does the bank lack one?
+    """List officially relevant passages that reach no item: the bank may lack one.
 
-    Relevant passages that could reach none (no rating, no text, not in the pool) are counted apart. Needs
+    Relevant passages without a rating, without text or outside the pool are counted separately. Needs
     official judgments.
     """
     with trecexam.open_track(track) as opened:
@@ -128,8 +137,8 @@ def missing(
     type=click.Choice(["phi", "nonrelevant", "precision", "discrimination"]),
     default="phi",
     show_default=True,
-    help="Worst first by phi, by non-relevant passages that reach it, by precision, or by how badly it tells "
-    "runs apart.",
+    help="Sort by phi, by the non-relevant passages that reach it, by precision, or by how badly it "
+    "separates runs; worst first.",
 )
 @top_option("items")
 @reading
@@ -141,11 +150,11 @@ def spurious(
     top: int | None,
     **chosen: tuple[str, ...],
 ) -> Result:
-    """Items by how badly they tell relevant from non-relevant passages.
+    """Rank items by how badly they tell relevant from non-relevant passages, worst first.
 
-    phi is the correlation of reaching the item with being officially relevant, -1 to 1: near 0 the item says
-    nothing, below 0 it speaks for non-relevant passages. discrimination is the item's a of `exam fit`: how
-    well it tells able runs from others, whatever the judgments say. Needs official judgments.
+    phi, -1 to 1, correlates reaching the item with being officially relevant. Near 0 the item says nothing;
+    below 0 it favours non-relevant passages. discrimination is the item's a from `exam fit`: how well it
+    separates good from bad runs, whatever the judgments are. Needs official judgments.
     """
     with trecexam.open_track(track) as opened:
         return opened.verify.spurious(

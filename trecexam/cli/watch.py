@@ -27,33 +27,35 @@ if TYPE_CHECKING:
 
 @click.command(epilog="Example: trecexam watch mytrack --once")
 @track_argument
-@click.option("--once", is_flag=True, help="Bring out/ up to date with all files there are, and end.")
+@click.option("--once", is_flag=True, help="Bring out/ up to date with the current files, then exit.")
 @click.option(
     "--estimate",
     is_flag=True,
-    help="Show how many cells, calls, tokens and how much money it would take; where "
-    "tokens are not counted, how long, by a small sample. Stores nothing.",
+    help="Print the number of cells, calls and tokens and the cost; where tokens are not counted, the time "
+    "from a small sample. Stores nothing.",
 )
 @click.option(
     "--retry-errors",
     is_flag=True,
-    help="First forget answers that are errors (texts that a server did not take): they are asked anew. With "
-    "--estimate they are counted, and nothing is forgotten.",
+    help="Grade cells again whose answers are errors (texts that a server rejected). With --estimate, "
+    "count them and forget nothing.",
 )
 @click.option(
     "--regrade",
     is_flag=True,
-    help="Where the store of grades is gone or an older one: pay again for cells that were graded once. A "
-    "terminal is asked.",
+    help="Grade and pay again if the store of grades is missing or older than the outputs. On a terminal, "
+    "the program offers this.",
 )
 @click.option(
-    "--poll", is_flag=True, help="Look every few seconds; use no file events (network file systems)."
+    "--poll",
+    is_flag=True,
+    help="Check for new files every few seconds, without file events (for network file systems).",
 )
 @click.option(
     "--settle",
     type=click.FloatRange(min=0),
     metavar="SECONDS",
-    help="A dropped file counts when it has been still for so long [default: the track's, 2].",
+    help="Read a dropped file after this time without a change [default: the track's, 2].",
 )
 @estimate_json_option
 def watch(
@@ -68,13 +70,14 @@ def watch(
 ) -> int:
     """Grade what is new in TRACK and keep TRACK/out up to date.
 
-    Without --once it goes on until Ctrl-C or SIGTERM, which finish the batch in hand and write the outputs.
+    Runs until Ctrl-C or SIGTERM, which finish the current batch and write the outputs; with --once, until
+    everything is graded.
 
-    Exit status: 0; with --once 1 when an input was rejected (see out/rejected.tsv), grading ended early, or
-    one of several graders failed; 2 when none can go on; 130 after Ctrl-C. A grader that waits for a test
-    bank or a language model has not failed: it is named, and the others go on.
+    Exit status: 0; with --once 1 if an input was rejected (see out/rejected.tsv), grading ended early, or
+    one of several graders failed; 2 if no grader can run; 130 after Ctrl-C. A grader that waits for a test
+    bank or a language model has not failed: it is named, and the others continue.
     """
-    # Behind it is the whole of trecexam, which --help must not wait for.
+    # Imports the whole of trecexam, which --help must not load.
     from trecexam.daemon import Daemon
 
     if estimate or as_json:
@@ -83,7 +86,8 @@ def watch(
     if retry_errors:
         with trecexam.open_track(track) as opened:
             click.echo(
-                f"{opened.grading.forget_errors():,} errors forgotten, to be asked about again", err=True
+                f"{opened.grading.forget_errors():,} errors forgotten; their cells will be graded again",
+                err=True,
             )
     regrade = regrade or _may_regrade(track)
     if once:
@@ -134,8 +138,7 @@ def _may_regrade(root: Path) -> bool:
     with trecexam.open_track(root) as track:
         lost = track.grading.lost()
     return bool(lost) and click.confirm(
-        f"The store of grades is gone or an older one. Grade {lost:,} cells again, which were graded once "
-        "and cost?",
+        f"The store of grades is missing or older. Grade {lost:,} cells again, and pay for them again?",
         err=True,
     )
 
@@ -162,7 +165,7 @@ def _once(root: Path, *, regrade: bool) -> int:
     if caution := settings_caution(track.folder):
         click.echo(caution, err=True)
     for row in update.rejected:
-        click.echo(f"not taken: {row}", err=True)
+        click.echo(f"rejected: {row}", err=True)
     for note in update.notes:
         click.echo(f"note: {note}", err=True)
     if update.changed:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from trecexam.line.grading import Progress
 
 Made = TypeVar("Made")
-#: Of the lines that were not taken, so many are named.
+#: Of the lines that were rejected, so many are named.
 _NAMED = 20
 
 
@@ -97,7 +97,7 @@ def show_estimate(
     Args:
         estimate: estimates; with `timed` it measures the time, too.
         doing: what would take that long.
-        grades: it is done by a grader, of which a pace is kept where it costs.
+        grades: a grader does it; its pace is stored where it costs.
     """
     estimated = estimate()
     columns = estimated.columns()
@@ -135,7 +135,7 @@ def show_several_estimates(
         estimates: name -> gives what it would take, and measures how long. Who cannot go on is named.
         banks: name -> what writing the grader's test bank would take, where it has none.
     """
-    # Behind them are all formats, and pydantic.
+    # Imports all formats, and pydantic.
     from converters.errors import ConversionError
     from trecexam.graders.base import Estimate as Estimated
 
@@ -147,7 +147,7 @@ def show_several_estimates(
         except (TrecexamError, ConversionError) as error:
             click.echo(cannot_go_on(name, error), err=True)
     if not found:
-        raise TrecexamError("no grader of this track can go on")
+        raise TrecexamError("no grader of this track can run")
     found["sum"] = reduce(Estimated.plus, found.values())
     keys = list(dict.fromkeys(key for each in found.values() for key in each.columns()))
     rows: list[dict[str, Value]] = [
@@ -194,7 +194,7 @@ def show_columns(
 
 def _paced_time(estimated: Estimate, doing: str, *, grades: bool) -> MeasuredTime | None:
     """Says how long it would take at the pace of a grader's last grading; that it is not known yet."""
-    # Behind it is pydantic.
+    # Imports pydantic.
     from trecexam.line.paces import FEWEST_REQUESTS, SHORTEST
 
     last = estimated.time
@@ -253,11 +253,11 @@ def _duration(seconds: float) -> str:
 
 
 def not_taken(errors: Sequence[ConversionError]) -> None:
-    """Names the lines that were not taken; of many the first."""
+    """Names the lines that were rejected; of many the first."""
     for error in errors[:_NAMED]:
-        click.echo(printable(f"not taken: {error}"), err=True)
+        click.echo(printable(f"rejected: {error}"), err=True)
     if len(errors) > _NAMED:
-        click.echo(f"not taken: {len(errors) - _NAMED:,} more lines", err=True)
+        click.echo(f"rejected: {len(errors) - _NAMED:,} more lines", err=True)
 
 
 def used(usage: Usage, cost: float | None) -> None:

@@ -149,12 +149,12 @@ _SWITCHES = ("judging",)
 def render_config(
     values: Mapping[str, Mapping[str, Any]], *, full: bool = True, comments: Mapping[str, str] | None = None
 ) -> str:
-    """A commented trecexam.toml: `values` are set, other settings stand there as comments.
+    """A commented trecexam.toml: `values` are set, other settings are there as comments.
 
     Args:
         values: section name -> setting name -> value.
         full: all settings, each with its description; else about twenty lines: what is set, and `_FIRST`.
-        comments: section name ("graders.NAME") -> what stands at its head.
+        comments: section name ("graders.NAME") -> what is at its head.
     """
     comments = comments or {}
     first = _FIRST if not values.get("graders") else _FIRST_OF_SEVERAL

@@ -138,7 +138,7 @@ class LanguageModelSection(Section):
         try:
             text = json.dumps(value, allow_nan=False)
         except (TypeError, ValueError):
-            raise ValueError("holds what JSON cannot say (a date, a time, nan, inf)") from None
+            raise ValueError("holds a value that JSON does not have (a date, a time, nan, inf)") from None
         if re.search(r'"[^"]*(key|token|secret|password|authorization)":', text, re.I):
             raise ValueError("holds what may be a key: keys are read from the variable that `key_env` names")
         ours = {"model", "messages", "prompt", "stream", "n", "logprobs", "top_logprobs"} & value.keys()
@@ -147,7 +147,7 @@ class LanguageModelSection(Section):
         # The budget, and what is noted of an item's origin, go by the settings.
         for key, setting in _OWN_SETTINGS.items():
             if key in value:
-                raise ValueError(f"`{key}` has a setting of its own: `{setting}`")
+                raise ValueError(f"`{key}` has its own setting: `{setting}`")
         return value
 
 

@@ -43,7 +43,7 @@ class JudgingSection(Section):
     @classmethod
     def _distinct(cls, value: list[str] | None) -> list[str] | None:
         if value is not None and (len(set(value)) < len(value) or not all(text.strip() for text in value)):
-            raise ValueError("each step has a name of its own")
+            raise ValueError("each step has its own name")
         return value
 
     @property
@@ -87,7 +87,7 @@ class TrackSection(Section):
     dataset: str | None = Field(
         None,
         examples=["msmarco-passage/trec-dl-2019/judged"],
-        description="An ir_datasets id; stands in for queries, passages and qrels not given as files.",
+        description="An ir_datasets id; replaces queries, passages and qrels not given as files.",
     )
     runs: str = Field("runs", description="The drop folder, searched with its sub-folders.")
     pool: Literal["text", "citations", "both"] = Field(
@@ -109,7 +109,7 @@ class TrackSection(Section):
     pool_judged: bool = Field(
         False,
         description="Pool the passages that the official judgments have, too, where they have a text: they "
-        "are graded and labelled, and stand in no run.",
+        "are graded and labelled, and are in no run.",
     )
     min_text: int = Field(1, ge=1, description="Passages with fewer characters than this are not graded.")
     truncate: int | None = Field(
@@ -219,7 +219,7 @@ class ReportPageSection(Section):
         False,
         description="Write each plot as PDF too, beside SVG and PNG. `trecexam plot` does it for a paper.",
     )
-    title: str = Field("Evaluation report", description="What stands at the head of the report.")
+    title: str = Field("Evaluation report", description="What is at the head of the report.")
     baseline: str | None = Field(None, description="The run that the report compares all others with.")
 
 
@@ -268,7 +268,7 @@ class RaySection(Section):
         ):
             raise ValueError(
                 'give "auto", or HOST:PORT as `ray start` says it; this machine must belong to the cluster, '
-                "so that ray:// is not taken"
+                "so that ray:// is rejected"
             )
         return value
 

@@ -18,7 +18,11 @@ from trecexam.errors import ConfigError
 S = TypeVar("S", bound=Section)
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,31}")
 #: Folders in out/ that are no grader's, and what stands before official measures where others have a name.
-RESERVED = {"plots": "out/plots/ is taken", "history": "out/history/ is taken", "official": "is the people's"}
+RESERVED = {
+    "plots": "out/plots/ is in use",
+    "history": "out/history/ is in use",
+    "official": "is the people's",
+}
 #: What is of one grader alone: in a section that all of them share nobody could tell whose it is.
 _OF_ONE = {
     "track": ("unit", "pool"),
@@ -49,7 +53,7 @@ def check_several(config: TrackConfig) -> tuple[tuple[str, ...], str] | None:
         for key in keys:
             if key in getattr(config, section).model_fields_set:
                 return (section, key), (
-                    f"`{section}.{key}` is of one grader, and here are several: put it into "
+                    f"`{section}.{key}` belongs to one grader, and this track has several: put it into "
                     f"[graders.{first}], or into another of them"
                 )
     return None
@@ -61,8 +65,8 @@ def effective(
     """The settings that hold for one of several graders, as a track would have them with it alone.
 
     What its section sets comes first, then what the shared section sets, then `defaults`, then what holds
-    where nobody says anything. A section with a `name` of its own takes nothing of [grader]; one with a
-    `model` of its own takes neither prices nor revision of another one.
+    where nobody says anything. A section with its own `name` takes nothing of [grader]; one with a
+    its own `model` takes neither prices nor revision of another one.
 
     Args:
         defaults: section -> key -> value: those of what is graded.

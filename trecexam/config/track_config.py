@@ -132,7 +132,7 @@ def config_class() -> type[TrackConfig]:
     """`TrackConfig` with the sections that extensions declare.
 
     Raises:
-        ConfigError: one of them has a name that is taken.
+        ConfigError: one of them has a name in use.
     """
     declared = {name: at for extension in extensions() for name, at in extension.settings.items()}
     taken = sorted(declared.keys() & TrackConfig.model_fields.keys())

@@ -1,1 +1,1 @@
-"""What is asked of a track: a folder a question, each with its arithmetic, tables and plots."""
+"""Questions about a track: one folder per question, each with its arithmetic, tables and plots."""

@@ -14,7 +14,7 @@ from trecexam.errors import TrecexamError
 
 
 def make_folder(folder: Path) -> None:
-    """Makes a folder, and those it lies in; one that is there is fine.
+    """Makes a folder, and those it is in; one that is there is fine.
 
     Raises:
         TrecexamError: it cannot be made.

@@ -48,7 +48,7 @@ class FileCache:
         """What `read` made of the file, or the error it raised, until the file's stamp changes.
 
         Args:
-            frozen: what is known counts, though the file changed.
+            frozen: the stored result counts, though the file changed.
         """
         now = stamp(path)
         known = self._known.get((kind, path))
@@ -72,11 +72,11 @@ class FileCache:
         return self._known[kind, path][0]
 
     def forget(self, kind: str, unless: Callable[[Any], bool]) -> None:
-        """Drops what is known by a kind of reading, but for the values that `unless` keeps."""
+        """Drops the results of a kind of reading, but for the values that `unless` keeps."""
         for key in [key for key, (_, value) in self._known.items() if key[0] == kind and not unless(value)]:
             del self._known[key]
 
     def forget_missing(self) -> None:
-        """Drops what is known of files that are gone."""
+        """Drops facts about files that are gone."""
         for key in [key for key in self._known if not key[1].exists()]:
             del self._known[key]

@@ -1,4 +1,4 @@
-"""What is said about input files: when one changed, what it looks like, why it was not taken."""
+"""Facts about input files: when one changed, what it looks like, why it was rejected."""
 
 from __future__ import annotations
 

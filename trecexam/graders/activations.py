@@ -1,4 +1,4 @@
-"""Activations whose last bits hang on no number of threads, and on no element's place in its batch.
+"""Activations whose last bits depend on no number of threads, and on no element's place in its batch.
 
 torch parts a tensor's elements evenly among threads. What fills no vector register at the end of a part is
 computed one by one, by another exponential function: with three threads, say, a prompt gets other bits in

@@ -108,10 +108,10 @@ NOTHING_SPENT = Spent()
 class Estimate(NamedTuple):
     """What grading would take: cells, tokens as expected and at most, and money (None: no prices are set).
 
-    `time` is None unless it was asked for, and where what is asked runs elsewhere; of graders that count
+    `time` is None unless it was asked for, and where the model runs elsewhere; of graders that count
     tokens it is that of their last grading's pace, None where there is none. `calls` are the requests to a
-    server where each answer can be read; `calls_at_most` also has those that are asked again where it cannot.
-    Both are None where no server is asked, and where each of the `cells` is one request.
+    server where each answer can be read; `calls_at_most` also has those that are sent again where it cannot.
+    Both are None without a server, and where each of the `cells` is one request.
     """
 
     cells: int
@@ -178,7 +178,7 @@ class Grader(Protocol):
         batch may be empty: then the grader is still at work, and who reads it can stop it.
 
         Raises:
-            UngradedError: it gave what it can give now; the cells left are asked about at the next update.
+            UngradedError: it gave what it can give now; the rest is graded at the next update.
             GraderError: it cannot grade at all; the message says what to do.
         """
         ...

@@ -2,7 +2,7 @@
 
 The cut points are found by equipercentile linking (Kolen & Brennan, Test Equating, ch. 2) of each judged
 passage's best cosine over its query's items with its human judgment: a share s of the passages is judged
-at least j, so the cosine that a share s of them reach stands for j. On the 0..3 scale of TREC Deep Learning,
+at least j, so the cosine that a share s of them reach means j. On the 0..3 scale of TREC Deep Learning,
 judgment 1 (related) is linked to rating 2, 2 (highly relevant) to 4, and 3 (perfectly relevant) to 5; the
 cuts for 3 and for 1 lie halfway between and as far below. Only shares are matched, no correlation is
 optimised. `track.grading.cut_points()` does it for any track with official judgments.

@@ -258,7 +258,7 @@ def load_model(folder: Path, device: str | None, dtype: str | None = None) -> An
 
 
 def _refuse_own_modules(folder: Path) -> None:
-    """Refuses a model with modules of its own: sentence-transformers 5 imports them from a local folder.
+    """Refuses a model with own modules: sentence-transformers 5 imports them from a local folder.
 
     Raises:
         GraderError: it has one, or its list of modules cannot be read.
@@ -371,7 +371,7 @@ def _reading(settings: GraderSection, root: Path) -> dict[str, Any]:
 FACTORY = Factory(
     summary="cosine of passage and item in a sentence-embedding space, cut into 0..5 at points fitted on "
     "TREC DL 2019; tau with people's nDCG@10 leaderboard 0.88 there, 0.60 to 0.65 on Cranfield, "
-    "Vaswani and CISI; favours runs of its own encoder",
+    "Vaswani and CISI; favours runs of the same encoder",
     missing=_missing,
     create=create_embedding,
     standard=True,

@@ -1,4 +1,4 @@
-"""On what a model of torch runs: what its last bits hang on beside weights and texts."""
+"""On what a model of torch runs: what its last bits depend on beside weights and texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def environment_of(model: torch.nn.Module, *, reproducible: bool) -> dict[str, str]:
-    """As `environment_on`, of a model as it is loaded: where its first weights lie, it runs."""
+    """As `environment_on`, of a loaded model: where its first weights lie, it runs."""
     weights = next(model.parameters())
     dtype = str(weights.dtype).removeprefix("torch.")
     return environment_on(weights.device, dtype, reproducible=reproducible)

@@ -58,7 +58,7 @@ class FixedShapes:
         self._model = model.eval()
         self._language_model, *self._last = model
         self._pads = model.default_prompt_name is None and self._tokens(["a", "b c"]) is not None
-        # Alone, a text's vector still hangs on the number of threads.
+        # Alone, a text's vector still depends on the number of threads.
         part_evenly(self._language_model)
         pack(self._language_model, (torch.float32, torch.bfloat16))
         if self._pads:

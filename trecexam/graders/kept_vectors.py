@@ -1,6 +1,6 @@
 """Vectors of a track's texts, kept by digest: each text is embedded once, also by the next process.
 
-Nothing hangs on them: where they are missing, damaged or cannot be written, texts are embedded again.
+Nothing depends on them: where they are missing, damaged or cannot be written, texts are embedded again.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class KeptVectors:
 
     @contextmanager
     def _undamaged(self) -> Iterator[None]:
-        """Goes on where the file is locked, full or not to be written; removes it where it is damaged."""
+        """Continues where the file is locked, full or not to be written; removes it where it is damaged."""
         try:
             yield
         except (sqlite3.DatabaseError, TypeError, ValueError, OSError, OverflowError) as error:

@@ -56,7 +56,7 @@ def prices_of(settings: LanguageModelSection) -> Prices:
 
 
 def form_of(settings: GeneratorSection | GraderSection, structured: Structured | None = None) -> Form:
-    """How a server is asked that settings name; `server_of` has seen that they say which model."""
+    """How to call the server that settings name; `server_of` has seen that they say which model."""
     assert settings.model is not None
     return Form(
         settings.api,
@@ -85,7 +85,7 @@ def _create(settings: GraderSection, root: Path) -> ServerGrader:
     check_structured(form, prompts)
     form = replace(form, system=prompts[0].system)
     if prompts[0].group > 1:
-        # What is said of labels in a list are no single tokens.
+        # Log-probabilities of labels in a list are no single tokens.
         server = replace(server, logprobs=False)
     return ServerGrader(
         server,

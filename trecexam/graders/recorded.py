@@ -101,7 +101,7 @@ class RecordedGrader:
 
     @cached_property
     def _format(self) -> str:
-        # What cannot be read is said when something is to be graded: what was taken from it is stored.
+        # What cannot be read is said when something is to be graded: its grades are stored.
         return sniffed(self.path) or ""
 
     @cached_property

@@ -59,9 +59,9 @@ class GraderTraits:
         cut_texts: how many texts were too long for its model, since it was made.
         known_passages: query_id -> doc_ids that it has grades of, where it goes by ids. It needs no texts
             then, and all of these passages are pooled.
-        cells_share: where a language model is asked, what a passage's cells have in common there: "nothing",
+        cells_share: with a language model, what a passage's cells have in common there: "nothing",
             the beginning of their "prompts", which is read once where they come together, or one "answer" to
-            all. Such a model is asked about the most useful cells first.
+            all. Such a model grades the most useful cells first.
         environment: what the answers that it gave last were made on, as names and values (device, dtype,
             versions ...); None where that is not known, as before its model is loaded. Not in the identity.
     """

@@ -59,7 +59,7 @@ class WritingGrader(ABC):
 
     @abstractmethod
     def prompt(self, cell: Cell) -> Fitted:
-        """What the model is asked about a cell."""
+        """The prompts of the model about a cell."""
 
     @abstractmethod
     def read(self, item: Item, text: str) -> Reading:

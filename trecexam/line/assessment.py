@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-#: What results are made from, each with a digest of its own.
+#: What results are made from, each with its own digest.
 Part = Literal["cells", "people", "runs", "official", "ranks", "settings"]
 EVERYTHING: tuple[Part, ...] = ("cells", "people", "runs", "official", "ranks", "settings")
 
@@ -55,8 +55,8 @@ class Assessment(TrackInputs):
         overrides: people's ratings, and what became of each line of them.
         judgments: people's judgments of whole passages on the scale of [judging]; they change no rating.
         digests: sha256 (hex) of every input file, by its shown path.
-        not_taken: inputs that were not taken, and documents without a text.
-        grades: what the grader wrote, as it is stored.
+        not_taken: inputs that were rejected, and documents without a text.
+        grades: the grader's answers, as stored.
         cache: what was computed, for the next loaded track: see `derived`.
         left_out_runs: the number of runs in the drop folder that are neither graded nor ranked, since the
             setting `unit` has whole responses alone, or `runs` of one of several graders others.

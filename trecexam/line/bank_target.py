@@ -48,7 +48,7 @@ def check_unchanged(target: Path, content: bytes) -> None:
     """
     if (target.read_bytes() if target.exists() else b"") != content:
         raise TrecexamError(
-            "was edited while the model was asked, and is left as it is; start again: the answers are kept "
-            "and nothing is asked twice",
+            "was edited while the model was asked, and is left unchanged; start again: the answers are kept "
+            "and each prompt is sent once",
             path=target,
         )

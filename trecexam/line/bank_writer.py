@@ -1,4 +1,4 @@
-"""Who has a language model write test banks: an extension that declares a `bank_writer`."""
+"""Writes test banks with a language model: an extension that declares a `bank_writer`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class WrittenBank(NamedTuple):
 
 
 class BankWriter(Protocol):
-    """Has a language model write banks. `folder` is a track's as the grader sees it who needs one."""
+    """Has a language model write banks. `folder` is a track's as the grader that needs one sees it."""
 
     def write(
         self,

@@ -50,7 +50,7 @@ def missing_rows(
 ) -> Iterator[MissingRow]:
     """Every cell that has a text and no grade of any kind, a passage at a time; equal cells once.
 
-    Where texts are asked about some items only, it is cell by cell, in the items' order.
+    Where texts are graded on some items only, it is cell by cell, in the items' order.
 
     Args:
         only: query_id -> the doc_ids whose cells are meant; None for all.

@@ -70,7 +70,7 @@ def human_notes(track: Assessment) -> Iterator[str]:
     summary = track.override_summary()
     if summary["who"]:
         yield (
-            f"a person's rating stands in place of the grader's in {summary['cells']:,} cells and for "
+            f"a person's rating replaces the grader's in {summary['cells']:,} cells and for "
             f"{summary['passages']:,} passages as a whole "
             f"({', '.join(map(printable, summary['who']))})"
         )

@@ -34,7 +34,7 @@ class Dropped:
         texts: doc_id -> text of the passages that come with it.
         by_prompt: whether some of its queries were found by their text.
         answers: where it holds whole answers, these, empty ones too.
-        refused: lines of these that were not taken.
+        refused: lines of these that were rejected.
         responses: where it holds generated responses, these, with the ids of their queries.
         generated: whether a system wrote it as its responses; it is no ranked run.
         documents: doc_id -> text of the documents that come with its responses.
@@ -113,7 +113,7 @@ def read_dropped(
     Args:
         unit: what of a response's own text is graded as one.
         whole: the track's grader judges whole answers; then JSON that may be answers is.
-        pool: what of a response stands in the pool.
+        pool: what of a response is in the pool.
         query_texts: query_id -> text; a response that names only its prompt is to one of these.
         words: of a response that count; None for all.
         strict: a file of responses with one bad line is rejected.

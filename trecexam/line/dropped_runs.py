@@ -1,4 +1,4 @@
-"""The files of the drop folder -> runs and whole answers; what of them cannot be taken or is odd, and why."""
+"""The files of the drop folder -> runs and whole answers; rejected and unusual files, and why."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from trecexam.line.run_columns import RunColumns
 from trecexam.tables.text import plural, shorten_list
 from trecexam.track import TrackFolder
 
-#: Why a run is not taken that is to other queries than the bank's.
+#: Why a run is rejected that is to other queries than the bank's.
 NO_QUERY = "none of its queries is in the bank"
 #: Only runs that agree in so many entries of their first and last query are compared as a whole.
 _COMPARED_FIRST = 20
@@ -50,7 +50,7 @@ class TakenRuns:
         answers: of runs that are whole answers, the answers to questions of the bank, by display name.
         generated: display names of the runs that are generated responses, whatever of these is pooled.
         responses: of these runs, their responses to queries of the bank, by display name.
-        notes: what is odd of files that were taken, a line each: queries that the bank does not have, a run
+        notes: warnings about accepted files, one per line: queries that the bank does not have, a run
             that is there twice.
     """
 
@@ -70,7 +70,7 @@ class DroppedRuns:
 
     Attributes:
         whole_answers: whether the track's grader judges whole answers, which come with their texts.
-        reading: the kind of reading by which its files are known in the cache.
+        reading: the kind of reading, a key of the cache.
     """
 
     def __init__(

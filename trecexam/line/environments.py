@@ -11,7 +11,7 @@ class Environments(NamedTuple):
 
     Attributes:
         known: each environment, see `Grader`, with how many answers were made on it, the most first.
-        unknown: answers of which it is not known, as in stores from before it was kept.
+        unknown: answers without this information, as in stores from before it was kept.
     """
 
     known: tuple[tuple[Mapping[str, str], int], ...]
@@ -25,7 +25,7 @@ class Environments(NamedTuple):
 
     @property
     def mixed(self) -> tuple[str, ...]:
-        """The names, sorted, of what differs between answers, as far as it is known."""
+        """The names, sorted, of what differs between answers, as far as known."""
         names = {name for details, _ in self.known for name in details}
         return tuple(sorted(name for name in names if len({each.get(name) for each, _ in self.known}) > 1))
 

@@ -197,7 +197,7 @@ def leaderboard(
         runs: the runs that are shown, None for all. The labels are those of the whole pool.
 
     Raises:
-        TrecexamError: the track has no official judgments, and they are asked for; the bank has no
+        TrecexamError: the track has no official judgments, and they are requested; the bank has no
             importances, and a measure needs them; or there is no such run.
         ValueError: a measure cannot be computed.
     """
@@ -252,7 +252,7 @@ def own_leaderboard(track: Assessment) -> Leaderboard:
 
 
 def _printed(measures: Iterable[Measure]) -> list[str]:
-    """The measures' names; one that was named twice stands there once."""
+    """The measures' names; one that was named twice is there once."""
     return list(dict.fromkeys(map(str, measures)))
 
 

@@ -70,7 +70,7 @@ def missing_cells(track: Assessment, only: Mapping[str, Collection[str]] | None 
 
 
 def without_errors(track: Assessment) -> Assessment:
-    """The track as it is once answers that are errors are forgotten."""
+    """The track once answers that are errors are forgotten."""
     sheets = {
         query_id: replace(sheet, codes=np.where(sheet.codes == ERROR, np.int8(MISSING), sheet.codes))
         for query_id, sheet in track.sheets.items()
@@ -111,7 +111,7 @@ class Grading:
     """One grader's work on one track.
 
     Args:
-        store: gives the store as it is open now.
+        store: gives the open store.
         paces: the file that keeps how fast graders that cost are; None for none.
         purse: the section whose budget pays.
         beside: gives the track's other graders that it pays for, who know their own prices.
@@ -166,7 +166,7 @@ class Grading:
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> Graded:
-        """As `run`, of these cells, of which there are `total`."""
+        """As `run`, of these cells, `total` in number."""
         graded, complete, why = 0, True, ""
         cut_texts = traits_of(self._grader).cut_texts
         cut_before = cut_texts()
@@ -221,7 +221,7 @@ class Grading:
         return self.estimate_cells(missing_cells(track), track.counts.missing)
 
     def estimate_cells(self, missing: Iterable[Cell], total: int) -> Estimate:
-        """As `estimate`, of these cells, of which there are `total`."""
+        """As `estimate`, of these cells, `total` in number."""
         meter = self._meter()
         estimate = traits_of(self._grader).estimate
         if estimate is None:

@@ -20,7 +20,7 @@ from trecexam.line.loader import TrackLoader
 def measure_time(loader: TrackLoader, track: Assessment | None = None) -> MeasuredTime | None:
     """Grades up to 85 passages as they come, and extrapolates; None where that could cost or runs elsewhere.
 
-    Only graders that come with trecexam, count no tokens and run in this process are asked.
+    Only graders that come with trecexam, count no tokens and run in this process are timed.
 
     Args:
         track: what the loader loaded; None to load it.

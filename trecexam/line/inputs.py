@@ -54,7 +54,7 @@ class InputReader:
         """Inputs of a track whose grader asks about items of these kinds; see `trecexam.bank.model`.
 
         Args:
-            kind: what is graded; it says what is asked about where that does not stand in the bank.
+            kind: what is graded; it makes the items where these are not in the bank.
             shared: what others read of the same track.
         """
         self.folder = folder
@@ -213,7 +213,7 @@ class InputReader:
     def _of_the_track(self, bank: Bank) -> Bank:
         """The bank without queries that the track's file of queries does not have, where there is one.
 
-        Of a grader without items of its own: else its means would be over queries that nobody was asked.
+        Of a grader without own items: else its means would be over queries that nobody was asked.
         """
         own = self._own_queries()
         items = {query_id: of_query for query_id, of_query in bank.items.items() if query_id in own}
@@ -278,8 +278,7 @@ class InputReader:
                     raise ConversionError(
                         path,
                         None,
-                        f"item id '{item.item_id}' stands in {other} too; "
-                        "ids must differ over all bank files",
+                        f"item id '{item.item_id}' is in {other} too; ids must differ over all bank files",
                     )
             items += here
             queries.update(texts)

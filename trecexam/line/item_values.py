@@ -1,4 +1,4 @@
-"""What is known of items beside their grades, by whoever knows it."""
+"""Facts about items beside their grades, by whoever knows it."""
 
 from __future__ import annotations
 

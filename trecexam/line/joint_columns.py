@@ -32,7 +32,8 @@ def known_names(columns: Sequence[str]) -> dict[str, str]:
 
 
 def short_columns(columns: Sequence[str]) -> dict[str, str]:
-    """`NAME:MEASURE` -> a heading by which all of them have room on a terminal: without depth and ratings.
+    """`NAME:MEASURE` -> a short heading, so that all of them have room on a terminal: without depth and
+    ratings.
 
     Those of the same grader that would be called alike keep their names.
     """

@@ -1,4 +1,4 @@
-"""A kind of grading as a declaration: what is asked about, with which settings, and what is made of it."""
+"""A kind of grading as a declaration: its items, with which settings, and what is made of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Settings = Mapping[str, Mapping[str, Any]]
 
 
 class ItemSources(NamedTuple):
-    """What items are made of, where they do not stand in the bank.
+    """What items are made of, where they do not be in the bank.
 
     Attributes:
         bank: the whole one.
@@ -37,9 +37,9 @@ class Asked(NamedTuple):
 
     Attributes:
         bank: these; a query may have none.
-        citing: query_id -> of each of its items the doc_ids that it is asked of; None: each is asked of every
+        citing: query_id -> of each of its items the doc_ids that it is graded with; None: each with every
             pooled text of its query.
-        recorded_as: (query_id, item_id, doc_id) -> the name by which recordings know the item of a cell;
+        recorded_as: (query_id, item_id, doc_id) -> the name of the item of a cell in recordings;
             None: its id.
     """
 
@@ -87,7 +87,7 @@ class Kind:
         measures: on its ratings, in leaderboard order.
         columns: those of its measures that stand on the leaderboard of several graders.
         queries: those that means are over, of the whole bank and the queries' texts; None: those with items.
-        items: what is asked about; None: the items of the bank of these kinds, or the queries themselves.
+        items: the items to grade; None: the items of the bank of these kinds, or the queries themselves.
         graders: what makes its grader, by `name` of [grader], where others have another one.
         words: what people call the ratings 0, 1, 2 ...; () where they say the number.
         cell_noun: what one of its cells is called, and several.

@@ -26,10 +26,10 @@ L = TypeVar("L", bound=Hashable)
 
 @dataclass(frozen=True)
 class AskedOf:
-    """Of whom a function is asked, of a track with several graders where none is chosen.
+    """Which grader answers a function, of a track with several graders where none is chosen.
 
     Attributes:
-        applies: of an assessment and the arguments of the call: the first that it applies to is asked, else
+        applies: of an assessment and the arguments of the call: the first that it applies to answers, else
             the first that can go on.
         documents: it is about documents and what people judge them: official judgments, holes. It is refused
             of graders whose labels are of something else.
@@ -264,7 +264,7 @@ class TrackLoaders(Mapping[str, TrackLoader]):
         return able or self.first
 
     def load(self, hold: Collection[Path] = ()) -> LoadedTrack:
-        """The track as it is now; grades nothing.
+        """The current track; grades nothing.
 
         Args:
             hold: run files that are being written now.
@@ -284,7 +284,7 @@ def each_once(said: Mapping[str, Sequence[L]], named: Callable[[str, L], L]) -> 
 
     Args:
         said: grader -> its lines.
-        named: gives a line with a grader's name.
+        named: adds a grader's name to a note.
     """
     every = [set(lines) for lines in said.values()]
     shared = set.intersection(*every) if len(every) > 1 else set()

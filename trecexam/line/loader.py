@@ -161,7 +161,7 @@ class TrackLoader:
         return store
 
     def let_go_of_lost_store(self) -> None:
-        """Closes a store whose file is gone, or is another one by now; it is opened again as it is then."""
+        """Closes a store whose file is gone, or is another one by now; it is opened again."""
         if self.shared.lost:
             self.shared.close()
 
@@ -182,12 +182,12 @@ class TrackLoader:
         *,
         bank_needed: bool = True,
     ) -> Assessment:
-        """The track as it is now; grades nothing. Where no input changed, it is the one of the last call.
+        """The current track; grades nothing. Where no input changed, it is the one of the last call.
 
         Args:
             hold: run files that are being written now.
             depth: ranks of each run that are pooled; None for the track's.
-            bank_files: None for the track's. What the track's measures need is asked of its own bank alone.
+            bank_files: None for the track's. Only the track's own bank must have what its measures need.
             select_runs: gives the inputs with the runs that are meant, in place of all of the track.
             bank_needed: False gives a track without a bank, too: its queries have no items then.
 
@@ -347,7 +347,7 @@ class TrackLoader:
         return self.refreshed(track), outcome
 
     def estimate(self, track: Assessment, *, retry_errors: bool = False) -> Estimate:
-        """What `grade` would take, of answers that are errors too if these are asked about again."""
+        """What `grade` would take, of answers that are errors too if these are graded again."""
         return self.grading.estimate(without_errors(track) if retry_errors else track)
 
     def keep_codes(self, track: Assessment) -> None:

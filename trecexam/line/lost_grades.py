@@ -14,7 +14,7 @@ from trecexam.track import TrackFolder
 
 
 def refuse_lost_grades(loader: TrackLoader) -> None:
-    """To be called before grading, on the store as it is.
+    """To be called before grading, on the store unchanged.
 
     Raises:
         StoreError: cells that graders that cost had graded have no grade any more.
@@ -32,7 +32,7 @@ def refuse_lost_grades(loader: TrackLoader) -> None:
 
 
 def lost_grades(loader: TrackLoader) -> int:
-    """How many cells graders that cost had graded, of which the store has no grade any more.
+    """How many cells graders that cost had graded and the store has lost.
 
     Of an empty store that is by what is in `out/`, of others by how many it had after the last update.
     """

@@ -107,12 +107,12 @@ def left_out_runs(track: Assessment) -> tuple[str, ...]:
 
 
 def run_cautions(track: Assessment) -> tuple[str, ...]:
-    """What one must know of the runs to read any leaderboard of them, a line each."""
+    """What one must know of the runs to read any leaderboard of them, one per line."""
     return (*left_out_runs(track), *encoder_cautions(track))
 
 
 def own_cautions(track: Assessment) -> tuple[str, ...]:
-    """What one must know to read a leaderboard by the track's own measures, a line each."""
+    """What one must know to read a leaderboard by the track's own measures, one per line."""
     generated = track.generated.intersection(track.runs)
     ranked_by = measure(track.measures[0])
     named = track.config.scores.measures is not None
@@ -131,7 +131,7 @@ def own_cautions(track: Assessment) -> tuple[str, ...]:
 
 
 def first_measure_note(track: Assessment) -> tuple[str, ...]:
-    """A line for who is shown what is of the first measure alone, where the leaderboard of all graders has
+    """A note for readers who see the first measure alone, where the leaderboard of all graders has
     another column of this grader.
     """
     if not track.folder.is_one_of_several:

@@ -27,7 +27,7 @@ class BanksWritten(NamedTuple):
     """What came of all banks that were missing.
 
     Attributes:
-        notes: what was written, and which queries have nothing in it, a line each.
+        notes: what was written, and which queries have nothing in it, one per line.
         errors: grader -> why it has no bank still.
     """
 
@@ -113,7 +113,7 @@ def _unwritten(folder: TrackFolder, made: WrittenBank) -> TrecexamError:
     if made.why:
         return TrackError(
             f"{target} is not written yet: {made.why}; what was answered is kept, and `trecexam watch "
-            f"{folder.root}` goes on with it",
+            f"{folder.root}` continues with it",
             path=folder.root,
         )
     first = made.failures[0] if made.failures else "there are no queries"

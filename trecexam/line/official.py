@@ -52,7 +52,7 @@ class Official:
         }
 
     def warnings(self) -> tuple[str, ...]:
-        """What makes these judgments other than people's judgments of all that they name, a line each."""
+        """What makes these judgments other than people's judgments of all that they name, one per line."""
         lines = []
         if self.written_by:
             lines.append(
@@ -114,7 +114,7 @@ def official_judgments(track: Assessment) -> Official:
         for row in track.rejected:
             if file is not None and row.file == folder.shown(file):
                 raise TrecexamError(
-                    f"the official judgments were not taken: {row.reason}", path=file, line=row.line
+                    f"the official judgments were rejected: {row.reason}", path=file, line=row.line
                 )
         raise TrecexamError(
             "no official judgments: put qrels.txt here or name a file with `qrels` in [track]",
@@ -122,7 +122,7 @@ def official_judgments(track: Assessment) -> Official:
         )
     rows, source = track.official, str(folder.config.track.dataset) if file is None else folder.shown(file)
     command = None if file is None else written_by(file)
-    # Kept, with the labels by query that it makes of its rows.
+    # Kept, with the labels by query made from its rows.
     return track.derived("official judgments", ("official",), lambda: Official(source, rows, command))
 
 

@@ -9,8 +9,13 @@ from typing import NamedTuple
 import converters
 from converters.leaderboard import read_means
 
-#: What it is called beside official measures; with values, the measure stands behind it.
+#: What it is called beside official measures; with values, the measure follows it.
 LEADERBOARD = "official_leaderboard"
+#: What to do where there is none.
+HOW_TO_ADD = (
+    'put official_leaderboard.json here, {"bm25": 2, "dense": 1} with rank 1 as the best, or '
+    "official_leaderboard.txt with lines `run<TAB>rank`"
+)
 
 
 class OfficialLeaderboard(NamedTuple):

@@ -44,7 +44,7 @@ class ExtraOutputs:
     Attributes:
         kind: of these items.
         folder: in out/; it may have one of plots.
-        make: gives the files, and what stands at the head of the report's page.
+        make: gives the files, and what is at the head of the report's page.
     """
 
     kind: str
@@ -53,7 +53,7 @@ class ExtraOutputs:
 
 
 class PlotMeasures(NamedTuple):
-    """The measures that a plot is asked of, as ir_measures prints them; None for the track's own."""
+    """The measures of a plot, as ir_measures prints them; None for the track's own."""
 
     measure: str | None = None
     official_measure: str | None = None
@@ -82,7 +82,7 @@ class AfterUpdate(NamedTuple):
 
     Attributes:
         written: the files that changed.
-        notes: what a reader must know, a line each.
+        notes: what a reader must know, one per line.
     """
 
     written: tuple[Path, ...] = ()
@@ -126,7 +126,7 @@ def feature_of_result(
     Args:
         title: of the section.
         make: gives the answer.
-        parts: the parts of a track that the answer hangs on.
+        parts: the parts of a track that the answer depends on.
     """
     file = f"{name}.tsv"
 

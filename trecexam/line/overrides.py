@@ -100,7 +100,7 @@ def resolve(
         rule: see [judging].
         own_scale: they are judgments of whole passages on the scale of [judging], and `max_rating` is its
             best.
-        cited: (query_id, doc_id, item_id) of all cells, where items are asked of some passages; a line on
+        cited: (query_id, doc_id, item_id) of all cells, where items belong to some passages; a line on
             another one waits.
         absent: the state of such a line.
     """

@@ -1,7 +1,7 @@
-"""Which (query, passage) pairs are in the pool, and at which ranks of which run each of them stands.
+"""Which (query, passage) pairs are in the pool, and the rank of each in each run.
 
 The pool is the first ranks of all runs and, where `[track] pool_judged` says so, "all passages in official
-judgments" beside them (the pool of the Rubric papers): these stand at no rank.
+judgments" beside them (the pool of the Rubric papers): these are at no rank.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class PooledQuery:
         doc_ids: the pooled passages, sorted.
         ranks: int32 of shape (runs, depth): the place among `doc_ids` of the passage at each rank; -1
             beyond the end of a run's ranking.
-        n_judged_only: how many passages stand at none of these ranks: they are pooled since they are judged.
+        n_judged_only: how many passages are at none of these ranks: they are pooled since they are judged.
     """
 
     doc_ids: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What of a loaded track was not taken, or has no grade though the grader was asked: rows for people."""
+"""What of a loaded track was rejected, or has no grade though the grader was asked: rows for people."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trecexam.track import TrackFolder
 
 
 def rejected_rows(track: Assessment, ungraded: tuple[Rejected, ...] = ()) -> tuple[Rejected, ...]:
-    """Inputs that were not taken, and items that cannot be graded.
+    """Inputs that were rejected, and items that cannot be graded.
 
     Args:
         ungraded: what the grader left out, see `left_out`.
@@ -45,7 +45,7 @@ def rejected_notes(rows: Sequence[Rejected], most: int = 20) -> Iterator[str]:
 
 
 def all_rejected(track: Assessment) -> tuple[Rejected, ...]:
-    """What of the track's inputs was not taken, and what has no grade, each with file, line and reason."""
+    """What of the track's inputs was rejected, and what has no grade, each with file, line and reason."""
     return rejected_rows(track, tuple(left_out(track)))
 
 

@@ -89,7 +89,7 @@ def relevance_thresholds(
         min_rating, min_relevant, min_answers: in place of the settings.
     """
     scores = track.config.scores
-    # A grader of one's own may go beyond the scale that it names.
+    # A user's own grader may go beyond the scale that it names.
     given = (int(q.ratings.max(initial=0)) for q in track.ratings(human=False))
     max_rating = max((track.traits.scale.max_rating, *given))
     judged = () if track.official is None else official_judgments(track).judged.values()
@@ -118,11 +118,11 @@ def relevance_thresholds(
 def _reason(t: Thresholds, settings: ScoresSection | None) -> str:
     """Args: settings: where the thresholds come from these; None where one was given."""
     if t.rule == "count":
-        return "labels count items, so each side has a threshold of its own"
+        return "labels count items, so each side has its own threshold"
     if not t.same_scale:
         return (
             f"labels are on the scale 0..{t.max_rating} and judgments on 0..{t.max_judgment}, so each side "
-            "has a threshold of its own"
+            "has its own threshold"
         )
     both = f"labels and judgments are both on the scale 0..{t.max_rating}"
     if t.min_rating != t.min_relevant:

@@ -33,7 +33,7 @@ from trecexam.files.stamps import Stamp, stamp
 
 #: Runs of fewer entries are read from their own files in a millisecond.
 LEAST = 5_000
-#: Ranks of each query that lie apart from the rest, so that no other page of the file is touched for them.
+#: Ranks of each query stored apart from the rest, so no other page of the file is touched for them.
 _HEAD = 100
 _NONE = np.empty(0)
 #: Of the files here; another version's are as good as none.
@@ -64,7 +64,7 @@ class _InFile:
 
 
 class MappedRun(Run):
-    """A run whose entries lie in a file."""
+    """A run whose entries are in a file."""
 
     _entries: _InFile
 
@@ -145,7 +145,7 @@ class RunColumns:
     """The columns of a track's runs.
 
     Attributes:
-        write: whether columns are made and removed here; who only reads a track leaves its folder as it is.
+        write: whether columns are made and removed here; who only reads a track leaves its folder unchanged.
     """
 
     def __init__(self, folder: Path, *, write: bool = True) -> None:

@@ -57,7 +57,7 @@ class SharedInputs:
         return True
 
     def close(self) -> None:
-        """Closes the store; it is opened again where it is asked for."""
+        """Closes the store; it is opened again where it is requested."""
         if self._store is not None:
             self._store.close()
         self._store = None

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: Codes of a cell without a rating; ratings themselves are 0..5.
 MISSING, UNPARSED, REFUSED, ERROR = -1, -2, -3, -4
 CODES = {"unparsed": UNPARSED, "refused": REFUSED, "error": ERROR}
-#: What `Sheet.matrix` has where a text with an item is no cell: nobody is asked, and nothing is missing.
+#: What `Sheet.matrix` has where a text with an item is no cell: nothing is graded, and nothing is missing.
 NOT_ASKED = -6
 #: What a cell whose answer could not be read, or was refused, is rated, by the track's policy.
 _INSTEAD = {"zero": 0, "seed": 1, "skip": MISSING}
@@ -76,7 +76,7 @@ class SheetShape(NamedTuple):
 class Sheet:
     """One query's cells: all its texts with all its items, or some of these pairs.
 
-    Who walks cells does so by `flat`, and learns from `where` or `at` which they are; who needs all items of
+    Who walks cells does so by `flat`, and learns from `where` or `at` which they are; to get all items of
     a text at once takes `matrix`.
 
     Attributes:
@@ -230,7 +230,7 @@ class Counts:
     Attributes:
         missing: cells that could have a grade and have none.
         no_text_cells: cells of passages without a gradable text; they never get one.
-        passages: pooled passages, of which `no_text` have no gradable text.
+        passages: pooled passages; `no_text` of them have no gradable text.
         human_cells, human_passages: cells, and passages as a whole, that a person rated; a cell that the
             grader graded too is counted there as well.
     """

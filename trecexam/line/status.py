@@ -63,7 +63,7 @@ class Status(Result):
 
 
 def status_of(loader: TrackLoader) -> Status:
-    """What a track holds, how far one grader is, and who is at work."""
+    """What a track holds, how far one grader is, and which processes run."""
     track = loader.load()
     return Status(_values(loader), (*left_out_runs(track), *unread_answers(track), *track.notes))
 
@@ -135,7 +135,7 @@ def joint_status(loaders: TrackLoaders) -> Status:
 
 
 def _cell(value: Any) -> Value:
-    """What stands in the table: of lines, how many there are."""
+    """What is in the table: of lines, how many there are."""
     if isinstance(value, list):
         return len(value)
     text: Value = json.dumps(value) if isinstance(value, dict) else value

@@ -184,7 +184,7 @@ class GradeStore(StoreConnection):
     def environments(self, grader_id: int) -> list[tuple[Mapping[str, str] | None, int]]:
         """What this grader's answers were made on, and how many on each, the most first.
 
-        None stands for what is not known: answers of stores from before it was kept, and of graders that say
+        None means what is not known: answers of stores from before it was kept, and of graders that say
         nothing of it.
         """
         if not self.n_environments():
@@ -240,7 +240,7 @@ class GradeStore(StoreConnection):
         return requests or 0, tokens_in or 0, tokens_out or 0
 
     def forget(self, grader_id: int, status: str) -> int:
-        """Drops what this grader gave with this status, so that it is asked again; how many there were."""
+        """Drops what this grader gave with this status, so that it is sent again; how many there were."""
         with self._transaction():
             deleted = self._db.execute(
                 "DELETE FROM grade WHERE grader_id = ? AND status = ?", (grader_id, status)

@@ -140,7 +140,7 @@ class StoreConnection:
         return _inode(self.path) != self._inode
 
     def at_rest(self, *, settle: bool = False) -> Stamp | None:
-        """The file's stamp where all that is stored lies in it; None while what came last is in its WAL.
+        """The file's stamp where all that is stored is in it; None while what came last is in its WAL.
 
         Args:
             settle: have it put into the file first, where nobody reads it right now.

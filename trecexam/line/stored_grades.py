@@ -56,7 +56,7 @@ def unusable_lines(n: int) -> tuple[str, ...]:
 class StoredGrades:
     """What one grader said, as the store has it.
 
-    Free text that a model wrote stays as it is stored; what it means follows the prompt's parser.
+    Free text that a model wrote stays as stored; what it means follows the prompt's parser.
     """
 
     def __init__(self, store: GradeStore, grader: Grader, kept: KeptCodes | None = None) -> None:
@@ -117,7 +117,7 @@ class StoredGrades:
     ) -> tuple[list[NDArray[np.int64]], Mapping[int, Sequence[tuple[int, Item]]]]:
         """The key of each query's items, -1 where none is stored; and row -> the items asked there by key.
 
-        A key is an item's row in the store, but for items that are asked the same and read otherwise, by
+        A key is an item's row in the store, but for items with the same prompt and another reading, by
         another answer key: all but the first have one beyond the rows.
         """
         alike: dict[tuple[bytes, tuple[str, ...]], int] = {}
@@ -240,7 +240,7 @@ class StoredGrades:
         good = usable(chances)
         chances[~good] = np.nan
         total = chances.sum(axis=1, keepdims=True)
-        # Rounding is left as it is.
+        # Rounding is left unchanged.
         np.divide(chances, total, out=chances, where=np.abs(total - 1) > 1e-6)
         return Distributions(sheet.spread(chances, np.nan), int((stored & ~good).sum()))
 
@@ -297,7 +297,7 @@ class StoredGrades:
     ) -> Iterator[dict[str, Any]]:
         """Every grade of these cells, for `export grades`: ids, rating, status, answer, digests.
 
-        The rating is the grader's. Where a person rated the cell, that stands beside it, so that what is
+        The rating is the grader's. Where a person rated the cell, that is next to it, so that what is
         read back as this grader's grades is.
 
         Args:
@@ -356,7 +356,7 @@ class StoredGrades:
         try:
             return traits_of(self._grader).model_and_prompt() or (None, None)
         except (ConversionError, TrecexamError):
-            # A recording that is gone names nobody; what was taken from it is stored.
+            # A recording that is gone names nobody; its grades are stored.
             return None, None
 
 

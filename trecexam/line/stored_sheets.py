@@ -50,7 +50,7 @@ def _equal(some: NDArray[np.int64] | None, others: NDArray[np.int64] | None) -> 
 
 
 def _cells(doc_ids: Sequence[str], citing: Sequence[Sequence[str]]) -> NDArray[np.int64]:
-    """The keys of the cells of items that are asked of these passages, see `Sheet`."""
+    """The keys of the cells of items that are graded with these passages, see `Sheet`."""
     row_of = {doc_id: row for row, doc_id in enumerate(doc_ids)}
     keys = [row_of[doc] * len(citing) + column for column, docs in enumerate(citing) for doc in docs]
     return np.array(sorted(keys), np.int64)

@@ -34,7 +34,7 @@ class Texts:
         return not (folder.passages() is None and dataset is None and folder.recorded() is None)
 
     def of(self, doc_ids: Iterable[str]) -> tuple[Mapping[str, str], tuple[Rejected, ...]]:
-        """The texts of these documents, as far as the track has them, and the passage lines not taken.
+        """The texts of these documents, as far as the track has them, and the passage lines rejected.
 
         Raises:
             TrackError: the track has no passages at all.

@@ -86,7 +86,7 @@ def kind_of(folder: TrackFolder, item_kinds: frozenset[str]) -> Kind:
     """What the grader of a folder grades.
 
     Args:
-        item_kinds: what it asks about, by which the one grader of a track is known.
+        item_kinds: what it grades, which tells the one grader of a track is known.
 
     Raises:
         ConfigError: it asks about other things than its section says.

@@ -26,9 +26,9 @@ class TrackInputs(TakenRuns):
         official: the official judgments, None where there are none.
         official_leaderboard: None where there is none.
         own_queries: those that the track's file or dataset names, as far as it can be read.
-        rejected: what was not taken.
+        rejected: what was rejected.
         pools: those that were made of these inputs; the same in all that differ in people's lines alone.
-        asked: what is asked about: the bank, and of which texts.
+        asked: the items to grade: the bank, and the texts.
         human: the lines of overrides.tsv and their numbers; whether they count is not decided here.
         judged: those of judgments.tsv, where there is a scale for them.
     """
@@ -46,7 +46,7 @@ class TrackInputs(TakenRuns):
 
     @property
     def bank(self) -> Bank:
-        """What is asked about."""
+        """The items to grade."""
         return self.asked.bank
 
     @property

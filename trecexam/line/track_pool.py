@@ -28,7 +28,7 @@ class TrackPool(NamedTuple):
         keys: doc_id -> what store and grader know the passage by: its text or, where the grader goes by ids,
             its id; passages that have one.
         gradable: those of `keys` whose text is long enough to be graded.
-        rejected: passage lines that were not taken.
+        rejected: passage lines that were rejected.
         no_text: what of the pool has no text.
         notes: documents of responses that the track has with another text.
     """
@@ -91,7 +91,7 @@ def track_pool(
 
 
 def cited_pool(folder: TrackFolder, inputs: TrackInputs, traits: GraderTraits, texts_of: Texts) -> TrackPool:
-    """The pool where items are asked of what they cite: no run has it at any rank.
+    """The pool where items are graded with what they cite: no run has it at any rank.
 
     A grader that knows passages by ids needs no text of those that have none.
 
@@ -154,7 +154,7 @@ def _texts(
 def document_texts(
     doc_ids: Collection[str], inputs: TrackInputs, texts_of: Texts, *, read: bool
 ) -> tuple[Mapping[str, str], tuple[Rejected, ...], tuple[str, ...]]:
-    """The texts of these documents, as far as there are, the passage lines not taken, and what is odd.
+    """The texts of these documents, as far as there are, the passage lines rejected, and warnings.
 
     The track's own texts count before those that come with responses.
 

@@ -27,7 +27,7 @@ def typed(what: str, text: str, most: int) -> str:
 
 
 def refuse_controls(what: str, text: str) -> None:
-    """Refuses what cannot stand in a file, is not seen there, or shows the rest in another order.
+    """Refuses what cannot be in a file, is not seen there, or shows the rest in another order.
 
     Raises:
         TrecexamError: there is such a character.

@@ -1,1 +1,1 @@
-"""What stands in out/: every file, the report's page, and the update that writes them."""
+"""What is in out/: every file, the report's page, and the update that writes them."""

@@ -1,6 +1,6 @@
 """Files that an earlier update left in out/, and that are no grader's now, or not what it says now.
 
-A grader that waits for a bank or a model has no files: they can be made again from stored grades, so nothing
+A grader that waits for a bank or a model has no files: they can be made again from stored grades, so no data
 is lost. One that failed (a damaged bank, a wrong setting) keeps its files, as the one grader of a track does;
 the update, the report and the manifest say that they are of an earlier update.
 """
@@ -107,7 +107,8 @@ def _shown(folder: TrackFolder) -> str:
 
 
 def _move_histories(folder: TrackFolder, first_before: str, first: str) -> None:
-    """The history of who was the first goes to its own folder, that of who is the first now from there.
+    """The history of the former first grader goes to its own folder, that of the current first grader from
+    there.
 
     Each step is done or not, and those that are not are done at the next update, which begins with this.
     """

@@ -66,7 +66,7 @@ class JointOutputs:
 
         Args:
             rejected: of each grader, where that is known; else it is looked up.
-            stop: asked before the report, which stays as it is where it is True.
+            stop: asked before the report, which is left unchanged where it is True.
 
         Raises:
             TrecexamError: one cannot be written.

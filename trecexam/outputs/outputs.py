@@ -156,7 +156,9 @@ class Outputs:
         return [path for path, content in paths if files.replace(path, content, into_special=False)]
 
     def _made_earlier(self) -> dict[str, _Made]:
-        """What the last complete update made of which parts, as far as its files are as it left them."""
+        """What the last complete update made of which parts, as far as its files are still as it left
+        them.
+        """
         memory, untouched = recall(self._memory), self._stamps()
         made = {key: _Made(*value) for key, value in memory.get("made", {}).items()}
         stamps = memory.get("outputs", {})
@@ -207,7 +209,7 @@ class Outputs:
         remember(self._memory, memory)
 
     def renew_manifest(self) -> None:
-        """Has the manifest say what features add to it as it is now; without one, the next update does.
+        """Has the manifest say what features add to it now; without one, the next update does.
 
         Raises:
             TrecexamError: it cannot be written.
@@ -259,7 +261,7 @@ class Outputs:
         *,
         complete: bool,
     ) -> Iterator[tuple[str, bytes]]:
-        """The report, which hangs on more than the parts of the track, and what stands at its head."""
+        """The report, which depends on more than the parts of the track, and what is at its head."""
         extra = _extra_files(track)
         yield from extra.files.items()
         if track.config.report.write:
@@ -332,5 +334,5 @@ def _extra_written(manifest: Path) -> frozenset[str]:
 
 
 def _versions() -> dict[str, str | None]:
-    """What the manifest names: pictures hang on what draws them, too."""
+    """What the manifest names: pictures depend on what draws them, too."""
     return versions() | {"matplotlib": package_version("matplotlib")}

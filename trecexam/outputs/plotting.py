@@ -168,7 +168,7 @@ def _figure(
     for kind, value in asked._asdict().items():
         if value is not None and kind not in declared.of:
             raise TrecexamError(f"plot {name} has no {kind.replace('_', ' ')} to choose; leave out {value}")
-    # Behind it is matplotlib, which no other call needs.
+    # Imports matplotlib, which no other call needs.
     from trecexam.tables.plots.paper import paper_figure
 
     across, up = size

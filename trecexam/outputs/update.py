@@ -93,7 +93,7 @@ def updated(
         written: called whenever outputs were written, along the way too.
 
     Raises:
-        TrecexamError, ConversionError: what stands in the way; outputs are as they were.
+        TrecexamError, ConversionError: with the reason; outputs are as they were.
     """
     outputs = Outputs(loader.folder)
     doing("reading the inputs")
@@ -108,7 +108,7 @@ def updated(
             if not regrade:
                 refuse_lost_grades(loader)
             elif lost_grades(loader):
-                # Where this is interrupted, the next update goes on with it.
+                # Where this is interrupted, the next update continues with it.
                 outputs.forget()
             loader.open_to_write()
             loader.inputs.forget_missing()
@@ -123,7 +123,7 @@ def updated(
     track, outcome = loader.grade(track, along.progress, stop, places=places)
     ungraded = tuple(left_out(track)) if outcome.complete else ()
     rejected = rejected_rows(track, ungraded)
-    # Behind it is numpy's BLAS, whose threads take more time to wait for one another than to multiply.
+    # Imports numpy's BLAS, whose threads take more time to wait for one another than to multiply.
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1, user_api="blas"), _not_collected():
@@ -236,7 +236,7 @@ def _not_collected() -> Iterator[None]:
 
 
 def warm_up(loader: TrackLoader, stop: Callable[[], bool] | None = None, hold: Collection[Path] = ()) -> None:
-    """Reads and evaluates the track as it is, so that the next update has to look at what is new alone.
+    """Reads and evaluates the track unchanged, so that the next update has to look at new inputs only.
 
     Args:
         stop: asked while large files are read; True ends it.

@@ -46,7 +46,7 @@ def update_all(
 
     Raises:
         StoreError, LockedError: as with one grader.
-        TrecexamError, ConversionError: what stands in every grader's way.
+        TrecexamError, ConversionError: with the reason, if no grader can go on.
     """
     remove_gone(loaders.folder, tuple(loaders))
     given: dict[str, Any] = {"encoding": encoding, "regrade": regrade}
@@ -115,7 +115,7 @@ def grade_all(
 
     Raises:
         StoreError: as with one grader.
-        TrecexamError, ConversionError: what stands in every grader's way.
+        TrecexamError, ConversionError: with the reason, if no grader can go on.
     """
     done: dict[str, Graded] = {}
     errors: dict[str, TrecexamError | ConversionError] = {}

@@ -19,13 +19,13 @@ class Update:
         graded: cells graded now.
         runs: runs on the leaderboard.
         counts: the pool's cells by what became of them.
-        rejected: inputs that were not taken.
+        rejected: inputs that were rejected.
         complete: False where it ended before all cells were asked for.
         why: what ended it; "" where it was stopped.
-        cautions: what one must know to read the leaderboard, a line each.
+        cautions: what one must know to read the leaderboard, one per line.
         cut: texts whose end was cut, as they were too long for the model; as far as the grader counts them.
         written: output files that changed.
-        notes: what is odd of inputs that were taken, a line each; () where nothing was new.
+        notes: warnings about accepted inputs, one per line; () where nothing was new.
         entry: the number of the entry that the history got; None where nothing moved.
         graders: of a track that has several, what each one's update did; the others sum these up.
     """

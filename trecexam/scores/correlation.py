@@ -2,9 +2,9 @@
 and tau-b among the runs that are best by the official side.
 
 Each has a 95% interval for what it would be over all queries that might have been asked: the queries are a
-sample of those, the runs are fixed, and so is an official leaderboard of which only the ranks are known. Over
+sample of those, the runs are fixed, and so is an official leaderboard with ranks only. Over
 few queries leaderboards are noisy, and agree less than they would over many. Resampling makes them noisier
-still, so the percentiles of a bootstrap, bias-corrected ones too, lie below the truth and may miss the
+still, so the percentiles of a bootstrap, bias-corrected ones too, are below the truth and may miss the
 coefficient itself. Here the interval is
 
     coefficient + min(bias, 0) - t * SE   to   coefficient + max(bias, 0) + t * SE
@@ -75,14 +75,14 @@ class Correlation:
     pearson_r and tau_gap are of scores, so they are NaN where only ranks are known on the official side; they
     have no intervals.
 
-    NaN stands for an undefined coefficient: fewer than two runs, or all runs tied on one of the sides.
+    NaN means an undefined coefficient: fewer than two runs, or all runs tied on one of the sides.
 
     Attributes:
         n_runs: how many runs both leaderboards have.
         kendall_tau: tau-b.
         spearman_rho: Spearman's rank correlation.
         tau_ap: tau_AP with the official leaderboard as the truth (see `rank_correlation.tau`).
-        tau_low, tau_high: the 95% interval of kendall_tau, which it lies in; NaN where there is none: fewer
+        tau_low, tau_high: the 95% interval of kendall_tau, which it is in; NaN where there is none: fewer
             than `MIN_QUERIES` queries, more than `MOST_RUNS` runs, fewer than `MIN_DISTINCT` distinct values
             of the runs on a side, or leaderboards that tie all runs whenever queries are left out.
         rbo: rank-biased overlap (see `rank_correlation.rbo`); two unrelated leaderboards don't have 0.
@@ -275,7 +275,7 @@ def _of_scores(rubric: Floats, official: Floats) -> list[list[float]]:
 def error_and_bias(
     rubric: Floats, official: Floats, draws: QueryDraws, rbo_p: float = DEFAULT_P
 ) -> tuple[Floats, Floats]:
-    """Standard errors of the coefficients, and how far they lie below the truth; see the module.
+    """Standard errors of the coefficients, and how far they are below the truth; see the module.
 
     Args:
         rubric, official: as `correlate` takes them, of at least two queries, with a defined tau.
@@ -323,7 +323,7 @@ def coefficients(rubric: Floats, official: Floats, rbo_p: float = DEFAULT_P) -> 
     """All coefficients of means, column by column: shape (N_COEFFICIENTS, n_columns); NaN where undefined.
 
     Args:
-        rubric, official: shape (n_runs, n_columns); one column alone stands for each of the other side's.
+        rubric, official: shape (n_runs, n_columns); one column alone means each of the other side's.
     """
     return _coefficients(np.round(rubric, TIE_DECIMALS), np.round(official, TIE_DECIMALS), rbo_p)
 

@@ -64,7 +64,7 @@ class _CoverBase(Measure):
 
         Raises:
             AssertionError: a parameter is impossible, `partial` is not below `rel`, or it is nCover with
-                `weights='item'`, of which some count against: no pool has a best of these.
+                `weights='item'`, some of which count against: no pool has a best of these.
         """
         super().validate_params()  # type: ignore[no-untyped-call]
         partial, rel = self["partial"], self["rel"]

@@ -60,7 +60,8 @@ class Judgments(Protocol):
 class RubricJudgments:
     """Rubric ratings as judgments.
 
-    Cover and nCover are computed on the items' ratings. Diversity measures (alpha_nDCG and kin) take the
+    Cover and nCover are computed on the items' ratings. Diversity measures (alpha_nDCG and similar ones) take
+    the
     items as subtopics: with rel=1, the default, on the 0/1 rows that `subtopic_qrels` exports for
     min_rating, so that ndeval gives the same on that file; with a greater rel on the ratings
     themselves. All others are computed on the labels.

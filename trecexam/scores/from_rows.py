@@ -88,7 +88,7 @@ def rows_of(qrels: Any) -> list[Any]:
 
     Raises:
         ValueError: they are no qrels; or a passage has two ratings on an item, or no row for one of the
-            query's items, as in a frame of which rows were left out.
+            query's items, as in a frame with rows left out.
     """
     # Of a frame, ir_measures keeps four columns alone.
     columns = getattr(qrels, "columns", ())

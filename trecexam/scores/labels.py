@@ -81,7 +81,7 @@ def labels(
         min_rating: for "count": from this rating on, a passage reaches an item; 0..5.
         min_answers: at least 1.
 
-    A rating that a person gave the passage as a whole stands in place of the items': with "max" it is the
+    A rating that a person gave the passage as a whole replaces the items': with "max" it is the
     label; with "count" the label is 0 where it is below min_rating, else the number of items reached, but
     min_answers at the least.
 
@@ -139,7 +139,7 @@ def label_qrels(
     own evaluation keeps it, with 0.
 
     Raises:
-        ValueError: as `labels`, when the first row is asked for.
+        ValueError: as `labels`, when the first row is requested.
     """
     for q in queries:
         ratings = dict(zip(q.doc_ids, q.ratings.tolist(), strict=True))

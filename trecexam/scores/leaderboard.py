@@ -85,7 +85,7 @@ class Leaderboard(Result):
         n_queries: how many queries there are.
         average: "all" or "answered", see `leaderboard`.
         rows: by the first measure's mean, best first; ties by the run's name.
-        notes: what one must know to read it, a line each.
+        notes: what one must know to read it, one per line.
         human_ratings: how many of the grades people gave, and who; None where it has no part in them.
         first: how many measures a terminal shows; None for all, if need be below each other.
     """

@@ -85,7 +85,7 @@ def measure(name: str | Measure, *, official: bool = False) -> Measure:
 
 
 def short_names(measures: Iterable[str]) -> dict[str, str]:
-    """Measure -> nuggetizer's name of it, where that is shorter; `vital_score@20` is taken wherever it is."""
+    """Measure -> nuggetizer's name of it, where that is shorter; `vital_score@20` is accepted everywhere."""
     known = {str(score): name for name, score in NUGGET_SCORES.items() if len(name) < len(str(score))}
     parts = [(name, *name.partition("@")) for name in measures]
     return {name: f"{known[score]}{at}{cutoff}" for name, score, at, cutoff in parts if score in known}
@@ -117,7 +117,7 @@ def is_share(name: str) -> bool:
 
 
 def at_min_rating(metric: Measure, min_rating: int, *, counts: bool) -> Measure | None:
-    """The measure as it is where passages reach an item, or are relevant, from another rating on.
+    """The measure where passages reach an item, or are relevant, from another rating on.
 
     Cover and nCover, and all measures that take a label from which a passage is relevant, have it as
     `rel`. Diversity measures lose theirs: their subtopics are made with min_rating. Where labels count

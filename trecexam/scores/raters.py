@@ -81,7 +81,7 @@ def rater_agreement(rated: RatedTwice, *, graded: bool) -> RaterAgreement:
     """The agreement on what both rated.
 
     Args:
-        graded: False for ratings that are 0 and 1 alone, of which nothing is weighted.
+        graded: False for ratings that are 0 and 1 only, without weighted kappas.
     """
     n, size = len(rated.first), int(max(rated.first.max(initial=0), rated.second.max(initial=0))) + 1
     queries, query = np.unique(rated.query, return_inverse=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-#: Stands in a ratings matrix where there is no rating.
+#: In a ratings matrix where there is no rating.
 MISSING = -1
 #: The best rating there is.
 MAX_RATING = 5

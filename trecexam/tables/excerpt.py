@@ -32,7 +32,7 @@ class Column(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """A value, and what stands below it: its interval, its standard error."""
+    """A value, and what is below it: its interval, its standard error."""
 
     text: str
     below: tuple[str, ...] = ()

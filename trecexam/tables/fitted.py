@@ -289,7 +289,7 @@ def _narrowed(fields: Sequence[_Field], width: int) -> list[int]:
         if sum(low) <= room:
             break
     widths = low
-    # What stands in the rows has room before headings have.
+    # What is in the rows has room before headings have.
     for goal in (
         [max(each.widest, least) for each, least in zip(fields, low, strict=True)],
         [each.natural for each in fields],

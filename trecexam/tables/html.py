@@ -30,7 +30,7 @@ def html_table(
 
 
 def html_notes(notes: Sequence[str]) -> str:
-    """The notes, a line each; of more than five the first, and how many more there are."""
+    """The notes, one per line; of more than five the first, and how many more there are."""
     lines = [*notes[:_NOTES]]
     lines += [plural(len(notes) - _NOTES, "more note")] if len(notes) > _NOTES else []
     return _small(lines)

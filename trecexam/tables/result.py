@@ -26,7 +26,7 @@ _SPELLED = {
 
 
 class Result(Framed):
-    """The answer to a question: tables by name, of which the first is the one; notes; facts; plots.
+    """The answer to a question: tables by name, the first is the main one; notes; facts; plots.
 
     `result["nDCG@10"]` is a column of the first table and `result["my_run"]` a row; `"my_run" in result` says
     whether there is one, and `for row in result` gives all rows. `pandas.DataFrame(result)` and
@@ -39,7 +39,7 @@ class Result(Framed):
     * `shown`: the names of those that people see; the first where it is not set;
     * `facts`: what JSON has beside tables and notes, ready for JSON; its names work as attributes;
     * `plots`: pictures of it;
-    * `rejected`: which of the inputs were not taken; a command that shows the result then ends with status 1.
+    * `rejected`: which of the inputs were rejected; a command that shows the result then ends with status 1.
 
     Nothing else is needed: no kind of result prints or writes anything itself.
     """
@@ -63,7 +63,7 @@ class Result(Framed):
 
     @property
     def notes_on_all(self) -> tuple[str, ...]:
-        """The notes for who is given all columns, in a pipe, a file or JSON; `notes` are for people."""
+        """The notes for readers of all columns, in a pipe, a file or JSON; `notes` are for people."""
         return self.notes
 
     @property
@@ -91,7 +91,7 @@ class Result(Framed):
         return tuple(self.tables[name] for name in self.shown) or (self.table,)
 
     def noted(self, *notes: str) -> Self:
-        """The same result with more notes, in front of its own."""
+        """The same result with more notes, before the others."""
         return replace(self, notes=(*notes, *self.notes)) if notes else self  # type: ignore[type-var]
 
     def columns(self) -> Mapping[str, Any]:

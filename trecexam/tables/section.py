@@ -24,7 +24,7 @@ class ReportPart:
     The page shows heading and lead, then of the result its notes, its plots, and the tables that people see.
 
     Attributes:
-        section: the section's name on the page; parts of one section stand below each other.
+        section: the section's name on the page; parts of one section are below each other.
         result: what is shown; None for nothing.
         title: the section's heading; "" where another part begins it.
         lead: how it is to be read; what is in backquotes is code.
@@ -71,7 +71,7 @@ class ReportHead:
 
 @dataclass(frozen=True, eq=False)
 class ExtraFiles:
-    """Files by their names in the folder of such items, and what stands at the head of the page."""
+    """Files by their names in the folder of such items, and what is at the head of the page."""
 
     files: Mapping[str, bytes]
     head: ReportHead | None = None

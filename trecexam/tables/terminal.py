@@ -31,7 +31,7 @@ def columns(text: str) -> int:
     """How many columns of a terminal a printable text takes."""
     if text.isascii():
         return len(text)
-    # Two hundredths of a second, of which most tables need none.
+    # Two hundredths of a second, which most tables do not need.
     from wcwidth import wcswidth
 
     return max(0, wcswidth(text))
@@ -68,7 +68,7 @@ def wrapped(text: str, width: int, most: int | None = None) -> list[str]:
 
 
 def cut(text: str, width: int, *, middle: bool = False) -> str:
-    """One printable line of at most so many columns; an ellipsis stands for what is left out.
+    """One printable line of at most so many columns; an ellipsis means what was left out.
 
     Args:
         middle: keep the end too, as names often differ there alone.

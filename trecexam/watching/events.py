@@ -82,7 +82,7 @@ def watching(root: Path, runs: Path, hints: Hints, log: Callable[[str], None]) -
         log(f"{runs} is on {kind}: looking at it every few seconds instead of being told")
         yield False
         return
-    # watchdog 7 warns, in a thread of its own, when a folder shows up while it adds the folder's parent.
+    # watchdog 7 warns, in its own thread, when a folder shows up while it adds the folder's parent.
     warnings.filterwarnings("ignore", "Callback with id .* already exists", RuntimeWarning)
     observer = _observer()
     handler = _handler(hints, ignored={root / "out", root / ".trecexam"})

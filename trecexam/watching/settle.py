@@ -33,7 +33,7 @@ class Settler:
             wall: the wall clock, in seconds since the epoch, as file times are.
 
         Returns:
-            path -> seconds until it counts if it stays as it is.
+            path -> seconds until it counts if it stays unchanged.
         """
         waiting = {}
         for path, value in stamps.items():

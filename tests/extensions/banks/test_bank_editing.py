@@ -112,7 +112,7 @@ def test_one_of_two_nuggets_with_the_same_text_is_changed_and_the_other_stays() 
         (b'{"query_id": "q1", "question_id": "b", "question": "x"}\n', "bank: no item 'a' in it"),
         (
             b'{"query_id": "q1", "question_id": "a", "question": "x"}\n' * 2,
-            "bank:2: item id 'a' stands twice",
+            "bank:2: item id 'a' is there twice",
         ),
     ],
 )

@@ -51,7 +51,7 @@ def test_every_line_that_cannot_be_read_is_named_and_the_rest_is_checked(tmp_pat
 
 def test_a_file_that_breaks_off_is_one_more_problem(tmp_path: Path) -> None:
     found = checked(tmp_path, question("a?"), "x\0y")
-    assert [(row.line, row.problem) for row in found.problems] == [(2, "a NUL byte: this is no text file")]
+    assert [(row.line, row.problem) for row in found.problems] == [(2, "a NUL byte: this is not a text file")]
     assert said(checked(tmp_path)) == [(None, "", "the file is empty")]
 
 
@@ -78,9 +78,9 @@ def test_an_id_that_stands_twice_is_one_problem_also_over_files(tmp_path: Path) 
         (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
     found = check_lines((name, line) for name in "ab" for line in scan_bank(tmp_path / name))
     assert [(row.file, row.line, row.problem) for row in found.problems] == [
-        ("b", 1, "item id 'q1/1' stands twice, first on a:1"),
-        ("b", 2, "the same item stands twice, first on a:2"),
-        ("b", 3, "the same item stands twice, first on a:2"),
+        ("b", 1, "item id 'q1/1' is there twice, first on a:1"),
+        ("b", 2, "the same item is there twice, first on a:2"),
+        ("b", 3, "the same item is there twice, first on a:2"),
     ]
 
 

@@ -364,9 +364,8 @@ def test_blank_items_that_were_left_out_are_said(recorded: Path, tmp_path: Path,
     new = tmp_path / "new.jsonl"
     new.write_text(bank(recorded).read_text() + '{"query_id": "q1", "question": " "}\n' * 2)
     assert run(["bank", "diff", str(bank(recorded)), str(new), str(recorded)]) == 0
-    assert (
-        f"not taken of NEW: {new}:4: an item of query 'q1' is blank: left out (lost: line), and 1 more"
-        in (capsys.readouterr().err)
+    assert f"rejected of NEW: {new}:4: an item of query 'q1' is blank: left out (lost: line), and 1 more" in (
+        capsys.readouterr().err
     )
 
 

@@ -39,8 +39,8 @@ from trecexam.extensions.banks.junk import junk_in
         ("Questions about rain:", "ends with ':'"),
         ("third party ends patient life,", "ends with ','"),
         ("How does it rain?\nHow does it snow?", "several lines in one item"),
-        ("],", "no word in it"),
-        ("...", "no word in it"),
+        ("],", "contains no words"),
+        ("...", "contains no words"),
     ],
 )
 def test_remains_of_an_answer_are_named(text: str, what: str) -> None:

@@ -46,15 +46,15 @@ def test_a_file_that_is_taken_gives_status_0_and_its_warnings(
     header, row = (line.split("\t") for line in out.splitlines())
     assert header == ["line", "severity", "trec_eval", "reason"]
     assert row[:3] == ["2", "warning", "9, 10"]
-    assert "trec_eval 9 takes this run file" in err
+    assert "trec_eval 9 accepts this run file" in err
 
 
 def test_a_file_that_is_not_taken_gives_status_1_and_the_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, err = asked(capsys, put(tmp_path, BROKEN), status=1)
-    assert out.splitlines()[1].startswith("2\tfatal\t9, 10\tdocno 'a' stands twice")
-    assert "trec_eval 10 does not take this run file" in err
+    assert out.splitlines()[1].startswith("2\tfatal\t9, 10\tdocno 'a' is there twice")
+    assert "trec_eval 10 rejects this run file" in err
 
 
 def test_the_named_version_decides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,7 +82,7 @@ def test_json_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_what_can_be_no_run_and_no_qrels_is_one_line_and_status_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "say which it is" in asked(capsys, put(tmp_path, "hello\n", "x"), status=2)[1]
+    assert "add --as run or --as qrels" in asked(capsys, put(tmp_path, "hello\n", "x"), status=2)[1]
     assert "no such file" in asked(capsys, tmp_path / "none.run", status=2)[1]
     assert "No such file" in asked(capsys, tmp_path / "none", "--as", "qrels", status=2)[1]
 

@@ -355,3 +355,11 @@ def test_a_run_that_our_writer_wrote_is_taken(tmp_path: Path, topics: list[tuple
     assert all(takes(found, version) for version in BOTH)
     assert {entry.kind for entry in found} <= {"ties", "ties past float precision", "unusual characters"}
     assert len(converters.read(tmp_path / "x.run", "run")) == len(rows)
+
+
+def test_ids_with_a_number_sign_are_one_finding_with_a_count(tmp_path: Path) -> None:
+    path = tmp_path / "x.qrels"
+    path.write_text("".join(f"q1 0 d#{n} 1\n" for n in range(30)))
+    (finding,) = check_qrels(path)
+    assert finding.line == 1
+    assert finding.reason.endswith("(and 29 more such lines)")

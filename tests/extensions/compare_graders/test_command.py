@@ -287,6 +287,16 @@ def test_the_tracks_own_grader_has_a_name_and_is_the_default(
     assert own[0]["grader"] == "recorded"
 
 
+def test_recordings_are_compared_with_the_tracks_own_grader_where_it_has_grades(
+    graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with trecexam.open_track(graded) as opened:
+        ratings = {(row["query_id"], row["doc_id"], row["item_id"]): 3 for row in opened.grades()}
+    path = write_recording(tmp_path / "other.jsonl", {"other": ratings})
+    names = {row["grader"] for row in table(capsys, graded, "--recorded", path)}
+    assert names == {"recorded", "other"}
+
+
 def test_a_persons_rating_is_nobodys_agreement(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = table(capsys, graded)
     with trecexam.open_track(graded) as opened:
@@ -352,9 +362,9 @@ def test_without_an_official_side_graders_are_compared_with_each_other_alone(
     (track / "qrels.txt").unlink()
     one = write_recording(track.parent / "one.jsonl", {"only": random_ratings(1)})
     _, err = talk(capsys, "compare-graders", track, "--recorded", one, status=2)
-    assert "nothing to compare: it needs runs, and official judgments" in err
+    assert "nothing to compare: it needs official judgments in qrels.txt" in err
     out, err = talk(capsys, "compare-graders", track, "--recorded", two[0])
-    assert "nothing to compare: it needs runs, and official judgments" in err
+    assert "nothing to compare: it needs official judgments in qrels.txt" in err
     assert {row["over"] for row in rows(out)} == {"labels", "ratings"}
     assert len(rows(out)) == 12
 

@@ -123,7 +123,7 @@ def test_bad_outputs_are_named_and_the_others_count(track: Path, capsys: Capture
     assert rejected[3] == "query 'q8' has no gold outputs, or is not in the track (2 such lines)"
     assert rejected[4] == "document 'd99' of query 'q1' is in no run"
     assert rejected[5].endswith("is missing")
-    assert rejected[6].endswith("is no text")
+    assert rejected[6].endswith("is not text")
     assert 'no "query_id"' in rejected[7]
     assert "not valid JSON" in rejected[8]
     assert sorted(rejected) == [2, 3, 4, 5, 6, 7, 8]
@@ -157,11 +157,11 @@ def test_gold_outputs_of_unknown_queries_and_bad_lines_are_left_out(track: Path,
     err = capsys.readouterr().err
     assert "g.jsonl: 1 of its 2 queries not in the track, left out: 'q9'" in err
     assert "g.jsonl:3: query 'q2' has no gold outputs: left out" in err
-    assert "g.jsonl:4: query 'q1' stands twice (first on line 1); the first one counts" in err
+    assert "g.jsonl:4: query 'q1' is there twice (first on line 1); the first one counts" in err
     nothing = jsonl(track / "g.jsonl", {"query_id": "q9", "outputs": ["x"]})
     assert erag(track, gold=nothing) == 2
     assert (
-        "no run to evaluate in runs (not taken: runs/one.run:1: none of its queries is in the bank"
+        "no run to evaluate in runs (rejected: runs/one.run:1: none of its queries is in the bank"
         in capsys.readouterr().err
     )
     assert erag(track, gold=jsonl(track / "g.jsonl", {"query_id": "q1", "outputs": []})) == 2
@@ -279,7 +279,7 @@ def test_a_run_that_was_left_out_is_not_said_to_be_absent_alone(track: Path, cap
     assert erag(track, "--run", "one", gold=gold) == 2
     err = capsys.readouterr().err
     assert (
-        "no run to evaluate in runs (not taken: runs/one.run:1: none of its queries is in the bank: 'q1'"
+        "no run to evaluate in runs (rejected: runs/one.run:1: none of its queries is in the bank: 'q1'"
         in err
     )
 

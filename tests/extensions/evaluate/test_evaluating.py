@@ -299,12 +299,12 @@ ERRORS = [
     ({"runs": {"a": pandas.DataFrame({"qid": ["q1"], "docno": ["d"]})}}, "run 'a': no column 'score' among"),
     (
         {"runs": {"a": {"q1": {"d": float("nan")}}}},
-        "the score of 'd' for query 'q1' is no finite number: nan",
+        "the score of 'd' for query 'q1' is not a finite number: nan",
     ),
     ({"runs": {"a": {"q1": ["d"]}}}, "query_id -> doc_id -> score; see query 'q1'"),
     ({"runs": {"a": {"q 1": {"d": 1}}}}, "query id 'q 1' is empty or has white space"),
     ({"runs": {"a b": {"q1": {"d": 1}}}}, "the name of a run 'a b' is empty or has white space"),
-    ({"runs": {1: {"q1": {"d": 1}}}}, "the name of a run is no text: 1"),
+    ({"runs": {1: {"q1": {"d": 1}}}}, "the name of a run is not text: 1"),
     ({"runs": {"../a": {"q1": {"d": 1}}}}, "no file of a run can be called '../a'"),
     ({"runs": {"a": [("q1", "d", 1.0)]}}, "row 1 is neither a dict nor a record with names"),
     (
@@ -318,7 +318,7 @@ ERRORS = [
     ({"measures": "nDCG@10"}, "give a list"),
     ({"measures": nDCG @ 10}, "measures: give a list"),
     ({"measures": []}, "measures: there are none"),
-    ({"runs": {"a": {"q1": {"d": 10**400}}}}, "the score of 'd' for query 'q1' is no finite number: 1000"),
+    ({"runs": {"a": {"q1": {"d": 10**400}}}}, "the score of 'd' for query 'q1' is not a finite number: 1000"),
     ({"grader": HashGrader}, "grader: a type is no name of a grader, and no grader"),
     ({"bank": {}}, "^bank: there are no rows$"),
     ({"bank": []}, "^bank: there are no rows$"),
@@ -331,7 +331,10 @@ ERRORS = [
     ({"bank": [{"query_id": "q1"}]}, "^bank.jsonl:1: a question of query 'q1' has no text"),
     ({"bank": None}, "^no test bank"),
     ({"bank": 5}, "bank: a int is no file, data frame"),
-    ({"official": {"q1": {"d": 0.5}}}, "official: the label of 'd' for query 'q1' is no whole number: 0.5"),
+    (
+        {"official": {"q1": {"d": 0.5}}},
+        "official: the label of 'd' for query 'q1' is not a whole number: 0.5",
+    ),
     ({"passages": "no/such.jsonl"}, "no/such.jsonl: no such file"),
 ]
 

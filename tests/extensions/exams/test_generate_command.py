@@ -159,9 +159,9 @@ def test_what_is_stopped_goes_on_where_it_was(track: Callable[..., Path]) -> Non
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ('{"docid": "d1", "text": "a"}\n{"docid": "d1", "text": "b"}', ":2: passage 'd1' stands twice"),
+        ('{"docid": "d1", "text": "a"}\n{"docid": "d1", "text": "b"}', ":2: passage 'd1' is there twice"),
         ('{"docid": "d1"}', ":1: passage 'd1' has no text"),
-        ('{"docid": "d1", "text": "a", "topic": 3}', ":1: \"topic\" of passage 'd1' is no text"),
+        ('{"docid": "d1", "text": "a", "topic": 3}', ":1: \"topic\" of passage 'd1' is not text"),
         ('{"docid": "d\\t1", "text": "a"}', ":1: id 'd\\t1': no tabs"),
         ("", "the file is empty"),
     ],

@@ -31,7 +31,7 @@ def test_a_table_has_ones_noughts_and_empty_cells(tmp_path: Path) -> None:
     [
         ("examinee\tq1\ns\t2\n", 2, "examinee 's', question 'q1': '2' is neither 0, 1 nor empty"),
         ("examinee\tq1\tq2\ns\t1\tNaN\n", 2, "question 'q2': 'NaN'"),
-        ("examinee\tq1\ns\t1\ns\t0\n", 3, "examinee 's' stands twice"),
+        ("examinee\tq1\ns\t1\ns\t0\n", 3, "examinee 's' is there twice"),
         ("examinee\tq1\tq1\ns\t1\t0\n", 1, "names question 'q1' twice"),
         ("examinee\tq1\ns\t1\t0\n", 2, "has 3 columns, the header line has 2"),
         ("system\tq1\ns\t1\n", 1, "the first column is 'system'"),
@@ -123,7 +123,7 @@ def test_components_and_groups_are_tables_of_labels(tmp_path: Path) -> None:
         ("examinee\ns\n", "at least one column"),
         ("examinee\tllm\tllm\ns\ta\tb\n", "twice"),
         ("examinee\tllm\ns\t\n", "examinee 's' has no llm"),
-        ("examinee\tllm\ns\ta\ns\tb\n", "stands twice"),
+        ("examinee\tllm\ns\ta\ns\tb\n", "is there twice"),
         ("examinee\tllm\ns\n", "has 1 columns"),
     ],
 )

@@ -12,6 +12,7 @@ from learnable import WordEncoder, make_learnable
 from support import HashGrader
 
 import trecexam
+from trecexam.cli import show
 from trecexam.cli.main import run
 from trecexam.graders import Answer, Cell
 
@@ -40,6 +41,18 @@ def edit_qrels(root: Path, change: Callable[[list[str]], str | None]) -> None:
     (root / "qrels.txt").write_text(
         "".join(f"{' '.join(row[:3])} {label}\n" for row, label in changed if label is not None)
     )
+
+
+def test_progress_is_shown_from_python_too(
+    learnable: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(show, "LOG_EVERY", -1.0)
+    with trecexam.open_track(learnable) as track:
+        encoded = track.learn.labels().n_encoded
+    assert f"encoded {encoded} of {encoded} texts" in capsys.readouterr().err
+    with trecexam.open_track(learnable) as track:
+        track.learn.labels(progress=lambda done, of: None)
+    assert capsys.readouterr().err == ""
 
 
 def test_each_pooled_passage_has_a_gain_and_people_keep_their_word(learnable: Path) -> None:

@@ -246,7 +246,7 @@ def test_an_answer_key_is_compared_with_what_the_model_wrote(models: dict[str, P
 
 
 def test_an_answer_is_verified_by_the_model_that_gave_it(models: dict[str, Path]) -> None:
-    """The second prompt holds question, key and answer; equal answers to an item are asked about once."""
+    """The second prompt holds question, key and answer; equal answers to an item are sent once."""
     name = "QuestionCompleteConcisePromptWithT5VerifiedAnswerKey2"
     grader = made(models["t5"], "seq2seq", prompt=name, max_new_tokens=4)
     assert (grader.decoding.mode, grader.free_text) == ("beam", True)

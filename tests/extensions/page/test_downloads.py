@@ -32,7 +32,7 @@ TABLES = [
 
 @pytest.fixture(scope="module")
 def reading(graded: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    """The page of a track with two files that are not taken."""
+    """The page of a track with two files that are rejected."""
     track = shutil.copytree(graded, tmp_path_factory.mktemp("rejecting") / "track")
     for name in ("notes.run", "empty line.run"):
         (track / "runs" / name).write_text("no run\n")

@@ -63,7 +63,7 @@ def test_every_route_stands_in_the_table_and_nothing_else_does() -> None:
     for path, method in ways():
         roles = TABLE[path][method == "POST"]
         assert roles, f"nobody may {method} {path}"
-        assert roles_for(method, address(path)) == roles, f"{method} {path} is taken for another one"
+        assert roles_for(method, address(path)) == roles, f"{method} {path} is read as another one"
     assert {route.path.split("/")[1] for route in routes_of()} - {""} <= OURS
 
 

@@ -69,7 +69,7 @@ def test_files_of_the_same_name_are_told_apart_by_their_folders(tmp_path: Path) 
         (json.dumps({**GOOD, "answer": "\ud800", "k": float("nan")}), "not valid JSON"),
         ({**GOOD, "question_id": " "}, '"question_id" is no id'),
         ({**GOOD, "run_id": ["x"]}, '"run_id" is no id'),
-        ({**GOOD, "answer": 3}, '"answer" is no text: 3'),
+        ({**GOOD, "answer": 3}, '"answer" is not text: 3'),
         ({**GOOD, "k": {"a": 1}}, '"k" is {"a":1}: neither a number nor text'),
     ],
 )

@@ -221,12 +221,12 @@ def test_lines_that_are_no_blocks_are_named_and_the_others_are_filtered(
     stats = json.loads((tmp_path / "out" / "stats.json").read_bytes())
     assert (stats["blocks"], stats["dropped"], stats["kept"], stats["rejected"]) == (2, 1, 1, 3)
     said = capsys.readouterr().err.splitlines()
-    assert said[0].startswith(f"not taken: {path}:2: not valid JSON")
-    assert said[1].startswith(f"not taken: {path}:3: the block has no")
-    assert said[2].startswith(f"not taken: {path}:4: block 'a' stands on line 1 with another content")
+    assert said[0].startswith(f"rejected: {path}:2: not valid JSON")
+    assert said[1].startswith(f"rejected: {path}:3: the block has no")
+    assert said[2].startswith(f"rejected: {path}:4: block 'a' stands on line 1 with another content")
     write_lines(path, ["{half"] * 30 + [ROWS[1]])
     assert run(["ragval", "filter", str(path), "-o", str(tmp_path / "out")]) == 1
-    assert "not taken: 10 more lines" in capsys.readouterr().err
+    assert "rejected: 10 more lines" in capsys.readouterr().err
     write_lines(path, ["{half"])
     assert run(["ragval", "filter", str(path), "-o", str(tmp_path / "out")]) == 2
     assert "blocks.jsonl:1: not valid JSON" in capsys.readouterr().err

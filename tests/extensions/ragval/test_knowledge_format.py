@@ -126,7 +126,7 @@ def test_a_question_that_stands_twice_counts_once_and_one_id_is_one_question(tmp
     said: list[ConversionError] = []
     items = list(read_bank(write(tmp_path / "b.jsonl", row, {**row, "answer": "Because."}), said.append))
     assert len(items) == 2
-    assert [(error.line, "stands twice" in error.reason) for error in said] == [(2, True)]
+    assert [(error.line, "is there twice" in error.reason) for error in said] == [(2, True)]
     ids = [{**row, "question_id": "q"}, {**row, "question_id": "q", "content": "Cold."}]
     with pytest.raises(ConversionError, match="ids must differ"):
         list(read_bank(write(tmp_path / "c.jsonl", *ids)))

@@ -207,4 +207,4 @@ def test_a_line_that_is_no_block_is_named_and_the_others_are_asked_about(
         root = track(tmp_path / "track", server.url, [BLOCKS[0], {"title": "nothing"}, BLOCKS[1]])
         assert run(["ragval", "questions", str(root)]) == 1
     assert len(lines(root / "bank.questions.jsonl")) == 2
-    assert f"not taken: {root / 'blocks.jsonl'}:2: the block has no" in capsys.readouterr().err
+    assert f"rejected: {root / 'blocks.jsonl'}:2: the block has no" in capsys.readouterr().err

@@ -335,7 +335,7 @@ def test_lines_that_hold_no_label_are_named_and_the_rest_is_compared(
     shown = capsys.readouterr().err
     for reason in (
         "labels.tsv:3: 2 columns",
-        "labels.tsv:4: 'one' is no sentence",
+        "labels.tsv:4: 'one' is not a sentence",
         "labels.tsv:5: another label",
     ):
         assert reason in shown

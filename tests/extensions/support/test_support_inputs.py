@@ -178,7 +178,7 @@ def test_killed_in_the_middle_it_asks_what_was_under_way_again_and_nothing_else(
         child.join(60)
         assert child.exitcode == -signal.SIGKILL
         assert run(command) == 0
-        # Sentences that two runs have in common are asked about once; 4 are of the other runs.
+        # Sentences that two runs have in common are sent once; 4 are of the other runs.
         assert len(server.seen) == 64
         again = sum(server.seen.values()) - 64
         assert again <= 16

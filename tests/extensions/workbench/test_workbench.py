@@ -217,7 +217,7 @@ def test_what_is_odd_is_kept_and_named(tmp_path: Path, caplog: pytest.LogCapture
     passages = list(read_pool(path, errors.append))
     assert written(passages) == [rows[0], rows[2]]
     assert [(error.line, error.reason) for error in errors] == [
-        (1, "passage 'a' of query 'q1' stands twice: both are kept"),
+        (1, "passage 'a' of query 'q1' is there twice: both are kept"),
         (1, "passage 'a' of query 'q1' is graded twice by model 'm' with prompt 'P': both are kept, the "
             "first one counts"),
         (2, "query 'q2' has no passages: left out"),
@@ -250,17 +250,20 @@ def test_of_a_truncated_archive_every_whole_line_is_given_and_the_next_one_named
 
 BAD = [
     ({"paragraph_id": ""}, '"paragraph_id" is no id'),
-    (paragraph(text=5), '"text" is no text: 5'),
-    (paragraph(paragraph_data=[]), '"paragraph_data" is no JSON object'),
-    (paragraph(paragraph_data={"judgments": 5}), '"judgments" is no list of JSON objects'),
-    (paragraph(paragraph_data={"judgments": [judged("d", "q", 1.5)]}), '"relevance" is no whole number: 1.5'),
-    (paragraph(paragraph_data={"judgments": [judged("d", "q", True)]}), '"relevance" is no whole number'),
+    (paragraph(text=5), '"text" is not text: 5'),
+    (paragraph(paragraph_data=[]), '"paragraph_data" is not a JSON object'),
+    (paragraph(paragraph_data={"judgments": 5}), '"judgments" is not a list of JSON objects'),
+    (
+        paragraph(paragraph_data={"judgments": [judged("d", "q", 1.5)]}),
+        '"relevance" is not a whole number: 1.5',
+    ),
+    (paragraph(paragraph_data={"judgments": [judged("d", "q", True)]}), '"relevance" is not a whole number'),
     (paragraph(paragraph_data={"judgments": [{"query": "q", "relevance": 1}]}), 'no "paragraphId"'),
     (paragraph(paragraph_data={"rankings": [ranked("r", "d", -1, 1.0)]}), "the rank is below 0: -1"),
     (paragraph(paragraph_data={"rankings": [ranked("r", "d", 1, None)]}), 'no "score" in it'),
-    (paragraph(paragraph_data={"rankings": [ranked("r", "d", 1, "high")]}), '"score" is no number'),
-    (paragraph(exam_grades=[{"answers": [["i"]]}]), '"answers" is no list of [item id, answer]'),
-    (paragraph(exam_grades=[{"correctAnswered": [1]}]), '"correctAnswered" is no list of item ids'),
+    (paragraph(paragraph_data={"rankings": [ranked("r", "d", 1, "high")]}), '"score" is not a number'),
+    (paragraph(exam_grades=[{"answers": [["i"]]}]), '"answers" is not a list of [item id, answer]'),
+    (paragraph(exam_grades=[{"correctAnswered": [1]}]), '"correctAnswered" is not a list of item ids'),
     (paragraph(exam_grades=[{"self_ratings": [{"self_rating": 1}]}]), 'no "question_id" or "nugget_id"'),
     (paragraph(exam_grades=[{"self_ratings": [{"nugget_id": "i", "self_rating": 6}]}]), "is not 0..5: 6"),
     (paragraph(grades=[{"self_ratings": 9}]), "passage 'd': the rating is not 0..5: 9"),

@@ -263,20 +263,20 @@ def test_without_official_judgments_it_says_what_it_needs(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (graded / "qrels.txt").unlink()
-    assert "official judgments (qrels.txt) or an official leaderboard" in refusal(capsys, graded)
+    assert "put official_leaderboard.json here" in refusal(capsys, graded)
     _, said = talk(capsys, "correlate", graded, "--official-measure", "official_leaderboard", status=2)
-    assert "no official leaderboard: put official_leaderboard.json or .txt here" in said
+    assert "no official leaderboard: put official_leaderboard.json here" in said
 
 
 def test_official_judgments_that_were_not_taken_are_named(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (graded / "qrels.txt").write_text("q1 0 q1-d00 1\nq1 0 q1-d01 yes\n")
-    assert "qrels.txt:2: the official judgments were not taken" in refusal(capsys, graded)
+    assert "qrels.txt:2: the official judgments were rejected" in refusal(capsys, graded)
     (graded / "official_leaderboard.json").write_text('{"run0": 3, "run1": 2, "run2": 1}')
     text, said = talk(capsys, "correlate", graded)
     assert {row["official_measure"] for row in rows(text)} == {"official_leaderboard"}
-    assert "qrels.txt:2: the official judgments were not taken" in said
+    assert "qrels.txt:2: the official judgments were rejected" in said
 
 
 def test_judgments_of_other_queries_are_refused(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -357,7 +357,7 @@ def test_everything_is_a_call(graded: Path) -> None:
         (graded / "qrels.txt").unlink()
         for call in (track.correlate, track.correlate.swaps, track.correlate.outliers):
             with pytest.raises(
-                NothingToCompareError, match="nothing to compare: it needs runs, and official"
+                NothingToCompareError, match="nothing to compare: it needs official judgments"
             ):
                 call()
 
@@ -371,7 +371,7 @@ def test_official_measures_that_these_judgments_cannot_give_are_named_and_stop_n
     shutil.rmtree(graded / "out")
     capsys.readouterr()
     assert run(["watch", str(graded), "--once"]) == 1
-    assert "not taken: trecexam.toml: [scores] official_measures: alpha_nDCG@20 needs subtopics" in (
+    assert "rejected: trecexam.toml: [scores] official_measures: alpha_nDCG@20 needs subtopics" in (
         capsys.readouterr().err
     )
     assert (graded / "out" / "leaderboard.tsv").exists()

@@ -28,7 +28,7 @@ def test_an_update_names_query_ids_that_begin_with_a_hash_once_each_time(
         assert run(["watch", str(renamed), "--once"]) == 1
         said = [line for line in capsys.readouterr().err.splitlines() if "comments" in line]
         assert len(said) == 1
-        assert said[0].startswith("not taken: bank.questions.jsonl: '#2': the query id begins with '#'")
+        assert said[0].startswith("rejected: bank.questions.jsonl: '#2': the query id begins with '#'")
     assert "\n#2 0 " in "\n" + (renamed / "out" / "rubric.qrels").read_text()
 
 

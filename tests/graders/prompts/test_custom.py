@@ -120,7 +120,7 @@ def test_a_jinja_prompt_may_use_conditions_and_knows_its_slots(tmp_path: Path) -
         (
             "p.toml",
             "template = '{nuggets} {context}'\nparser = 'assignment'\nanswers = { 'a, b' = 1 }\n",
-            "'a, b' cannot stand in a list",
+            "'a, b' cannot be in a list",
         ),
         (
             "p.toml",

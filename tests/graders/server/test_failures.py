@@ -240,7 +240,7 @@ def test_a_text_that_the_server_does_not_take_is_an_error_of_that_cell(make: Mak
     with serving(script) as server:
         answers = graded(make(server.url), cells)
     failed = {cell.doc_id: answer.raw for cell, answer in answers if answer.status == "error"}
-    assert failed["d3"] == "was not taken by the server, which answers HTTP 400: odd bytes in the prompt"
+    assert failed["d3"] == "was rejected by the server, which answers HTTP 400: odd bytes in the prompt"
     assert failed["d4"].endswith("`max_characters` in [grader] cuts passages")
     assert len(failed) == 2
     assert len(answers) == len(cells)
@@ -336,7 +336,7 @@ def test_errors_are_asked_about_again_when_a_person_says_so_and_nothing_else_is(
             [estimated] = json.loads(capsys.readouterr().out)
             assert estimated["calls"] == calls
         assert run(["watch", str(root), "--once", "--retry-errors"]) == 0
-    assert capsys.readouterr().err.startswith("2 errors forgotten, to be asked about again\n")
+    assert capsys.readouterr().err.startswith("2 errors forgotten; their cells will be graded again\n")
     again = {prompt: count - before.get(prompt, 0) for prompt, count in server.seen.items()}
     assert sum(again.values()) == 2
     assert all("passage 2 about q1" in prompt for prompt, count in again.items() if count)

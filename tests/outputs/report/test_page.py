@@ -241,7 +241,7 @@ def test_judgments_that_cannot_be_read_are_named_without_a_place_of_this_machine
         (small_track / "official_leaderboard.json").write_text('{"run0": 1, "run1": 2, "run2": 3}')
     update(small_track, HashGrader())
     text = (small_track / "out" / "report.html").read_text()
-    said = "no official judgments" if content is None else "official judgments were not taken"
+    said = "no official judgments" if content is None else "official judgments were rejected"
     assert said in text.lower()
     for path in (small_track / "out").rglob("*"):
         assert path.is_dir() or str(small_track).encode() not in path.read_bytes(), path

@@ -7,8 +7,6 @@ from trecexam.extension import Command, Extension
 EXTENSION = Extension(
     "audit",
     commands={
-        "audit": Command(
-            f"{__name__}.cli:audit", "Which conclusions survive? Runs, one or two qrels.", "look closer"
-        )
+        "audit": Command(f"{__name__}.cli:audit", "Show which conclusions about runs survive.", "look closer")
     },
 )

@@ -25,7 +25,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
     multiple=True,
     required=True,
     metavar="FILE",
-    help="Judgments. Give a second one to compare with the first.",
+    help="Use these judgments. Give a second file to compare it with the first.",
 )
 @click.option(
     "--runs",
@@ -33,10 +33,10 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
     multiple=True,
     required=True,
     metavar="FOLDER|FILE",
-    help="Run files. May be repeated.",
+    help="Use these run files. May be repeated.",
 )
-@click.option("--teams", type=_FILE, metavar="FILE", help="`run<TAB>team` lines, for bias by team.")
-@click.option("--judge-run", type=_FILE, metavar="RUN", help="The judge's own ranking, for circularity.")
+@click.option("--teams", type=_FILE, metavar="FILE", help="Show bias by team; FILE has lines `run<TAB>team`.")
+@click.option("--judge-run", type=_FILE, metavar="RUN", help="Show circularity with the judge's own ranking.")
 @click.option(
     "-k",
     "--cutoff",
@@ -52,7 +52,7 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     callback=in_a_folder,
-    help="Write the audit as one HTML page; replaced as a whole.",
+    help="Write the audit as one HTML page; an existing file is replaced.",
 )
 @writing
 def audit(
@@ -65,8 +65,8 @@ def audit(
 ) -> tuple[Result, int]:
     """Show which conclusions about runs survive, given one or two sets of judgments.
 
-    Findings come most important first: !!! a conclusion may be wrong, !! a paper has to say it, ! good to
-    know. --json has all tables. Exit status 1: some run file was rejected.
+    Findings are sorted by importance: !!! a conclusion may be wrong, !! a paper must mention it, ! good to
+    know. --json has all tables. Exit status: 0, or 1 if a run file was rejected.
     """
     from trecexam.extensions.audit import audit as auditing
     from trecexam.extensions.audit.reading import read_inputs

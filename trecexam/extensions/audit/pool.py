@@ -23,7 +23,7 @@ Ranks = NDArray[np.intp]
 
 
 class Open(NamedTuple):
-    """Of each run its rank by a measure: as it is, at best, at worst, and without unjudged passages."""
+    """Of each run its rank by a measure: unchanged, at best, at worst, and without unjudged passages."""
 
     rank: Ranks
     best: Ranks

@@ -69,7 +69,7 @@ def read_inputs(
     names = [named[path] for path in reader.names]
     team_of = {} if teams is None else read_teams(teams)
     if team_of and (without := [name for name in names if name not in team_of]):
-        notes.append(f"{teams}: no team for {shorten_list(without)}; each of them is a team of its own")
+        notes.append(f"{teams}: no team for {shorten_list(without)}; each of them is its own team")
     rows = np.stack(reader.rows)
     if (skipped := (rows < 0).all(axis=2).sum(axis=1)).any():
         some = [name for name, n in zip(names, skipped, strict=True) if n]

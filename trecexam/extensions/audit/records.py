@@ -26,7 +26,7 @@ class Side:
     Attributes:
         name: of its file, without the ending.
         judged: all passages that any side judged, with the labels of this one.
-        labels: of all rows: judged passages, then others that runs retrieve, then one that stands for nothing
+        labels: of all rows: judged passages, then others that runs retrieve, then one that means nothing
             (row -1); `UNJUDGED` where this side has no label.
         condensed: rows of shape (runs, queries, DEPTH): those with a label of 0 or better, as with trec_eval
             -J; -1 beyond.

@@ -9,7 +9,7 @@ EXTENSION = Extension(
     commands={
         "autojudge": Command(
             f"{__name__}.cli:autojudge",
-            "A judge for TREC AutoJudge: a folder to hand in.",
+            "Make a judge for TREC AutoJudge.",
             "published evaluators",
         )
     },

@@ -14,13 +14,13 @@ from trecexam.extensions.autojudge.folder import make_folder
 def autojudge(folder: Path) -> None:
     """Make the folder DIR: a judge that can be handed in to TREC AutoJudge.
 
-    It has workflow.yml, whose variants are `rubric`, `nuggets`, `umbrela`, `support`, `all` and `offline`
-    (without a language model), a Dockerfile, and a README with the two commands that build and run it. What
-    stands under `settings` in workflow.yml are settings of trecexam.toml.
+    It has a workflow.yml with the variants `rubric`, `nuggets`, `umbrela`, `support`, `all` and `offline`
+    (needs no language model), a Dockerfile, and a README with the two commands to build and run it.
+    `settings` in workflow.yml are settings of trecexam.toml.
     """
     made = make_folder(folder)
     if not made:
-        click.echo(f"{folder} is as it should be; nothing to do", err=True)
+        click.echo(f"{folder} is up to date; nothing to do", err=True)
         return
     click.echo(f"made {', '.join(str(path) for path in made)}", err=True)
     click.echo(f"next: {folder / 'README.md'} has the commands", err=True)

@@ -37,5 +37,5 @@ def make_folder(folder: Path) -> list[Path]:
 
 
 def text_of(name: str) -> str:
-    """What stands in one of `FILES`."""
+    """What is in one of `FILES`."""
     return files(__package__).joinpath("texts", name).read_text(encoding="utf-8")

@@ -100,7 +100,7 @@ def graded(root: Path, endpoint: Endpoint) -> Iterator[LoadedTrack]:
 
     Raises:
         TrecexamError: something has no answer: a server gave none, or none may be asked. What is answered is
-            kept, and the next call goes on from there.
+            kept, and the next call continues from there.
     """
     folder = TrackFolder.open(root)
     with TrackLock(folder.lock_path), TrackLoaders(folder) as loaders:
@@ -108,7 +108,7 @@ def graded(root: Path, endpoint: Endpoint) -> Iterator[LoadedTrack]:
             _refuse_to_ask(loaders)
         done = update_all(loaders)
         if not done.complete:
-            raise TrecexamError(f"not all is graded: {done.why}; what is answered is kept: run it again")
+            raise TrecexamError(f"grading is incomplete: {done.why}; answers so far are stored: run it again")
         yield loaders.load()
 
 
@@ -140,7 +140,7 @@ def judged(track: LoadedTrack, responses: Mapping[str, Sequence[str]]) -> Judged
 
 
 def _with_strict(columns: Sequence[str]) -> list[str]:
-    """A grader's columns by the names that people have for them, each with what stands beside it."""
+    """A grader's columns by the names that people have for them, each with what is next to it."""
     measures: list[str] = []
     known = short_names(columns)
     for column in (known.get(column, column) for column in columns):

@@ -42,7 +42,7 @@ _SAYS = {
 
 
 class Judge:
-    """Grades reports by the graders of a RAG track; each answer is kept, and none is asked for twice.
+    """Grades reports by the graders of a RAG track; each answer is kept, and none is requested twice.
 
     The track is in `trecexam/` of the folder that `llm_config.cache_dir` names, else of `outdir`.
     Settings are those of trecexam.toml, see `trecexam.extensions.autojudge.settings`.
@@ -64,7 +64,7 @@ class Judge:
             None where no grader has a bank, or a topic has nothing in it, which is said.
 
         Raises:
-            TrecexamError: what stands in the way; what is answered is kept.
+            TrecexamError: with the reason; answers so far are stored.
         """
         with _graded(rag_responses, rag_topics, llm_config, nugget_banks, settings) as track:
             banks = as_nugget_banks(track, {topic.request_id: topic.title for topic in rag_topics})
@@ -87,7 +87,7 @@ class Judge:
             None where no grader labels passages, or no passage of a topic is cited, which is said.
 
         Raises:
-            TrecexamError: what stands in the way; what is answered is kept.
+            TrecexamError: with the reason; answers so far are stored.
         """
         with _graded(rag_responses, rag_topics, llm_config, nugget_banks, settings) as track:
             if not any(each.of_documents for each in track.assessments.values()):
@@ -122,7 +122,7 @@ class Judge:
             qrels: are not looked at: they are of the same graders.
 
         Raises:
-            TrecexamError: what stands in the way; what is answered is kept.
+            TrecexamError: with the reason; answers so far are stored.
         """
         reports = list(rag_responses)
         topics = {topic.request_id for topic in rag_topics}

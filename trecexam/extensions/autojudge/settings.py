@@ -19,7 +19,7 @@ _NOBODY = "http://endpoint.invalid/v1"
 
 
 class Endpoint(NamedTuple):
-    """Who is asked: what the environment names.
+    """The model: the one that the environment names.
 
     Attributes:
         base_url: None or "EMPTY": nobody may be asked.

@@ -53,9 +53,9 @@ class BankSide:
         n_items, n_retired: its items; the retired ones are not among the first.
         n_cells: (passage, item) pairs that can be graded, and not those of passages without a text.
         ungraded: (query_id, item_id) -> how many cells of the item have no grade.
-        refused: what of the files was not taken, in words.
+        refused: what of the files was rejected, in words.
         own: whether it is the track's bank, which updates grade.
-        cautions: what one must know to read its scores, a line each.
+        cautions: what one must know to read its scores, one per line.
     """
 
     files: tuple[str, ...]
@@ -100,7 +100,7 @@ class BankDiff(Result):
         items: the items that differ.
         not_asked: those of them that this track's grader does not ask about, as (query_id, item_id).
         reached: (query_id, item_id) -> how many passages reach the item under the old and the new bank; of
-            items that are asked about under one of them.
+            active items under one of them.
         measures: each measure by itself; means are over all queries of the respective bank.
         in_both: the same over the queries of both banks; () where these are the same queries.
         unused: bank files of the track that neither side has.
@@ -173,7 +173,7 @@ def _differing(table: Table, what: str) -> Table:
 def _items_table(diff: BankDiff) -> Table:
     """A row an item that differs: how many passages reach it, cells without a grade in the new bank, texts.
 
-    `reached` is empty where nobody is asked about the item.
+    `reached` is empty where the item is not graded.
     """
     return Table(ITEM_COLUMNS, tuple(_item_row(diff, change) for change in diff.items))
 
@@ -200,7 +200,7 @@ def summary(diff: BankDiff) -> Iterator[str]:
     if own_files:
         yield f"on both sides with the track's other bank files: {', '.join(own_files)}"
     if diff.unused:
-        yield f"OLD and NEW stand for the whole bank; the track's own files are {', '.join(diff.unused)}"
+        yield f"OLD and NEW mean the whole bank; the track's own files are {', '.join(diff.unused)}"
     yield from _queries(diff)
     changed = [row for row in diff.labels if row.before != row.after]
     only = len(diff.labels) - len(changed)
@@ -210,7 +210,7 @@ def summary(diff: BankDiff) -> Iterator[str]:
     for name, side in (("OLD", diff.old), ("NEW", diff.new)):
         if side.refused:
             more = f", and {len(side.refused) - 1:,} more" if len(side.refused) > 1 else ""
-            yield f"not taken of {name}: {side.refused[0]}{more}"
+            yield f"rejected of {name}: {side.refused[0]}{more}"
         yield from (f"{name}: {caution}" for caution in side.cautions)
         yield from _ungraded(name, side)
 
@@ -239,7 +239,7 @@ def _queries(diff: BankDiff) -> Iterator[str]:
         if query_ids:
             yield (
                 f"{name} alone has {counted(sorted(query_ids), 'query')}: "
-                "each mean is over all queries of its own bank"
+                "each mean is over all queries of its bank"
             )
 
 

@@ -116,7 +116,7 @@ def with_retired(
 
 
 def with_item(content: bytes, path: Path, item: Item, note: Mapping[str, Any]) -> bytes:
-    """The content with one more item: in the last list of its query, or on a line of its own after it.
+    """The content with one more item: in the last list of its query, or on its own line after it.
 
     Only the item's ids, text, kind and importance are written.
 
@@ -190,7 +190,7 @@ def _lines(content: bytes, path: Path) -> list[_Line]:
     plain = _unpacked(content, path).removeprefix(_BOM)
     if b"\0" in plain:
         number = plain.count(b"\n", 0, plain.index(b"\0")) + 1
-        raise ConversionError(path, number, "a NUL byte: this is no text file")
+        raise ConversionError(path, number, "a NUL byte: this is not a text file")
     parts = plain.split(b"\n")
     ends = [b"\n"] * (len(parts) - 1) + [b""]
     lines = []
@@ -268,7 +268,7 @@ def _note(entry: dict[str, Any], note: Mapping[str, Any]) -> None:
 
 
 def _checked(content: bytes, path: Path, lines: list[_Line], place: _Place, meant: Item) -> bytes:
-    """The new content, with the place's line as it is by now, after reading it back.
+    """The new content, with the current line of the item, after reading it back.
 
     Raises:
         ConversionError: it does not say what was meant, and nothing else.

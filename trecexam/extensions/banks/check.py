@@ -33,7 +33,7 @@ def check_files(paths: Sequence[Path]) -> Checked:
 
 
 def _asks_a_bank(folder: TrackFolder) -> bool:
-    """Whether the grader asks what stands in a bank that is there, not queries or sentences of responses."""
+    """Whether the grader asks what is in a bank that is there, not queries or sentences of responses."""
     kind = declared_kind(folder)
     asks_items = kind is None or kind.item_kinds.isdisjoint({QUERY, STATEMENT})
     return asks_items and bool(folder.bank(optional=True))

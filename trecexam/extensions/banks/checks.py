@@ -153,7 +153,7 @@ def _doubts(item: Item, query_text: str | None) -> Iterator[str]:
         yield "empty text"
         return
     if item.kind not in MAX_WORDS:
-        # What a task wants is as long as it is, and may well read like the query.
+        # What a task wants is as long unchanged, and may well read like the query.
         return
     junk = junk_in(item.text)
     if junk is not None:
@@ -180,7 +180,7 @@ def _twice(placed: Iterable[_Placed]) -> Iterator[BankFinding]:
         if before is not placed_item:
             same = (before.item.query_id, before.item.text) == (item.query_id, item.text)
             what = "the same item" if same else f"item id '{item.item_id}'"
-            yield placed_item.finding(f"{what} stands twice, first on {before.seen_from(placed_item)}")
+            yield placed_item.finding(f"{what} is there twice, first on {before.seen_from(placed_item)}")
             if same:
                 continue
         if item.retired:

@@ -50,14 +50,14 @@ def bank_diff(
 ) -> BankDiff:
     """Which items differ between two bank files, and which labels and ranks, by the grades in the store.
 
-    Where one of the two is a bank file of the track, each stands in its place, beside the track's others;
+    Where one of the two is a bank file of the track, each is in its place, beside the track's others;
     else each is the whole bank.
 
     Args:
         measures: None for the track's own.
 
     Raises:
-        TrecexamError, ConversionError: a bank cannot be read, or has no item to ask about; what stands in the
+        TrecexamError, ConversionError: a bank cannot be read, or has no item to ask about; what is in the
             way of a leaderboard.
     """
     old, new, names = Path(old), Path(new), names_of(measures)

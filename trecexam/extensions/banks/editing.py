@@ -35,7 +35,7 @@ from trecexam.track import TrackFolder
 
 KINDS = ("question", "nugget")
 #: Said of every item that is reworded where grades come from a recording: they stay as they are.
-_RECORDED = "the `recorded` grader knows items by their ids, and gives this text the grades of the one before"
+_RECORDED = "the `recorded` grader matches items by id, so both texts get the same grades"
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Edited:
     """What a change of the bank did.
 
     Attributes:
-        item: the item as it is now.
+        item: the current item.
         before: as it was; None where it is new.
         file: the bank's file that has it.
         written: False where it was so already.
@@ -59,7 +59,7 @@ class Edited:
 
 @dataclass(frozen=True)
 class ToEdit:
-    """An item as it stands in the bank.
+    """An item in the bank.
 
     Attributes:
         file: the bank's file, as people see it.
@@ -167,7 +167,7 @@ def retire_item(
     seen: str | None = None,
     why: str = "",
 ) -> Edited:
-    """Takes an item out of what is asked, or (`retired` False) back into it; its grades are kept.
+    """Retires an item, or (`retired` False) back into it; its grades are kept.
 
     Args:
         seen: as in `edit_item`.
@@ -251,7 +251,7 @@ def _change(
 
 @contextmanager
 def _locked(folder: TrackFolder) -> Iterator[None]:
-    # Who has a model write a bank holds the second one for as long as that takes.
+    # Writing a bank with a model holds the second one for as long as that takes.
     with (
         exclusive_lock(folder.shared_state / "bank.lock"),
         TrackLock(folder.shared_state / "generate.lock", "writing this track's bank"),
@@ -301,7 +301,7 @@ def _refuse_twice(items: list[Item], new: Item) -> None:
 
 
 def _check_query(folder: TrackFolder, query_id: str, items: list[Item]) -> None:
-    """Refuses a query of which neither the bank nor the track's queries know.
+    """Refuses a query that is neither in the bank nor in the track's queries.
 
     Raises:
         TrecexamError: there is no such query.

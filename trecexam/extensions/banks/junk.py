@@ -36,7 +36,7 @@ def junk_in(text: str) -> str | None:
     """What seems to be left of the answer that the item was cut out of, in words; None where nothing is."""
     inner = text.strip()
     if not any(character.isalnum() for character in inner):
-        return "no word in it"
+        return "contains no words"
     if len(inner.splitlines()) > 1:
         return "several lines in one item"
     for what, pattern in _COMPILED_BEFORE:

@@ -28,7 +28,7 @@ def replaceable(line: BankLine, written: bytes, kind: str) -> Item | None:
     """The one item of a line, where nothing was changed or added since a model wrote it.
 
     Args:
-        written: the line as it stands in the file.
+        written: the line in the file.
     """
     if line.error is not None or len(line.items) != 1:
         return None

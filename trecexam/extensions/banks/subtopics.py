@@ -44,7 +44,8 @@ def read_subtopics(path: str | os.PathLike[str]) -> Iterator[Subtopic]:
             raise ConversionError(
                 path,
                 number,
-                f"sub-topic '{subtopic.facet_id}' of query '{subtopic.query_id}' stands twice (first on line "
+                f"sub-topic '{subtopic.facet_id}' of query '{subtopic.query_id}' is there twice (first on "
+                "line "
                 f"{first})",
             )
         yield subtopic

@@ -8,10 +8,12 @@ EXTENSION = Extension(
     "campaign",
     commands={
         "judge": Command(
-            f"{__name__}.cli:judge", "Assessors: who judges what, progress, agreement, qrels.", "people"
+            f"{__name__}.cli:judge",
+            "Run a campaign of assessors: plan, progress, agreement, qrels.",
+            "people",
         ),
         "judge-next": Command(
-            f"{__name__}.cli.judge_next:judge_next", "What a person should judge next.", "people"
+            f"{__name__}.cli.judge_next:judge_next", "List what a person should judge next.", "people"
         ),
     },
     accessors={

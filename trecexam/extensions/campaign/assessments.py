@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
     from trecexam.track import TrackFolder
 
-#: The reasons that stand in the file where nobody is asked for one.
+#: The reasons that are in the file where nobody is requested one.
 JUDGED, WITHDRAWN = "judged", "withdrawn"
 
 
@@ -137,7 +137,7 @@ def _lines(path: Path, *naming: str) -> list[HumanRating]:
 
 
 def standing_opinions(rows: Iterable[HumanRating]) -> dict[str, dict[CellKey, HumanRating]]:
-    """Assessor -> what she says of each cell, without what was taken back and decisions between people."""
+    """Assessor -> what she says of each cell, without what was withdrawn and decisions between people."""
     opinions: dict[str, dict[CellKey, HumanRating]] = {}
     for row in rows:
         if row.kind == ADJUDICATED:

@@ -15,7 +15,7 @@ class Topic(NamedTuple):
 
     Attributes:
         doc_ids: what is worth judging and not judged yet, the first to judge first.
-        pooled: everything that may stand in a plan.
+        pooled: everything that may be in a plan.
     """
 
     query_id: str
@@ -36,9 +36,9 @@ def divided(
 ) -> JudgingPlan:
     """A plan in which a topic stays with one assessor, all have much the same work, and some tasks are twice.
 
-    Of an earlier plan of which something is done all stays that still can: what is done always; a topic with
+    Finished work of an earlier plan stays, as far as it still can: what is done always; a topic with
     its assessor, in its order, as long as she is among `assessors`. So the same arguments give the same plan
-    again. What somebody left who is not among them any more goes to others.
+    again. Open tasks of people no longer named go to others.
 
     Args:
         assessors: at least one; with overlap at least two.
@@ -83,7 +83,7 @@ def _kept_owners(
     old: Sequence[PlannedTask],
     done: Collection[PlannedTask],
 ) -> dict[str, str]:
-    """query_id -> who goes on with it: whose its open tasks are, else who did it; begun topics first."""
+    """query_id -> who continues with it: whose its open tasks are, else who did it; begun topics first."""
     own = [row for row in old if not row.overlap]
     holder = {row.query_id: row.assessor for row in own if row in done}
     begun = frozenset(holder)
@@ -170,7 +170,7 @@ def _give(
     most: int,
     seed: int,
 ) -> None:
-    """Gives the free topics to assessors: the largest first, each to who has least to do."""
+    """Gives the free topics to assessors: the largest first, each to the person with the least work."""
     has = Counter(owners.values())
     work = Counter({name: sum(sizes[q] for q in owners if owners[q] == name) for name in assessors})
     for query_id in sorted(free, key=lambda query_id: (-sizes[query_id], _draw(seed, query_id))):
@@ -181,7 +181,7 @@ def _give(
 
 
 def _filled(sizes: Mapping[str, int], least: Mapping[str, int], total: int) -> dict[str, int]:
-    """How many of each, at least so many, one more of who has fewest until the total is reached."""
+    """How many of each, at least so many, then one more of the smallest until the total is reached."""
     counts = {name: least.get(name, 0) for name in sizes}
     left = total - sum(counts.values())
     for level in range(1, max(sizes.values(), default=0) + 1):

@@ -1,4 +1,4 @@
-"""What comes of a campaign as files, and back: qrels, six-column qrels, and all judgments as one table."""
+"""A campaign's results as files, and back: qrels, six-column qrels, and all judgments as one table."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ExportedJudgments:
 
 @dataclass(frozen=True)
 class ImportedJudgments:
-    """What was taken in: lines that are new, those that were known, and those that cannot be read."""
+    """What was imported: new lines, those that were known, and those that cannot be read."""
 
     n_new: int
     n_known: int
@@ -115,7 +115,7 @@ def export_judgments(track: Assessment, folder: Path | str) -> ExportedJudgments
 
 
 def import_judgments(folder: TrackFolder, path: Path | str) -> ImportedJudgments:
-    """Takes in a table of judgments, as `export_judgments` writes it; what is known already is not added.
+    """Takes in a table of judgments, as `export_judgments` writes it; judgments that exist are not added.
 
     Lines go to the end of overrides.tsv, or of judgments.tsv where they say so, or where they say nothing,
     are of a passage as a whole, and the track has a scale.

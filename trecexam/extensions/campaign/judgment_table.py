@@ -31,7 +31,7 @@ COLUMNS = {
     "scale": "scale",
 }
 REQUIRED = ("query_id", "doc_id", "assessor", "rating")
-#: The reason that stands for one that the table does not have.
+#: The reason that means one that the table does not have.
 IMPORTED = "imported"
 #: The scales that ratings are on.
 TRACK, GRADER = "track", "grader"
@@ -48,7 +48,7 @@ class TableRow(NamedTuple):
 
 
 def judgment_table(rows: Iterable[TableRow]) -> bytes:
-    """The table as it is written: these lines in their order, under a header line."""
+    """The written table: these lines in their order, under a header line."""
     lines = ["\t".join(COLUMNS)]
     for row, own_scale in rows:
         values = {**row._asdict(), "rating": CANNOT if row.cannot else row.rating}

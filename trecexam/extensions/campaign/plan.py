@@ -24,7 +24,7 @@ OWN, OVERLAP = "own", "overlap"
 
 
 class PlannedTask(NamedTuple):
-    """A passage that an assessor judges, with all that is asked about it.
+    """A passage that an assessor judges, with all its items.
 
     `overlap`: it is another assessor's, and judged a second time to see how far people agree.
     """
@@ -72,7 +72,7 @@ class JudgingPlan:
         return len(self.rows)
 
     def tasks(self, assessor: str) -> tuple[tuple[str, str], ...]:
-        """(query_id, doc_id) of what she judges, in order, overlap included; none for who is not in it."""
+        """(query_id, doc_id) of what she judges, in order, overlap included; none for people not in it."""
         return tuple((row.query_id, row.doc_id) for row in self.by_assessor.get(assessor, ()))
 
 

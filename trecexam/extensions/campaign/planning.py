@@ -84,12 +84,12 @@ def plan_judging(
 ) -> PlannedCampaign:
     """Divides the passages of the pool among assessors, and writes the plan into judging.tsv.
 
-    A task is a pooled passage (with `unit = "response"` a whole response) with all that is asked about it,
+    A task is a pooled passage (with `unit = "response"` a whole response) with all its items,
     see `asked_items`. A topic stays with one assessor, and all have much the same number of tasks. What is
     judged already is in no new task: by people here, or, where passages are judged as a whole, officially.
     Of passages with one text one is judged.
 
-    A plan of which something is done is kept as far as it goes, see `divided`; else it is made anew. The same
+    A plan with finished work is kept as far as it goes, see `divided`; else it is made anew. The same
     arguments give the same plan.
 
     Args:

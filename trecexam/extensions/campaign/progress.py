@@ -23,7 +23,7 @@ class ProgressRow(NamedTuple):
     """An assessor's work on a topic, or with query_id "" on all.
 
     Attributes:
-        tasks: passages in the plan, overlap included, of which `done` and `left`.
+        tasks: passages in the plan, overlap included; `done` and `left` of these.
         judgments: of cells of these passages; of a passage there may be several.
         cannot: how many of them say that it cannot be judged.
         median_seconds: of active work on a judgment, of those that were timed; None where none was.
@@ -77,7 +77,7 @@ def progress(
 
     Args:
         opinions: assessor -> what she says, as of `standing_opinions`.
-        asked: query_id -> what is asked about a passage, as of `asked_items`.
+        asked: query_id -> the items of a passage, as of `asked_items`.
     """
     topics, assessors = [], []
     for name, tasks in plan.by_assessor.items():

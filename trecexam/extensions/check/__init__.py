@@ -7,8 +7,6 @@ from trecexam.extension import Command, Extension
 EXTENSION = Extension(
     "check",
     commands={
-        "check": Command(
-            f"{__name__}.cli:check", "Would trec_eval take this run or qrels? Mends them.", "files"
-        )
+        "check": Command(f"{__name__}.cli:check", "Check and mend a run or qrels for trec_eval.", "files")
     },
 )

@@ -24,30 +24,36 @@ HEADER = ("line", "severity", "trec_eval", "reason")
 @click.command(epilog="Example: trecexam check my.run --trec-eval 9 --fix mended.run")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
 @click.option(
-    "--as", "kind", type=click.Choice(["run", "qrels"]), help="What FILE is [default: what it looks like]."
+    "--as",
+    "kind",
+    type=click.Choice(["run", "qrels"]),
+    help="Read FILE as a run or as qrels [default: detected].",
 )
 @click.option(
-    "--trec-eval", "version", type=click.Choice(["9", "10"]), help="Only this version of it [default: both]."
+    "--trec-eval",
+    "version",
+    type=click.Choice(["9", "10"]),
+    help="Check for this version of trec_eval only [default: both].",
 )
 @click.option(
     "--fix",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="OUT",
-    help="Write a file that both versions take and that scores the same; OUT must not be there yet, "
-    "unless with this content.",
+    help="Write a mended file that both versions accept and that scores the same. An existing OUT must "
+    "have this content.",
 )
 @click.option(
     "--track",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="TRACK",
-    help="Name topics and docnos that this track does not have, and judged topics that a run lacks.",
+    help="Report topics and docnos that this track lacks, and judged topics that a run lacks.",
 )
 @reading
 def check(file: Path, kind: str | None, version: str | None, fix: Path | None, track: Path | None) -> Tables:
-    """Would trec_eval take FILE, a run or qrels? Which line stops it, and what would it silently do?
+    """Check whether trec_eval accepts FILE, a run or qrels, and reads it as intended.
 
-    fatal: trec_eval stops; silent: it takes something else than what stands there; warning: look whether
-    that is meant. Exit status 0: it takes FILE; 1: it does not (with --fix too: the status is about FILE).
+    fatal: trec_eval stops; silent: it reads something else than the file says; warning: probably a mistake.
+    Exit status: 0 if trec_eval accepts FILE, else 1 (with --fix, too).
     """
     # The formats are half of --help's time.
     from trecexam.extensions.check import preflight
@@ -58,7 +64,7 @@ def check(file: Path, kind: str | None, version: str | None, fix: Path | None, t
         _refuse(file, fix)
     known: dict[str, Any] = {}
     if track is not None:
-        # Behind these is pydantic, which --help, and the check of a file alone, must not wait for.
+        # Imports pydantic, which --help, and the check of a file alone, must not wait for.
         from trecexam.extensions.check.track_ids import track_ids
         from trecexam.track import TrackFolder
 
@@ -75,12 +81,12 @@ def check(file: Path, kind: str | None, version: str | None, fix: Path | None, t
         for finding in findings
     ]
     notes = [
-        f"{file}: trec_eval {number} {'takes' if good else 'does not take'} this {kind} file"
+        f"{file}: trec_eval {number} {'accepts' if good else 'rejects'} this {kind} file"
         for number, good in takes.items()
     ]
     if fix is not None:
         rows += ((change.line, "fixed", "", change.reason) for change in _fix(file, kind, asked[0], fix))
-        notes.append(f"{fix}: written; both versions take it")
+        notes.append(f"{fix}: written; both versions accept it")
     return Tables(
         {"findings": Table(HEADER, tuple(rows), layout=Layout(("line", "severity"), ("reason",)))},
         tuple(notes),

@@ -2,9 +2,9 @@
 
 What the original leaves open is decided as follows:
 
-- Comments, blank lines and lines that cannot be read are left out, a byte-order mark is taken off.
+- Comments, blank lines and lines that cannot be read are left out, a byte-order mark is removed.
 - A run line without a run id gets the file's; of several run ids the last line's is kept, as trec_eval does.
-- Of a docno that stands twice, the entry with the best score is kept, in qrels the highest label.
+- Of a docno that is there twice, the entry with the best score is kept, in qrels the highest label.
 - Tied scores are lowered by the least step of a 32-bit float, in trec_eval's own order. A topic where that
   cannot be done (infinite scores) is scored n..1. NaN comes last.
 - A topic without a label of 0 or more is left out of qrels: the evaluation would stop there.

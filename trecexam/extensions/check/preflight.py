@@ -66,7 +66,7 @@ def kind_of(path: Path) -> str:
         ConversionError: neither, or it cannot be read.
     """
     name = str(path)
-    failure = ConversionError(path, None, "looks neither like a run nor like qrels: say which it is")
+    failure = ConversionError(path, None, "is neither a run nor qrels: add --as run or --as qrels")
     heads: list[Head] = []
     try:
         for _, line in iter_lines(path):
@@ -247,11 +247,9 @@ def _look_at_line(findings: PreflightFindings, number: int, line: bytes, topic: 
                 "unusual characters", number, "warning", f"unusual characters in {name} {shown(value)}"
             )
     if b"#" in line:
-        # github.com/usnistgov/trec_eval/issues/46; the comments were taken out again for it.
-        reason = (
-            "'#' inside: a trec_eval 10 that takes comments reserves no memory for this line, and may crash"
-        )
-        findings.add("number sign", number, "warning", reason, (10,))
+        # github.com/usnistgov/trec_eval/issues/46; the comments were accepted out again for it.
+        reason = "'#' inside: trec_eval 10 with comments reserves no memory for such lines, and may crash"
+        findings.add("number sign", number, "warning", reason, (10,), once=True)
 
 
 def _score(findings: PreflightFindings, number: int, text: bytes) -> float:
@@ -261,7 +259,7 @@ def _score(findings: PreflightFindings, number: int, text: bytes) -> float:
         findings.add("score not a number", number, "silent", reason)
     elif not whole:
         findings.add(
-            "score not a number", number, "silent", f"the score {shown(text)} is taken for {score:.10g}"
+            "score not a number", number, "silent", f"the score {shown(text)} is read as {score:.10g}"
         )
     return score
 
@@ -269,7 +267,7 @@ def _score(findings: PreflightFindings, number: int, text: bytes) -> float:
 def _label(findings: PreflightFindings, number: int, text: bytes) -> int:
     label, whole = atol(text)
     if not whole:
-        reason = f"the label {shown(text)} is taken for {label}"
+        reason = f"the label {shown(text)} is read as {label}"
         findings.add("label no whole number", number, "silent", reason)
     if label < 0:
         reason = f"the label {label} means: in the pool, unjudged (not: not relevant)"
@@ -309,7 +307,7 @@ def _look_at_ranking(findings: PreflightFindings, topic_id: bytes, topic: RunTop
         findings.add("many lines", topic.lines[MOST_LINES], "warning", reason)
     docs = topic.doc_ids()
     for place, first in repeated(docs):
-        reason = f"docno {shown(docs[place])} stands twice for {name} (first on line {topic.lines[first]})"
+        reason = f"docno {shown(docs[place])} is there twice for {name} (first on line {topic.lines[first]})"
         if evaluated:
             findings.add("duplicate", topic.lines[place], "fatal", reason)
         else:
@@ -330,7 +328,7 @@ def _look_at_judgments(findings: PreflightFindings, topic_id: bytes, topic: Qrel
     name = f"topic {shown(topic_id)}"
     if max(topic.labels) < 0:
         reason = (
-            f"the highest label of {name} is {max(topic.labels)}: trec_eval stops there, or goes on with "
+            f"the highest label of {name} is {max(topic.labels)}: trec_eval stops there, or continues with "
             "memory that it never set"
         )
         findings.add("only negative labels", topic.lines[0], "fatal", reason)
@@ -338,7 +336,7 @@ def _look_at_judgments(findings: PreflightFindings, topic_id: bytes, topic: Qrel
     places = repeated(docs)
     iterations = topic.iterations.split() if places else []
     for place, first in places:
-        reason = f"docno {shown(docs[place])} stands twice for {name} (first on line {topic.lines[first]})"
+        reason = f"docno {shown(docs[place])} is there twice for {name} (first on line {topic.lines[first]})"
         if iterations[place] != iterations[first]:
             reason += "; if the second column is the subtopic, this file is for ndeval"
         findings.add("duplicate", topic.lines[place], "fatal", reason)

@@ -19,7 +19,7 @@ class TrackIds(NamedTuple):
 
     Attributes:
         topics: of its bank, queries and judgments.
-        docs: of its passages; they are read as they are asked for, once.
+        docs: of its passages; they are read as they are requested, once.
         judged: topics with judgments, by the track's own labels where there are no official ones.
     """
 

@@ -1,4 +1,4 @@
-"""What trec_eval makes of bytes, from the sources of 9.0 and 10.0.
+"""How trec_eval reads bytes, from the sources of 9.0 and 10.0.
 
 The rules are those of get_trec_results.c and get_qrels.c (white space, fields, comments), of form_res_rels.c
 (order, duplicates, labels), and of C's atof and atol.
@@ -10,7 +10,7 @@ import os
 import re
 from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from converters.lines import open_input, reading
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 Path = str | os.PathLike[str]
 Severity = Literal["fatal", "silent", "warning"]
 
-#: The versions of trec_eval whose rules are known here; 9 stands for all 9.x.
+#: The versions of trec_eval whose rules are known here; 9 means all 9.x.
 VERSIONS = (9, 10)
 BOM = b"\xef\xbb\xbf"
 #: trec_eval reserves eight bytes for each label up to the highest; above this there is seldom the memory.
 MOST_LABEL = 1_000_000_000
-#: Stands for a rank that is no number.
+#: In place of a rank that is not a number.
 NO_RANK = -1
 #: Findings and changes of one kind that are listed; the rest is counted.
 LISTED = 20
@@ -47,7 +47,7 @@ class Finding:
 
     Attributes:
         line: 1-based, or None where the whole file is meant.
-        severity: "fatal": trec_eval stops; "silent": it goes on with something else than what stands there;
+        severity: "fatal": trec_eval stops; "silent": it continues with other values than the file's;
             "warning": it does as it says, but is that what was meant?
         versions: of trec_eval, to which this applies.
         kind: one word for all findings of this kind.
@@ -75,6 +75,7 @@ class PreflightFindings:
 
     _listed: list[Finding] = field(default_factory=list)
     _counts: dict[tuple[str, Severity, tuple[int, ...]], int] = field(default_factory=dict)
+    _once: set[str] = field(default_factory=set)
 
     def add(
         self,
@@ -83,9 +84,14 @@ class PreflightFindings:
         severity: Severity,
         reason: str,
         versions: tuple[int, ...] = VERSIONS,
+        *,
+        once: bool = False,
     ) -> None:
+        """Adds a finding; with `once`, all lines of this kind are one finding with a count."""
+        if once:
+            self._once.add(kind)
         count = self._counts[kind, severity, versions] = self._counts.get((kind, severity, versions), 0) + 1
-        if count <= LISTED:
+        if count <= (1 if once else LISTED):
             self._listed.append(Finding(line, severity, versions, kind, reason))
 
     def stopped(self) -> set[int]:
@@ -97,9 +103,16 @@ class PreflightFindings:
         rest = [
             Finding(None, severity, versions, kind, f"and {count - LISTED:,} more of this kind: {kind}")
             for (kind, severity, versions), count in self._counts.items()
-            if count > LISTED
+            if count > LISTED and kind not in self._once
         ]
-        return (*sorted(self._listed, key=lambda finding: finding.line or 0), *rest)
+        listed = [
+            replace(finding, reason=f"{finding.reason} (and {count - 1:,} more such lines)")
+            if finding.kind in self._once
+            and (count := self._counts[finding.kind, finding.severity, finding.versions]) > 1
+            else finding
+            for finding in self._listed
+        ]
+        return (*sorted(listed, key=lambda finding: finding.line or 0), *rest)
 
 
 def takes(findings: Iterable[Finding], version: int) -> bool:
@@ -209,6 +222,6 @@ def has_mark(path: Path) -> bool:
 
 
 def shown(value: bytes) -> str:
-    """An id or a number as it can stand in a message."""
+    """An id or a number as it can be in a message."""
     text = value[:40].decode(errors="backslashreplace").encode("unicode_escape").decode()
     return f"'{text}'" if len(value) <= 40 else f"'{text}...'"

@@ -1,4 +1,4 @@
-"""The driver of the cluster: a process of its own that hands batches to Ray's actors and results back.
+"""The driver of the cluster: its own process that hands batches to Ray's actors and results back.
 
 Ray stays out of the daemon's process: it writes to stdout, takes over signal handlers, and ends the
 process that it is in when its cluster is lost.
@@ -179,7 +179,7 @@ class Driver:
             self._link.send(Room(room))
 
     def _news(self) -> Iterator[tuple[_Hired, Any]]:
-        """Who has answered what, each worker's answers in the order in which it was asked."""
+        """Which worker answered what, each worker's answers in the order in which it was asked."""
         waited = {reference: worker for worker in self._hired for reference in worker.waits_for}
         if not waited:
             time.sleep(BEAT)

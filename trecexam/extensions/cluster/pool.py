@@ -58,7 +58,7 @@ class Lost:
 
 
 class Pool(Generic[Item, Result]):
-    """Workers on a cluster, each of which does the same.
+    """Workers on a cluster, all of the same kind.
 
     Args:
         cluster: where it is, and what a worker gets.
@@ -187,7 +187,7 @@ class _Sizes:
         return self._items
 
     def learn(self, items: int, seconds: float) -> None:
-        # What is left over, or was cut, is slow for its size, and says nothing of a whole batch.
+        # The rest, or a cut batch, is slow for its size, and says nothing of a whole batch.
         if 2 * items >= self._items:
             ideal = items / max(seconds, 1e-9) * self._seconds
             self._items = max(1, int(min(ideal, MOST, GROWTH * items)))
@@ -239,7 +239,7 @@ def _driver(address: str) -> Iterator[_Link]:
         f"from trecexam.extensions.cluster.driver import main; main({theirs.fileno()})"
     )
     with tempfile.TemporaryFile() as log:
-        # In a session of its own, so that Ctrl-C is for the daemon alone.
+        # In its own session, so that Ctrl-C is for the daemon alone.
         process = subprocess.Popen(
             [sys.executable, "-c", code],
             pass_fds=[theirs.fileno()],

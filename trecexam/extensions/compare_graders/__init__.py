@@ -9,7 +9,7 @@ EXTENSION = Extension(
     commands={
         "compare-graders": Command(
             f"{__name__}.cli:compare_graders",
-            "Several graders by thresholds, and with each other.",
+            "Compare graders with official judgments and each other.",
             "look closer",
         )
     },

@@ -26,33 +26,28 @@ if TYPE_CHECKING:
     "graders",
     multiple=True,
     metavar="NAME",
-    help="Compare the grader of this name; may be repeated [default: TRACK's, as far as they ask the same of "
-    "the same texts].",
+    help="Compare this grader; may be repeated [default: TRACK's graders of the same items and texts].",
 )
 @click.option(
     "--recorded",
     type=click.Path(path_type=Path),
     multiple=True,
     metavar="FILE",
-    help="Grades that exist already; of each model and prompt in it comes a grader. May be repeated.",
+    help="Compare recorded grades: each model and prompt in FILE is a grader. May be repeated; TRACK's own "
+    "grader is compared, too, unless --grader names others.",
 )
 @reading
 def compare_graders(track: Path, graders: tuple[str, ...], recorded: tuple[Path, ...]) -> Result:
-    """Several graders or prompts on TRACK by thresholds, against the official side and with each other.
+    """Compare graders or prompts on TRACK, with the official side and with each other.
 
-    Kendall's tau-b and Spearman's rho of each grader's leaderboard with the official one, for each measure
-    of [scores] and min_rating, with 95% intervals over queries; and Cohen's kappa of its labels with the
-    official judgments at that min_rating. Without --grader and --recorded it is the track's own graders by
-    their thresholds: of several those that ask the same of the same texts as the first does.
+    The first table has, for each grader, measure and min_rating: Kendall's tau-b and Spearman's rho with the
+    official leaderboard, with 95% intervals over queries, and Cohen's kappa of labels with official
+    judgments. The second has kappa of every two graders, of labels and of ratings. --json adds kappas by
+    item; a pipe gets the first table, without an official side the second.
 
-    Then kappa of every two graders with each other, over labels and over the ratings of all items that both
-    have; without min_rating as they are, with it whether they reach it. --json has it item by item, too. A
-    pipe is given the first table; without an official side that is the second.
-
-    Two models or two prompts are two sections [graders.NAME] of trecexam.toml. Grades are read from TRACK's
-    store or from recordings. None is made, and none is stored: `trecexam watch` grades. How many are missing
-    is said.
-    People's ratings are left out.
+    By default, compares TRACK's graders that grade the same items and texts as the first. Declare two models
+    or prompts as two sections [graders.NAME] of trecexam.toml. Uses existing grades and recordings, and
+    names how many are missing. People's ratings are left out.
     """
     with trecexam.open_track(track) as opened, bad_measures():
         found: Result = opened.compare_graders(graders, recorded=recorded)

@@ -96,8 +96,8 @@ def compare_graders(
 
     Two graders agree, as annotators do, over the labels of the passages, and over the ratings of all items
     and of each item, that both have. Graded, where both scales are equally long; and binary at each
-    min_rating, or, where the scales differ, also at each one's own. Of one item there is no interval, as its
-    passages are all of one query.
+    min_rating, or, where the scales differ, also at the threshold of each. Of one item there is no interval,
+    as its passages are all of one query.
 
     Args:
         graders: names of graders of the track, or graders. Empty: those of the track that ask the same of
@@ -251,6 +251,6 @@ def _left_out(loader: TrackLoader, compared: Sequence[ComparedGrader]) -> Iterat
     names = {each.name for each in compared}
     others = [name for name in loader.folder.whole.graders if name not in names]
     if others and names & loader.folder.whole.graders.keys():
-        yield f"not compared, as other things are asked, or nothing can be said: {', '.join(others)}"
+        yield f"not compared, as they grade other items or texts, or cannot run: {', '.join(others)}"
     if loader.folder.overrides().exists():
         yield f"left out: people's ratings in place of a grader's ({loader.folder.overrides().name})"

@@ -65,13 +65,15 @@ class ComparedGrader:
 class _Named(NamedTuple):
     """A grader before it is made: its settings, or itself.
 
-    `own` says that it is the one of this name in trecexam.toml.
+    `own` says that it is the one of this name in trecexam.toml. `if_graded`: it is left out where it has no
+    grades.
     """
 
     name: str
     settings: GraderSection
     grader: Grader | None = None
     own: bool = False
+    if_graded: bool = False
 
 
 @contextmanager
@@ -84,8 +86,8 @@ def compared_graders(
         loader: the track's own.
         graders: names of graders of the track, or graders.
         recorded: recordings. Of each (model, prompt) in one comes a grader. Where no `graders` are given,
-            those of the track are meant that ask the same about the same texts as the loader's; of a track
-            with one grader, this one, where nothing is recorded.
+            those of the track are compared that grade the same items and texts as the loader's; of a track
+            with one grader, this one, unless it has no grades and there are recordings.
 
     Raises:
         TrecexamError, ConversionError: a file or a grader cannot be used, or nobody graded anything.
@@ -100,7 +102,14 @@ def compared_graders(
                 if track is None:
                     continue
             else:
-                track = stack.enter_context(_loader(loader, named)).load()
+                try:
+                    track = stack.enter_context(_loader(loader, named)).load()
+                except (TrecexamError, ConversionError):
+                    if named.if_graded:
+                        continue
+                    raise
+            if named.if_graded and not track.counts.ok:
+                continue
             track = replace(
                 track, sheets={q: replace(sheet, overrides=None) for q, sheet in track.sheets.items()}
             )
@@ -149,8 +158,8 @@ def _named(
     names = grader_names(folder)
     if not graders and len(names) > 1:
         yield from (_Named(name, folder_of(folder, name).config.grader, own=True) for name in names)
-    elif not graders and not recorded:
-        yield _of_own(folder, loader)
+    elif not graders:
+        yield _of_own(folder, loader)._replace(if_graded=bool(recorded))
     for given in graders:
         if not isinstance(given, str):
             yield _Named(str(given.identity["grader"]), folder.config.grader, given)
@@ -182,7 +191,7 @@ def _of_own(folder: TrackFolder, loader: TrackLoader) -> _Named:
 
 
 def _distinct(named: Iterator[_Named]) -> list[_Named]:
-    """The graders, none of whose names stands twice."""
+    """The graders, none of whose names is there twice."""
     distinct: dict[str, _Named] = {}
     for each in named:
         name, number = each.name, 1

@@ -8,13 +8,13 @@ EXTENSION = Extension(
     "disagreements",
     commands={
         "swaps": Command(
-            f"{__name__}.cli:swaps", "Pairs of runs that the official side orders otherwise.", "look closer"
+            f"{__name__}.cli:swaps", "List run pairs that the official side orders otherwise.", "look closer"
         ),
         "outliers": Command(
-            f"{__name__}.cli:outliers", "Runs that the official side ranks otherwise.", "look closer"
+            f"{__name__}.cli:outliers", "List runs that the official side ranks otherwise.", "look closer"
         ),
         "representative": Command(
-            f"{__name__}.cli:representative", "Few queries that order the runs as all.", "look closer"
+            f"{__name__}.cli:representative", "Find few queries that order the runs as all do.", "look closer"
         ),
     },
     calls={"correlate": f"{__name__}.accessor:DisagreementCalls"},

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 @official_measure_option
 @reading
 def swaps(track: Path, measures: tuple[str, ...], official_measures: tuple[str, ...]) -> Result:
-    """Pairs of TRACK's runs that the official side orders otherwise, with paired tests.
+    """List pairs of TRACK's runs that the official side puts in the other order, with paired tests.
 
-    run_a is better officially and run_b on the rubric. p of two-sided paired t tests over queries; .holm is
-    adjusted over all pairs of runs. The verdict is active (both differences significant at 0.05), mixed (one)
-    or passive (none). By the first measure of each side unless measures are given.
+    run_a is better officially, run_b by the automatic labels. p is from two-sided paired t tests over
+    queries; .holm is adjusted over all pairs of runs. The verdict is active (both differences significant at
+    0.05), mixed (one) or passive (none). Default: the first measure of each side.
     """
     with trecexam.open_track(track) as opened, bad_measures():
         found: Result = opened.correlate.swaps(measures or None, official_measures or None)
@@ -43,10 +43,10 @@ def swaps(track: Path, measures: tuple[str, ...], official_measures: tuple[str, 
 )
 @reading
 def outliers(track: Path, measures: tuple[str, ...], official_measures: tuple[str, ...], most: int) -> Result:
-    """The runs of TRACK that the rubric ranks most differently than the official side.
+    """List the runs of TRACK that the automatic and the official side rank most differently.
 
-    Ranks from 1; tied runs share their mean rank. A difference below 0 says that the rubric places the run
-    too high. By the first measure of each side unless measures are given.
+    Ranks start at 1; tied runs share their mean rank. A negative difference means that the automatic rank is
+    too high. Default: the first measure of each side.
     """
     with trecexam.open_track(track) as opened, bad_measures():
         found: Result = opened.correlate.outliers(measures or None, official_measures or None, most=most)
@@ -64,12 +64,12 @@ def outliers(track: Path, measures: tuple[str, ...], official_measures: tuple[st
 def representative(
     track: Path, measures: tuple[str, ...], official_measures: tuple[str, ...], most: int
 ) -> Result:
-    """Few queries of TRACK that order the runs as all queries do.
+    """Find few queries of TRACK that order the runs as all queries do.
 
-    They are chosen one after the other, so that the leaderboard on them is nearest to that on all queries, by
-    Kendall's tau, on the grades (first measure unless given) and with --official-measure on the judgments.
-    They fit the runs that are here: .chosen_half is tau where they are chosen on half of the runs,
-    .other_half that of the same queries on the other half, .random_queries that of random ones.
+    Queries are added one by one, each to bring the leaderboard nearest to that of all queries by Kendall's
+    tau: on the grades by the first measure, or -m; with --official-measure, on the judgments. To show how
+    far this is fitted to these runs, .chosen_half is tau on the half of the runs that chose the queries,
+    .other_half on the other half, .random_queries of random queries.
     """
     with trecexam.open_track(track) as opened, bad_measures():
         found: Result = opened.correlate.representative(

@@ -46,7 +46,7 @@ class Representative:
     """The chosen queries of one measure, in the order in which they were chosen.
 
     Attributes:
-        measure: as ir_measures prints it; "(official)" behind it where it is of the official judgments.
+        measure: as ir_measures prints it; "(official)" after it where it is of the official judgments.
         n_runs: how many runs are ordered.
         query_ids: the queries.
         taus: of each and those before it, tau-b of their leaderboard with that of all queries.
@@ -103,7 +103,7 @@ def representative(
         most: how many queries, at least 1.
 
     Raises:
-        TrecexamError: there are no runs; or no official judgments, and a measure on them is asked for.
+        TrecexamError: there are no runs; or no official judgments, and a measure on them is requested.
         ValueError: a measure cannot be computed.
     """
     if not track.runs:
@@ -143,7 +143,7 @@ def _remark(chosen: Representative) -> str:
 def choose_queries(values: Floats, most: int) -> tuple[list[int], list[float]]:
     """Queries one after the other, each the one that brings the leaderboard nearest to that of all queries.
 
-    Near is Kendall's tau-b of the runs' means. Of equally good queries the first is taken; one that leaves
+    Near is Kendall's tau-b of the runs' means. Of equally good queries the first is chosen; one that leaves
     all runs tied is worse than any other. Greedy choice finds a good set, not always the best one.
 
     Args:

@@ -9,7 +9,7 @@ EXTENSION = Extension(
     commands={
         "erag": Command(
             f"{__name__}.cli:erag",
-            "Score runs by what a RAG model makes of each document.",
+            "Score runs by a RAG model's answer from each document.",
             "published evaluators",
         )
     },

@@ -1,4 +1,4 @@
-"""`track.erag`: what a downstream model makes of the runs' documents."""
+"""`track.erag`: what a downstream model answers from the runs' documents."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def erag(
 ) -> Evaluation:
     """eRAG: a document's label is the score of what the model writes with it alone: what `erag` does.
 
-    Outputs are kept in the track's store, so that none is asked for twice, whatever the metric.
+    Outputs are kept in the track's store, so each prompt is sent once, whatever the metric.
 
     Args:
         gold: the gold outputs; None for the track's bank.
@@ -63,7 +63,7 @@ def erag(
     Raises:
         LockedError: another process grades this track, and there is something to ask.
         StoreError: the store is gone or an older one, and what it had would be paid for again.
-        TrecexamError, ConversionError: what stands in the way.
+        TrecexamError, ConversionError: with the reason.
     """
     names = names_of(measures)
     request = EragRequest(
@@ -131,7 +131,7 @@ def _path(path: Path | str | None) -> Path | None:
 
 @named_as_called
 class EragAccessor(Accessor):
-    """Runs scored by what a RAG system's own model makes of each document."""
+    """Runs scored by what a RAG system's model answers from each document."""
 
     score = on_folder(erag)
     estimate = on_folder(estimate_erag)

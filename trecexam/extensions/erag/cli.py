@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from trecexam.tables.result import Result
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
-#: Inputs not taken that are named before the rest is counted.
+#: Inputs rejected that are named before the rest is counted.
 _SPELT = 20
 
 
@@ -32,27 +32,27 @@ _SPELT = 20
     "--gold",
     type=_FILE,
     metavar="FILE",
-    help="Gold outputs, JSONL: `query_id, outputs`, or KILT's [default: the track's bank].",
+    help="Use these gold outputs, JSONL: `query_id, outputs`, or KILT's [default: the track's bank].",
 )
 @click.option(
     "--metric",
     metavar="NAME",
-    help="em, f1, rouge-l, accuracy, or module:function, (output, gold outputs) -> 0..1 [default: that of "
-    "[grader], else em].",
+    help="Score with em, f1, rouge-l, accuracy, or module:function, (output, gold outputs) -> 0..1 "
+    "[default: that of [grader], else em].",
 )
 @click.option(
     "--run",
     "runs",
     multiple=True,
     metavar="RUN",
-    help="A run of the track. May be repeated [default: all].",
+    help="Score this run of the track. May be repeated [default: all].",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Write labels.tsv, scores.tsv, labels.qrels and kin into this folder.",
+    help="Write labels.tsv, scores.tsv, labels.qrels and more into this folder.",
 )
 @click.option(
     "-m",
@@ -60,46 +60,45 @@ _SPELT = 20
     "measures",
     multiple=True,
     metavar="MEASURE",
-    help="As ir_measures prints it, or MAP, MRR, NDCG, Hit, Precision, Recall; without @k of the whole list. "
-    "May be repeated [default: P, nDCG, Success, R, AP, RR at 10, as far as the labels allow].",
+    help="Use this measure, in ir_measures' notation, or MAP, MRR, NDCG, Hit, Precision, Recall; without "
+    "@k over the whole list. May be repeated [default: P, nDCG, Success, R, AP, RR at 10, as far as "
+    "the labels allow].",
 )
 @click.option(
     "--outputs",
     type=_FILE,
     metavar="FILE",
-    help="What a model wrote, JSONL: `query_id, doc_id, output`; no model runs here.",
+    help="Read a model's outputs from this JSONL file, `query_id, doc_id, output`; runs no model.",
 )
 @click.option(
     "--end-to-end",
     type=_FILE,
     metavar="FILE",
-    help="TSV `run query_id score`, of the systems' whole answers: correlate with these.",
+    help="Correlate with the systems' whole answers: TSV `run query_id score`.",
 )
 @click.option(
     "--labels",
     type=click.Choice(["outputs", "contains-answer", "provenance"]),
     default="outputs",
     show_default=True,
-    help="What labels are made of: outputs; or, without a model, the document contains a gold answer, or the "
-    "track's qrels (else KILT's gold outputs) name it.",
+    help="Make labels from outputs; or, without a model, from whether the document contains a gold answer, "
+    "or the track's qrels (else KILT's gold outputs) name it.",
 )
 @writing_or_estimating
 def erag(
     track: Path, output: Path | None, *, estimate: bool, as_json: bool, **given: Any
 ) -> tuple[Result | None, int]:
-    """eRAG: score runs by what the RAG system's model makes of each document alone.
+    """Score runs by what a RAG system's model answers from each document alone (eRAG).
 
-    The model answers each query from one document at a time; the metric compares its output with the gold
-    outputs, and that is the document's label. Prints the runs' means over all gold queries of the track.
-    Outputs are kept in TRACK/.trecexam, so that none is asked for twice, and another metric runs no model.
+    The model answers each query from one document at a time. The metric compares the output with the gold
+    outputs; that is the document's label. Prints the runs' means over all gold queries. Outputs are stored
+    in TRACK/.trecexam, so each prompt is sent once and another metric runs no model. The model is that of
+    [grader] if the grader is erag, else that of [generator], else the language model of [grader].
 
-    The model is that of [grader] where its name is erag, else that of [generator], else the language model of
-    [grader].
-
-    Exit status: 0, or 1 when an input was not taken, the model did not answer or the metric failed for a
+    Exit status: 0, or 1 if an input was rejected, the model did not answer, the metric failed for a
     document, or a measure is not defined for fractional labels.
     """
-    # Behind it is pydantic.
+    # Imports pydantic.
     from trecexam.graders.base import Estimate
 
     if given["labels"] != "outputs":
@@ -110,7 +109,7 @@ def erag(
             given[option] = None
     with trecexam.open_track(track) as opened:
         if estimate and (given["labels"] != "outputs" or given["outputs"] is not None):
-            # No model is asked.
+            # No model runs.
             return None, show_estimate(lambda timed=False: Estimate(0), as_json=as_json)
         if estimate:
             estimate_of = partial(opened.erag.estimate, given["gold"], runs=given["runs"])
@@ -118,11 +117,11 @@ def erag(
         with working("answering", "answered", "documents") as work:
             done = opened.erag.score(**given, output=output, progress=work.progress, stop=work.stop)
     for row in done.rejected[:_SPELT]:
-        click.echo(printable(f"not taken: {row}"), err=True)
+        click.echo(printable(f"rejected: {row}"), err=True)
     if len(done.rejected) > _SPELT:
         left = len(done.rejected) - _SPELT
         where = "-o DIR has all" if output is None else f"all in {output}/rejected.tsv"
-        click.echo(f"not taken: {left:,} more ({where})", err=True)
+        click.echo(f"rejected: {left:,} more ({where})", err=True)
     if not done.complete:
         say(done)
         return None, exit_status(work.caught, 1)

@@ -83,7 +83,7 @@ def read_end_to_end(path: Path, on_error: Refuse) -> Iterator[EndToEnd]:
             except ValueError:
                 score = math.nan
             if not math.isfinite(score):
-                raise ConversionError(path, number, f"the score is no finite number: {columns[2][:40]!r}")
+                raise ConversionError(path, number, f"the score is not a finite number: {columns[2][:40]!r}")
         except ConversionError as error:
             on_error(error)
         else:

@@ -1,4 +1,4 @@
-"""`trecexam erag`: runs evaluated by what a model makes of each document, asked here or elsewhere."""
+"""`trecexam erag`: runs evaluated by a model's answers from each document, asked here or elsewhere."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def load(loader: TrackLoader, request: EragRequest) -> LoadedRequest:
     """Reads what is to be evaluated; asks no model.
 
     Raises:
-        TrecexamError, ConversionError: what stands in the way.
+        TrecexamError, ConversionError: with the reason.
     """
     if request.measures is not None:
         measures_of(request.measures)
@@ -184,7 +184,7 @@ def without_model(folder: TrackFolder, request: EragRequest) -> Evaluation:
     """The evaluation by outputs that were made elsewhere, or by a baseline's labels; asks no model.
 
     Raises:
-        TrecexamError, ConversionError: what stands in the way.
+        TrecexamError, ConversionError: with the reason.
     """
     if request.measures is not None:
         measures_of(request.measures)
@@ -218,7 +218,7 @@ def _by_outputs(
     ranked: labels.Ranked,
     inputs: tuple[TrackInputs, ChosenRuns],
 ) -> tuple[labels.Labelled, tuple[Rejected, ...]]:
-    """The labels of outputs in a file, and the lines that were not taken."""
+    """The labels of outputs in a file, and the lines that were rejected."""
     assert request.outputs is not None
     track, chosen = inputs
     known: dict[str, set[str]] = {query_id: set() for query_id in golds}

@@ -52,7 +52,7 @@ class QueryCorrelation(NamedTuple):
 
 @dataclass(frozen=True)
 class Evaluation(Result):
-    """Runs scored by what a downstream model makes of each of their documents.
+    """Runs scored by what a downstream model answers from each of their documents.
 
     Attributes:
         metric: the name of what labels are made with.
@@ -61,8 +61,8 @@ class Evaluation(Result):
         values: run -> query_id -> measure -> value.
         refused: why the others were not.
         correlations: run -> measure -> correlation with the end-to-end scores; empty where none were given.
-        rejected: inputs that were not taken.
-        notes: what one must know beside, a line each; of `erag` also how many labels there are, and of what.
+        rejected: inputs that were rejected.
+        notes: what one must know beside, one per line; of `erag` also how many labels there are, and of what.
         complete: False where the model was stopped before it had answered all.
     """
 
@@ -158,7 +158,7 @@ class Evaluation(Result):
         )
 
     def undefined(self) -> Iterator[str]:
-        """Why correlations are undefined, a line each."""
+        """Why correlations are undefined, one per line."""
         for run, by_measure in self.correlations.items():
             reasons = {each.reason for each in by_measure.values()}
             if len(reasons) == 1 and all(reasons):
@@ -213,7 +213,7 @@ class Evaluation(Result):
         replace_all(folder, self.contents(), FILES)
 
     def told(self) -> Iterator[str]:
-        """How many labels there are, what has none, what was not computed and why, a line each."""
+        """How many labels there are, what has none, what was not computed and why, one per line."""
         if not self.complete:
             yield "stopped: nothing is written, and what the model wrote is kept; start again to go on"
             return
@@ -276,7 +276,7 @@ def correlated(evaluation: Evaluation, path: Path, shown: str, others: frozenset
 
     Args:
         path: of a file of `run query_id score` lines.
-        shown: its name, for what is not taken.
+        shown: its name, for what is rejected.
         others: runs that were not asked for: scores of theirs are passed over.
 
     Raises:

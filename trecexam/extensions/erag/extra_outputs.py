@@ -42,7 +42,8 @@ def _head(evaluation: Evaluation) -> ReportHead:
     notes = filter(None, (means, evaluation.unlabelled(), *evaluation.notes))
     result = Tables({"scores": evaluation.table}, tuple(notes))
     return ReportHead(
-        "Runs are scored by what the system's own language model makes of each document alone: its output is "
+        "Runs are scored by what the system's own language model answers from each document alone: its "
+        "output is "
         "compared with gold outputs, and that is the document's label.",
         ReportPart("beside", result, "eRAG", files=("erag/scores.tsv",)),
         "In the sections below a document's rating is 5 times its label, rounded.",

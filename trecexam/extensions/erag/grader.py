@@ -1,4 +1,4 @@
-"""The `erag` grader: what the RAG system's own model makes of a document alone, against the gold outputs.
+"""The `erag` grader: the RAG system's own model answers from one document, compared with the gold outputs.
 
 Salemi and Zamani, "Evaluating Retrieval Quality in Retrieval-Augmented Generation", SIGIR 2024.
 """
@@ -43,7 +43,7 @@ class Label(NamedTuple):
 
 
 def label_of(metric: Metric, item: Item, output: str) -> Label:
-    """What a metric makes of an output, given the item that holds the gold outputs."""
+    """The metric of an output, given the item that holds the gold outputs."""
     try:
         return Label(scored(metric, output, item.gold_answers or (item.text,)))
     except MetricError as error:
@@ -52,7 +52,7 @@ def label_of(metric: Metric, item: Item, output: str) -> Label:
 
 @dataclass(frozen=True)
 class EragPrompt:
-    """What the model is asked.
+    """The prompts of the model.
 
     Attributes:
         template: a text with the slots `query` and `document`.
@@ -116,7 +116,7 @@ class EragGrader(WritingGrader):
         return self.writer.fitted(lambda document: self._prompt.text(query, document), cell.text)
 
     def label(self, item: Item, text: str) -> Label:
-        """What the metric makes of an output."""
+        """The metric of an output."""
         return label_of(self.metric, item, text)
 
     def read(self, item: Item, text: str) -> Reading:

@@ -1,4 +1,4 @@
-"""Labels of documents: what the metric makes of the outputs, stored ones or those of a file.
+"""Labels of documents: the metric's values of the outputs, stored ones or those of a file.
 
 And two that eRAG is compared with, for which no model runs: "Containing the Answer" and "KILT Provenance" of
 Salemi and Zamani, "Evaluating Retrieval Quality in Retrieval-Augmented Generation", SIGIR 2024.
@@ -133,7 +133,7 @@ def from_outputs(
 
 
 def contains_answer(text: str, gold: Iterable[str]) -> bool:
-    """Whether the words of a gold answer stand in a text one after the other, both normalised as for `em`."""
+    """Whether the words of a gold answer are in a text one after the other, both normalised as for `em`."""
     words = f" {normalised(text)} "
     return any(answer and f" {answer} " in words for answer in map(normalised, gold))
 

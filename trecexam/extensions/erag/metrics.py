@@ -60,7 +60,7 @@ def accuracy(output: str, gold: Sequence[str]) -> float:
 def token_f1(output: str, gold: Sequence[str]) -> float:
     """The harmonic mean of precision and recall of the output's words, both normalised.
 
-    0 where no word is shared, be it that neither has one ("AN." and "the"): so have it SQuAD 1 and KILT,
+    0 where no word is shared, even if neither has one ("AN." and "the"): so have it SQuAD 1 and KILT,
     while SQuAD 2 gives 1 for that.
     """
     tokens = Counter(normalised(output).split())
@@ -140,7 +140,7 @@ def _module(name: str, root: Path) -> Any:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # What stands beside it can be imported by it, and classes in it know where they are.
+    # What is next to it can be imported by it, and classes in it know where they are.
     folder, known = str(path.parent.absolute()), sys.modules.get(name)
     sys.path.insert(0, folder)
     sys.modules[name] = module
@@ -160,7 +160,7 @@ def scored(metric: Metric, output: str, gold: tuple[str, ...]) -> float:
     """What the metric gives; what it prints goes to stderr, since stdout is a table.
 
     Raises:
-        MetricError: it raised, or gave what is no number from 0 to 1.
+        MetricError: it raised, or gave what is not a number from 0 to 1.
     """
     try:
         with redirect_stdout(sys.stderr):
@@ -178,7 +178,7 @@ def scored(metric: Metric, output: str, gold: tuple[str, ...]) -> float:
 
 
 def _number(value: Any) -> float | None:
-    """A number, also one of numpy, torch and kin; None where it is none."""
+    """A number, also one of numpy, torch and similar ones; None where it is none."""
     try:
         return float(value if isinstance(value, Real) else value.item())
     except Exception:

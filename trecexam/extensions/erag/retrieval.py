@@ -47,7 +47,7 @@ class RetrievalMeasure:
 
     Attributes:
         name: as the user wrote it where that is an alias, else as ir_measures prints it.
-        of: the measure; of a bare P, R or Success the one at 1, in place of which each list's length counts.
+        of: the measure; of a bare P, R or Success the one at 1, where each list's length counts instead.
         whole: whether that is so.
     """
 

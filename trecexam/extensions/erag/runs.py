@@ -44,7 +44,7 @@ class ChosenRuns:
             raise TrecexamError(f"no gold outputs can be read{why}", path=track.bank_files[0])
         read = set(track.run_files.values())
         lost = {self.folder.shown(path) for path in self.folder.run_files() if path not in read}
-        why = next((f" (not taken: {row})" for row in track.rejected if row.file in lost), "")
+        why = next((f" (rejected: {row})" for row in track.rejected if row.file in lost), "")
         if not track.runs:
             raise TrecexamError(
                 f"no run to evaluate in {self.folder.shown(self.folder.runs)}{why}", path=self.folder.root
@@ -78,7 +78,7 @@ def left_out(file: str, query_ids: Collection[str], known: Collection[str], why:
 
 
 def refused_lines(file: str, errors: Iterable[ConversionError]) -> tuple[Rejected, ...]:
-    """The lines of a file that were not taken; those with the same reason are one row, at the first."""
+    """The lines of a file that were rejected; those with the same reason are one row, at the first."""
     alike: dict[str, list[ConversionError]] = {}
     for error in sorted(errors, key=lambda error: error.line or 0):
         alike.setdefault(error.reason, []).append(error)
@@ -102,7 +102,7 @@ def counted_queries(
         others: runs of the track that are not evaluated.
 
     Returns:
-        They, sorted; and what is said of the others.
+        They, sorted; and a note about the others.
     """
     known = set(track.own_queries)
     for run in (*track.runs.values(), *others):
@@ -123,7 +123,7 @@ def tied_runs(runs: Mapping[str, Run], query_ids: Iterable[str]) -> Iterator[str
         several = [run.scores[start:end].astype(np.float32) for start, end in spans if end - start > 1]
         if several and all((scores == scores[0]).all() for scores in several):
             yield (
-                f"run '{name}': all scores of a query are the same, so its documents stand in trec_eval's "
+                f"run '{name}': all scores of a query are the same, so its documents are in trec_eval's "
                 "order of ties, by falling docid; give each a score that falls with its rank"
             )
 

@@ -9,7 +9,7 @@ EXTENSION = Extension(
     commands={
         "evaluate": Command(
             f"{__name__}.cli:evaluate",
-            "Run files on a qrels file, Cover too; needs no track.",
+            "Evaluate run files with a qrels file; needs no track.",
             "published evaluators",
         )
     },

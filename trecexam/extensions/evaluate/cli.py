@@ -26,17 +26,16 @@ if TYPE_CHECKING:
     metavar="RUN...",
 )
 @measure_option
-@click.option("--per-query", is_flag=True, help="One row a run, query and measure, instead of means.")
+@click.option("--per-query", is_flag=True, help="Print one row per run, query and measure instead of means.")
 @reading
 def evaluate(qrels: Path, runs: tuple[Path, ...], measures: tuple[str, ...], per_query: bool) -> Result:
-    """Run files on a qrels file, as the `ir_measures` command does it, with Cover; no track is needed.
+    """Evaluate run files with a qrels file, like the `ir_measures` command, with Cover; needs no track.
 
-    Cover and nCover need qrels whose second column is the item, with every item of a query:
-    out/rubric.subtopics.qrels of a track, with rel=1, or `trecexam export subtopics --min-rating N`. Where a
-    passage stands several times for a query, measures that know no items take its best label. Means are over
-    all queries of QRELS, as trec_eval -c.
+    Cover and nCover need qrels whose second column is the item, with every item of a query: a track's
+    out/rubric.subtopics.qrels, with rel=1, or `trecexam export subtopics --min-rating N`. Other measures use
+    a passage's best label. Means are over all queries of QRELS, as with trec_eval -c.
 
-    Nothing is graded here. `trecexam.evaluate` of Python is another thing: it grades runs by a test bank.
+    Grades nothing. To grade runs with a test bank from Python, use `trecexam.evaluate`.
     """
     if not measures:
         raise click.UsageError("which measures? Name at least one with -m, as -m nDCG@10")

@@ -93,7 +93,7 @@ def number_of(value: Any, what: str) -> float:
         with contextlib.suppress(OverflowError, ValueError):
             if math.isfinite(number := float(value)):
                 return number
-    raise TrecexamError(f"{what} is no finite number: {value!r:.60}")
+    raise TrecexamError(f"{what} is not a finite number: {value!r:.60}")
 
 
 def whole_number(value: Any, what: str) -> int:
@@ -104,7 +104,7 @@ def whole_number(value: Any, what: str) -> int:
     """
     number = number_of(value, what)
     if number != int(number):
-        raise TrecexamError(f"{what} is no whole number: {value!r}")
+        raise TrecexamError(f"{what} is not a whole number: {value!r}")
     return int(number)
 
 

@@ -6,6 +6,7 @@ import dataclasses
 import shutil
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
+from numbers import Real
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
@@ -44,7 +45,7 @@ class Evaluation(Framed):
 
     Attributes:
         leaderboard: of the runs that were given, by the measures that were given; its `notes` say what was
-            not taken, and what else one must know.
+            rejected, and what else one must know.
         track: the track beneath, with all its calls. A temporary one is removed with it, or by `close`.
     """
 
@@ -105,22 +106,25 @@ def evaluate(
         queries: a file, a dict query_id -> text, a data frame or records with `query_id` and `text`.
         official: judgments by people: a file, a dict query_id -> doc_id -> label, a data frame or records
             with `query_id`, `doc_id` and `relevance`; what `track.correlate` and others compare with.
-        dataset: an ir_datasets id that stands in for queries, passages and judgments.
+        dataset: an ir_datasets id that replaces queries, passages and judgments.
         grader: the name of one (`trecexam graders`), or one of your own. None: "embedding", or "recorded"
             with `recorded`; in a folder that is a track already, the one that its settings name.
         recorded: grades that were made before: a file, or rows as `Track.grades` gives them.
         measures: None for the track's own; the first orders the runs.
         settings: those of trecexam.toml, section -> setting -> value, as {"track": {"depth": 10}}.
         folder: the track is made here and stays, grades too, with what an update writes in out/. Called
-            again, it grades what is new alone. Name one where a grader costs. None: a temporary folder.
-        replace: runs of these names that lie in the folder already may be replaced.
+            again, it grades new cells only. Name one where a grader costs. None: a temporary folder.
+        replace: runs of these names that are in the folder already may be replaced.
         progress: called after each graded batch.
 
     Raises:
-        TrecexamError: what stands in the way, in one line; with `folder`, what was graded is stored.
+        TrecexamError: with the reason in one line; with `folder`, what was graded is stored.
     """
     if not isinstance(runs, Mapping) or not runs:
         raise TrecexamError("runs: give a dict, name -> run, with at least one")
+    if all(map(_is_ranking, runs.values())):
+        # Query ids where names belong: the dict is one run.
+        raise TrecexamError('runs: this dict is one run, query_id -> doc_id -> score; use {"NAME": run}')
     if not isinstance(grader, str | None) and not isinstance(getattr(grader, "identity", None), Mapping):
         raise TrecexamError(f"grader: a {type(grader).__name__} is no name of a grader, and no grader")
     names = _checked(measures, settings)
@@ -161,6 +165,11 @@ def evaluate(
         return Evaluation(board, track)
     # Whoever has the track alone may go on with it.
     return Evaluation(board, track, weakref.finalize(track, _remove, track._loaders, scratch))
+
+
+def _is_ranking(value: Any) -> bool:
+    """Whether a value is doc_id -> score."""
+    return isinstance(value, Mapping) and all(isinstance(score, Real) for score in value.values())
 
 
 def _graded(

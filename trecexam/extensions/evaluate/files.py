@@ -35,8 +35,8 @@ class EvaluatedFiles(Result):
     Attributes:
         board: the means.
         values: the values, query by query.
-        rejected: why a run was not taken, a line each.
-        notes: what was not taken, and what else one ought to know.
+        rejected: why a run was rejected, one per line.
+        notes: what was rejected, and what else one ought to know.
         per_query: whether it is the values that are shown, not the means.
     """
 

@@ -144,7 +144,7 @@ def _score(score: Any, query_id: str, doc_id: str, what: str) -> float:
 
 def _check_name(name: Any) -> None:
     if not isinstance(name, str):
-        raise TrecexamError(f"the name of a run is no text: {name!r}")
+        raise TrecexamError(f"the name of a run is not text: {name!r}")
     refuse_controls("the name of a run", name)
     try:
         column(name, "the name of a run")

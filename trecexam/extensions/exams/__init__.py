@@ -16,7 +16,9 @@ EXTENSION = Extension(
     "exams",
     commands={
         "exam": Command(
-            f"{__name__}.cli:exam", "Exams: which system is good, which question is good.", "banks and exams"
+            f"{__name__}.cli:exam",
+            "Make multiple-choice exams, and score systems by them.",
+            "banks and exams",
         )
     },
     accessors={"exam": f"{__name__}.accessor:ExamAccessor"},
@@ -28,7 +30,7 @@ _HOME = {"filter_exam": "filtering", "fit_exam": "fitting", "improve_exam": "fit
 
 
 def __getattr__(name: str) -> Any:
-    # Behind them is scipy, for which `trecexam --help` must not wait.
+    # Imports scipy, for which `trecexam --help` must not wait.
     if name in _HOME:
         return named(f"{__name__}.{_HOME[name]}:{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

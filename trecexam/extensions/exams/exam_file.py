@@ -28,7 +28,7 @@ class ExamQuestion:
         correct: the place of the right one, 0..3.
         documentation: the text of the passage `doc_id`, which it was made from.
         topic: "" where none is known.
-        rest: what else the line says; it is written again as it is.
+        rest: what else the line says; it is written again unchanged.
     """
 
     question_id: str
@@ -63,7 +63,7 @@ def read_exam(path: str | os.PathLike[str]) -> Iterator[ExamQuestion]:
     """The questions of an exam, in its order.
 
     Raises:
-        ConversionError: with the line: what is missing or wrong in it, or a question id that stands twice.
+        ConversionError: with the line: what is missing or wrong in it, or a question id that is there twice.
     """
     lines: dict[str, int] = {}
     for number, row in iter_objects(path):
@@ -71,7 +71,9 @@ def read_exam(path: str | os.PathLike[str]) -> Iterator[ExamQuestion]:
         first = lines.setdefault(question.question_id, number)
         if first != number:
             raise ConversionError(
-                path, number, f"question id '{question.question_id[:80]}' stands twice, first on line {first}"
+                path,
+                number,
+                f"question id '{question.question_id[:80]}' is there twice (first: line {first})",
             )
         yield question
 
@@ -138,7 +140,7 @@ def read_sources(path: str | os.PathLike[str]) -> Iterator[Source]:
     """The passages of a corpus with their titles and topics, in its order.
 
     Raises:
-        ConversionError: with the line: no id, no text, a title or topic that is no text, an id twice.
+        ConversionError: with the line: no id, no text, a title or topic that is not text, an id twice.
     """
     lines: dict[str, int] = {}
     for number, row in iter_objects(path):
@@ -146,7 +148,7 @@ def read_sources(path: str | os.PathLike[str]) -> Iterator[Source]:
         what = f"passage '{doc_id[:80]}'"
         first = lines.setdefault(doc_id, number)
         if first != number:
-            raise ConversionError(path, number, f"{what} stands twice, first on line {first}")
+            raise ConversionError(path, number, f"{what} is there twice, first on line {first}")
         more = [row.get(key) or "" for key in ("title", "topic")]
         for key, value in zip(("title", "topic"), more, strict=True):
             if not isinstance(value, str):

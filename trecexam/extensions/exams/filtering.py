@@ -1,4 +1,4 @@
-"""`trecexam exam filter`: reads an exam, leaves questions out, and writes what is left and why."""
+"""`trecexam exam filter`: reads an exam, leaves questions out, and writes the rest and why."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class FilteredExam(Result):
 def filter_exam(
     path: Path | str, settings: ExamSection | None = None, root: Path | None = None
 ) -> FilteredExam:
-    """What is left of an exam, and why the rest is not; writes nothing.
+    """The remaining exam, and why the rest is not; writes nothing.
 
     Args:
         settings: as in [exam] of trecexam.toml; None for the defaults.

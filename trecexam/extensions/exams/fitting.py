@@ -44,7 +44,7 @@ def fit_exam(
         groups: a TSV file that says which groups each question is in.
 
     Raises:
-        TrecexamError, ConversionError: what stands in the way, with the file and line.
+        TrecexamError, ConversionError: with the reason, file and line.
     """
     return fitted(
         from_file(Path(source), LabelFiles(components, groups)), settings or Settings.of(priors=True)
@@ -133,7 +133,7 @@ def write_fit(exam: ExamFit, out: Path) -> list[str]:
     """Writes a fit's files into a folder; what of an earlier fit does not apply to this one is removed.
 
     Returns:
-        Why a plot could not be drawn, a line each.
+        Why a plot could not be drawn, one per line.
 
     Raises:
         TrecexamError: a file cannot be written.

@@ -102,7 +102,7 @@ def check_ours(exam: Path) -> None:
     """
     if sha256(exam.read_bytes()) != read_object(companion_file(exam, GENERATION)).get("exam_sha256"):
         raise TrecexamError(
-            "was edited, or not written by `exam generate`, and is left as it is: give -o another name",
+            "was edited, or not written by `exam generate`, and is left unchanged: give -o another name",
             path=exam,
         )
 
@@ -169,7 +169,7 @@ def _write(plan: ExamPlan, prompts: PromptSet[str]) -> tuple[tuple[ExamQuestion,
 
 
 def noted_refilling(questions: Sequence[ExamQuestion]) -> dict[str, int]:
-    """How many questions have refilled candidates, as it is noted beside the exam; nothing where none has."""
+    """How many questions have refilled candidates, as stored next to the exam; nothing where none has."""
     number = sum(REFILLED in question.rest for question in questions)
     return {REFILLED: number} if number else {}
 

@@ -228,7 +228,7 @@ def _draw_radar(figure: Figure, plot: Plot) -> None:
     axes.set_yticks((0.25, 0.5, 0.75, 1.0), ("25%", "50%", "75%", "100%"), fontsize=letters(6.5))
     axes.set_xticks(angles, [short(str(row[0])) for row in plot.table.rows], fontsize=letters(7.5))
     axes.spines["polar"].set_visible(False)
-    # It stands below: groups' names are on both sides.
+    # It is below: groups' names are on both sides.
     names = [short(plot.table.header[place + 1]) for place in drawn]
     axes.legend(
         lines,
@@ -255,7 +255,7 @@ def steps_plot(improvement: Improvement) -> Plot:
     return _curves_plot(
         "information_by_step",
         "Information by step",
-        "The information of the mean item of what is left after each step: a curve above the one before says "
+        "The information of the mean item of the rest after each step: a curve above the one before says "
         "that the items dropped were worse than the others.",
         f"{len(improvement.steps) - 1} steps from {len(first.items)} to {len(last.items)} items; at the "
         f"examinees' abilities the mean item's information goes from {first.information:.3f} to "

@@ -26,7 +26,7 @@ from trecexam.graders.writing.kept_answers import KeepingWriter
 from trecexam.tables.table import to_json
 from trecexam.track import TrackFolder
 
-#: So often a question is asked about: each time the model is told what of its answers would not do.
+#: So often a question is sent: each time the model is told what of its answers would not do.
 _ROUNDS = 3
 
 
@@ -97,10 +97,10 @@ def refilling_job(
 def _prompts(
     plan: RefillPlan, source: KeepingWriter, refused: Mapping[str, tuple[str, ...]] | None
 ) -> PromptSet[str]:
-    """What the model is asked about each failing question, by question_id.
+    """The prompts of the model about each failing question, by question_id.
 
     Args:
-        refused: question_id -> what it wrote before that would not do; only these are asked about. None: all.
+        refused: question_id -> what it wrote before that would not do; only these are sent. None: all.
     """
     prompts = {
         question_id: prompt(
@@ -152,7 +152,7 @@ def refill(plan: RefillPlan, source: KeepingWriter) -> Rounds[RefilledExam]:
 
 
 def _noted(old: ExamQuestion, new: ExamQuestion, writer: Writer, time: str) -> ExamQuestion:
-    """The refilled question with what was there before, and who wrote what is there now."""
+    """The refilled question with what was there before, and who wrote the current one."""
     changed = {
         str(place): choice
         for place, (choice, other) in enumerate(zip(old.choices, new.choices, strict=True))

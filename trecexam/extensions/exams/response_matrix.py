@@ -116,9 +116,7 @@ def _table(path: Path) -> ResponseMatrix:
         if not name:
             raise ConversionError(path, number, "no examinee in the first column")
         if name in values:
-            raise ConversionError(
-                path, number, f"examinee '{name}' stands twice: give each a name of its own"
-            )
+            raise ConversionError(path, number, f"examinee '{name}' is there twice: give each its own name")
         try:
             values[name] = [_NUMBERS[value] for value in row[1:]]
         except KeyError as error:

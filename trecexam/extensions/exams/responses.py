@@ -38,7 +38,7 @@ class ExamResponses:
 
     Attributes:
         source: where it comes from, as people know it.
-        notes: what was left out and what else one must know, a line each.
+        notes: what was left out and what else one must know, one per line.
     """
 
     source: str
@@ -172,7 +172,8 @@ def _remarks(values: NDArray[np.float64], examinees: Sequence[str], items: Seque
         same = [item for item, value in zip(items, shares.tolist(), strict=True) if value == share]
         if same:
             remarks.append(
-                f"{plural(len(same), 'question')} that {who} got right cannot tell who is better, nor get a "
+                f"{plural(len(same), 'question')} that {who} got right cannot tell which is better, nor get "
+                "a "
                 f"standard error: {shorten_list(same, 3)}"
             )
     rights = np.nanmean(values, axis=1)

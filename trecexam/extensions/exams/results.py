@@ -69,7 +69,7 @@ class ExamFit(Result, FittedExam):
 
 
 def told(fitted: ExamFit) -> Iterator[str]:
-    """The notes of a fit, a line each."""
+    """The notes of a fit, one per line."""
     f = fitted.fit
     yield from (*fitted.exam.notes, *f.notes)
     yield (

@@ -56,7 +56,7 @@ class ExamSetup:
 
     Attributes:
         model: its name, as a component of the examinee's.
-        examples: how many in-context examples each question is asked with; `seed` draws them.
+        examples: how many in-context examples each question is sent with; `seed` draws them.
         texts: doc_id -> what the retriever shows of it.
     """
 
@@ -89,7 +89,7 @@ class ExamSetup:
         return lambda question, context: prompt(question, context, kind, examples(question), plain)
 
     def notes(self) -> list[str]:
-        """What of the retriever's run could not be shown, a line each."""
+        """What of the retriever's run could not be shown, one per line."""
         if self.retriever.run is None:
             return []
         notes = []
@@ -119,7 +119,7 @@ class Examinee:
 
     Attributes:
         answers: question_id -> answer; a question that was not answered is not in it.
-        notes: what one must know of it, a line each.
+        notes: what one must know of it, one per line.
         why: why it ended early, "" where it did not.
     """
 
@@ -205,7 +205,7 @@ def texts_of(
 
 
 def exam_prompts(source: KeepingWriter, setup: ExamSetup) -> PromptSet[str]:
-    """What a model is asked, by question_id: one here chooses among continuations, others write a letter.
+    """The prompts of a model, by question_id: one here chooses among continuations, others write a letter.
 
     Raises:
         TrecexamError: the model here does not take a prompt without its documents.

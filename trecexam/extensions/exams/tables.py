@@ -1,4 +1,4 @@
-"""The tables of a fitted exam, and what is said of it."""
+"""The tables of a fitted exam, and the notes on it."""
 
 from __future__ import annotations
 

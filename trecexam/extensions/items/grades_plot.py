@@ -104,7 +104,7 @@ def grades_by_item_plot(items: Sequence[tuple[str, str]], counts: NDArray[np.int
 def _draw_items(figure: Figure, plot: Plot) -> None:
     counts = np.array([row[2:] for row in plot.table.rows], float)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    # One picture, whose size hangs on no number of items but in pixels: the rows are percent.
+    # One picture, whose size depends on no number of items but in pixels: the rows are percent.
     ends = np.round(np.cumsum(shares, axis=1) * 200).astype(int)
     which = (np.arange(200)[:, None, None] >= ends[None]).sum(axis=2)
     palette = np.array([_rgb(colour) for colour in (*_COLOURS, "#ffffff")], np.uint8)

@@ -41,7 +41,7 @@ class Quality:
 
     @property
     def live(self) -> tuple[ItemSummary, ...]:
-        """Those that are asked about."""
+        """The active ones."""
         return tuple(item for item in self.items if not item.retired)
 
 

@@ -8,20 +8,22 @@ EXTENSION = Extension(
     "learn",
     commands={
         "learn": Command(
-            f"{__name__}.cli.learn:learn", "Learn from judgments what the rest would be judged.", "holes"
+            f"{__name__}.cli.learn:learn", "Learn labels for unjudged passages from judgments.", "holes"
         ),
         "learned-leaderboard": Command(
-            f"{__name__}.cli.boards:learned_leaderboard", "Runs by learned labels.", "holes"
+            f"{__name__}.cli.boards:learned_leaderboard", "Show runs by learned labels.", "holes"
         ),
         "cross-validate": Command(
             f"{__name__}.cli.boards:cross_validate",
-            "How good learned labels are.",
+            "Check learned labels on hidden judgments.",
             "holes",
         ),
         "learned-next": Command(
-            f"{__name__}.cli.next:learned_next", "What people should judge, to learn most from it.", "people"
+            f"{__name__}.cli.next:learned_next", "List what people should judge to learn most.", "people"
         ),
-        "settle": Command(f"{__name__}.cli.next:settle", "Does a claim survive full judging?", "holes"),
+        "settle": Command(
+            f"{__name__}.cli.next:settle", "Test whether a claim survives full judging.", "holes"
+        ),
     },
     accessors={"learn": f"{__name__}.accessor:LearnAccessor"},
     features=(f"{__name__}.outputs:LEARNING",),

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
 from trecexam.calls import Accessor, named_as_called, on_loaded
+from trecexam.cli import show
 from trecexam.extensions.learn.judging_order import plan_judgments
 from trecexam.extensions.learn.learn import LearnedLabels, learn
 from trecexam.extensions.learn.learned_board import learned_leaderboard
@@ -12,16 +16,31 @@ from trecexam.extensions.learn.settle import settle
 from trecexam.extensions.learn.validation import cross_validate
 from trecexam.outputs.outputs import Outputs
 
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _showing_progress(function: Function) -> Function:
+    """Shows how many passages are encoded, as the commands do, unless the caller has a `progress`."""
+
+    @wraps(function)
+    def shown(*args: Any, progress: Callable[[int, int], None] | None = None, **settings: Any) -> Any:
+        if progress is not None:
+            return function(*args, progress=progress, **settings)
+        with show.grading("encoding", "encoded", "texts") as encoding:
+            return function(*args, progress=show.steps(encoding), **settings)
+
+    return cast(Function, shown)
+
 
 @named_as_called
 class LearnAccessor(Accessor):
     """Labels and leaderboard by what is learned from the track's judgments."""
 
-    labels = on_loaded(learn)
-    cross_validate = on_loaded(cross_validate)
-    leaderboard = on_loaded(learned_leaderboard)
-    next = on_loaded(plan_judgments)
-    settle = on_loaded(settle)
+    labels = on_loaded(_showing_progress(learn))
+    cross_validate = on_loaded(_showing_progress(cross_validate))
+    leaderboard = on_loaded(_showing_progress(learned_leaderboard))
+    next = on_loaded(_showing_progress(plan_judgments))
+    settle = on_loaded(_showing_progress(settle))
 
     def write(self, learned: LearnedLabels) -> tuple[Path, ...]:
         """Writes what `labels` gave to out/, and names it in the manifest; gives the files that changed.

@@ -34,7 +34,7 @@ class NoEncoder:
     """In place of an encoder where nobody waits: what has no vector yet is not encoded, but refused.
 
     Args:
-        encoder: by which the vectors were made.
+        encoder: made the vectors.
     """
 
     def __init__(self, encoder: Encoder) -> None:

@@ -20,7 +20,7 @@ from trecexam.tables.text import plural, shorten_list
 
 #: So many passages of each query are looked at for their language.
 _SAMPLE = 5
-#: Passages of other queries that stand for what no run retrieves, of each query, at most.
+#: Passages of other queries that mean what no run retrieves, of each query, at most.
 BACKGROUND = 20
 
 
@@ -118,7 +118,7 @@ def _background(query_id: str, pooled: Collection[str], with_text: Sequence[str]
 
 
 def odd_judgments(track: Assessment, official: Official) -> Iterator[str]:
-    """What of the judgments is not learned from, a line each."""
+    """What of the judgments is not learned from, one per line."""
     yield from official.warnings()
     pooled = {query_id: set(of.doc_ids) for query_id, of in track.pool.items()}
     outside = sum(
@@ -135,7 +135,7 @@ def odd_judgments(track: Assessment, official: Official) -> Iterator[str]:
 
 
 def odd_texts(track: Assessment, model: str) -> Iterator[str]:
-    """What of the pool is known by the votes of the runs alone, or hardly by this encoder, a line each."""
+    """What of the pool is known by the votes of the runs alone, or hardly by this encoder, one per line."""
     docs = {doc for of in track.pool.values() for doc in of.doc_ids}
     without = [doc for doc in sorted(docs) if not track.texts.get(doc, "").strip()]
     if without:

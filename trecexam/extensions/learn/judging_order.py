@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from trecexam.extensions.learn.encoding import Encoder
     from trecexam.line.assessment import Assessment
 
-#: Passages of a query, unless said; and the share that is drawn at random, by which labels gain.
+#: Passages of a query, unless said; and the share that is drawn at random, which improves labels.
 PER_QUERY, RANDOM_SHARE = 5, 0.1
 
 #: What passages are ordered by.
@@ -110,7 +110,7 @@ def plan_judgments(
     """The passages from whose judgments leaderboards and labels gain most; nothing has to be graded for it.
 
     A passage of each query in turn: "retrieved": the most retrieved one that nobody judged (over runs, 1 /
-    log2(rank + 1) to rank 10, 0.1 to rank 20), and in a tenth of the cases one drawn at random, by which
+    log2(rank + 1) to rank 10, 0.1 to rank 20), and in a tenth of the cases one drawn at random, so that
     labels gain. "mtc": the one whose judgment takes most off the variance of the differences of all pairs of
     runs (minimal test collections, Carterette, Allan & Sitaraman, SIGIR 2006), each weighted by how undecided
     it is; it needs a judgment of each query on average. Judged is what has an official judgment, or a
@@ -213,7 +213,7 @@ def judging_rounds(
     all that are left. So a plan of fewer rounds is the beginning of one of more.
 
     Args:
-        weights: of each query's passages; of equal ones the first is taken.
+        weights: of each query's passages; of equal ones the first is chosen.
         unjudged: of the same passages, those to choose from.
         share: of random ones, 0..1.
         seed: the same seed gives the same plan.
@@ -289,7 +289,7 @@ def _learned(
     """What is learned from the judgments, and what a reader must know; None where nothing can be, and why."""
     # Encoding takes minutes, so it is not for nothing.
     if not judged:
-        return None, ("nothing is judged yet, so nothing is learned",)
+        return None, ("nothing is judged yet: there is nothing to learn from",)
     try:
         official, n_people = people_judgments(track)
         learned = learn_pool(track, encoder=encoder, official=official, progress=progress)

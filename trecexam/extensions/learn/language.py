@@ -31,7 +31,7 @@ def reads_as_english(text: str) -> bool:
 
 
 def odd_languages(passages: Sequence[str], model: str) -> list[str]:
-    """What speaks against an encoder that reads English, a line each.
+    """What speaks against an encoder that reads English, one per line.
 
     Args:
         passages: a sample of them.

@@ -25,7 +25,7 @@ from trecexam.tables.text import plural
 
 TABLE, QRELS, IDENTITY = "learned.tsv", LEARNED_QRELS, LEARNED_IDENTITY
 BOARD = "learned-leaderboard.tsv"
-#: What of a track it hangs on.
+#: What of a track it depends on.
 PARTS: tuple[Part, ...] = ("cells", "runs", "official", "settings")
 
 

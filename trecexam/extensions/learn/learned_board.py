@@ -129,7 +129,7 @@ def learned_leaderboard(
     seed: int = 0,
     progress: Encoded | None = None,
 ) -> LearnedBoard:
-    """The runs by expected nDCG@10, and AP, where learned labels stand for missing judgments; grades nothing.
+    """The runs by expected nDCG@10, and AP, where learned labels mean missing judgments; grades nothing.
 
     Judged passages count as judged. Labels of the others are drawn again and again from what is learned;
     scores are means over draws. Ranks beyond the pool's depth are not looked at: AP is AP@depth. A query

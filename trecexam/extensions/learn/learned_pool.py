@@ -44,7 +44,7 @@ class LearningData:
         queries: of the track.
         others: of the other track, with its judgments.
         official: the track's judgments; None where there are none.
-        notes: what a reader must know, a line each.
+        notes: what a reader must know, one per line.
         n_encoded: how many texts were encoded.
         encoder: its name and identity.
     """
@@ -65,7 +65,7 @@ class LearnedPool:
         data: what it was learned from; `data.queries` are those that `predictions` are of.
         learned: what was fitted.
         predictions: of each query's passages.
-        notes: what a reader must know, a line each.
+        notes: what a reader must know, one per line.
     """
 
     data: LearningData
@@ -269,11 +269,11 @@ def _other_scale(
     if here < there and len(judged[0]) < FEW:
         yield f"{both}taken as of one scale, as there are few here"
     elif here != there:
-        raise TrecexamError(f"{both}they are not of one scale, so nothing can be learned from both")
+        raise TrecexamError(f"{both}their scales differ, and cannot be combined")
 
 
 def _few(queries: Sequence[QueryPassages], others: Sequence[QueryPassages], learned: Learned) -> list[str]:
-    """What makes the judgments few, a line each."""
+    """What makes the judgments few, one per line."""
     notes = []
     judged = [query for query in queries if query.judged.any()]
     if learned.n_judgments < FEW:

@@ -74,7 +74,7 @@ def learn_after(track: Assessment) -> AfterUpdate:
         labels = learn(track)
         written = labels.write(track.folder.out)
     except TrecexamError as error:
-        # Grades and leaderboard do not hang on it.
+        # Grades and leaderboard do not depend on it.
         return AfterUpdate((), (f"nothing learned, out/learned.tsv is as it was: {error}",))
     return AfterUpdate(written, tuple(f"learn: {line}" for line in labels.notes))
 

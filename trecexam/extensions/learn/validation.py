@@ -74,7 +74,7 @@ class Validation(Result):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """How many judgments of which kind, and the best way to fill."""
+        """The judgments by kind, and the best way to fill."""
         return {
             "design": self.design,
             "retrieved_more": self.share,
@@ -246,7 +246,7 @@ def _notes(validation: Validation, least: int, queries: Sequence[QueryPassages])
 
 
 def _keep(track: Assessment, data: LearningData, compared: Comparison, best: str) -> list[str]:
-    """Keeps the verdict for `fill`; what is said of it."""
+    """Stores the verdict for `fill`; the notes on it."""
     assert data.official is not None
     encoder = {name: value for name, value in data.encoder.items() if name != "model"}
     losses = {

@@ -23,7 +23,7 @@ CHECK = "`trecexam cross-validate {}`"
 
 
 class Verdict(BaseModel):
-    """Which way to fill orders the runs best, of which judgments.
+    """Which way to fill orders the runs best, for these judgments.
 
     Attributes:
         best: "learned", "grader", or "none": leave holes.

@@ -150,7 +150,7 @@ class Ratings(pt.Transformer):
 
         Raises:
             InputValidationError: there is no `qid` or no `docno`.
-            ValueError: ids that are numbers, of which none would be judged.
+            ValueError: ids that are numbers, none of them judged.
         """
         pt.validate.columns(inp, includes=["qid", "docno"], context=self)
         for column in ("qid", "docno"):

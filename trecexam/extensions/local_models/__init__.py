@@ -1,4 +1,6 @@
-"""Language models in this process: `seq2seq` (FLAN-T5 and kin), `causal` (decoder-only); what they write."""
+"""Language models in this process: `seq2seq` (FLAN-T5 and similar ones), `causal` (decoder-only); what they
+write.
+"""
 
 from __future__ import annotations
 

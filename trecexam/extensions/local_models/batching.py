@@ -56,7 +56,7 @@ def plan(jobs: Sequence[Sized], max_tokens: int) -> Plan:
     `jobs x longest job <= max_tokens`, except that a batch has at least one job.
 
     Returns:
-        For each batch the places of its jobs in `jobs`; every place stands in exactly one batch, and none
+        For each batch the places of its jobs in `jobs`; every place is in exactly one batch, and none
         is left.
     """
     longest: dict[int, int] = {}

@@ -162,9 +162,9 @@ class CausalBackend(LocalModel):
         return torch.stack(scores, dim=1)
 
     def _one_by_one(self, jobs: Sequence[Job], answers: Sequence[Sequence[int]]) -> Tensor:
-        """Each prompt with each answer as a row of its own: slower, and right for every architecture.
+        """Each prompt with each answer as its own row: slower, and right for every architecture.
 
-        Only prompts of one length go together, so that nothing is padded: not every model can leave
+        Only prompts of one length go together, without padding: not every model can leave
         padding out.
 
         Returns:

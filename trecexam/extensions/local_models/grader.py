@@ -31,9 +31,9 @@ Call = tuple[Cell, ...]
 
 #: Ratings that a stored distribution has a place for.
 RATINGS = 6
-#: Digits of log-probabilities, in nats, by which answers are compared.
+#: Digits of log-probabilities, in nats, for comparing answers.
 DIGITS = 4
-#: Stands for an item where only what comes before it in a prompt matters.
+#: In place of an item where only what comes before it in a prompt matters.
 _PROBE = Item(
     "", "", "\N{BULLET}", gold_answers=("\N{BULLET}",), choices=(("A", "\N{BULLET}"), ("B", "\N{BULLET}"))
 )
@@ -147,7 +147,7 @@ class LanguageGrader(PromptedGrader):
         }
 
     def _verified(self, batch: Sequence[tuple[Cell, Answer]]) -> Iterator[tuple[Cell, Answer]]:
-        """A batch's answers with what the model says of them; equal ones to an item are asked about once."""
+        """A batch's answers with what the model says of them; equal ones to an item are sent once."""
         asked: dict[Cell, list[tuple[Cell, str]]] = {}
         for cell, answer in batch:
             if cell.item.kind not in self._verifiers or answer.status not in {"ok", "unparsed"}:
@@ -281,7 +281,7 @@ class LanguageGrader(PromptedGrader):
 
     @property
     def _enough(self) -> int:
-        """Characters that are more than a prompt can take, but for odd texts."""
+        """Characters that are more than a prompt can take, but for unusual texts."""
         return 16 * self.max_length
 
     def _text(self, prompt: Prompt, call: Call, passage: str) -> str:

@@ -76,7 +76,7 @@ _List = Generator[list[int], tuple[int, Sequence[float]], None]
 
 
 def _list(tokens: ListTokens, number: int, end: int, scores: list[tuple[float, ...]]) -> _List:
-    """A list of so many labels, as it is written; of each label `scores` gets log P of all labels there."""
+    """A written list of so many labels; of each label `scores` gets log P of all labels there."""
     last = -1
     for _ in range(number):
         ways = tokens.first if last < 0 else tokens.later[last]
@@ -86,7 +86,7 @@ def _list(tokens: ListTokens, number: int, end: int, scores: list[tuple[float, .
             going_on = {each: ways[each][written] for each in still}
             allowed = list(dict.fromkeys(going_on.values()))
             token, logits = yield allowed
-            # Labels part here: each gets the share of the token that it goes on with. How labels would part
+            # Labels part here: each gets the share of the token that it continues with. How labels would part
             # further that the list did not go on with is not asked: they have equal shares.
             shares = dict(zip(allowed, _log_softmax(logits[: len(allowed)]), strict=True))
             times = Counter(going_on.values())
@@ -128,7 +128,7 @@ class LabelLists:
         self._logits: list[list[float]] | None = None
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        """The scores of each row's next token, -inf where no list goes on so.
+        """The scores of each row's next token, -inf where no list continues so.
 
         Args:
             input_ids: what there is of each row; its last token was chosen here, but for the first time.

@@ -22,7 +22,7 @@ HOW_TO_GET = (
     "set `model` in [grader] of trecexam.toml to a folder with the model, or to a hub id where a hub can "
     "be reached"
 )
-#: Stands for "no limit" where a model's files give none.
+#: Means "no limit" where a model's files give none.
 NO_LIMIT = 10**9
 TOKENIZER_FILES = ("tokenizer.json", "spiece.model", "tokenizer.model", "vocab.json")
 #: The oldest major version whose model classes these graders are written against.
@@ -92,7 +92,7 @@ def load_tokenizer(folder: Path) -> Any:
     try:
         tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
     except Exception as error:
-        # From a missing file to a vocabulary of another kind, each with an error class of its own.
+        # From a missing file to a vocabulary of another kind, each with its own error class.
         raise GraderError(f"no tokenizer can be loaded: {line_of(error)}", path=folder) from error
     if not tokenizer.is_fast:
         raise GraderError("this model's tokenizer has no fast form (tokenizer.json)", path=folder)
@@ -144,7 +144,7 @@ def load_model(folder: Path, auto_class: str, device: str, dtype: torch.dtype) -
             path=folder,
         ) from error
     except Exception as error:
-        # From a missing file to damaged weights, each with an error class of its own.
+        # From a missing file to damaged weights, each with its own error class.
         raise GraderError(f"the model cannot be loaded: {line_of(error)}", path=folder) from error
 
 
@@ -186,7 +186,7 @@ def out_of_memory() -> Iterator[None]:
         torch.cuda.empty_cache()
         raise OutOfMemoryError(line_of(error)) from error
     except RuntimeError as error:
-        # The CPU's allocator has no class of its own.
+        # The CPU's allocator has no own class.
         if "memory" not in str(error) or "alloc" not in str(error):
             raise
         raise OutOfMemoryError(line_of(error)) from error

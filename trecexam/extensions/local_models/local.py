@@ -53,7 +53,7 @@ class LocalModel(ABC):
     Args:
         device: as torch names it; None for the best one here.
         dtype: "auto", or as torch names it.
-        reproducible: what a prompt gives is bit for bit the same whatever is asked with it (`tiles`).
+        reproducible: what a prompt gives is bit for bit the same whatever else is in the batch (`tiles`).
     """
 
     #: The grader's name.
@@ -287,7 +287,7 @@ class LocalModel(ABC):
         return self.fitting(lambda: self.of_each(cut(), run), smallest=len(cut()) == 1)
 
     def of_each(self, cut: Sequence[Tile], run: Callable[[Tile], Made]) -> list[tuple[Tile, Made]]:
-        """Each tile with what `run` makes of it; on a CPU one thread has a tile, where it is reproducible."""
+        """Each tile with the result of `run`; on a CPU one thread has a tile, where it is reproducible."""
         import torch
 
         if not self.reproducible or not self.device.startswith("cpu"):

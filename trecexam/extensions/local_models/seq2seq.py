@@ -1,4 +1,4 @@
-"""The `seq2seq` grader: FLAN-T5 and kin, on transformers' T5 classes."""
+"""The `seq2seq` grader: FLAN-T5 and similar ones, on transformers' T5 classes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 #: The model of the Rubric and EXAM papers.
 FLAN_T5_LARGE = "google/flan-t5-large"
-#: Nats by which an answer's log-probability may differ from transformers' own: bfloat16 rounds by less.
+#: How far, in nats, an answer's log-probability may differ from transformers' own: bfloat16 rounds by less.
 MOST_DIFFERENCE = 1.0
 #: Rows of tiles in which answers are scored, by kind of device, and the steps of their lengths.
 ANSWER_ROWS, ANSWER_STEP = {"cuda": 128, "cpu": 8}, 128
@@ -162,7 +162,7 @@ def _create(settings: GraderSection, root: Path) -> LanguageGrader:
 
 
 FACTORY = Factory(
-    summary="FLAN-T5 and kin (T5, mT5): the published Rubric and EXAM graders",
+    summary="FLAN-T5 and similar ones (T5, mT5): the published Rubric and EXAM graders",
     missing=loading.missing_for_models,
     create=_create,
     standard=True,

@@ -113,7 +113,7 @@ class T5Scorer:
         hidden = functional.embedding(tokens, self.embedding)
         length = tokens.shape[1]
         bias = self.bias(length, length).to(hidden.dtype)
-        # Also where nothing is padded: what is computed must not hang on the other prompts.
+        # Also where nothing is padded: what is computed must not depend on the other prompts.
         bias = bias.masked_fill(~mask[:, None, None, :], torch.finfo(hidden.dtype).min).contiguous()
         for attention, feed_forward in self.encoder_layers:
             hidden = self._self_attention(hidden, attention, bias)

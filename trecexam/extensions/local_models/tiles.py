@@ -1,4 +1,4 @@
-"""Batches of fixed shapes: what a model computes of a prompt hangs on nothing but the prompt.
+"""Batches of fixed shapes: what a model computes of a prompt depends on nothing but the prompt.
 
 Kernels sum in another order where a batch has other dimensions, and bfloat16 keeps three digits: a prompt in
 a batch of nine can get another rating than alone. So each prompt is padded to a length that its own length

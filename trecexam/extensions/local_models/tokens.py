@@ -11,7 +11,7 @@ from typing import Any
 
 from trecexam.errors import GraderError
 
-#: Chat templates that name the date get this one (the default in Llama 3's): answers must not hang on it.
+#: Chat templates that name the date get this one (the default in Llama 3's): answers must not depend on it.
 TODAY = datetime.datetime(2024, 7, 26)
 
 

@@ -27,7 +27,7 @@ def fitted(
 ) -> tuple[list[int], str]:
     """The tokens of a prompt of at most `max_length` tokens, and the part of the passage in it.
 
-    The passage is cut at its end, after a whole token of its own, and keeps as many of them as fit.
+    The passage is cut at its end, after its own whole token, and keeps as many of them as fit.
 
     Args:
         render: the passage -> the prompt's text.

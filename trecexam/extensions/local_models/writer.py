@@ -177,7 +177,7 @@ class LocalWriter:
             return
         jobs = sorted(jobs, key=lambda job: len(job[1]))
         while jobs:
-            # At random one at a time, so that what a prompt gets does not hang on what else is asked.
+            # At random one at a time, so that what a prompt gets does not depend on other prompts.
             longest = len(jobs[-1][1]) + self.settings.new_tokens
             size = 1 if self.settings.temperature > 0 else max(1, budget // longest)
             batch, jobs = jobs[-size:], jobs[:-size]

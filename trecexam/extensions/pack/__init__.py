@@ -8,7 +8,7 @@ EXTENSION = Extension(
     "pack",
     commands={
         "pack": Command(
-            f"{__name__}.cli:pack", "One file that others can compute all of out/ from.", "files"
+            f"{__name__}.cli:pack", "Pack all that out/ is computed from into one file.", "files"
         ),
         "reproduce": Command(
             f"{__name__}.cli:reproduce", "Compute a pack's numbers again, and compare.", "files"

@@ -26,14 +26,15 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     required=True,
     metavar="FILE",
     callback=in_a_folder,
-    help="Write this pack; replaced as a whole.",
+    help="Write this pack; an existing file is replaced.",
 )
 @click.option("--texts", is_flag=True, help="Pack the texts of passages, too [default: their digests].")
 def pack(track: Path, output: Path, texts: bool) -> int:
-    """Pack what TRACK's numbers are computed from into one file.
+    """Pack everything that TRACK's numbers are computed from into one file.
 
     The file has the inputs, the bank, every raw answer with its grader and environment, people's ratings,
-    settings, versions, and the digests of out/. `trecexam reproduce` computes out/ again. No model runs.
+    settings, versions, and the digests of out/. `trecexam reproduce` computes out/ again from it. No model
+    runs.
     """
     with trecexam.open_track(track) as opened:
         say(opened.pack(output, texts=texts))
@@ -54,14 +55,14 @@ def pack(track: Path, output: Path, texts: bool) -> int:
     "--texts",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     metavar="FOLDER",
-    help="Take texts that are not packed from files of passages in this folder, checked by digest.",
+    help="Take texts that are not in the pack from the passage files in this folder, checked by digest.",
 )
 @writing
 def reproduce(file: Path, output: Path | None, texts: Path | None) -> tuple[Result, int]:
-    """Make a track of PACK, compute its numbers again, and compare.
+    """Make a track from PACK, compute its numbers again, and compare.
 
-    Each file of out/ is the same, differs, or is missing, and why. No model runs, and nothing is fetched.
-    Exit status: 0 where all files are the same, else 1.
+    Reports for each file of out/ whether it is the same, differs (and why), or is missing. No model runs,
+    and nothing is downloaded. Exit status: 0 if all files are the same, else 1.
     """
     from trecexam.extensions.pack.reproducing import reproduce as reproduced
 
@@ -78,14 +79,14 @@ def reproduce(file: Path, output: Path | None, texts: Path | None) -> tuple[Resu
     required=True,
     metavar="FILE",
     callback=in_a_folder,
-    help="Write this pack; replaced as a whole.",
+    help="Write this pack; an existing file is replaced.",
 )
 @writing
 def merge(files: tuple[Path, ...], output: Path) -> tuple[Result, int]:
-    """Join the answers of several packs into one; the track is that of the first.
+    """Join the answers of several packs into one; the track is that of the first pack.
 
-    Conflicts are listed: another answer of the same grader to the same cell. The first counts, and the others
-    are kept in the pack. Exit status: 1 where there are conflicts.
+    Lists conflicts: different answers of one grader to one cell. The first answer counts; the others stay in
+    the pack. Exit status: 0, or 1 if there are conflicts.
     """
     from trecexam.extensions.pack.merging import merge as merged
 

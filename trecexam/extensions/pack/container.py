@@ -49,7 +49,7 @@ def written(parts: Mapping[str, bytes], about: Mapping[str, Any]) -> bytes:
 
 
 def unpacked(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """The manifest of a pack as it is, and its parts, each with the digest that the manifest says.
+    """The manifest of a pack unchanged, and its parts, each with the digest that the manifest says.
 
     Raises:
         TrecexamError: it is no pack, of another schema, damaged, or made to do harm.

@@ -185,7 +185,7 @@ def _contradictions(pack: Pack) -> Iterable[str]:
     if not all(map(is_safe, (*pack.about.texts_at, *pack.about.inputs, *pack.about.outputs))):
         yield "manifest.json names a file that leads elsewhere"
     if len(pack.texts) * pack.about.min_text > FREE:
-        yield "what stands in for its texts would be larger than they can be"
+        yield "what replaces its texts would be larger than they can be"
     graders = {each.by: each.grader for each in pack.graders}
     if any(Source.of(each.identity, each.environment).by != each.by for each in pack.graders):
         yield "`by` in graders.jsonl is not the digest of identity and environment"

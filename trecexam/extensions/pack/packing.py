@@ -166,7 +166,7 @@ def _answers(
     """Who graded here, and all that they said, sorted.
 
     Args:
-        real: the digest of what stands in for a text -> that of the text.
+        real: the digest of what replaces a text -> that of the text.
     """
     # As the track's graders say it, which is the order that the report has.
     said = {identity_digest(each.grader.identity): each.grader.identity for each in tracks.values()}
@@ -274,7 +274,7 @@ def _sniffed(path: Path) -> str | None:
 
 
 def _without_texts(path: Path, least: int) -> Iterator[bytes]:
-    """The lines of a graded pool, with what stands in for texts."""
+    """The lines of a graded pool, with what replaces texts."""
     for _, query_id, paragraphs in query_lines(path):
         kept = []
         for each in paragraphs:

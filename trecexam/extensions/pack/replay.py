@@ -1,4 +1,4 @@
-"""A track of a pack without its models: graders that say what was recorded of them, texts that stand in."""
+"""A track of a pack without its models: graders that say what was recorded of them, texts that are in."""
 
 from __future__ import annotations
 
@@ -79,14 +79,14 @@ class Replayed:
 
 
 def stand_in(text: PackedText, min_text: int) -> str:
-    """The text, or what stands in for one that is not packed: it is graded, or too short, as the text is."""
+    """The text, or what replaces one that is not packed: it is graded, or too short, as the text is."""
     if text.text is not None:
         return text.text
     return "." * (min_text - 1) if text.sha256 is None else f"sha256:{text.sha256}".ljust(min_text, ".")
 
 
 def digests_standing_in(texts: Iterable[PackedText], min_text: int) -> dict[str, str]:
-    """The digest of each text -> that of what stands in for it."""
+    """The digest of each text -> that of what replaces it."""
     return {
         each.sha256: passage_digest(stand_in(each, min_text)).hex()
         for each in texts
@@ -106,7 +106,7 @@ def is_of_people(name: str) -> bool:
 
 
 def real_digest(text: str) -> str | None:
-    """The digest of the text that this one stands in for; None where it is a text."""
+    """The digest of the text that this one replaces; None where it is a text."""
     match = _STAND_IN.fullmatch(text)
     return match[1] if match else None
 

@@ -92,7 +92,7 @@ def reproduce(
     root = Path(path.name).with_suffix("") if folder is None else Path(folder)
     pack = read_pack(path)
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
-        raise TrackError("is not empty, and a pack makes a track of its own: name another with -o", path=root)
+        raise TrackError("is not empty, and a pack makes its own track: name another with -o", path=root)
     _check_settings(path, pack)
     passages, notes = _with_texts(pack.texts, None if texts is None else Path(texts))
     try:
@@ -155,7 +155,7 @@ def _with_texts(
     absent = {each.docid: each.sha256 for each in passages if each.text is None}
     if folder is None:
         n = plural(len(absent), "passage")
-        note = f"no texts of {n}: their digests stand in; --texts FOLDER supplies them"
+        note = f"no texts of {n}: their digests are in; --texts FOLDER supplies them"
         return [*passages], (note,) if absent else ()
     if not folder.is_dir():
         raise TrackError("no such folder of texts", path=folder)
@@ -172,7 +172,7 @@ def _with_texts(
     notes = [f"{folder}: has {len(found):,} of {plural(len(absent), 'text')} that are not packed"]
     if other - found.keys():
         n_other = plural(len(other - found.keys()), "passage")
-        notes.append(f"{folder}: has another text than was graded of {n_other}: not taken")
+        notes.append(f"{folder}: has another text than was graded of {n_other}: rejected")
     taken = (each.model_copy(update={"text": found.get(each.docid, each.text)}) for each in passages)
     return [*taken], tuple(notes)
 
@@ -207,7 +207,7 @@ def _made(root: Path, pack: Pack, passages: Sequence[PackedText], *, trust_code:
             items = list(dict.fromkeys(each.item for each in answers))
             digests = list(dict.fromkeys(each.passage for each in answers))
             item_of = dict(zip(items, store.add_items([bytes.fromhex(each) for each in items]), strict=True))
-            # Equal texts have equal digests, whatever stands in for them.
+            # Equal texts have equal digests, whatever replaces them.
             texts_there = [bytes.fromhex(standing.get(each, each)) for each in digests]
             text_of = dict(zip(digests, store.add_passages(texts_there), strict=True))
             rows = (GradeRow(item_of[each.item], text_of[each.passage], *each.said) for each in answers)

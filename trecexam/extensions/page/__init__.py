@@ -23,11 +23,11 @@ EXTENSION = Extension(
     "page",
     commands={
         "serve": Command(
-            f"{__name__}.cli.serve:serve", "A live page of the track, for the human in the loop.", "people"
+            f"{__name__}.cli.serve:serve", "Serve a live page of the track, for people.", "people"
         ),
         "serve-user": Command(
             f"{__name__}.cli.serve_user:serve_user",
-            "Who may log in to the page: add, list, remove.",
+            "Manage who may log in to the page.",
             "people",
         ),
     },

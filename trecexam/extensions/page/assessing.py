@@ -1,4 +1,4 @@
-"""What assessors have before them: passages under names that tell nothing, and what is asked about each."""
+"""What assessors have before them: passages under names that tell nothing, and the items of each."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 #: Letters of a passage's name.
 _LETTERS = 16
-#: Of the secret, which stands in its file in hexadecimal digits.
+#: Of the secret, which is in its file in hexadecimal digits.
 _SECRET_BYTES = 32
-#: What a nugget may be on the scale 0..5, and by which keys.
+#: What a nugget may be on the scale 0..5, and its keys.
 _NUGGET = (("1", "support", "support"), ("2", "partial", "partial_support"), ("3", "not", "not_support"))
 
 
@@ -49,7 +49,7 @@ class Task(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What is asked about a passage.
+    """The items of a passage.
 
     Attributes:
         number: from 1.
@@ -105,7 +105,7 @@ class Desk:
         return tuple(task for task in self.tasks if not self.is_done(task))
 
     def asked(self, query_id: str, doc_id: str) -> tuple[str, ...]:
-        """The item_ids that are asked about of a passage; "" is the passage as a whole."""
+        """The item_ids of a passage; "" is the passage as a whole."""
         pooled = self._pooled(query_id)
         if pooled is not None and pooled.citing is not None:
             return pooled.citing.get(doc_id, ())
@@ -152,7 +152,7 @@ class Desk:
         return None if state is None or place is None else state.texts[place]
 
     def questions(self, task: Task) -> tuple[Question, ...]:
-        """All that is asked about a passage, with what she says."""
+        """All items of a passage, with what she says."""
         state = self.view.query(task.query_id)
         assert state is not None
         items = {item.item_id: item for item in state.items}
@@ -198,7 +198,7 @@ class Desk:
         return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def shown(self, task: Task) -> str:
-        """Tells a passage and all that is asked about it, as they are now, from any other state of them."""
+        """Tells a passage and all its items, in their current state, from any other state of them."""
         asked = [(q.item_id, q.item and q.item.text, q.choices) for q in self.questions(task)]
         text = json.dumps([self.text_of(task), asked])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -233,7 +233,7 @@ class Desk:
 class _Pooled:
     """Of a query: its part, its items, the passages to judge in order, and the ratings that count.
 
-    `citing`: passage -> the ids of the sentences that cite it; None where all items are asked of each.
+    `citing`: passage -> the ids of the sentences that cite it; None where all items belong to each.
     """
 
     part: bytes

@@ -1,4 +1,4 @@
-"""Work that goes on beside the page, in a process of its own, and talks with it in messages.
+"""Work that continues beside the page, in its own process, and talks with it in messages.
 
 In the page's own process, seconds of Python would be seconds in which nobody is answered. What works is a
 function `work(root, receive, say)`: `receive(seconds)` waits so long for a message, gives None where there is
@@ -76,7 +76,7 @@ class Link(Protocol):
 
 
 class Process:
-    """Work in a process of its own: `work` must be importable by its name.
+    """Work in its own process: `work` must be importable by its name.
 
     Args:
         nice: how much others go before it, 0..19.
@@ -95,7 +95,7 @@ class Process:
             f"from trecexam.extensions.page.child import main; "
             f"main({self._name!r}, {str(self._root)!r}, {theirs.fileno()}, {self._nice})"
         )
-        # In a session of its own, so that Ctrl-C is for the page alone.
+        # In its own session, so that Ctrl-C is for the page alone.
         self._process = subprocess.Popen(
             [sys.executable, "-c", code],
             pass_fds=[theirs.fileno()],

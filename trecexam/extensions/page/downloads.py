@@ -22,7 +22,7 @@ def as_file(address: Address, rows: ListedRows[Any], name: str) -> Response | No
     """All rows of a table, in its order, as the file that the address asks for; None where it asks for none.
 
     CSV is as RFC 4180 has it; a value that is missing is empty there, and null in JSON, a list of objects.
-    What begins with `=` stays as it is: ids are to be what they are.
+    What begins with `=` stays unchanged: ids are to be what they are.
 
     Args:
         name: of the file, without its ending.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from trecexam.extensions.page.view import QueryView
 
-#: Letters of a text of which a table shows the beginning.
+#: Characters of a long text that a table shows.
 BEGINNING = 120
 
 

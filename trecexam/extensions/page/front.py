@@ -1,4 +1,4 @@
-"""What stands in front of the page: the address that its readers use, and the proxies that are believed."""
+"""What is in front of the page: the address that its readers use, and the proxies that are believed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from starlette.types import Scope
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-#: First segments of the page's own paths: a prefix that begins with one could be taken for what is behind it.
+#: First segments of the page's own paths: a prefix that begins with one could be mistaken for a page.
 OURS = frozenset(path.split("/")[1] for path in TABLE)
 _PREFIX = re.compile(r"(/[A-Za-z0-9_-][A-Za-z0-9._-]*)+")
 _HEADER = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
@@ -32,7 +32,7 @@ class Front:
             is known.
         prefix: what stands before each path, as "/trec"; "" for nothing.
         trusted: from where proxies speak whose headers are believed.
-        header: the header, in lower case, in which these name who asks; "" for none.
+        header: the header, in lower case, in which these name the user; "" for none.
     """
 
     origin: str = ""
@@ -63,9 +63,7 @@ class Front:
         if prefix and not _PREFIX.fullmatch(prefix):
             raise TrecexamError(f"the path {prefix!r} before the page's own: take letters, digits, -, _")
         if prefix.split("/")[1:2] and prefix.split("/")[1] in OURS:
-            raise TrecexamError(
-                f"the page has a path {prefix} of its own: put it below another one, as /trec"
-            )
+            raise TrecexamError(f"the page itself has the path {prefix}: put it below another one, as /trec")
         if trust_header and not _HEADER.fullmatch(trust_header):
             raise TrecexamError(f"--trust-header {trust_header!r} is no header's name, as X-Remote-User")
         trusted = tuple(_network(text) for text in trusted_proxies)
@@ -91,7 +89,7 @@ class Front:
         return urlsplit(self.origin).hostname or ""
 
     def path(self, scope: Scope) -> str:
-        """The path that is asked for, without the prefix, whether or not a proxy has left that in place."""
+        """The path that is requested, without the prefix, whether or not a proxy has left that in place."""
         path: str = scope["path"]
         return path[len(self.prefix) :] or "/" if self._has_prefix(path) else path
 

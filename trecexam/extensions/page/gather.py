@@ -207,7 +207,7 @@ def _state(track: Assessment, q: QueryRatings, judgments: Official | None) -> Qu
 
 
 def _around(track: Assessment, query_id: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    """A sentence's item_id -> the sentences around it: of one that stands twice, where it stands first."""
+    """A sentence's item_id -> the sentences around it: of one that is there twice, where it stands first."""
     ((_, given),) = responses_by_query(track, track.responses, [query_id])
     for run, response in reversed(given):
         sentences = statements_of(run, response, track.config.grader.citations)

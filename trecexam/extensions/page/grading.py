@@ -1,7 +1,7 @@
 """Grades what changes while the page is open, where no `trecexam watch` does.
 
-It is the same daemon, in a process of its own, and holds the track's lock; where another process holds it,
-this one says so, and looks again later or when it is asked.
+It is the same daemon, in its own process, and holds the track's lock; where another process holds it,
+this one says so, and looks again later or on request.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ HEADERS = {
 class Guard:
     """Lets through what may be asked, with the form's fields as `request.scope["form"]`.
 
-    With users, `users.user_of(request)` is who asks, and `request.scope["visitor"]` the `Visitor`.
+    With users, `users.user_of(request)` is the user, and `request.scope["visitor"]` the `Visitor`.
 
     Args:
         token: what everybody must show; None where nobody must.
@@ -60,7 +60,7 @@ class Guard:
             there is a token, or a login.
         cookie: the name of the token's cookie; ports of one machine share their cookies.
         front: how people reach the page.
-        sessions: who is logged in; None where nobody has to be.
+        sessions: logged-in users; None where nobody has to be.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-                # Our own files may be kept, and are asked for again in case they changed.
+                # Our own files may be kept, and are requested again in case they changed.
                 headers.setdefault("cache-control", "no-cache" if path.startswith("/static/") else "no-store")
             await send(message)
 
@@ -146,7 +146,7 @@ class Guard:
                 421, "The page is not at this name. Open it by the address that `trecexam serve` printed."
             )
         if scope["method"] == "POST" and not _from_here(headers, host, self._front.origin):
-            return plain_page(403, "This request comes from another site, and was not taken.")
+            return plain_page(403, "This request comes from another site, and was rejected.")
         return None
 
     def _is_ours(self, host: str) -> bool:
@@ -162,7 +162,7 @@ class Guard:
         return self._is_closed and address_of(name) is not None
 
     def _welcome(self, scope: Scope, token: str) -> Response | None:
-        """None for who has shown the token; the cookie for who shows it now; else how to get in."""
+        """None for users who showed the token; the cookie for users who shows it now; else how to get in."""
         kept = hmac.new(token.encode(), b"trecexam cookie", hashlib.sha256).hexdigest()
         shown_cookies = cookies.sent(scope, self._cookie)
         if any(hmac.compare_digest(cookie.encode(), kept.encode()) for cookie in shown_cookies):
@@ -222,14 +222,14 @@ def _page(status: int, body: str, head: str = "", headers: dict[str, str] | None
 
 
 def _says_nothing(path: str) -> bool:
-    """Whether what is there says nothing of the track."""
+    """Whether the response says nothing about the track."""
     return path.startswith("/static/") or path == "/healthz"
 
 
 def _closed() -> Response:
     return plain_page(
         503,
-        "The page cannot read who may log in, and nothing was taken. Tell the organizer; once that is "
+        "The page cannot read who may log in, and rejected your change. Tell the organizer; once that is "
         "mended, go back, and send it again.",
     )
 
@@ -259,7 +259,8 @@ def _refused_to(visitor: Visitor, scope: Scope, path: str) -> Response | None:
         return RedirectResponse(urls.login(back=f"{back}?{query}" if query else back), 303)
     return plain_page(
         401,
-        "You are not logged in (any more), and nothing was taken. Log in in another tab, come back to the "
+        "You are not logged in (any more), and your change was rejected. Log in in another tab, come back to "
+        "the "
         "page before this one, and send it again.",
         home=True,
     )
@@ -274,7 +275,7 @@ def _from_here(headers: Headers, host: str, public: str) -> bool:
 
 
 async def _form(scope: Scope, receive: Receive) -> dict[str, str] | Response:
-    """The fields of the request's form, or why it is not taken. Never reads more than `MAX_BODY`."""
+    """The fields of the request's form, or why it is rejected. Never reads more than `MAX_BODY`."""
     headers = Headers(scope=scope)
     if (
         headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -306,7 +307,7 @@ async def _form(scope: Scope, receive: Receive) -> dict[str, str] | Response:
         )
     form = dict(pairs)
     if len(form) != len(pairs):
-        return plain_page(400, "A field of the form stands twice.")
+        return plain_page(400, "A field of the form is there twice.")
     return form
 
 

@@ -28,7 +28,7 @@ from trecexam.line.track_graders import open_folder
 
 #: Judgments of a query that are kept: who judged these has changed what the others are worth.
 KEPT = 50
-#: Seconds for which it goes on looking after somebody wanted the list.
+#: Seconds for which it continues looking after somebody wanted the list.
 INTEREST = 600.0
 #: A new look begins so many times later as the last one took, and after so many seconds at the least.
 REST, LEAST = 4.0, 2.0
@@ -221,7 +221,7 @@ class JudgeList:
         self._thread.join(child.LEAVING)
 
     def want(self, version: int) -> JudgmentQueue:
-        """The list as it is now; it is made current in the background.
+        """The current list; it is made current in the background.
 
         Args:
             version: of the track's state.

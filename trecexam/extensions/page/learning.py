@@ -1,6 +1,6 @@
 """Learns again after each judgment, beside the page: how much of the leaderboard is undecided.
 
-A process of its own does, so nobody who rates or reads waits for it. It never encodes: that takes
+A separate process does, so nobody who rates or reads waits for it. It never encodes: that takes
 minutes, and is for `trecexam learn`.
 """
 
@@ -49,13 +49,13 @@ class Learnt(NamedTuple):
 
 
 class LearnOf(NamedTuple):
-    """To the process: learn of the track as it is now, as this grader sees it."""
+    """To the process: learn of the current track, as this grader sees it."""
 
     grader: str
 
 
 class LearnAgain(child.Beside):
-    """What is learned of the track as it is now, as each grader sees it. Use it as a context manager.
+    """What is learned of the current track, as each grader sees it. Use it as a context manager.
 
     Args:
         make: the link to who learns, for tests.
@@ -106,7 +106,7 @@ class LearnAgain(child.Beside):
             return self._wake.wait_for(lambda: self._learnt[grader][0] >= version, seconds)
 
     def _next(self) -> str | None:
-        """A grader of which another version is wanted."""
+        """A grader whose other version is wanted."""
         behind = (each for each, version in self._wanted.items() if version > self._learnt[each][0])
         return next(behind, None)
 
@@ -148,7 +148,7 @@ class LearnAgain(child.Beside):
 
 
 def learn_on_demand(root: Path, receive: child.Receive, say: child.Say) -> None:
-    """The process: learns of the track as it is, once for each message."""
+    """The process: learns of the track unchanged, once for each message."""
     # Who asked is gone at the end.
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
@@ -160,7 +160,7 @@ def learn_on_demand(root: Path, receive: child.Receive, say: child.Say) -> None:
 
 def _learn(root: Path, grader: str) -> Learnt:
     try:
-        # A loader of its own, as the settings may have changed.
+        # A separate loader, as the settings may have changed.
         with TrackLoader(open_folder(root, grader)) as loader:
             track = loader.load(bank_needed=False)
             if not judged_passages(track):

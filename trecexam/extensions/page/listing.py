@@ -32,7 +32,7 @@ class Address:
         return cls(raw.decode("latin-1").split("?")[0], dict(request.query_params))
 
     def get(self, name: str, *allowed: str) -> str:
-        """What is asked for under this name, "" where nothing is; or where it is not among `allowed`."""
+        """What is requested under this name, "" where nothing is; or where it is not among `allowed`."""
         value = self.given.get(name, "")
         return value if not allowed or value in allowed else ""
 

@@ -1,4 +1,4 @@
-"""A track as it is now: read in the background, swapped as a whole, so that who reads never waits."""
+"""A track now: read in the background, swapped as a whole, so that who reads never waits."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 #: Seconds that are looked back for how quickly cells are graded.
 PACE_SECONDS = 300.0
-#: Seconds that who asks for something of the reader waits for it, and that it has to end.
+#: Seconds that a request to the reader waits for it, and that it has to end.
 PATIENCE, LEAVING = 60.0, 5.0
 #: Who clicks goes before what is read in the background.
 NICE = 5
@@ -81,7 +81,7 @@ class LiveTrack(Beside):
         work: how far grading is, None where it is not known yet; `pace` how quickly it goes.
 
     Args:
-        apart: the reader is a process of its own; False for a thread, in tests.
+        apart: the reader is its own process; False for a thread, in tests.
     """
 
     def __init__(self, root: Path, *, apart: bool = True) -> None:
@@ -126,7 +126,7 @@ class LiveTrack(Beside):
 
         Args:
             grader: whose ratings were written.
-            change: gives the query's state as it is now, all that was written of it included; called again on
+            change: gives the query's state now, all that was written of it included; called again on
                 a state that is read meanwhile.
         """
         done = self._look()
@@ -228,7 +228,7 @@ class LiveTrack(Beside):
 
     def _with_parts(self, shell: View) -> View:
         parts = {query_id: self._parts[shell.own][query_id] for query_id in shell.heads}
-        # What is new comes into this one, and a view never changes.
+        # New parts come into this one, and a view never changes.
         self._parts[shell.own] = dict(parts)
         return replace(shell, parts=parts)
 

@@ -1,6 +1,6 @@
 """Where in a passage an answer stands, so that a page can mark it.
 
-An answer is looked for as it is, but for case, punctuation and blanks. Sentences that are not there in these
+An answer is looked for unchanged, but for case, punctuation and blanks. Sentences that are not there in these
 words are aligned by rapidfuzz with the stretch of the passage that is most like them.
 """
 
@@ -157,7 +157,7 @@ def _alike(text: str, words: str, index: Mapping[str, list[int]]) -> tuple[int, 
 
 
 def _whole_words(text: str, start: int, end: int) -> tuple[int, int] | None:
-    """The words of which half or more are in the stretch: rapidfuzz may take a letter too many."""
+    """The words that are at least half in the stretch: rapidfuzz may take a letter too many."""
     first, last = text.rfind(" ", 0, start + 1) + 1, text.find(" ", end - 1)
     after = text.find(" ", start)
     if 2 * (after - start) < after - first:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Choice(NamedTuple):
-    """A rating that can be given: by which key, its value, and its name, "" where the value is its name."""
+    """A rating that can be given: its key, its value, and its name, "" where the value is its name."""
 
     key: str
     value: int
@@ -62,7 +62,7 @@ def standing(view: View, state: QueryView) -> overriding.QueryToRate:
 
 
 def with_people(folder: TrackFolder, view: View, state: QueryView) -> QueryView:
-    """The query with what people say by the grader's file as it is now; scores of runs stay as they were."""
+    """The query with what people say by the grader's file now; scores of runs stay as they were."""
     import numpy as np
 
     query = standing(view, state)

@@ -1,6 +1,6 @@
-"""Reads a track again and again, and says what is new: the far side of `LiveTrack`.
+"""Reads a track again and again, and reports changes: the far side of `LiveTrack`.
 
-It runs in a process of its own, since reading a track with a million grades takes seconds of Python, in which
+It runs in its own process, since reading a track with a million grades takes seconds of Python, in which
 no page could be answered. It opens the store for reading only, and never writes.
 """
 
@@ -53,7 +53,7 @@ class Call(NamedTuple):
 
 
 class NewPart(NamedTuple):
-    """A part that a grader's next view has otherwise: each in a message of its own: none takes long."""
+    """A part that a grader's next view has otherwise: each in its own message: none takes long."""
 
     grader: str
     query_id: str
@@ -102,7 +102,7 @@ class Reader:
     """One track, read as it changes.
 
     Args:
-        say: takes what is new.
+        say: receives changes.
     """
 
     def __init__(self, root: Path, say: Callable[[Any], None]) -> None:
@@ -128,7 +128,7 @@ class Reader:
             self._loaders.close()
 
     def look(self, *, now: bool = False) -> None:
-        """Says what is new since the last look.
+        """Reports changes since the last look.
 
         Args:
             now: somebody knows that something was written: the files are taken as they are; runs, which
@@ -197,7 +197,7 @@ class Reader:
         self._recover()
 
     def _loaded(self, loaders: TrackLoaders, waiting: Collection[Path]) -> LoadedTrack:
-        """The track as it is now, without those of its graders that cannot be loaded.
+        """The current track, without those of its graders that cannot be loaded.
 
         Raises:
             TrecexamError, ConversionError: none can.
@@ -297,11 +297,11 @@ def _stamps(inputs: InputReader) -> dict[Path, Stamp]:
 
 
 def work(root: Path, receive: Callable[[float], Any], say: Callable[[Any], None]) -> None:
-    """Looks every second, and does what is asked, until `receive` gives an EOFError.
+    """Looks every second, and does what it receives, until `receive` gives an EOFError.
 
     Args:
-        receive: waits so many seconds for what is asked of it, else gives None.
-        say: takes what is new.
+        receive: waits so many seconds for a request, else gives None.
+        say: receives changes.
     """
     reader = Reader(root, say)
     try:

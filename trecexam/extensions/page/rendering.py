@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 #: The cookie of a message for the next page, and its most letters; browsers drop a cookie of more than 4,096.
 SAID, LONGEST = "trecexam-said", 3000
-#: The cookie of who is at the page, and how many seconds it is kept.
+#: The cookie with the user's name, and how many seconds it is kept.
 WHO, A_YEAR = "trecexam-who", 365 * 24 * 3600
 
 
@@ -134,7 +134,7 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
     Where the address asks for the page's table as a file, that (see `downloads`): it is `table`, or `rows`.
 
     Templates have, beside `values`: `live`, `view` (None while loading), `urls`, `csrf()`, `at` (this page's
-    `Address`; `here` as text), `messages`, and the macros of parts.html, which they import; and of who asks
+    `Address`; `here` as text), `messages`, and the macros of parts.html, which they import; and of the user
     `user` (None without users), `sees_all` and `may_change`; `campaign`: whether there is one to look at;
     `switches`: the graders, where there are several.
     """
@@ -148,7 +148,7 @@ def render(request: Request, template: str, status: int = 200, **values: Any) ->
             return file
     first: View | None = request.scope.get("view", live.view)
     view = first and (first.of(request.path_params.get("grader")) or first)
-    # Who is not known sees no more than an assessor.
+    # An unknown user sees no more than an assessor.
     sees_all = user is None or user.role in {"organizer", "reader"}
     message = request.cookies.get(SAID) if "x-refresh" not in request.headers else None
     page = (
@@ -199,19 +199,19 @@ def _quoted(message: str) -> str:
 
 
 def who_of(request: Request) -> str:
-    """Who is at the page: who is logged in; else as far as the browser remembers it, "" where it does not."""
+    """The user: the logged-in one; else as far as the browser remembers it, "" where it does not."""
     user = user_of(request)
     return user.name if user is not None else unquote(request.cookies.get(WHO, ""))[:200]
 
 
 def author_of(request: Request) -> str:
-    """Who sends a form: who is logged in, whatever the form says; else who it says."""
+    """The sender of a form: the logged-in user, whatever the form says; else who it says."""
     user = user_of(request)
     return user.name if user is not None else form_of(request).get("who", "")
 
 
 def remember(response: Response, who: str) -> Response:
-    """Has the browser say next time who is there."""
+    """Has the browser name the user next time."""
     who = " ".join(who.split())[:200]
     if who:
         cookies.keep(response, WHO, quote(who, errors="replace"), seconds=A_YEAR)

@@ -119,7 +119,7 @@ def unknown_assessors(folder: TrackFolder, users: Users) -> str:
         if entry is None or entry.name != name or entry.role == "reader"
     ]
     shown = shorten_list(unknown, quote="")
-    return f"{PLAN} has tasks for who is no assessor here: {shown}" if unknown else ""
+    return f"{PLAN} has tasks for people who are not assessors here: {shown}" if unknown else ""
 
 
 def _log(line: str) -> None:

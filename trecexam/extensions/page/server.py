@@ -31,7 +31,7 @@ def bound(host: str, port: int) -> Iterator[socket.socket]:
     """A socket that listens there; port 0 is any that is free.
 
     Raises:
-        TrecexamError: the port is taken, or there is no such address here.
+        TrecexamError: the port is in use, or there is no such address here.
     """
     try:
         family, _, _, _, address = socket.getaddrinfo(

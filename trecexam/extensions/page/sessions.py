@@ -1,4 +1,4 @@
-"""Who is at the page: by a cookie that stands for a login, or by what a believed proxy says."""
+"""The user of a request: by a cookie that means a login, or by what a believed proxy says."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST = 10_000
 
 
 class Visitor(NamedTuple):
-    """Who asks.
+    """The user of a request.
 
     Attributes:
         user: `VISITOR` where nobody is logged in.
@@ -55,7 +55,7 @@ class Sessions:
         users: who may log in.
         front: which proxies are believed.
         cookie: the cookie's name, to which a prefix comes that browsers hold it to, where they can.
-        trusted_role: of who is named by a proxy and is none of `users`; None: they may not enter.
+        trusted_role: of people whom a proxy names and who are not in `users`; None: they may not enter.
     """
 
     def __init__(self, users: Users, front: Front, cookie: str, trusted_role: Role | None = None) -> None:
@@ -77,12 +77,12 @@ class Sessions:
         return cookie
 
     def end(self, scope: Scope) -> None:
-        """Ends the login of who asks."""
+        """Ends the login of the user."""
         for cookie in cookies.sent(scope, self.cookie):
             self._logins.pop(_digest(cookie), None)
 
     def visitor(self, scope: Scope) -> Visitor:
-        """Who asks, by the users as they are now."""
+        """The user of a request, by the current users."""
         name = self._front.person(scope)
         if name is not None:
             return self._named(name)
@@ -116,11 +116,11 @@ class Sessions:
             return None
         now, entry = time.monotonic(), self.users.get(login.entry.name)
         is_over = now - login.used > IDLE or now - login.begun > LONGEST
-        # Who has another token by now has to log in with it.
+        # Users with a new token have to log in with it.
         if is_over or (entry is not None and entry.token_sha256 != login.entry.token_sha256):
             del self._logins[key]
             return None
-        # Who was removed is out; but some editors save an empty file first, which is to end no login.
+        # Removed users are logged out; but some editors save an empty file first, which is to end no login.
         if entry is None:
             return None
         # A page that renews itself is no sign of somebody before it.

@@ -69,7 +69,7 @@ def tabled(
         sort: where the address does not say; "" for the order of the table.
         links: gives the address of what a row is about, by its name.
         draw: column -> what is drawn in it.
-        beginnings: columns of long texts, of which the page shows beginnings.
+        beginnings: columns of long texts, whose beginnings the page shows.
     """
     search_text = address.get("q").casefold()
     places = [

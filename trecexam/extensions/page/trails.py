@@ -64,7 +64,7 @@ class Trail:
 
 
 class Trails:
-    """The ways of all browsers, by what their cookie says and who is logged in: one for each grader."""
+    """The ways of all browsers, by their cookie and login: one for each grader."""
 
     def __init__(self) -> None:
         self._trails: OrderedDict[tuple[str, object], defaultdict[str, Trail]] = OrderedDict()

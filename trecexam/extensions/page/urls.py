@@ -29,7 +29,7 @@ class Place(NamedTuple):
 _HERE = Place()
 #: The place of the request that is answered; the guard sets it.
 PLACE: ContextVar[Place] = ContextVar("place", default=_HERE)
-#: The grader whose pages are asked for by its name; "" for those of the first.
+#: The grader whose pages are requested by its name; "" for those of the first.
 GRADER: ContextVar[str] = ContextVar("grader", default="")
 
 
@@ -42,7 +42,7 @@ def segment(name: str) -> str:
 
 
 def name_of(segment: str) -> str:
-    """The name that a path segment stands for."""
+    """The name that a path segment means."""
     if segment.startswith("~") and not segment[1:].replace("~2E", ""):
         return segment[1:].replace("~2E", ".")
     return unquote(segment.replace("~", "%"), errors="surrogateescape")
@@ -65,7 +65,7 @@ def _of_grader(path: str, given: Mapping[str, Value] | None = None) -> str:
 
 
 def grader(name: str, page: str = "") -> str:
-    """A grader's leaderboard, or another page of its own: its path without the name before it."""
+    """A grader's leaderboard, or another of its pages: its path without the name before it."""
     return _at(f"/grader/{segment(name)}{page}")
 
 
@@ -77,7 +77,7 @@ def _to(path: str, *, of_all: bool = False) -> Callable[..., str]:
 
 #: The leaderboard of all graders; of one, its leaderboard.
 start = _to("/", of_all=True)
-#: Pages of one grader; a name stands for each {}.
+#: Pages of one grader; a name means each {}.
 board = _to("/")
 run = _to("/run/{}")
 run_query = _to("/run/{}/query/{}")

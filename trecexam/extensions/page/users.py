@@ -42,7 +42,7 @@ TOKEN_BYTES = 16
 LARGEST_FILE = 2**24
 #: The most marks on a letter of a name, as accents and the vowels of many scripts.
 MARKS_ON_LETTER = 4
-#: What may stand in a name: it is a column of files, a cookie's owner, and an argument of commands.
+#: What may be in a name: it is a column of files, a cookie's owner, and an argument of commands.
 _NAME = re.compile(r"[\w.@+-]+( [\w.@+-]+)*")
 #: Marks that nobody sees, so that names with and without one would look the same.
 _UNSEEN = re.compile("[\u034f\u17b4\u17b5\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
@@ -50,7 +50,7 @@ _BLOCK = re.compile(r"(?m)^(?=[ \t]*\[\[[ \t]*user[ \t]*\]\])")
 
 
 class User(NamedTuple):
-    """Who is at the page. A visitor has not logged in, and has no name."""
+    """The user of a request. A visitor has not logged in, and has no name."""
 
     name: str
     role: Role | Literal["visitor"]
@@ -60,7 +60,7 @@ VISITOR = User("", "visitor")
 
 
 def user_of(request: Request) -> User | None:
-    """Who asks; None where the page has no users, so that whoever sees it may do everything."""
+    """The user of a request; None where the page has no users, so that whoever sees it may do everything."""
     user: User | None = request.scope.get("trecexam.user")
     return user
 
@@ -126,7 +126,7 @@ class Users:
     """The people in a file, which is read again when it changed.
 
     Args:
-        path: None for nobody: then only a proxy says who is there.
+        path: None for nobody: then only a proxy names users.
         log: told in a line of a file that cannot be read any more: nobody is known then, until it can, as who
             is to be out may be in it still.
 
@@ -150,7 +150,7 @@ class Users:
         return self._trouble
 
     def get(self, name: str) -> UserEntry | None:
-        """The user of that name, whatever the case of its letters, by the file as it is now."""
+        """The user of that name, whatever the case of its letters, by the current file."""
         return self._now().get(name_key(name))
 
     def named_by_proxy(self, name: str) -> UserEntry | None:
@@ -278,7 +278,7 @@ def remove_user(path: Path, name: str) -> None:
 
 
 def _change(path: Path, change: Callable[[dict[str, UserEntry]], None]) -> None:
-    """Changes a file of users under its lock; what stands in it beside the changed ones stays."""
+    """Changes a file of users under its lock; what is in it beside the changed ones stays."""
     real = Path(os.path.realpath(path))
     with exclusive_lock(real.with_name(f".{real.name}.lock")):
         users = read_users(path) if path.exists() else {}

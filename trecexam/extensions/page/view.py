@@ -59,7 +59,7 @@ class RunHead(NamedTuple):
 
 @dataclass(frozen=True)
 class QueryHead:
-    """What is known of a query without opening its part.
+    """Facts about a query without opening its part.
 
     Attributes:
         judged: pooled passages with an official judgment; None where the track has none at all.
@@ -163,7 +163,7 @@ class QueryView:
         return next(((n, item) for n, item in enumerate(self.items) if item.item_id == item_id), None)
 
     def asked(self, place: int) -> tuple[tuple[int, Item], ...]:
-        """The items that are asked of a passage, each with its column."""
+        """The items of a passage, each with its column."""
         codes = self.codes[place].tolist()
         return tuple((n, item) for n, item in enumerate(self.items) if codes[n] != NOT_ASKED)
 
@@ -208,21 +208,21 @@ class View:
         t: the half of a 95% interval in standard errors, Student's t for the board's number of queries.
         board: runs, best first; `official_board` on the official judgments, None where there are none.
         groups: run -> the letters that it shares with the runs that do not differ from it significantly by
-            the first measure; `compared` says by which test.
+            the first measure; `compared` names the test.
         values, official_values: what the boards are the means of.
-        heads: query_id -> what is known of it, in the bank's order; `runs` likewise, sorted by name.
+        heads: query_id -> facts about it, in the bank's order; `runs` likewise, sorted by name.
         parts: query_id -> its `Part`; `bank` has what items are found by.
         kappa: Cohen's, with the ends of its 95% interval, of the grader's own labels; NaN
             ends where there are too few queries, None where undefined.
         comparison: which side is whose, and from where on either counts as relevant; None where no passage
             has both labels.
         judged: None where official judgments and pool have nothing in common; `notes` say why.
-        input_notes: what is odd of inputs that were taken, a line each.
+        input_notes: warnings about accepted inputs, one per line.
         items: None likewise, else what `verify spurious` says: the items that discriminate worst first.
         sections: what extensions add to the report.
         words: what people call the ratings 0, 1, 2 ...; () where they say the number. `scale` are the steps
             of [judging] for passages as a whole; None where these have the grader's scale.
-        is_cited: items are sentences of responses, and are asked of the passages that they cite.
+        is_cited: items are sentences of responses, and are graded with the passages that they cite.
         of_documents: labels are of documents that runs rank: the judgments of a campaign can be theirs.
         own: the grader that this is of; `graders` are all of the track, () where it is the only one.
         joint: the leaderboard of all graders, `others` the views of the others, and `unable` says why some

@@ -15,7 +15,7 @@ EXTENSION = Extension(
     "ragval",
     commands={
         "ragval": Command(
-            f"{__name__}.cli:ragval", "Answers judged for truthfulness and relevance.", "published evaluators"
+            f"{__name__}.cli:ragval", "Judge answers for truthfulness and relevance.", "published evaluators"
         )
     },
     accessors={"ragval": f"{__name__}.accessor:RagvalAccessor"},
@@ -26,7 +26,7 @@ EXTENSION = Extension(
 
 
 def __getattr__(name: str) -> Any:
-    # Behind it is numpy, for which `trecexam --help` must not wait.
+    # Imports numpy, for which `trecexam --help` must not wait.
     if name == "ragval_report":
         return named(f"{__name__}.reporting:{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -86,14 +86,14 @@ def _plan(folder: TrackFolder) -> AnswerPlan:
         path = _path(folder, bound)
         if path.exists() and digests.get(bound) != sha256(path.read_bytes()):
             raise TrecexamError(
-                "was edited, or not written by `ragval answers`, and is left as it is: move it away",
+                "was edited, or not written by `ragval answers`, and is left unchanged: move it away",
                 path=path,
             )
     return AnswerPlan(folder, questions)
 
 
 def _prompts(plan: AnswerPlan, source: KeepingWriter) -> PromptSet[tuple[Bound, str]]:
-    """What is asked for each bound and question."""
+    """What is requested each bound and question."""
     writer = source.writer
     # A server does not say how much its model takes; the judge's block is cut there, too.
     most = plan.folder.config.grader.max_characters if writer.meter is not None else None

@@ -48,7 +48,7 @@ def _head(answers: JudgedAnswers, report: RagvalReport, pictures: dict[str, Pict
     report = report.noted(*answers.remarks())
     part = ReportPart("beside", report, "Judged answers", files=(f"{FOLDER}/report.tsv",))
     return ReportHead(
-        "Systems are scored by their answers to questions about knowledge blocks: a judge, who is shown "
+        "Systems are scored by their answers to questions about knowledge blocks: a judge, shown "
         "question, answer and block, scores each for truthfulness and relevance, from 1 to 5.",
         part,
         "In the sections below an answer is a passage, and its scores, rounded down, are its ratings on two "

@@ -97,7 +97,7 @@ class FilteredBlocks(Result):
 
 
 def filter_blocks(path: Path, after: str | None = None) -> FilteredBlocks:
-    """Which blocks are dated late enough; asks no model, writes nothing. Of a block that stands twice, one.
+    """Which blocks are dated late enough; asks no model, writes nothing. Of a block that is there twice, one.
 
     Args:
         after: blocks whose date lies at its beginning or later.

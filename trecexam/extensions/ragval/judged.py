@@ -38,7 +38,7 @@ class JudgedAnswers:
     human: int = 0
 
     def remarks(self) -> Iterator[str]:
-        """What one must know of them, a line each."""
+        """What one must know of them, one per line."""
         if self.empty:
             yield f"{plural(self.empty, 'empty answer')}: not judged, and counted as unparsed"
         if self.waiting:
@@ -67,7 +67,7 @@ class JudgedAnswers:
 def judged(track: Assessment) -> JudgedAnswers:
     """What the grader's stored answers say of the track's answers; `load` must come before. Asks nobody.
 
-    A person's rating of an item stands in place of that score; a 0, which is none, counts as 1.
+    A person's rating of an item replaces that score; a 0, which is none, counts as 1.
     """
     # As `dropped.py` reads them.
     of_runs = cast("Mapping[str, tuple[AnswerRow, ...]]", track.answers)

@@ -107,7 +107,7 @@ class System:
 
     def histogram(self) -> tuple[int, ...]:
         """How many sums there are at each of `BINS`."""
-        # What is left of a sum by how it was rounded must not take 8 for 7.
+        # The rest of a sum by how it was rounded must not take 8 for 7.
         whole = np.floor(np.round(self.scores[:, 2], TIE_DECIMALS)).astype(int)
         return tuple(int((whole == bin_).sum()) for bin_ in BINS)
 
@@ -175,7 +175,7 @@ class Sweep:
 
     Attributes:
         numeric: all values are numbers.
-        points: by rising value; texts stand in their order.
+        points: by rising value; texts are in their order.
         left_out: systems without a value.
     """
 
@@ -198,7 +198,7 @@ def systems_of(rows: Iterable[JudgedAnswer]) -> tuple[System, ...]:
 
 
 def swept(parameter: str, systems: Sequence[System]) -> Sweep:
-    """The systems along a parameter, of which each has one value or none."""
+    """The systems along a parameter; each has one value or none."""
     numbers = {system.parameters[0]: _number(system.parameters[0]) for system in systems if system.parameters}
     numeric = not any(map(math.isnan, numbers.values()))
     if not numeric:
@@ -265,7 +265,7 @@ def places(systems: Sequence[System], baseline: str | None, oracle: str | None) 
 def _aligned(systems: Sequence[System]) -> NDArray[np.float64]:
     """Shape (n_systems, n_questions, 3), over the known questions of all; NaN where there is no score."""
     known_of_any = {question for system in systems for question in system.questions if question}
-    # A sum's last digit hangs on the order: it must not be that of the lines.
+    # A sum's last digit depends on the order: it must not be that of the lines.
     questions = {question: place for place, question in enumerate(sorted(known_of_any))}
     aligned = np.full((len(systems), len(questions), len(SCORES)), math.nan)
     for values, system in zip(aligned, systems, strict=True):

@@ -98,7 +98,7 @@ def questions_job(
         per_block: questions about each block, with seeds that count up from that of [generator], or 0.
 
     Raises:
-        TrecexamError, ConversionError: what stands in the way.
+        TrecexamError, ConversionError: with the reason.
     """
     writers = _writers(folder.config, folder.root, per_block)
     plan = _plan(folder, None if blocks is None else Path(blocks), [writer.seed for writer in writers])
@@ -171,7 +171,7 @@ def _questions_there(path: Path) -> tuple[frozenset[tuple[str, int | None]], fro
 
 
 def _prompts(plan: QuestionPlan, writers: Sequence[KeepingWriter]) -> list[PromptSet[str]]:
-    """What each writer is asked, by block_id."""
+    """The prompts of each writer, by block_id."""
     fitted: dict[str, Fitted] = {}
     by_writer: list[dict[str, Fitted]] = [{} for _ in writers]
     for block, place in plan.requests:

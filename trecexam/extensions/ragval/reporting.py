@@ -55,8 +55,8 @@ class RagvalReport(Result):
     Attributes:
         systems: the best mean sum first.
         baseline, oracle: the names of the two among them that are bounds; None where there is none.
-        notes: what one must know of it, a line each.
-        rejected: lines that were not taken, and files.
+        notes: what one must know of it, one per line.
+        rejected: lines that were rejected, and files.
     """
 
     systems: tuple[System, ...]
@@ -99,7 +99,7 @@ class RagvalReport(Result):
         """Writes its files into a folder; what of an earlier report does not apply to this one is removed.
 
         Returns:
-            Why a plot could not be drawn, a line each.
+            Why a plot could not be drawn, one per line.
 
         Raises:
             TrecexamError: a file cannot be written.

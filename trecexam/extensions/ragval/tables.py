@@ -114,7 +114,7 @@ def sweep_table(sweep: Sweep) -> Table:
 
 
 def remarks(systems: Sequence[System]) -> Iterator[str]:
-    """What one must know of the figures, a line each."""
+    """What one must know of the figures, one per line."""
     for system in systems:
         if system.unparsed == system.n:
             yield f"{system.run_id}: no answer has scores, so there are no means"

@@ -8,7 +8,7 @@ EXTENSION = Extension(
     "repeated",
     commands={
         "repeat": Command(
-            f"{__name__}.cli:repeat", "How far ranks move if a server judges again.", "look closer"
+            f"{__name__}.cli:repeat", "Show how far ranks move if a server judges again.", "look closer"
         )
     },
     accessors={"repeat": f"{__name__}.accessor:RepeatAccessor"},

@@ -29,25 +29,26 @@ if TYPE_CHECKING:
     default=5,
     show_default=True,
     metavar="N",
-    help="How many answers each cell has in the end, with the first one.",
+    help="Collect this many answers per cell, the first one included.",
 )
 @click.option(
-    "-m", "--measure", metavar="MEASURE", help="As ir_measures prints it [default: the track's first]."
+    "-m", "--measure", metavar="MEASURE", help="Rank runs by this measure [default: the track's first]."
 )
 @click.option(
-    "--estimate", is_flag=True, help="Show how many cells, calls, tokens and how much money. Asks no server."
+    "--estimate",
+    is_flag=True,
+    help="Print the number of cells, calls and tokens and the cost. Calls no server.",
 )
 @reading
 def repeat(track: Path, samples: int, measure: str | None, estimate: bool) -> Result:
-    """Ask TRACK's server again, and show how far ranks move between times.
+    """Grade TRACK again with its server, and show how far ranks move between the times.
 
-    Each cell is asked about until it has N answers, which are stored. A run's score is the mean over times;
-    rank.sd is the rank's standard deviation in another judging of N times, rank.best and rank.worst are its
-    95% interval. Cells whose rating differs between times are in --json.
+    Each cell is graded until it has N answers, which are stored. A run's score is the mean over the times.
+    rank.sd is the standard deviation of its rank in another N times; rank.best and rank.worst are the 95%
+    interval. --json has the cells whose rating differs between the times. The server needs a temperature
+    above 0 and no seed.
 
-    The server needs a temperature above 0 and no seed.
-
-    Exit status: 0, or 1 when a time is incomplete and does not count; 130 after Ctrl-C.
+    Exit status: 0; 1 if a time is incomplete and does not count; 130 after Ctrl-C.
     """
     with trecexam.open_track(track) as opened, bad_measures():
         if estimate:
@@ -61,6 +62,6 @@ def repeat(track: Path, samples: int, measure: str | None, estimate: bool) -> Re
                 if not work.caught:
                     raise
     if work.caught:
-        click.echo("stopped; what came is stored, and the same command asks for the rest", err=True)
+        click.echo("stopped; answers so far are stored: run it again for the rest", err=True)
         click.get_current_context().exit(exit_status(work.caught, 1))
     return done

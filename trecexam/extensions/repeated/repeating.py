@@ -85,8 +85,8 @@ def repeat(
 ) -> Repetition:
     """Has the track's server grade its cells until each has `samples` answers: what `trecexam repeat` does.
 
-    The first answers are those of `update`. Each further time is stored under an identity of its own, so no
-    answer is asked for twice, and `samples` can grow. The budget is the grader's. `out/` stays as it is.
+    The first answers are those of `update`. Each further time is stored under its own identity, so no
+    answer is requested twice, and `samples` can grow. The budget is the grader's. `out/` stays unchanged.
 
     Args:
         samples: how many times in all, from 2.

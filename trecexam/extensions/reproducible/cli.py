@@ -28,19 +28,18 @@ if TYPE_CHECKING:
     default=100,
     show_default=True,
     metavar="N",
-    help="How many graded cells, drawn by a hash: the same ones every time.",
+    help="Grade this many graded cells again, drawn by a hash: the same ones every time.",
 )
-@click.option("--yes", is_flag=True, help="Ask a grader that costs; without it, a terminal is asked first.")
+@click.option("--yes", is_flag=True, help="Run a grader that costs; without it, a terminal prompts first.")
 @writing
 def reproducible(track: Path, sample: int, yes: bool) -> tuple[Result, int]:
-    """Does a cell get the same answer again, whatever is graded with it?
+    """Check whether a cell gets the same answer again, whatever else is in its batch.
 
-    Grades a sample of the graded cells with the track's grader, each alone and all of them in company, and
-    compares: how many answers, ratings and probabilities differ in the last bit, the largest difference of a
-    probability, and the share of cells with any difference. Nothing is stored. A server is asked twice about
-    each cell, which is counted nowhere.
+    Grades a sample of graded cells twice, each alone and all together. Reports how many answers, ratings and
+    probabilities differ in the last bit, the largest difference of a probability, and the share of cells
+    with any difference. Stores nothing. A server gets two requests per cell, which no budget counts.
 
-    Exit status: 0, or 1 when an answer differs or is lacking.
+    Exit status: 0, or 1 if an answer differs or is missing.
     """
     stopped: list[bool] = []
     with trecexam.open_track(track) as opened:
@@ -54,7 +53,7 @@ def reproducible(track: Path, sample: int, yes: bool) -> tuple[Result, int]:
 
 
 def _agree_to_cost(track: Track, sample: int, *, yes: bool) -> None:
-    """Says what asking a grader that costs takes; goes on where somebody agrees."""
+    """Says what asking a grader that costs takes; continues where somebody agrees."""
     estimated = track.verify.estimate_reproducible(sample=sample)
     if estimated.tokens_in is None:
         return
@@ -66,6 +65,6 @@ def _agree_to_cost(track: Track, sample: int, *, yes: bool) -> None:
         err=True,
     )
     if not yes and not sys.stdin.isatty():
-        raise click.UsageError("say --yes to have them asked")
+        raise click.UsageError("add --yes to run it")
     if not yes:
         click.confirm("Ask?", abort=True, err=True)

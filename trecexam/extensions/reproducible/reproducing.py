@@ -1,4 +1,4 @@
-"""Grades a sample of cells again, alone and in company: does an answer hang on what is graded with it?"""
+"""Grades a sample of cells again, alone and in company: does an answer depend on what is graded with it?"""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from trecexam.tables.text import plural
 if TYPE_CHECKING:
     from trecexam.line.loader import TrackLoader
 
-#: Where a graded cell stands; all but its last part say of which passage it is.
+#: Where a graded cell stands; all but its last part name the passage.
 _Place = tuple[Any, ...]
 #: Cells that are looked at unless somebody says otherwise.
 SAMPLE = 100
@@ -44,7 +44,7 @@ _COMPARISONS = (("stored", "alone"), ("stored", "company"), ("alone", "company")
 
 
 class RegradedCell(NamedTuple):
-    """A cell with its answer as it is stored, and as it came alone and in company; None where none came."""
+    """A cell with its stored answer, and as it came alone and in company; None where none came."""
 
     cell: Cell
     stored: Answer
@@ -111,7 +111,7 @@ class Reproduction(Result):
 
     @property
     def same(self) -> bool:
-        """Whether every cell was answered twice, and the same as it is stored."""
+        """Whether every cell was answered twice, and as stored."""
         return not any(cell.lacking or cell.differs for cell in self.cells)
 
     def declare(self) -> dict[str, Table]:
@@ -195,7 +195,7 @@ def verify_reproducible(
 ) -> Reproduction:
     """Grades a sample of the track's graded cells again: what `verify reproducible` does. Stores nothing.
 
-    Each cell is graded alone, in a call of its own, and all of them in one call, in another order and
+    Each cell is graded alone, in its own call, and all of them in one call, in another order and
     together with other cells. A grader that costs is not asked about others, and what it takes is counted
     nowhere; its budget holds. On a cluster's track, this process grades.
 
@@ -324,7 +324,7 @@ def _order(cell: Cell, salt: str) -> bytes:
 
 
 def _stored(grades: StoredGrades, cell: Cell) -> Answer:
-    """What is stored of a cell, as it is read now."""
+    """The stored answer of a cell, as read now."""
     (item,) = grades.store.item_ids([asked_digest(cell.item)])
     (passage,) = grades.store.passage_ids([passage_digest(cell.text)])
     grader_id = grades.grader_id
@@ -338,7 +338,7 @@ def _stored(grades: StoredGrades, cell: Cell) -> Answer:
 
 def _notes(graded: _Graded) -> Iterator[str]:
     if graded.metered:
-        yield "a server promises nothing: vLLM's batches vary with all it is asked, and answers with them"
+        yield "a server promises nothing: vLLM's batches vary with all requests, and answers with them"
     now = traits_of(graded.grader).environment()
     stored = graded.grades.environments()
     if now is not None and any(made_on != now for made_on, _ in stored.known):

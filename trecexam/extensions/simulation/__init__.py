@@ -8,7 +8,7 @@ EXTENSION = Extension(
     "simulation",
     commands={
         "simulate": Command(
-            f"{__name__}.cli:simulate", "How far filled judgment holes can be trusted.", "holes"
+            f"{__name__}.cli:simulate", "Simulate how far filled holes can be trusted.", "holes"
         )
     },
     accessors={"simulate": f"{__name__}.accessor:SimulateAccessor"},

@@ -22,11 +22,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @click.group(cls=SuggestingGroup, epilog="Example: trecexam simulate runs mytrack")
 def simulate() -> None:
-    """How far automatic labels can be trusted to fill judgment holes.
+    """Simulate how far automatic labels can be trusted to fill judgment holes.
 
-    Official judgments are dropped and filled with automatic labels. Only what was dropped is filled: holes
-    that the official judgments have stay holes, so that the labels alone make the difference. What maps
-    labels to the official scale is fitted anew in each step, on the judgments that remain.
+    Drops official judgments and fills them with automatic labels. Other holes stay open, so only the labels
+    make the difference. The map from labels to the official scale is fitted anew in each step, on the
+    remaining judgments.
     """
 
 
@@ -37,15 +37,16 @@ def _options(command: F) -> F:
             "--by",
             multiple=True,
             metavar="WAY",
-            help="Columns for another way: learned, labels learned anew in each step; label:N, the label N "
-            "for all; label, each label above 0; condensed, lists without what was dropped. May be repeated.",
+            help="Add columns for another method: learned (labels learned anew in each step), "
+            "label:N (label N for "
+            "all), label (each label above 0), condensed (lists without dropped passages). May be repeated.",
         ),
         click.option(
             "--official-measure",
             "measures",
             multiple=True,
             metavar="MEASURE",
-            help="On the official judgments; may be repeated [default: the track's].",
+            help="Use this measure on the official judgments; may be repeated [default: the track's].",
         ),
         track_argument,
     ):
@@ -62,7 +63,7 @@ def _options(command: F) -> F:
     "--teams",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Lines of `run<TAB>team`: what a whole team alone has is left out at once.",
+    help="Leave out all runs of a team at once; FILE has lines of `run<TAB>team`.",
 )
 @reading
 def runs(
@@ -71,12 +72,12 @@ def runs(
     by: tuple[str, ...],
     teams: Path | None,
 ) -> Result:
-    """Leave one run out: TRACK's runs as if they had not been in the pool.
+    """Leave one run out: show TRACK's runs as if they had not been in the pool.
 
-    For each run, the judgments of passages that no other run has are dropped, then filled with automatic
+    For each run, drops the judgments of passages that no other run has, then fills them with automatic
     labels. Shows the run's rank and mean with all judgments, with holes, and with fill; and Kendall's tau of
-    the whole leaderboard with that on all judgments. A rank is 1 and the number of runs that are better.
-    Below, and in --json, is how far ranks shift, a row a measure and way.
+    the whole leaderboard with that on all judgments. A rank is 1 plus the number of better runs. A second
+    table, also in --json, shows how far ranks shift, one row per measure and method.
     """
     with (
         trecexam.open_track(track) as opened,
@@ -98,9 +99,7 @@ def runs(
     epilog="Example: trecexam simulate removal mytrack --repeats 50",
 )
 @_options
-@click.option(
-    "--repeats", type=click.IntRange(min=1), default=10, show_default=True, help="How often to draw."
-)
+@click.option("--repeats", type=click.IntRange(min=1), default=10, show_default=True, help="Draw N times.")
 @reading
 def removal(
     track: Path,
@@ -110,9 +109,9 @@ def removal(
 ) -> Result:
     """Remove 10, 20 ... 90% of TRACK's official judgments at random.
 
-    For each share: Kendall's tau of the leaderboard with that on all judgments, with holes and with fill, as
-    mean over the repeats and where 95% of further repeats lie; tau_AP; and the mean absolute difference of
-    the runs' means. What is removed at 10% is removed at 20% too.
+    For each share, shows Kendall's tau of the leaderboard with that on all judgments, with holes and with
+    fill: the mean over the repeats and the range of 95% of further repeats. Also shows tau_AP and the mean
+    absolute difference of the runs' means. Judgments removed at 10% are removed at 20%, too.
     """
     with (
         trecexam.open_track(track) as opened,

@@ -26,7 +26,7 @@ class RunsReport(Result):
         rows: measure by measure, by rank with all judgments.
         shifts: measure -> how far runs move with holes, with fill, and by each other way.
         rule: how automatic labels are mapped where nothing is dropped, in words.
-        notes: what a reader must know to read the numbers, a line each.
+        notes: what a reader must know to read the numbers, one per line.
         others: the other ways to treat what was dropped.
     """
 
@@ -94,7 +94,7 @@ class RunsReport(Result):
         )
 
     def moved(self) -> tuple[str, ...]:
-        """For each measure a line with what came out."""
+        """For each measure one line with its result."""
         return tuple(
             f"{measure}: a run whose own judgments are missing moves by {_moved(holes)}; "
             f"filled, by {_moved(fill)}"
@@ -112,7 +112,7 @@ class RemovalReport(Result):
         seed: of the random numbers.
         rows: measure by measure, step by step.
         rule: how automatic labels are mapped where nothing is dropped, in words.
-        notes: what a reader must know to read the numbers, a line each.
+        notes: what a reader must know to read the numbers, one per line.
         others: the other ways to treat what was dropped.
     """
 

@@ -9,7 +9,7 @@ EXTENSION = Extension(
     commands={
         "support": Command(
             f"{__name__}.cli:support",
-            "Do cited passages support responses? Precision, recall.",
+            "Show how well cited passages support responses.",
             "look closer",
         )
     },

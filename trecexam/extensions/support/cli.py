@@ -31,27 +31,26 @@ class _Others(click.Path):
     "--against",
     type=_Others(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="Compare with the labels of a file as support.tsv: counts by label, and kappa. Or `people`: the "
-    "grader's with those of people.",
+    help="Compare with the labels of a file in the form of support.tsv: counts by label, and kappa. "
+    "`people` compares the grader's labels with people's.",
 )
 @click.option(
     "--by",
     type=click.Choice(["run", "query", "citation"]),
     default="run",
-    help="A row for each [default: run]. Those of citations have the labels.",
+    help="Print one row per run, query or citation [default: run]. Rows of citations have the labels.",
 )
 @reading
 def support(track: Path, against: Path | str | None, by: By) -> Result:
-    """Do the passages that TRACK's responses cite support the sentences that cite them?
+    """Show how well the passages that TRACK's responses cite support the citing sentences.
 
-    Shows what a grader of support says, a section [graders.support] of trecexam.toml; `trecexam watch`
-    grades. Each sentence of a response is graded with the first passage that it cites: full support, partial
-    support or none, as in TREC RAG 2024. Prints weighted precision (over citations), weighted recall (over
-    all sentences) and their F1, each run's mean over queries; how long responses are, and how much they cite.
+    Uses the labels of a grader of support, a section [graders.support] of trecexam.toml; `trecexam watch`
+    grades. Each sentence is graded with the first passage that it cites: full, partial or no support, as in
+    TREC RAG 2024. Prints weighted precision (over citations), weighted recall (over all sentences) and F1 as
+    means over queries, and the length and number of citations of responses. With --against, compares with
+    the labels of a file, or of people.
 
-    With --against the table is of labels by those of that file, or by people's.
-
-    Exit status: 0, or 1 when a line or a run was rejected.
+    Exit status: 0, or 1 if a line or a run was rejected.
     """
     with trecexam.open_track(track) as opened:
         found: Result = opened.support(by) if against is None else opened.support.agreement(against)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trecexam.scores.leaderboard import Leaderboard
 
 By = Literal["run", "query", "citation"]
-#: Marks a question that is asked of a grader that looks at what responses cite.
+#: Marks a question for a grader that looks at what responses cite.
 of_citations = asked_of(lambda track, *args, **kwargs: track.asked.citing is not None)
 
 
@@ -44,7 +44,7 @@ class Support(Result):
         return self.of.board
 
     def declare(self) -> dict[str, Table]:
-        """A row for each run, and for each response; and, where they are asked for, for each citation."""
+        """A row for each run, and for each response; and, where they are requested, for each citation."""
         tables = {"runs": _by_key(self.of.runs()), "queries": _by_key(self.of.queries())}
         if self.by == "query":
             return dict(reversed(tables.items()))

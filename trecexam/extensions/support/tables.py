@@ -111,7 +111,7 @@ class SupportTables:
         return Table(("run", "query_id", *SUPPORT, *_COUNTED), rows)
 
     def notes(self) -> Iterator[str]:
-        """What one must know of the scores, a line each."""
+        """What one must know of the scores, one per line."""
         track, words = self.track, self.track.config.track.truncate
         if words is not None:
             yield f"responses are cut after {plural(words, 'word')}"
@@ -171,7 +171,7 @@ class SupportTables:
 
 
 def label_of(code: int) -> str:
-    """The label that a code stands for, or why there is none."""
+    """The label that a code means, or why there is none."""
     return LABELS[code] if code >= 0 else WHY[code]
 
 

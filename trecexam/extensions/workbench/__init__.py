@@ -12,7 +12,7 @@ EXTENSION = Extension(
     commands={
         "export pool": Command(f"{__name__}.cli:pool"),
         "overall": Command(
-            f"{__name__}.cli:overall", "What all runs reach together, and the official ranks.", "look closer"
+            f"{__name__}.cli:overall", "Show what all runs reach together, and official ranks.", "look closer"
         ),
         "verify readings": Command(f"{__name__}.cli:readings"),
     },

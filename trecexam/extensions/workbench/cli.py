@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 @track_argument
 @output_option
 def pool(track: Path, output: Path | None) -> None:
-    """TRACK's pool with its grades, as the Rubric workbench has it.
+    """Write TRACK's pool with its grades in the format of the Rubric workbench.
 
-    Texts, ranks in the runs, official judgments and the grader's own grades of every pooled passage, a line
-    a query. Gzip where FILE ends in .gz: the workbench reads no other. The `recorded` grader reads it back.
+    One line per query, with texts, ranks in the runs, official judgments and the grader's own grades of
+    every pooled passage. End FILE in .gz for the workbench; it reads no other. The `recorded` grader reads
+    this file.
     """
     # The formats are half of --help's time.
     from trecexam.extensions.workbench.format import write_pool
@@ -45,10 +46,10 @@ def pool(track: Path, output: Path | None) -> None:
 @measure_option
 @reading
 def readings(track: Path, measures: tuple[str, ...]) -> Result:
-    """What changes where answers are read as the Rubric workbench's released code reads them.
+    """Show which means change if answers are read as the Rubric workbench's released code reads them.
 
-    A row for each run and measure; no model runs. `compat = "workbench"` in [grader] makes this reading the
-    track's own.
+    One row per run and measure; no model runs. To use this reading for the track, set `compat = "workbench"`
+    in [grader].
     """
     with trecexam.open_track(track) as opened, bad_measures():
         found: Result = opened.verify.readings(measures=measures or None)
@@ -60,10 +61,10 @@ def readings(track: Path, measures: tuple[str, ...]) -> Result:
 @measure_option
 @reading
 def overall(track: Path, measures: tuple[str, ...]) -> Result:
-    """The leaderboard of TRACK beside what all runs reach together, and the official ranks.
+    """Show TRACK's leaderboard with what all runs reach together, and the official ranks.
 
-    _overall_ is what all pooled passages reach together, whatever the measure's cutoff; only Cover and nCover
-    have it. The last column is the official rank, where TRACK has an official leaderboard.
+    _overall_ is what all pooled passages reach together, whatever the measure's cutoff; only Cover and
+    nCover have it. The last column is the official rank, if TRACK has an official leaderboard.
     """
     with trecexam.open_track(track) as opened, bad_measures():
         found: Result = opened.overall(measures or None)

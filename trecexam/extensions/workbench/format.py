@@ -44,7 +44,7 @@ _GRADING = _SHARED | {"correctAnswered", "wrongAnswered", "answers", "llm_respon
 _DIRECT = _SHARED | {"correctAnswered", "answer", "llm_response_error"}
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
-#: What the workbench does not do without, and what stands there where there is nothing.
+#: What the workbench requires, and its value where there is nothing.
 _NEEDED_GRADING: dict[str, Any] = {
     "correctAnswered": [],
     "wrongAnswered": [],
@@ -60,7 +60,7 @@ _NEEDED_DIRECT: dict[str, Any] = {"correctAnswered": False, "answer": "", "llm":
 def read_pool(
     path: Path, on_error: Callable[[ConversionError], None] | None = None
 ) -> Iterator[PooledPassage]:
-    """The passages of a pool or graded pool, in the file's order, with all that stands in it.
+    """The passages of a pool or graded pool, in the file's order, with all that is in it.
 
     What other programs stumble over is kept and named: a passage without a text, a passage twice in a query,
     two gradings of a passage by the same model and prompt (the first counts, in the workbench too), a query
@@ -83,7 +83,7 @@ def read_pool(
                 passage = _WorkbenchLine(path, number).passage(query_id, row)
                 what = f"passage '{passage.doc_id}' of query '{query_id}'"
                 if (query_id, passage.doc_id) in seen:
-                    oddities.add(number, "twice", f"{what} stands twice: both are kept")
+                    oddities.add(number, "twice", f"{what} is there twice: both are kept")
                 seen.add((query_id, passage.doc_id))
                 if not (passage.text or "").strip():
                     oddities.add(number, "textless", f"{what} has no text")
@@ -240,13 +240,13 @@ class _WorkbenchLine:
             if not (
                 isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, str) for part in pair)
             ):
-                raise ConversionError(self.path, self.number, '"answers" is no list of [item id, answer]')
+                raise ConversionError(self.path, self.number, '"answers" is not a list of [item id, answer]')
         return tuple(map(tuple, pairs))
 
     def _ids(self, row: dict[str, Any], key: str) -> tuple[str, ...]:
         ids = self._typed(row, key, list, "list") or []
         if not all(isinstance(item_id, str) for item_id in ids):
-            raise ConversionError(self.path, self.number, f'"{key}" is no list of item ids')
+            raise ConversionError(self.path, self.number, f'"{key}" is not a list of item ids')
         return tuple(ids)
 
     def _objects(self, row: dict[str, Any], key: str) -> list[dict[str, Any]]:
@@ -281,7 +281,7 @@ def _object(rest: Mapping[str, Any], needed: Mapping[str, Any], **values: Any) -
     """A JSON object of the values that there are, in this order, then of the rest.
 
     Args:
-        needed: what stands there where there is neither.
+        needed: the value where there is neither.
     """
     row = {}
     for key, value in values.items():
@@ -377,7 +377,7 @@ def _self_rating(rating: SelfRating) -> dict[str, Any]:
 
 def _finite(value: float | None) -> float | None:
     if value is not None and not math.isfinite(value):
-        raise ValueError(f"{value} is not a finite number: it cannot stand in this format")
+        raise ValueError(f"{value} is not a finite number: it cannot be in this format")
     return value
 
 
@@ -410,7 +410,7 @@ def _run(path: Path, run: str | None) -> Iterable[Any]:
 
 
 def _sniff(start: Head) -> bool:
-    """Never: such a file is read as `rubric` unless the pool is asked for."""
+    """Never: such a file is read as `rubric` unless the pool is requested."""
     return False
 
 

@@ -70,7 +70,7 @@ def overall_leaderboard(
     """The leaderboard, with the Cover and nCover that all pooled passages have together.
 
     No run can have a greater Cover, and other measures have no such value. It is the row `_overall_` of the
-    Rubric workbench, with this program's means: over all queries of the bank. A query of which no pooled
+    Rubric workbench, with this program's means: over all queries of the bank. A query without a pooled
     passage reaches an item has nCover 0, where the workbench has 1.
 
     Args:

@@ -191,7 +191,7 @@ COLUMNS = (
 )
 #: Of the binary table.
 FIGURES = ("accuracy", "precision", "recall", "kappa", "kappa.low", "kappa.high")
-#: Stands for the sum over all labels or judgments.
+#: In place of the sum over all labels or judgments.
 ALL = "all"
 
 

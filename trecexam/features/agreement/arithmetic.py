@@ -73,7 +73,7 @@ class Crosstab:
 
     Attributes:
         name: "graded", "merged" or "binary".
-        labels, judgments: what rows and columns stand for, highest first: "5", "1..3", ">=4", "<2".
+        labels, judgments: what rows and columns mean, highest first: "5", "1..3", ">=4", "<2".
         counts: passages, of shape (len(labels), len(judgments)).
         paired: for each row the column that it is paired with, or None.
         kappas: for each row, kappa of this label or another against the paired judgment or another.

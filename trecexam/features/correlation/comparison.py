@@ -88,7 +88,7 @@ def compare(
     Raises:
         NothingToCompareError: there is no official side, or no run or query that both sides have.
         TrecexamError: a min_rating is not on the grader's scale, or there is no official leaderboard and it
-            is asked for.
+            is requested.
         ValueError: a measure cannot be computed.
     """
     p = DEFAULT_P if rbo_p is None else rbo_p

@@ -14,7 +14,7 @@ from trecexam.line.evaluation import official_values, rubric_values
 from trecexam.line.measures import left_out_runs
 from trecexam.line.official import official_judgments as official_of
 from trecexam.line.official import shown_error
-from trecexam.line.official_leaderboard import LEADERBOARD, of_leaderboard
+from trecexam.line.official_leaderboard import HOW_TO_ADD, LEADERBOARD, of_leaderboard
 from trecexam.line.rejected import not_computable
 from trecexam.line.relevance import official_measures as official_measures_of
 from trecexam.scores.correlation import MIN_DISTINCT, MIN_QUERIES, n_distinct, tops_without_interval
@@ -92,7 +92,7 @@ def paired_scores(
         official_measures: None for the track's own and, where there is one, the official leaderboard; its
             name among them is `official_leaderboard`.
         min_ratings: each measure is computed at each of these in place of the track's min_rating; a measure
-            that min_rating has no bearing on stands there once.
+            that min_rating has no bearing on is there once.
         first: of measures that are not given, take only the track's first.
         values: other measures of the runs, in place of those on rubric labels, over the queries that these
             have.
@@ -104,7 +104,7 @@ def paired_scores(
     Raises:
         NothingToCompareError: there is no official side, or no run or query that both sides have.
         TrecexamError: a min_rating is not on the grader's scale, or there is no official leaderboard and it
-            is asked for.
+            is requested.
         ValueError: a measure cannot be computed.
     """
     sides = _asked_sides(track, official_measures)
@@ -160,19 +160,17 @@ def _with_judgments(
 def _asked_sides(
     track: Assessment, official_measures: Sequence[str] | None
 ) -> dict[str, Mapping[str, float]]:
-    """What the official leaderboard says, of the measures that are asked for.
+    """What the official leaderboard says, of the measures that are requested.
 
     Raises:
-        TrecexamError: there is none, or it lacks a measure that is asked for.
+        TrecexamError: there is none, or it lacks a measure that is requested.
     """
     sides = {} if track.official_leaderboard is None else track.official_leaderboard.sides
     if not official_measures:
         return sides
     asked = [name for name in official_measures if of_leaderboard(name)]
     if asked and track.official_leaderboard is None:
-        raise TrecexamError(
-            "no official leaderboard: put official_leaderboard.json or .txt here", path=track.folder.root
-        )
+        raise TrecexamError(f"no official leaderboard: {HOW_TO_ADD}", path=track.folder.root)
     for name in asked:
         if name != LEADERBOARD and name not in sides:
             raise TrecexamError(f"the official leaderboard has no '{name}'; it has {', '.join(sides)}")
@@ -216,8 +214,8 @@ def nothing_to_compare(track: Assessment) -> NothingToCompareError:
         for refused in _refused(track):
             return NothingToCompareError(refused.reason, path=refused.path, line=refused.line)
         return NothingToCompareError(
-            "nothing to compare: it needs runs, and official judgments (qrels.txt) or an official "
-            "leaderboard (official_leaderboard.json or .txt)",
+            "nothing to compare: it needs official judgments in qrels.txt (lines "
+            f"`query_id 0 doc_id label`), or an official leaderboard; {HOW_TO_ADD}",
             path=folder.root,
         )
     reason = next(_unmatched_judgments(track), "an official leaderboard has no values per query")
@@ -384,7 +382,7 @@ def _compared(track: TrackInputs) -> str:
 
 
 def _refused(track: Assessment) -> Iterator[TrecexamError]:
-    """Why official judgments that are there were not taken."""
+    """Why official judgments that are there were rejected."""
     if track.official is None and track.folder.qrels() is not None:
         try:
             official_of(track)
@@ -420,6 +418,6 @@ def compared_by(min_ratings: Sequence[int]) -> tuple[str, ...]:
 
 
 def key_of(scores: PairedScores, min_ratings: Sequence[int]) -> Key:
-    """What is compared: both measures, and the rating from which on items count where several are asked."""
+    """What is compared: both measures, and the rating from which on items count where there are several."""
     names = scores.measure, scores.official_measure
     return (*names, scores.min_rating) if min_ratings else names

@@ -20,9 +20,9 @@ from trecexam.tables.plots.model import Plot
 if TYPE_CHECKING:
     from trecexam.line.assessment import Assessment
 
-#: The second measure has thresholds of its own only where runs x queries are no more than these.
+#: The second measure has its own thresholds only where runs x queries are no more than these.
 _SMALL = 10_000
-#: Stands for the rating that a measure's name leaves open.
+#: In place of the rating that a measure's name leaves open.
 _OPEN = 999
 
 

@@ -120,7 +120,7 @@ def _draw(figure: Figure, plot: Plot) -> None:
     for chosen, marker, colour, size in ((~far, "o", BLUE, 4.0), (far, "D", ORANGE, 4.5)):
         kept = chosen & ~beyond
         axes.plot(x[kept], y[kept], marker, color=colour, markersize=size, markeredgewidth=0)
-    # Runs beyond an axis stand at its edge.
+    # Runs beyond an axis are at its edge.
     at = np.stack((x, y), axis=1)
     if beyond_x.any():
         at[:, 0] = at[:, 0].clip(*keep_within(axes, "x", [ends[~beyond] for ends in (x, left, right)]))

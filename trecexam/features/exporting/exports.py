@@ -54,7 +54,7 @@ def qrels(
 
     Raises:
         TrecexamError: by facet, and no item has one, or one has white space in it.
-        ValueError: an unknown label rule or min_answers below 1, when the first row is asked for.
+        ValueError: an unknown label rule or min_answers below 1, when the first row is requested.
     """
     scores = track.config.scores
     of_queries = probable_ratings(track) if probabilities else track.ratings()
@@ -140,7 +140,7 @@ def official_qrels(track: Assessment) -> Iterator[Qrel]:
 def grades(track: Assessment) -> Iterator[dict[str, Any]]:
     """Every grade of the pool: ids, rating, status, raw answer, digests.
 
-    Where a person rated the cell, `human_rating`, `who` and `why` stand beside the grader's rating.
+    Where a person rated the cell, `human_rating`, `who` and `why` are given next to the grader's rating.
     """
     return track.grade_rows()
 
@@ -159,7 +159,7 @@ def assignments(track: Assessment) -> Iterator[dict[str, Any]]:
         TrecexamError: the grader's items are no nuggets.
     """
     if not any(item.kind == "nugget" for item in _items(track)):
-        raise TrecexamError(f"the grader {track.name} is asked about no nuggets", path=track.folder.root)
+        raise TrecexamError(f"the grader {track.name} grades no nuggets", path=track.folder.root)
     runs = {
         response_id(response.run, response.query_id): response.run
         for responses in track.responses.values()

@@ -208,7 +208,7 @@ def _no_overlap(
 def _judgment_notes(
     track: Assessment, judgments: Official, holes: Mapping[str, Collection[str]]
 ) -> Iterator[str]:
-    """What is odd about the judgments beside this bank, and about the runs."""
+    """Warnings about the judgments with this bank, and about the runs."""
     foreign = [query_id for query_id in judgments.labels if query_id not in track.bank.items]
     if foreign:
         yield f"{_queries(foreign)} of {judgments.source} not in the bank; their lines stay as they are"
@@ -258,7 +258,7 @@ def merged(track: Assessment, to_fill: HolesToFill, graded: int = 0) -> Filled:
         TrecexamError: as `choose_rule`.
     """
     scores = track.config.scores
-    # Grading a hole may have graded a judged passage of the same text: the rule follows what is there now,
+    # Grading a hole may have graded a judged passage of the same text: the rule follows the current grades,
     # so that it is the same when asked for again.
     rule, notes = choose_rule(track, to_fill.official, to_fill.request, needed=bool(to_fill.holes))
     automatic = _automatic(track, to_fill.holes)
@@ -345,7 +345,7 @@ def _machines(track: Assessment, queries: Mapping[str, object]) -> Iterator[tupl
 
 
 def _rejected(track: Assessment, request: FillRequest) -> tuple[Rejected, ...]:
-    """The inputs not taken, but for official ones that were not asked for."""
+    """The inputs rejected, but for official ones that were not asked for."""
     folder = track.folder
     aside = {folder.official_leaderboard(), folder.qrels() if request.qrels is not None else None}
     names = {folder.shown(path) for path in aside if path is not None}

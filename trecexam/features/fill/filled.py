@@ -35,7 +35,7 @@ class FillRequest:
         rule: how automatic labels become official ones; None: "fitted".
         cuts: automatic label -> official label, of "thresholds"; empty: min_rating -> min_relevant.
         as_unjudged: the new lines get a negative label.
-        by: "grader" or "learned"; None: what is said in `trecexam.features.fill.ways.choose_way`.
+        by: "grader" or "learned"; None: as chosen by `trecexam.features.fill.ways.choose_way`.
     """
 
     qrels: Path | None = None
@@ -56,7 +56,7 @@ class HolesToFill(Result):
         holes: query_id -> doc_ids, sorted; only queries with holes.
         depth: first ranks of each run in which holes are filled.
         pool_depth: ranks in which grades are looked at, to fit a rule: at least the track's depth.
-        pooled: passages in the first `depth` ranks, of which `judged` have an official judgment.
+        pooled: passages in the first `depth` ranks, `judged` of them with an official judgment.
         missing: cells of the holes that have no grade yet.
         rule: what gives official labels for automatic ones, as far as there are grades now; of learned
             labels, it in words.
@@ -182,7 +182,7 @@ class Filled(Result):
 
     @property
     def complete(self) -> bool:
-        """Whether no hole remains and every run was taken."""
+        """Whether no hole remains and every run was accepted."""
         return not (self.no_text or self.no_grade or self.found.rejected)
 
     @property
@@ -196,7 +196,7 @@ class Filled(Result):
         return sources_table(self.rows, str(self.rule))
 
     def write(self, output: Path, sources: Path) -> list[Path]:
-        """Writes both files, or neither; what is there already with this content is left alone.
+        """Writes both files, or neither; a file that has this content already is left alone.
 
         Those whose names end in .gz are compressed.
 

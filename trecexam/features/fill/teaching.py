@@ -31,7 +31,7 @@ class TaughtLabels:
         labels: query_id -> doc_id -> what it gets; of pooled passages.
         rule: how a gain becomes a label, in words.
         machine: what encoded the texts.
-        notes: what a reader must know, a line each.
+        notes: what a reader must know, one per line.
     """
 
     labels: dict[str, dict[str, HoleLabel]]

@@ -39,14 +39,14 @@ def constant_label(way: str) -> int | None:
 
 
 def choose_way(track: Assessment, official: Official, request: FillRequest) -> tuple[str, tuple[str, ...]]:
-    """By what holes are filled: what is asked for, else what the last cross-validation of these judgments
+    """By what holes are filled: what is requested, else what the last cross-validation of these judgments
     found best, else the grader.
 
     Returns:
-        "grader" or "learned"; what is to be said of the choice, a line each.
+        "grader" or "learned"; what is to be said of the choice, one per line.
 
     Raises:
-        TrecexamError: nothing is asked for, and leaving holes was found best.
+        TrecexamError: nothing is requested, and leaving holes was found best.
     """
     mapped = bool(request.rule or request.cuts)
     if request.by == GRADER or (request.by is None and (mapped or teacher() is None)):

@@ -14,7 +14,7 @@ Rankings = Callable[[str, str], Sequence[str]]
 
 
 class ItemKey(NamedTuple):
-    """An item of a bank: its id, and the digest of what a grader is asked about it."""
+    """An item of a bank: its id, and the digest of the text that a grader gets."""
 
     item_id: str
     digest: str
@@ -209,7 +209,7 @@ def label_changes(
 ) -> Iterator[LabelChange]:
     """The passages that changed, by query and passage.
 
-    An item is the same one where what is asked is the same, or else its id.
+    An item is the same one where its text is the same, or else its id.
     """
     nothing = QuerySnapshot((), {})
     for query_id in sorted(before.keys() | after.keys()):

@@ -1,4 +1,4 @@
-"""A track's history, and an entry of it: which ranks moved, by which labels and files."""
+"""A track's history, and an entry of it: which ranks moved, and because of which labels and files."""
 
 from __future__ import annotations
 

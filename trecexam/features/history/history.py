@@ -7,7 +7,7 @@ Before the outputs are replaced, three files are written, each atomically and in
 3. `out/history/log.tsv`, the rows of the entries that it lacks.
 
 A process killed after 1 finds its entry again by the digests of what was before and after; one killed after
-2 has its rows added by the next update. So nothing is logged twice, and nothing that counts is lost.
+2 has its rows added by the next update. So each change is logged once, and nothing that counts is lost.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class History:
         return logged
 
     def _log(self) -> tuple[str, int]:
-        """The text of log.tsv and the number of its last entry; "" and 0 where it is none that goes on."""
+        """The text of log.tsv and the number of its last entry; "" and 0 where it is none that continues."""
         with contextlib.suppress(OSError, ValueError):
             text = read_regular(self.log_path).decode()
             if text.startswith("\t".join(LOG_COLUMNS) + "\n") and text.endswith("\n"):

@@ -79,7 +79,7 @@ def origin_of(track: Assessment) -> tuple[dict[str, str], dict[str, Any]]:
     """What can move the leaderboard: file -> sha256 (hex), "" where its content cannot matter; and the name
     of a setting, of a part of the grader's identity, or of a package -> its value.
 
-    No files that were not taken, and the official judgments only where their passages are pooled.
+    No files that were rejected, and the official judgments only where their passages are pooled.
     """
     folder, qrels = track.folder, track.folder.qrels()
     others = (folder.config_path, qrels, folder.official_leaderboard(), *folder.run_files())

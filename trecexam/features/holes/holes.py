@@ -21,7 +21,7 @@ from trecexam.tables.section import ReportPart
 from trecexam.tables.table import Layout, Table
 
 By = Literal["query", "run"]
-#: What stands in the query_id column of a run's sums: trec_eval's word.
+#: What is in the query_id column of a run's sums: trec_eval's word.
 ALL = "all"
 #: How many runs a line of talk names.
 _NAMED = 3

@@ -96,7 +96,7 @@ class MeasureDifferences:
 class Differences(Result):
     """What tells runs apart.
 
-    The table `leaderboard` has what is known of each run; `differences` a row a comparison; `groups`, where
+    The table `leaderboard` has facts about each run; `differences` a row a comparison; `groups`, where
     all pairs are compared, the letters of each run. Runs that share a letter do not differ significantly.
 
     Attributes:
@@ -182,7 +182,7 @@ class Differences(Result):
         return Table(("run", "measure", "group"), tuple(rows))
 
     def _joined_to(self, board: Table) -> Table:
-        """The leaderboard's table with what is known of each run.
+        """The leaderboard's table with facts about each run.
 
         Of all pairs that is `group`, after `run`; of a baseline, after all others, of each measure what
         pt.Experiment(baseline=...) shows, after the difference and the effect size: `MEASURE +`, `MEASURE -`
@@ -230,7 +230,7 @@ def differences(
     also where `[scores] average` is "answered". p values are corrected over the comparisons by one measure.
 
     Args:
-        measures: None for the track's own, of which the first tells all pairs apart unless `pairs` is set.
+        measures: None for the track's own, the first one tells all pairs apart unless `pairs` is set.
         baseline: the run to compare all others with; None to compare all pairs, and for groups.
         test: "t", Student's, or "randomisation", Fisher's; `trecexam.scores.paired_tests` has the sources.
         correction: "holm", "bonferroni", "fdr_bh", "fdr_by" or "none", by the names of pt.Experiment.

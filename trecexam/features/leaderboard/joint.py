@@ -140,7 +140,7 @@ def boards_of(track: LoadedTrack, measures: Sequence[MeasureLike] | None) -> Map
 
 
 def _own(track: Assessment) -> Leaderboard:
-    """A grader's leaderboard, with the columns of its kind; those that are none of its own are made now."""
+    """A grader's leaderboard, with the columns of its kind; missing ones are made now."""
     own = own_leaderboard(track)
     others = [name for name in track.columns if name not in own.measures]
     if not others:
@@ -194,7 +194,7 @@ def _best_first(row: Row) -> tuple[int, float, str]:
 
 
 def _groups(rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:
-    """Why runs stand below others that have less in some column.
+    """Why runs are below others that have less in some column.
 
     Args:
         names: the columns that are shown first.

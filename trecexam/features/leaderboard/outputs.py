@@ -1,4 +1,4 @@
-"""The leaderboard in out/ and in the report, and the values behind it."""
+"""The leaderboard in out/ and in the report, and its values by query."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def add_lines(path: Path, rows: Sequence[HumanRating], *, known_too: bool = True
         known_too: those that the file has already, too.
 
     Raises:
-        TrecexamError: the file cannot be read as it is, so that no line of it counts, or not be written.
+        TrecexamError: the file cannot be read unchanged, so that no line of it counts, or not be written.
     """
     try:
         with open_input(path) as file:

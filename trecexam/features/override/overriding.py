@@ -89,15 +89,15 @@ def seen_token(row: HumanRating | None) -> str:
 
 @dataclass(frozen=True)
 class QueryToRate:
-    """One query as it is to a person who rates its passages.
+    """One query for a person who rates its passages.
 
     Attributes:
-        items: those that are asked about; `retired` ones are apart. None of both: there is no such query.
+        items: the active ones; `retired` ones are apart. None of both: there is no such query.
         texts: doc_id -> text of the pooled passages; None where that is not graded.
         depth: of the pool.
         max_rating: the best rating on the grader's scale.
         others: other queries of the bank, to guess which one was meant.
-        cells: (query_id, doc_id, item_id) of all cells, where items are asked of some passages; None where
+        cells: (query_id, doc_id, item_id) of all cells, where items belong to some passages; None where
             every passage has every item.
     """
 
@@ -186,7 +186,7 @@ def override(
 
 
 def _cited_to_rate(track: Assessment, query_id: str, name: str, doc_id: str) -> QueryToRate:
-    """An item as it is to a person who rates it with the passages that it is asked of.
+    """An item for a person who rates it with the passages that cite it.
 
     Raises:
         TrecexamError: there is no such item, or it is not asked of this passage.
@@ -213,7 +213,7 @@ def _cited_to_rate(track: Assessment, query_id: str, name: str, doc_id: str) -> 
 
 
 def rated_with_cited(track: Assessment, item: Item) -> QueryToRate:
-    """An item as it is to a person who rates it, with the passages that it is asked of alone."""
+    """An item for a person who rates it, with only the passages that cite it."""
     assert track.asked.citing is not None
     sheet = track.sheets[item.query_id]
     column = sheet.column_of.get(item.item_id)
@@ -324,17 +324,17 @@ def _others_spoke(known: Overrides, row: HumanRating) -> bool:
 def add_rows(folder: TrackFolder, path: Path, rows: Sequence[HumanRating]) -> int:
     """Adds lines to overrides.tsv or judgments.tsv, but for those that it has already; how many.
 
-    A line that stands twice in `rows` stands twice then: what somebody said, took back and said again.
+    A line that is there twice in `rows` is there twice then: what somebody said, took back and said again.
 
     Raises:
-        TrecexamError: the file cannot be read as it is, or not be written.
+        TrecexamError: the file cannot be read unchanged, or not be written.
     """
     with exclusive_lock(folder.shared_state / "overrides.lock"):
         return add_lines(path, rows, known_too=False)
 
 
 def overrides_of(folder: TrackFolder, query: QueryToRate) -> Overrides:
-    """What people say of a query, by overrides.tsv as it is now; nothing where that cannot be read."""
+    """What people say of a query, by overrides.tsv now; nothing where that cannot be read."""
     return _resolved(folder, query, folder.overrides())
 
 
@@ -344,7 +344,7 @@ def judgments_of(folder: TrackFolder, query: QueryToRate) -> Overrides:
 
 
 def _resolved(folder: TrackFolder, query: QueryToRate, path: Path, who: str = "") -> Overrides:
-    """What people say of a query by a file as it is now; with `who` what this person says."""
+    """What people say of a query by a file now; with `who` what this person says."""
     query_id, judging = query.query_id, folder.config.judging
     try:
         lines = read_overrides(path, lambda refused: None, naming=(who, query_id) if who else (query_id,))
@@ -456,7 +456,7 @@ def _checked(
         )
     if query.cells is not None and (query_id, doc_id, item) not in query.cells:
         what = f"item '{item[:80]}' is not asked of '{doc_id}'" if item else "no passage is rated as a whole"
-        raise TrecexamError(f"{what}: rate an item with a passage that it is asked of", path=root)
+        raise TrecexamError(f"{what}: rate the item with a passage that cites it", path=root)
     judged = None if item else folder.config.judging.best
     best, scale = (query.max_rating, "grader's") if judged is None else (judged, "track's")
     if rating is not None and not 0 <= rating <= best:

@@ -70,7 +70,7 @@ def grading(
     The table `items` has the items with their texts, and how often each rating was given.
 
     Args:
-        query_ids, item_ids, doc_ids, statuses: only of these; None for all. Queries and items of which
+        query_ids, item_ids, doc_ids, statuses: only of these; None for all. Queries and items whose
             nothing is left are left out.
         top: of each item, only so many passages.
 

@@ -19,7 +19,7 @@ def is_correct(answer: str, key: Collection[str]) -> bool:
     Both are lower-cased, freed of punctuation and stop words, and Porter-stemmed. They are the same when
     the strings match (2 characters or more) or when their edit similarity (insertions and deletions, over
     both lengths) is above 0.8 (the answer has 4 characters or more). What is shorter than 2 characters then
-    must match as it is, but for case and a mark at its end. A key that is just "true" takes yes, correct
+    must match exactly, but for case and a mark at its end. A key that is just "true" takes yes, correct
     and true; "false" takes no, incorrect and false.
 
     Source: EXAM (Farzi and Dietz, ICTIR 2024), section on answer verification; Rubric workbench,
@@ -44,7 +44,7 @@ def is_correct(answer: str, key: Collection[str]) -> bool:
 def correct_answer(item: Item) -> str:
     """The answer key as a prompt names it; of several answers any is right.
 
-    "all of the above" and "none of the above" say of which choices, as `exam_verify_answer` of EXAM does.
+    "all of the above" and "none of the above" name choices, as `exam_verify_answer` of EXAM does.
     """
     key = " or ".join(item.gold_answers)
     choices = [text for _, text in item.choices]

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from trecexam.graders.base import MOST_READ
 from trecexam.graders.prompts.parsing import UNPARSED, Reading
 
-#: The labels of nuggetizer and their ratings, which are those of its own assignments (`converters.nuggets`).
+#: The labels of nuggetizer and their ratings, which are those of its assignments (`converters.nuggets`).
 ASSIGNMENTS = (("support", 5), ("partial_support", 3), ("not_support", 0))
 #: Items that one prompt asks about, in nuggetizer.
 GROUP = 10

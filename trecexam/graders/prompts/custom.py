@@ -165,6 +165,6 @@ def _check_labels(labels: Sequence[str], path: Path) -> None:
         raise GraderError("`answers`: a list needs labels", path=path)
     for place, label in enumerate(labels):
         if re.search(r"""[\[\]'",\\\n]""", label) or not as_label(label):
-            raise GraderError(f"`answers`: '{label}' cannot stand in a list", path=path)
+            raise GraderError(f"`answers`: '{label}' cannot be in a list", path=path)
         if as_label(label) in map(as_label, labels[:place]):
             raise GraderError(f"`answers`: '{label}' is read as another answer", path=path)

@@ -81,7 +81,7 @@ class Prompt:
         return {int(digit): text for digit, text in _LABEL.findall(self.template)}
 
     def text(self, query: str, item: Item, passage: str) -> str:
-        """The prompt for one cell. A slot's name inside a question or passage stays as it is.
+        """The prompt for one cell. A slot's name inside a question or passage stays unchanged.
 
         Raises:
             GraderError: a Jinja template cannot be filled in with these values.

@@ -135,7 +135,7 @@ def read_key(answer: str, item: Item) -> Reading:
 def read_support(answer: str) -> Reading:
     """2 for full, 1 for partial and 0 for no support, however the words are joined and quoted.
 
-    A label that is a line of its own, or the answer's first sentence, counts, whatever is said elsewhere.
+    A label on its own line, or the answer's first sentence, counts, whatever is said elsewhere.
     Else an answer that names several labels, or denies one ("not full support"), is unparsed.
     """
     first = _SENTENCE_END.split(answer.strip(), 1)[0]

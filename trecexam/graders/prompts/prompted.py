@@ -76,7 +76,7 @@ class PromptedGrader:
         return prompt.verification.read(self._answer_in(verdict), item, self.compat)
 
     def _calls(self, cells: Iterable[Cell]) -> Iterator[tuple[Cell, ...]]:
-        """Cells as they are asked about: one by one, or several of a passage, in their order."""
+        """Cells by prompt: one by one, or several of a passage, in their order."""
         for (_, _, kind), same in groupby(cells, lambda cell: (cell.query_id, cell.text, cell.item.kind)):
             while call := tuple(islice(same, self.prompts[kind].group)):
                 yield call
@@ -87,7 +87,7 @@ class PromptedGrader:
         """The prompt of a call's cells with this passage.
 
         Args:
-            plain: makes of a text one that cannot speak to the model in special tokens.
+            plain: makes a text one that cannot speak to the model in special tokens.
         """
         cell = cells[0]
         if prompt.group > 1:

@@ -182,7 +182,7 @@ async def _whole(response: httpx2.Response) -> bytes:
 
 
 def _json(content: bytes) -> object:
-    """What JSON says, also where NaN or half a surrogate pair stands in it; None where it is none."""
+    """What JSON says, also where NaN or half a surrogate pair is in it; None where it is none."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError):

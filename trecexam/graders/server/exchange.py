@@ -39,7 +39,7 @@ class Unanswered(NamedTuple):
 
 
 class Exchange:
-    """What is known of a server while it is asked.
+    """Facts about a server while it runs.
 
     Args:
         probe: a harmless prompt and its permitted answers; tells a server that takes nothing from one that
@@ -73,7 +73,7 @@ class Exchange:
         """The answer to a prompt.
 
         Args:
-            form: how this one is asked; None for as all are.
+            form: of this request; None for as all are.
 
         Raises:
             GraderError: the server answers to nothing.

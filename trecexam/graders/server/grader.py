@@ -23,7 +23,7 @@ from trecexam.graders.server.session import ServerAccess, asked
 Call = tuple[Cell, ...]
 Results = list[tuple[Cell, Answer | Unanswered]]
 
-#: Characters; what has no blank for longer is no word.
+#: Characters; longer strings without a blank are not words.
 _LONGEST_WORD = 100
 
 
@@ -98,7 +98,7 @@ class ServerGrader(PromptedGrader):
                 yield [(cell, result) for cell, result in results if isinstance(result, Answer)]
         if unanswered:
             raise UngradedError(
-                f"{self.server.base_url} gave no answer to {len(unanswered):,} cells, which are asked again: "
+                f"{self.server.base_url} gave no answer to {len(unanswered):,} cells, which are sent again: "
                 f"it {unanswered[-1]}"
             )
 
@@ -114,7 +114,7 @@ class ServerGrader(PromptedGrader):
         return usage.plus(Usage(1, asked + answer, answer))
 
     def _most(self, call: Call) -> Usage:
-        """What a call may take, once its cells are answered: a list is asked for twice, then each label."""
+        """What a call may take, once its cells are answered: a list is requested twice, then each label."""
         usage = self._expected(call)
         if self.prompts[call[0].item.kind].group > 1:
             usage = usage.plus(usage)
@@ -144,7 +144,7 @@ class ServerGrader(PromptedGrader):
         )
 
     def _expected_out(self, call: Call, usage: Usage) -> int:
-        """Tokens of all answers to a call, of which `usage` has the most."""
+        """Tokens of all answers to a call; `usage` has the most."""
         prompt = self.prompts[call[0].item.kind]
         asked = [each for each in (prompt, prompt.verification) if each is not None][: usage.requests]
         return sum(
@@ -229,7 +229,7 @@ class ServerGrader(PromptedGrader):
             return reply
         if reply.filtered:
             return Answer(None, "refused", reply.reason)
-        return Answer(None, "error", f"was not taken by the server, which {reply.reason}")
+        return Answer(None, "error", f"was rejected by the server, which {reply.reason}")
 
     def _text(self, prompt: Prompt, *cells: Cell) -> str:
         return self._filled(prompt, cells, shortened(cells[0].text, self._max_characters), plain)
@@ -260,7 +260,7 @@ def _is_read(result: Answer | Unanswered) -> TypeGuard[Answer]:
 
 
 def _lacks_key(prompt: Prompt, call: Call) -> bool:
-    """Whether nobody is asked about a cell, since its item has no answer key and the prompt needs one."""
+    """Whether a cell is not graded, since its item has no answer key and the prompt needs one."""
     return prompt.group == 1 and prompt.needs_key and not call[0].item.gold_answers
 
 

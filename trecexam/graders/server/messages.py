@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from trecexam.graders.base import MOST_READ
 from trecexam.graders.server.client import PassingError
 
-#: Alternatives of a token that are asked for: the most that OpenAI gives.
+#: Alternatives of a token that are requested: the most that OpenAI gives.
 ALTERNATIVES = {"chat": 20, "completions": 5}
 #: Where the alternatives that came have less probability than this together, they are no distribution.
 COVERED = 0.99
@@ -37,7 +37,7 @@ def plain(text: str) -> str:
 
 @dataclass(frozen=True)
 class Form:
-    """How a server is asked, whatever the cell.
+    """How to call a server, whatever the cell.
 
     Attributes:
         temperature, seed, max_tokens: of the decoding; a seed of None is not sent.
@@ -268,7 +268,7 @@ def _bare(token: str) -> str:
     return token.strip(" \t\n\u2581\u0120\"'{}")
 
 
-#: The least temperature of a list that is asked for again, since at 0 the same would come: nuggetizer's.
+#: The least temperature of a list that is requested again, since at 0 the same would come: nuggetizer's.
 TEMPERATURE_AGAIN = 0.2
 
 
@@ -279,7 +279,8 @@ def list_form(form: Form, labels: Sequence[str], number: int, *, again: bool) ->
     expression that vLLM takes in place of a choice.
 
     Args:
-        again: the first answer was no such list; the same is asked warmer, and with the next seed.
+        again: the first answer was no such list; it is sent again with a higher temperature, and with the
+            next seed.
     """
     if again:
         seed = None if form.seed is None else form.seed + 1

@@ -55,7 +55,7 @@ class Prices:
 
 
 def reached(limits: str, then: str) -> str:
-    """That limits, as `Prices.over` names them, stand in the way of going on."""
+    """That limits, as `Prices.over` names them, are in the way of going on."""
     verb, them = ("are", "both") if _AND in limits else ("is", "it")
     return f"{limits} in [grader] {verb} reached; raise {them} {then}"
 
@@ -101,7 +101,7 @@ class Meter:
 
         Args:
             most: that an answer may have.
-            short: the prompt has permitted answers, of which so many `labels` are one answer.
+            short: the prompt has permitted answers; so many `labels` are one answer.
         """
         so_far = self.before.plus(self.used)
         if so_far.requests:

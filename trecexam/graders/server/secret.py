@@ -17,7 +17,7 @@ from trecexam.errors import GraderError
 HIDDEN = "[key]"
 #: Characters: a shorter key guards nothing, and is a word of honest answers ("4", "none").
 _SHORTEST = 5
-#: From so many characters on a key is no word, and is hidden inside of other words too.
+#: From so many characters on a key is not an ordinary word, and is hidden inside of other words too.
 _NO_WORD = 8
 #: Servers repeat a key's beginning ("sk-abcd****"): so much is hidden where a word begins, and anywhere.
 _BEGINNING, _LONG_BEGINNING = 6, 12
@@ -48,7 +48,7 @@ class Secret:
             )
         if not key.isascii() or not key.isprintable() or " " in key:
             raise GraderError(
-                f"the environment variable {name} holds no key: it has blanks or odd characters"
+                f"the environment variable {name} holds no key: it has blanks or unusual characters"
             )
         if len(key) < _SHORTEST:
             raise GraderError(
@@ -58,12 +58,12 @@ class Secret:
         return cls(key)
 
     def headers(self) -> dict[str, str]:
-        """What proves to the server who asks."""
+        """The authentication for the server."""
         return {"Authorization": f"Bearer {self._key}"} if self._key else {}
 
     def hidden(self, text: str) -> str:
-        """The text without the key, as it is or encoded, in any case; also where just its beginning or its
-        end stands in it."""
+        """The text without the key, plain or encoded, in any case; also where just its beginning or its
+        end is in it."""
         return self._pattern.sub(HIDDEN, text) if self._key else text
 
     @cached_property

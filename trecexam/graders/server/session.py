@@ -96,7 +96,7 @@ def asked(
         gather: see `flow`.
 
     Raises:
-        UngradedError: a limit stands in the way of the next job.
+        UngradedError: a limit is in the way of the next job.
         GraderError: the server answers to nothing.
     """
     secret = Secret.from_environment(server.key_env)

@@ -1,4 +1,4 @@
-"""Putting prompts to writers: what has no answer yet is asked, and each answer is kept as it comes."""
+"""Putting prompts to writers: prompts without an answer are sent, and each answer is kept as it comes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class PromptSet(Generic[Key]):
-    """What one writer is asked.
+    """The prompts of one writer.
 
     Attributes:
         prompts: what a prompt is about -> prompt; keys with the same prompt share its answer.
@@ -91,18 +91,18 @@ class AskingResult(Generic[Key]):
         )
 
 
-#: Gives what is asked next and is sent what came of it; at its end what was made of all. Errors of asking are
+#: Gives the next prompts and receives their answers; at its end what was made of all. Errors of asking are
 #: raised in it, so that it can write what was paid for.
 Rounds = Generator[Sequence[PromptSet[Any]], AskingResult[Any], Made]
 
 
 @dataclass(frozen=True)
 class Job(Generic[Made]):
-    """Something that models are asked for. It is done once.
+    """Something that models are requested. It is done once.
 
     Attributes:
         every_prompt: gives what would be asked in all rounds, for an estimate; None for that of the first.
-        tries: how often a prompt is asked at most, as its answer may be one that cannot be read.
+        tries: how often a prompt is sent at most, as its answer may be one that cannot be read.
     """
 
     rounds: Rounds[Made]
@@ -199,8 +199,9 @@ def ask_all(
 ) -> AskingResult[Key]:
     """Asks each writer about its prompts that have no answer yet, until all have one or it is to stop.
 
-    Each answer is on disk before its writer goes on. Killed at any moment, only the prompts on their way to a
-    server are asked again: at most `concurrency`; of a model in this process, the batch in hand.
+    Each answer is on disk before its writer continues. Killed at any moment, only the prompts on their way to
+    a
+    server are sent again: at most `concurrency`; of a model in this process, the batch in hand.
 
     Args:
         prompt_sets: their writers share a purse, and prices; at least one.

@@ -47,7 +47,7 @@ class Writer(Protocol):
     """Writes answers to prompts.
 
     Attributes:
-        model: its name, as it is noted with what it writes.
+        model: its name, stored with its texts.
         seed: of its random numbers; None where none is set.
         identity: everything that can change a text, but the prompt; known before any model is loaded.
         used: what it took since it was made; nothing where tokens are not counted.
@@ -121,9 +121,9 @@ class LocalModelSettings:
         new_tokens: that an answer may have.
         max_batch_tokens: of prompts and answers together; None for what suits the device.
         system: what the model is told before each prompt. Not all chat templates know a system's message,
-            so it stands at the head of the prompt.
+            so it is at the head of the prompt.
         max_length: tokens of a prompt; None for what the model takes.
-        reproducible: what is written of a prompt hangs on no other one: batches have fixed shapes.
+        reproducible: what is written of a prompt depends on no other one: batches have fixed shapes.
     """
 
     kind: str
@@ -161,7 +161,7 @@ class ModelsHere(Protocol):
         ...
 
     def writer(self, settings: LocalModelSettings, memory: Path | None, section: str) -> LocalWriting:
-        """The writer; it loads nothing before it is asked.
+        """The writer; it loads nothing before its first prompt.
 
         Args:
             memory: where digests of weights are kept.

@@ -1,4 +1,4 @@
-"""Every answer that a writer gave, so that none is asked or paid for twice.
+"""Every answer that a writer gave, so each prompt is sent once.
 
 A file of lines of JSON that only grows. People may read it; it is no bank: what is kept are answers, not
 items.
@@ -50,7 +50,7 @@ class AnswerFile:
     """The answers of all writers of a track.
 
     Args:
-        purse: whose budget pays for what is asked now: a section of trecexam.toml.
+        purse: whose budget pays for the current prompts: a section of trecexam.toml.
 
     Raises:
         TrecexamError: the file cannot be read.
@@ -73,7 +73,7 @@ class AnswerFile:
 
     def _take(self, line: bytes) -> None:
         if line != _sealed(line[:-_SEAL]):
-            # Cut by a kill, or damaged: its prompt is asked again.
+            # Cut by a kill, or damaged: its prompt is sent again.
             return
         row = orjson.loads(line)
         if not ({"used", "purse"} <= row.keys() or {"answer", "status"} <= row.keys()):

@@ -102,7 +102,7 @@ class ServerWriter:
                     yield [(prompt, _as_written(text)) for prompt, text in results if text not in passing]
             if unanswered:
                 raise UngradedError(
-                    f"{self.server.base_url} gave no answer to {len(unanswered):,} prompts, which are asked "
+                    f"{self.server.base_url} gave no answer to {len(unanswered):,} prompts, which are sent "
                     f"again next time: it {unanswered[-1]}"
                 )
 

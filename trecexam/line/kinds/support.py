@@ -1,6 +1,6 @@
 """Support: whether a passage that a sentence of a response cites says what the sentence says.
 
-Each sentence is an item, and it is asked of the passages that it cites. Responses to a query that have the
+Each sentence is an item, and it is graded with the passages that it cites. Responses to a query that have the
 same sentence share its item.
 """
 

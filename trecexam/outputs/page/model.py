@@ -19,7 +19,7 @@ class PagePart:
     Attributes:
         pictures: of its result's plots.
         plots: the folder of out/ that their files are in; "" where they have none.
-        link: gives the address of a file or folder of out/, as it is on the page.
+        link: gives the address of a file or folder of out/, on the page.
     """
 
     part: ReportPart
@@ -54,7 +54,7 @@ class Report:
         title: at the head of the page. The folder's name would make other bytes of the same inputs.
         lead: what was done, in a sentence or two.
         numbers: (count, of what) for the head of the page.
-        cautions: what a reader must know before all else: cells without a grade, a grading that goes on.
+        cautions: what a reader must know before all else: cells without a grade, a grading that continues.
         parts: of all sections, the first of each in the order of the page.
         provenance: what the numbers come from, by the names that its template has for them; empty where the
             pages of the graders say it.

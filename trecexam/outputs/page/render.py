@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 HERE = Path(__file__).parent
-#: What the live page and the docs have, too; a folder of its own, which the live page serves.
+#: What the live page and the docs have, too; its own folder, which the live page serves.
 LOOK = HERE / "look"
 
 
@@ -105,7 +105,7 @@ def _template(path: Path) -> jinja2.Template:
 
 
 def _talk_line(line: str, width: int) -> Markup:
-    """A line of talk, cut; what stands in backquotes in it is set as code."""
+    """A line of talk, cut; what is in backquotes in it is set as code."""
     from markupsafe import Markup, escape
 
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(cut(line, width)))))

@@ -79,7 +79,7 @@ def page_of(track: Assessment, facts: UpdateFacts, parts: Sequence[PagePart]) ->
 
 
 def rejected_part(rejected: Table, notes_on_files: Sequence[str]) -> ReportPart:
-    """What was rejected, and what is odd of files that were accepted."""
+    """What was rejected, and what is unusual of files that were accepted."""
     notes, more = tuple(notes_on_files[:_ROWS]), len(notes_on_files) - _ROWS
     if more > 0:
         notes = (*notes, f"{more:,} more notes on files are in what `trecexam status` says")

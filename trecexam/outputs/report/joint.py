@@ -35,7 +35,7 @@ _TAUS = (
 
 
 def joint_page(track: LoadedTrack, board: Leaderboard, rejected: Table) -> bytes:
-    """report.html of the track; the report of each grader is a page of its own.
+    """report.html of the track; the report of each grader is its own page.
 
     Args:
         board: the leaderboard of all graders.
@@ -91,7 +91,7 @@ def _taus(track: LoadedTrack) -> ReportPart:
 
 
 def _graders(track: LoadedTrack) -> Table:
-    """A row a grader: what it grades, who is asked, and how far it is."""
+    """A row a grader: what it grades, its model, and how far it is."""
     rows: list[tuple[Value, ...]] = [
         (
             name,

@@ -77,7 +77,7 @@ def as_run(run: Any) -> Run:
     """A run in any form that ir_measures takes, or a `Run` already, as columns in trec_eval's order.
 
     Scores are compared as 32-bit floats, the highest first, ties by doc_id, the highest first. Where a
-    document stands twice for a query, its last score counts, as it does to ir_measures.
+    document is there twice for a query, its last score counts, as it does to ir_measures.
 
     Raises:
         ValueError: a score is not a finite number.

@@ -13,7 +13,7 @@ from trecexam.scores.values import TIE_DECIMALS
 
 #: Sides of comparisons whose subsets are kept ranked: a few ten megabytes.
 _KEPT = 3
-#: At least this share of what sets runs apart is taken to be theirs: else nothing would be left to rank.
+#: At least this share of what sets runs apart is assumed to be theirs: else nothing would be left to rank.
 _LEAST_SIGNAL = 0.02
 
 
@@ -105,7 +105,7 @@ def denoised(rubric: Floats, official: Floats) -> tuple[Floats, Floats]:
     of their noise S are both diagonal, deviations are multiplied by the root of the share that is not noise:
     A = C^1/2 (I - C^-1/2 S C^-1/2)^1/2 C^-1/2, so that A C A' = C - S. These are constrained empirical Bayes
     estimates (Louis, "Estimating a Population of Parameter Values Using Bayes and Empirical Bayes Methods",
-    JASA 79, 1984), of two values each. S is of what is left of the values without run and query means.
+    JASA 79, 1984), of two values each. S is of the rest of the values without run and query means.
 
     Args:
         rubric: values of shape (n_runs, n_queries), at least two of each.

@@ -78,7 +78,7 @@ def tau_ap_columns(truth: Ranks, estimate: Ranks) -> Floats:
 
 
 def tau_ap_b_columns(a: Ranks, b: Ranks) -> Floats:
-    """AP rank correlation of two leaderboards of which neither is the truth, -1..1.
+    """AP rank correlation of two leaderboards where neither is the truth, -1..1.
 
     tau_AP,b of Urbano & Marrero, "The Treatment of Ties in AP Correlation", ICTIR 2017: the mean of both
     directions. In each, of every run but those tied at the top, the share of the runs above it that the other

@@ -80,7 +80,7 @@ def _saved(figure: Figure, kind: str) -> bytes:
 
 
 def named(svg: str, plot: Plot) -> str:
-    """An SVG that can stand in a page beside others, and says what it shows to who cannot see it.
+    """An SVG that can be in a page beside others, and says what it shows to who cannot see it.
 
     Its ids start with the plot's name, and its style sheet holds for itself alone.
     """

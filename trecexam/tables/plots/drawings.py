@@ -64,7 +64,7 @@ class Drawings:
 
 
 def drawn(plots: Iterable[Plot]) -> tuple[dict[str, bytes], list[str]]:
-    """The files of plots, by their names; and why one could not be drawn, a line each."""
+    """The files of plots, by their names; and why one could not be drawn, one per line."""
     files: dict[str, bytes] = {}
     why = []
     for plot in plots:

@@ -36,13 +36,13 @@ class PaperFigure(Figure):
 
     Attributes:
         plot: its numbers, title and caption.
-        notes: what one must know of the grades behind it.
+        notes: what one must know of its grades.
     """
 
     notes: tuple[str, ...] = ()
 
     def __init__(self, plot: Plot, width: float, height: float, letters: float) -> None:
-        """Args: width, height: inches. letters: points of the letters, of which some are a little smaller.
+        """Args: width, height: inches. letters: points of the letters; some are a little smaller.
 
         Raises:
             TrecexamError: there is no room for it in this size.
@@ -70,7 +70,7 @@ class PaperFigure(Figure):
             self.set_layout_engine("none")
 
     def draw(self, renderer: RendererBase) -> None:
-        """As matplotlib's, with our settings: how many numbers stand at an axis hangs on them."""
+        """As matplotlib's, with our settings: how many numbers are at an axis depends on them."""
         with own_settings(self._settings):
             super().draw(renderer)
 

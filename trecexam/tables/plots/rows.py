@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 #: What a caption says of plots where a row is beyond the edge.
-EDGE = " A triangle at the edge stands for a value beyond it, which is beside it."
+EDGE = " A triangle at the edge means a value beyond it, which is beside it."
 
 
 def draw_rows(

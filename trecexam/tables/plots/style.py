@@ -97,7 +97,7 @@ def label_rows(axes: Axes, names: Sequence[str], most: int) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-#: With more runs than this their names would be too small to read: then the ranks stand there.
+#: With more runs than this their names would be too small to read: then the ranks are there.
 NAMED = 60
 
 

@@ -11,14 +11,14 @@ COMMANDS = {
     "generate": (
         f"{__name__}.generate",
         "generate",
-        "Have a language model write items for queries without.",
+        "Write items with a language model.",
     ),
     "check": (
         f"{__name__}.check",
         "check",
-        "Duplicates, copies of the query, remains of JSON ...",
+        "Find duplicates, copies of the query, remains of JSON ...",
     ),
-    "diff": (f"{__name__}.diff", "diff", "What an edited bank changes: labels and ranks."),
+    "diff": (f"{__name__}.diff", "diff", "Show what an edited bank changes: labels and ranks."),
 }
 
 
@@ -26,5 +26,5 @@ COMMANDS = {
 def bank() -> None:
     """Make, check and compare test banks.
 
-    A line of the bank with "retired": true takes its item out of the track and keeps its grades.
+    To remove an item from the track and keep its grades, add "retired": true to its line of the bank.
     """

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 @grader_option
 @reading
 def check(paths: tuple[Path, ...]) -> Result:
-    """What to look at again in the bank files FILE..., or in TRACK's bank.
+    """Check the bank files FILE..., or TRACK's bank, and list what to look at again.
 
-    Lines that cannot be read; items that are empty, too long (30 words, 20 of a nugget), a copy of the query,
-    there twice (up to case and punctuation), or have remains of a model's answer around them. Of a TRACK also
-    queries without items or text. Exit status 0: nothing was found; 1: something was.
+    Finds unreadable lines, and items that are empty, too long (30 words, nuggets 20), copies of the query,
+    duplicates (up to case and punctuation), or wrapped in remains of a model's answer. With TRACK, also
+    finds queries without items or text. Exit status: 0 if nothing was found, else 1.
     """
     from trecexam.extensions.banks.check import check_files
 

@@ -26,12 +26,11 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 @measure_option
 @reading
 def diff(old: Path, new: Path, track: Path, measures: tuple[str, ...]) -> Result:
-    """What the bank file NEW changes against OLD: items, labels, and the ranks of TRACK's runs.
+    """Show what the bank file NEW changes against OLD: items, labels, and the ranks of TRACK's runs.
 
-    Takes the grades that TRACK has; asks no model and writes nothing. Where OLD or NEW is a bank file of
-    TRACK, both are looked at beside its other bank files. Shows the runs whose rank differs, for each
-    measure, the items that differ, and the passages whose label does; means are over all queries of the
-    respective bank.
+    Uses TRACK's existing grades; runs no model and writes nothing. If OLD or NEW is a bank file of TRACK,
+    both are combined with its other bank files. Lists, for each measure, the runs whose rank differs, then
+    the items and the labels that differ. Means are over all queries of each bank.
     """
     with trecexam.open_track(track) as opened, bad_measures():
         difference: BankDiff = opened.bank.diff(old, new, measures or None)

@@ -26,22 +26,28 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     default="questions",
     show_default=True,
     metavar="NAME|FILE",
-    help="questions, nuggets, subtopics and subtopic-nuggets (of each `query_id<TAB>subtopic` of "
-    "TRACK/subtopics.tsv), nuggetizer (iteratively, from passages), or a .toml or .jinja file of your own.",
+    help="Use this prompt: questions, nuggets, subtopics and subtopic-nuggets (for each "
+    "`query_id<TAB>subtopic` of TRACK/subtopics.tsv), nuggetizer (iterative, from passages), or your "
+    "own .toml or .jinja file.",
 )
 @click.option(
-    "--query", "query_ids", multiple=True, metavar="ID", help="Of this query alone. May be repeated."
+    "--query",
+    "query_ids",
+    multiple=True,
+    metavar="ID",
+    help="Write items for this query only. May be repeated [default: all].",
 )
 @click.option(
     "--passages",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Of a query's relevant, or else top-ranked, passages nuggetizer reads so many [default: 50].",
+    help="Let nuggetizer read this many passages of each query, relevant ones or else top-ranked ones "
+    "[default: 50].",
 )
 @click.option(
     "--again",
     is_flag=True,
-    help="Also where there are items: those that a model wrote give way; edited and retired ones stay.",
+    help="Replace existing items that a model wrote; edited and retired ones stay.",
 )
 @estimate_option
 @click.option(
@@ -49,25 +55,26 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--output",
     type=_FILE,
     metavar="FILE",
-    help="A file of the track's bank [default: TRACK/bank.questions.jsonl or bank.nuggets.jsonl].",
+    help="Write to this file of the track's bank [default: TRACK/bank.questions.jsonl or "
+    "bank.nuggets.jsonl].",
 )
 @click.option(
     "--v3",
     type=_FILE,
     metavar="FILE",
-    help="Write that file's items here, too, as nugget banks of TREC AutoJudge, v3.",
+    help="Write the items to this file, too, as nugget banks of TREC AutoJudge, v3.",
 )
 @estimate_json_option
 def generate(
     track: Path, prompt: str, *, estimate: bool, as_json: bool, v3: Path | None, **given: Any
 ) -> int:
-    """Have a language model write the test bank of TRACK: items for every query that has none.
+    """Write the test bank of TRACK with a language model: items for every query that has none.
 
-    Who writes is said in [generator] of trecexam.toml, or else is the language model of [grader]. The file
-    has a line of JSON for each item, to be edited in any editor; what is edited, retired or written by hand
-    is never overwritten. Answers are kept in TRACK/.trecexam, so that none is asked for twice.
+    The model is that of [generator] in trecexam.toml, else the language model of [grader]. The bank has one
+    JSON line per item, to edit in any editor. Items that you edit, retire or add are never overwritten.
+    Answers are stored in TRACK/.trecexam, so each prompt is sent once.
 
-    Exit status: 0, or 1 when a query has got no items or not all, or it ended early.
+    Exit status: 0, or 1 if a query lacks items or it ended early.
     """
     with trecexam.open_track(track) as opened:
         bank = opened.bank

@@ -48,7 +48,7 @@ def bank_job(
         writer: in place of the one that trecexam.toml names.
 
     Raises:
-        TrecexamError, ConversionError: what stands in the way.
+        TrecexamError, ConversionError: with the reason.
     """
     missing = missing_for_reading()
     if missing:

@@ -1,6 +1,6 @@
 """`trecexam bank generate --prompt nuggetizer`: asks in rounds, each query at its step, and adds the items.
 
-What a query is asked hangs on what was answered before. All that was answered is kept, so that asking again
+A query's prompts depend on earlier answers. All that was answered is kept, so that asking again
 from the first step on asks nobody until the step where it ended.
 """
 
@@ -81,7 +81,7 @@ def generate_nuggets(
 def nugget_prompts(plan: BankPlan, passages: Passages, writers: Writers) -> list[PromptSet[Key]]:
     """What would be asked, for an estimate: where no answer is kept, the longest that may come is supposed.
 
-    Prompts that are asked once more, since an answer could not be read, are not among them.
+    Prompts that are sent once more, since an answer could not be read, are not among them.
     """
     every: dict[ItemRequest, Sequence[NuggetPrompt]] = {}
     for request, (steps, prompts) in _begun(plan, passages, writers).items():
@@ -115,7 +115,7 @@ def _begun(plan: BankPlan, passages: Passages, writers: Writers) -> dict[ItemReq
 def _prompt_sets(
     prompts: Mapping[ItemRequest, Sequence[NuggetPrompt]], writers: Writers
 ) -> list[PromptSet[Key]]:
-    """What each writer is asked, all writers with each other, as they share a budget."""
+    """The prompts of each writer, all writers with each other, as they share a budget."""
     stages = [STAGES] if writers["creator"] is writers["scorer"] else [(stage,) for stage in STAGES]
     return [
         PromptSet(
@@ -141,7 +141,7 @@ def _advanced(
     """The queries at their next steps; those that are through go to `done`.
 
     Args:
-        ended: asking ended early: what has no answer is asked another time.
+        ended: asking ended early: prompts without an answer are sent another time.
     """
     further = {}
     for request, query in waiting.items():

@@ -15,7 +15,7 @@ from trecexam.extensions.banks.generation.reading import tidy
 
 
 class DroppedItems(NamedTuple):
-    """How many items were left out, by why: they say nothing, say the query again, stand in the bank already,
+    """How many items were left out, by why: they say nothing, say the query again, are in the bank already,
     or come after as many as were asked for."""
 
     empty: int = 0
@@ -52,7 +52,7 @@ def items_of(
     """The items that an answer amounts to, in its order.
 
     Args:
-        texts: of the items, as they stand in the answer.
+        texts: of the items, as they are in the answer.
         origin: of all of them, without the text.
         known: the texts that the query has already (`known_texts`); those of the new items are added.
         importances: of the texts; none for none of any.

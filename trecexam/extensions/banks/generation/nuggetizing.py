@@ -1,12 +1,12 @@
-"""The AutoNuggetizer's way from passages to nuggets: what is asked, step by step, and how answers are read.
+"""The AutoNuggetizer's way from passages to nuggets: the prompts, step by step, and how answers are read.
 
 Source: Pradeep et al., "Initial Nugget Evaluation Results for the TREC 2024 RAG Track with the AutoNuggetizer
 Framework", arXiv:2411.09607, and nuggetizer's released code (castorini/nuggetizer, `Nuggetizer.create`) for
 what the paper does not say: passages are numbered anew in each window, lists are written as Python writes
 them, and of a list that is too long the first 30 nuggets count; sorted by importance, the first 20 are kept,
-as in the paper (the code's own default is 30). Other than there, an answer that cannot be read is asked for
+as in the paper (the code's own default is 30). Other than there, an answer that cannot be read is requested
 once more, with a line that says so, and not up to 500 times at another temperature; and labels that are too
-few or too many are asked for again, where nuggetizer leaves out the nuggets that got none.
+few or too many are requested again, where nuggetizer leaves out the nuggets that got none.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Nuggets:
         texts: the nuggets, vital ones first, else in the order of the list.
         importances: "vital" or "okay" of each, "" where that could not be read.
         time: of the last answer that counts, ISO 8601, "" where there is none.
-        unread: the steps whose answers could not be read, a line each.
+        unread: the steps whose answers could not be read, one per line.
     """
 
     texts: tuple[str, ...]
@@ -206,7 +206,7 @@ def _creator_prompt(
 
 
 def _read_nuggets(answer: str) -> list[str] | Unread:
-    """The list, of which the first `MOST_CREATED` nuggets count."""
+    """The list; its first `MOST_CREATED` nuggets count."""
     literal = _literal(answer)
     listed = read_items(answer, "nugget").texts if literal is None else literal
     nuggets = [text for each in listed if (text := tidy(each))]

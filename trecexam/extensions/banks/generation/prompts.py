@@ -1,4 +1,4 @@
-"""What a language model is asked for a query's items: the published prompts, and a user's own."""
+"""The prompts of a language model for a query's items: the published prompts, and a user's own."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ItemPrompt:
     """A prompt that makes a language model write items.
 
     Attributes:
-        name: as it is noted with each item.
+        name: stored with each item.
         template: the text, with slots in braces (or Jinja's, where `jinja` is set).
         kind: "question" or "nugget": what it has written.
         number: how many items it asks for; None where it does not say.
@@ -60,7 +60,7 @@ class ItemPrompt:
         return "query_subtopic" in slots(self.template, jinja=self.jinja)
 
     def text(self, request: ItemRequest, plain: Callable[[str], str] = str) -> str:
-        """The prompt for one query. A slot's name inside a query stays as it is.
+        """The prompt for one query. A slot's name inside a query stays unchanged.
 
         Args:
             plain: applied to what is filled in, such as the removal of control tokens.

@@ -1,6 +1,6 @@
 """Reading the items out of what a language model wrote, in whatever form it came.
 
-Models are asked for JSON, and give it in code fences, after thoughts, amid prose, with trailing commas, as
+Models are requested JSON, and give it in code fences, after thoughts, amid prose, with trailing commas, as
 Python lists, as objects, as numbered lists, or cut in the middle. What can be read for certain is; prose is
 not.
 """
@@ -18,12 +18,12 @@ from trecexam.extensions.banks.generation.prompts import Kind
 from trecexam.graders.writing.reading import without_thoughts
 from trecexam.packages import install, missing_packages
 
-#: Where items may stand in an object, best first.
+#: Where items may be in an object, best first.
 _LISTS = {
     "question": ("questions", "question_set", "items", "nuggets", "nugget_set"),
     "nugget": ("nuggets", "nugget_set", "items", "questions", "question_set"),
 }
-#: Where the text of an item may stand in an object.
+#: Where the text of an item may be in an object.
 _TEXTS = ("question", "question_text", "nugget", "nugget_text", "text", "fact", "content")
 #: Characters of JSON that are mended, and brackets in brackets: the library takes time by the square of both.
 MENDED, DEPTH = 16_384, 8
@@ -32,7 +32,8 @@ _TRIES = 8
 _FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.S)
 #: Where JSON, or a Python list, begins; a bracket in prose is followed by other things.
 _START = re.compile(r"[\[{](?=\s*(?:[\"'\u201c\[{]|$))")
-#: Possessive: a model that goes on with thousands of line breaks must not be tried in all ways to split them.
+#: Possessive: a model that continues with thousands of line breaks must not be tried in all ways to split
+#: them.
 _SINGLE = re.compile(r"\[\s*'([^\"\[\]{}]*)'\s*+,?\s*+\]?[\s}]*+\Z")
 _BULLET = re.compile(r"\s*(?:(?:Q(?:uestion)?|Nugget)?\s*\(?\d{1,3}[.):]|[-*\u2022\u2013])\s+(\S.*)", re.I)
 _NUMBER = re.compile(r"(?:(?:Q|Question|Nugget)\s*)?\(?\d{1,3}[.):]\s+|[-*\u2022\u2013]\s+", re.I)
@@ -76,7 +77,7 @@ def read_items(answer: str, kind: Kind, *, cut: bool = False) -> ReadItems:
 
 
 def _json(text: str, kind: Kind) -> ReadItems:
-    """The items of the JSON, or what is meant as such, that the text begins with."""
+    """The items of the JSON, or an attempt at it, that the text begins with."""
     whole, cut = _bounded(text)
     for parse in (json.loads, _single_quoted, _mended):
         try:
@@ -87,7 +88,7 @@ def _json(text: str, kind: Kind) -> ReadItems:
         if not texts:
             continue
         if isinstance(value, dict) and len(texts) == 1 and not cut:
-            # Objects one after the other, a line each.
+            # Objects one after the other, one per line.
             texts += _following(text[len(whole) :], kind)
         return ReadItems(texts, cut)
     return ReadItems((), cut)

@@ -16,19 +16,19 @@ COMMANDS = {
     "progress": (
         f"{__name__}.standing",
         "progress",
-        "How far each assessor is, and how fast.",
+        "Show how far each assessor is, and how fast.",
     ),
     "agreement": (
         f"{__name__}.standing",
         "agreement",
-        "How far assessors agree, and where not.",
+        "Show how far assessors agree, and where not.",
     ),
     "export": (
         f"{__name__}.files",
         "export",
         "Write qrels, six-column qrels and all judgments.",
     ),
-    "import": (f"{__name__}.files", "import_", "Take in a table of judgments."),
+    "import": (f"{__name__}.files", "import_", "Add a table of judgments."),
 }
 
 
@@ -38,4 +38,4 @@ COMMANDS = {
     epilog="Example: trecexam judge plan mytrack --assessors ada,bob,eve --topics-each 10 --overlap 10%",
 )
 def judge() -> None:
-    """A campaign of assessors: who judges what, how far they are and agree, and the judgments as files."""
+    """Run a campaign of assessors: plan, progress, agreement, and judgments as files."""

@@ -24,15 +24,15 @@ _TOPICS = 10
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
     metavar="DIR",
-    help="The folder to write into.",
+    help="Write into this folder.",
 )
 def export(track: Path, output: Path) -> int:
     """Write what people judged of TRACK: qrels.txt, qrels-6.txt and judgments.tsv.
 
-    qrels.txt has the labels that count, as trec_eval takes them; qrels-6.txt those with the share of
-    assessors who agree, and their names; judgments.tsv all that was ever said, with time and note.
+    qrels.txt has the labels that count, for trec_eval; qrels-6.txt adds the share of assessors who agree,
+    and their names; judgments.tsv has every judgment, with time and note.
 
-    Exit status: 0, or 1 when passages wait for a decision between assessors, or lines count nowhere.
+    Exit status: 0, or 1 if passages wait for a decision between assessors, or lines count nowhere.
     """
     with trecexam.open_track(track) as opened:
         done = opened.judging.export(output)
@@ -61,13 +61,14 @@ def export(track: Path, output: Path) -> int:
 @track_argument
 @click.argument("table", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
 def import_(track: Path, table: Path) -> int:
-    """Take the judgments in FILE, a table as `judge export` writes it, into TRACK; known ones are not added.
+    """Add the judgments in FILE, a table in the form of `judge export`, to TRACK.
 
-    It needs the columns query_id, doc_id, assessor and rating; what else it has is kept, too.
+    FILE needs the columns query_id, doc_id, assessor and rating; other columns are kept. Judgments that
+    TRACK has already are skipped.
     """
     with trecexam.open_track(track) as opened:
         done = opened.judging.take_in(table)
     for row in done.refused:
-        click.echo(f"not taken: {printable(str(row))}", err=True)
+        click.echo(f"rejected: {printable(str(row))}", err=True)
     click.echo(f"{plural(done.n_new, 'new judgment')}, {done.n_known:,} known already", err=True)
     return 1 if done.refused else 0

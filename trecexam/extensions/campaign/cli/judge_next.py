@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option(
     "--level",
     type=click.Choice(["passage", "cell"]),
-    help="Judge passages as a whole, or (passage, item) cells [default: what the measure is computed on].",
+    help="Suggest passages as a whole, or (passage, item) cells [default: the measure's level].",
 )
 @click.option("-m", "--measure", metavar="MEASURE", help="Rank runs by this [default: the track's first].")
 @click.option(
@@ -33,13 +33,20 @@ if TYPE_CHECKING:
     type=click.Choice(["change", "swaps"]),
     default="change",
     show_default=True,
-    help="Order by how far the runs' differences are expected to move, or by how many pairs swap.",
+    help="Sort by how far the runs' differences are expected to change, or by how many pairs swap.",
 )
 @click.option(
-    "--top", type=click.IntRange(min=1), default=20, show_default=True, metavar="N", help="Rows at the most."
+    "--top",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Print at most N rows.",
 )
-@click.option("--query", "query_ids", multiple=True, metavar="QUERY_ID", help="Only these; may be repeated.")
-@click.option("--include-judged", is_flag=True, help="Passages with official judgments too.")
+@click.option(
+    "--query", "query_ids", multiple=True, metavar="QUERY_ID", help="Show only this query; may be repeated."
+)
+@click.option("--include-judged", is_flag=True, help="Include passages that have official judgments.")
 @reading
 def judge_next(
     track: Path,
@@ -50,19 +57,16 @@ def judge_next(
     query_ids: tuple[str, ...],
     include_judged: bool,
 ) -> Result:
-    """Passages or cells of TRACK whose judgment by a person would change the ranking most, best first.
+    """List the passages or cells whose judgment by a person would change TRACK's ranking most.
 
-    Each rating that a person could give is tried on the leaderboard and weighed with its probability: the
-    grader's own where it has one (`from` is "distribution"), else from how graders that graded here differ
-    ("graders"), else from how the passage's ratings differ over the items ("items").
+    Each possible rating is tried on the leaderboard and weighted with its probability: the grader's own
+    (`from` is "distribution"), else from the disagreement of several graders ("graders"), else from the
+    passage's ratings on all items ("items"). expected_swaps: run pairs that would swap. expected_change:
+    mean change of the difference of two runs, over all pairs. p_change: probability that the person's rating
+    differs from the current one.
 
-    expected_swaps: pairs of runs that would change places. expected_change: how far the means of two runs
-    would move apart or together, on average over all pairs. p_change: the chance that the person says
-    something else than stands there now.
-
-    Of a grader of support: does the passage support the sentence? First what the grader has no label of, then
-    what several runs share and what it is unsure of, a sentence of each response and query before the next.
-    p_change is the chance that a person says another label, expected_change by how much of a citation.
+    With a grader of support, lists sentences with a cited passage: first those without a label, then those
+    that several runs share or that are uncertain. expected_change is then in citations.
     """
     with trecexam.open_track(track) as opened, show.grading("trying", "tried", "queries") as trying:
         try:

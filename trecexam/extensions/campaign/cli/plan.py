@@ -33,34 +33,43 @@ def _share(ctx: click.Context, param: click.Parameter, text: str) -> float:
 )
 @track_argument
 @click.option(
-    "--assessors", metavar="NAMES", required=True, help="Who judges, with commas between the names."
+    "--assessors",
+    metavar="NAMES",
+    required=True,
+    help="Divide the work among these people, separated by commas.",
 )
-@click.option("--topics-each", type=click.IntRange(1), metavar="N", help="Topics of each at the most.")
+@click.option(
+    "--topics-each",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Give each at most N topics [default: no limit].",
+)
 @click.option(
     "--overlap",
     callback=_share,
     metavar="SHARE",
     default="0",
-    help="Passages drawn at random that a second assessor judges, too: 10%.",
+    help="Have a second assessor judge this share of the passages, drawn at random: 10%.",
 )
 @click.option(
     "--budget",
     type=click.IntRange(1),
     metavar="N",
-    help="Passages to judge in all, evenly over topics; those that two judge count twice.",
+    help="Plan N judgments in total, evenly over topics [default: the whole pool]. A passage for two "
+    "assessors counts twice.",
 )
 @click.option(
     "--by",
     type=click.Choice(["change", "retrieved"]),
-    help="The order within a topic: as judge-next lists, or what most runs have highest  [default: change; "
-    "retrieved where nothing is graded]",
+    help="Sort a topic as judge-next does, or by what most runs rank highest [default: change; retrieved "
+    "if nothing is graded].",
 )
 @click.option(
     "--passages",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="Only the passages of this table with columns query_id and doc_id, in its order: what `settle`, "
-    "`learned-next` and `judge-next` write with -o.",
+    help="Plan only the passages of this table with columns query_id and doc_id, in its order, as written "
+    "by `settle`, `learned-next` and `judge-next` with -o.",
 )
 @writing
 def plan(
@@ -72,10 +81,11 @@ def plan(
     by: Literal["change", "retrieved"] | None,
     passages: Path | None,
 ) -> tuple[Result, int]:
-    """Divide the passages of TRACK among assessors: a topic stays with one, and all have as much to do.
+    """Divide the passages of TRACK among assessors, each topic to one, with equal work for all.
 
-    The plan is TRACK/judging.tsv, a line a passage, which may be edited. Planned again, what is done stays,
-    and topics stay with who began them; who is not named any more keeps what she did, others get the rest.
+    Writes TRACK/judging.tsv, one passage per line, which you may edit. Run it again to change the plan:
+    finished work stays, and topics stay with who began them. Open topics of assessors that you no longer
+    name go to others.
     """
     names = [name.strip() for name in assessors.split(",")]
     with trecexam.open_track(track) as opened, show.grading("ordering", "ordered", "queries") as bar:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 @track_argument
 @reading
 def progress(track: Path) -> Result:
-    """How far each assessor of TRACK is with the plan, in all and by topic.
+    """Show how far each assessor of TRACK is with the plan, in total and by topic.
 
-    A passage is done when all that is asked about it is judged. median_seconds and per_hour are of judgments
-    and of active work, as far as it was timed. A pipe is given the assessors, --json the topics, too.
+    A passage is done when all its questions are judged. median_seconds and per_hour are per judgment and per
+    hour of active work, where it was timed. A pipe gets the assessors, --json the topics, too.
     """
     with trecexam.open_track(track) as opened:
         found: Result = opened.judging.progress()
@@ -33,11 +33,11 @@ def progress(track: Path) -> Result:
 @track_argument
 @reading
 def agreement(track: Path) -> Result:
-    """How far the assessors of TRACK agree on what at least two of them judged, and where they differ.
+    """Show how far the assessors of TRACK agree on passages that at least two judged, and where not.
 
-    alpha is Krippendorff's, for ordered ratings of any number of people; kappa is Cohen's, of two, and
-    weighted_kappa the same with quadratic weights. Each person's last rating counts here. A pipe is given the
-    first table, --json the judgments on which people differ, too.
+    alpha is Krippendorff's, for ordered ratings of any number of people; kappa is Cohen's, of two;
+    weighted_kappa has quadratic weights. Each person's last rating counts. A pipe gets the first table,
+    --json the judgments on which people differ, too.
     """
     with trecexam.open_track(track) as opened:
         found: Result = opened.judging.agreement()

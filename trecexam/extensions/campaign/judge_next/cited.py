@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class CitedPair(NamedTuple):
-    """An item with a passage that it is asked of; of passages with the same text, the first.
+    """An item with a passage; of passages with the same text, the first.
 
     Attributes:
         passage: the text, None where there is none.

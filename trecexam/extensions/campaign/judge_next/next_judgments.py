@@ -103,7 +103,7 @@ def _with_texts(track: Assessment, suggestion: Suggestion) -> SuggestedJudgment:
 
 
 def _notes(track: Assessment, found: NextJudgments, *, include_judged: bool) -> Iterator[str]:
-    """What is left out, whether anything would change the ranking, and how one judges."""
+    """What was left out, whether anything would change the ranking, and how one judges."""
     n_listed, candidates = len(found.rows), plural(found.candidates, found.level)
     if found.judged:
         more = found.level == "passage" and not include_judged

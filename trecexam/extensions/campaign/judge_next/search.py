@@ -171,7 +171,7 @@ def _possible_judgments(
     level: Level,
     elsewhere: Collection[str],
 ) -> tuple[PossibleJudgments, int]:
-    """What is asked about a query, and how many passages or cells are not since a person judged them."""
+    """The items of a query, and how many passages or cells are not since a person judged them."""
     alike, first = _equal_texts(track, q)
     if level == "passage":
         judged = _judged_passages(q, elsewhere, alike)
@@ -189,7 +189,7 @@ def _equal_texts(track: Assessment, q: QueryRatings) -> tuple[NDArray[np.int64],
     import numpy as np
 
     numbers: dict[str, int] = {}
-    # An id is no text: what has none is like nothing else.
+    # An id is not text: what has none is like nothing else.
     texts = [track.sheets[q.query_id].text_of(doc_id) or f"\0{doc_id}" for doc_id in q.doc_ids]
     alike = np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
     first = np.zeros(len(alike), np.bool_)

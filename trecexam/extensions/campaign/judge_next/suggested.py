@@ -1,4 +1,4 @@
-"""What is worth a person's judgment, as it is shown: passages, their cells, or what responses cite."""
+"""What is worth a person's judgment, as shown: passages, their cells, or what responses cite."""
 
 from __future__ import annotations
 

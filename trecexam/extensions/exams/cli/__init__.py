@@ -11,12 +11,12 @@ COMMANDS = {
     "generate": (
         f"{__name__}.generating",
         "generating",
-        "Have a language model write a question about each passage.",
+        "Write a question about each passage with a language model.",
     ),
     "filter": (
         f"{__name__}.filtering",
         "filtering",
-        "Leave out questions that are no good; say why.",
+        "Remove bad questions, and say why.",
     ),
     "score": (
         f"{__name__}.scoring",
@@ -38,4 +38,4 @@ COMMANDS = {
 
 @click.group(cls=LazyGroup, commands_at=COMMANDS, epilog="Example: trecexam exam fit matrix.tsv -o fitted")
 def exam() -> None:
-    """Exams: which system is good, which question is good."""
+    """Make multiple-choice exams, have systems take them, and fit item response models."""

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 @click.argument("exam", type=click.Path(path_type=Path, exists=True), metavar="EXAM.jsonl|TRACK")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, file_okay=False), required=True, metavar="DIR",
-    help="Gets kept.jsonl, dropped.jsonl, stats.json, groups.tsv and queries.tsv.",
+    help="Write kept.jsonl, dropped.jsonl, stats.json, groups.tsv (for `exam fit --groups`) and "
+        "queries.tsv (for retrieval) into this folder.",
 )  # fmt: skip
 @writing
 def filtering(exam: Path, output: Path) -> tuple[Result, int]:
-    """Leave out the questions of EXAM.jsonl, or of TRACK's exam, that are no good, and say why.
+    """Remove bad questions from EXAM.jsonl, or from TRACK's exam, and say why.
 
     \b
     self-contained             the stem names the text it was made from
@@ -37,11 +38,10 @@ def filtering(exam: Path, output: Path) -> tuple[Result, int]:
     duplicates                 the stem is nearly that of an earlier question
 
     A line is {"question_id", "question", "choices": [4], "correct": 0..3, "doc_id", "documentation",
-    "topic"?}. Of a TRACK it is exam.jsonl, with the thresholds and the embedding model of [exam] in
-    trecexam.toml. Prints for each filter how many questions it takes out, and how many no other one does.
-    groups.tsv is for `exam fit --groups`, queries.tsv for retrieval. Exit status 1: no question is left.
+    "topic"?}. [exam] in trecexam.toml has the thresholds and the embedding model of a TRACK. Prints how many
+    questions each filter removes, and how many only it removes. Exit status 1: no question is left.
     """
-    # Behind it is pydantic.
+    # Imports pydantic.
     from trecexam.extensions.exams.filtering import filter_exam, write_filtered
     from trecexam.extensions.exams.generating import exam_path
     from trecexam.extensions.exams.settings import ExamSection

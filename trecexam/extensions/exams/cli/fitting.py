@@ -36,20 +36,22 @@ def _model_options(folder: str) -> Callable[[Command], Command]:
             "--out",
             type=click.Path(path_type=Path, file_okay=False),
             metavar="DIR",
-            help=f"Where the files go. Needed for a MATRIX [default for a TRACK: its out/{folder}].",
+            help=f"Write into this folder. Required for a MATRIX [default for a TRACK: its out/{folder}].",
         ),
         click.option(
             "--model",
             type=click.Choice(["1pl", "2pl", "3pl"]),
-            help="1pl: difficulty; 2pl: and discrimination; 3pl: and guessing "
-            "[default: 3pl; for a TRACK, whose items cannot be guessed, 2pl].",
+            help="Fit this model. 1pl: difficulty; 2pl: and discrimination; 3pl: and guessing "
+            "[default: 3pl; for a "
+            "TRACK, whose items cannot be guessed, 2pl].",
         ),
         click.option(
             "--components",
             type=_FILE,
             metavar="FILE",
-            help="TSV with `examinee` and a column a component (llm, retriever ...): an ability is the "
-            "sum of its components'.",
+            help="Fit abilities as sums over components: TSV with `examinee` and one column per "
+            "component (llm, "
+            "retriever ...).",
         ),
     )
 
@@ -67,14 +69,14 @@ def _model_options(folder: str) -> Callable[[Command], Command]:
     "--groups",
     type=_FILE,
     metavar="FILE",
-    help="TSV with `item` and a column a grouping (Bloom level ...), several groups set off by "
-    "|: information by group.",
+    help="Show information by group: TSV with `item` and one column per grouping (Bloom level ...); "
+    "separate several groups with |.",
 )
 @click.option(
     "--no-priors",
     is_flag=True,
-    help="The published objective, without weak priors: normal on abilities and difficulties, log-normal on "
-    "discrimination, beta on guessing.",
+    help="Fit the published objective, without the weak priors: normal on abilities and difficulties, "
+    "log-normal on discrimination, beta on guessing.",
 )
 @writing
 def fit(
@@ -85,11 +87,11 @@ def fit(
     groups: Path | None,
     no_priors: bool,
 ) -> tuple[Result, int]:
-    """How able each examinee is, and how hard and discriminating each question, by item response theory.
+    """Fit an item response model: ability of each examinee, difficulty of each question.
 
-    MATRIX is a TSV file with `examinee` and a column a question (1, 0, or empty), JSON Lines, or a folder of
-    those, a file an examinee. Of a TRACK the runs are the examinees and the bank's items the questions: right
-    where one of the first K passages has the rating.
+    MATRIX is a TSV file with `examinee` and one column per question (1, 0 or empty), JSON Lines, or a folder
+    of those, one per examinee. With TRACK, runs are the examinees and items the questions: right if one of
+    the first K passages has the rating.
 
     Prints the examinees, best first, with 95% intervals. DIR gets items.tsv, examinees.tsv, components.tsv,
     information.tsv, item_quality.tsv (worst first, and why), fit.json and plots/. Exit status 1: the fit did
@@ -113,7 +115,12 @@ def fit(
 @click.command(epilog="Example: trecexam exam improve matrix.tsv -o improved --steps 5 --drop 0.1")
 @_model_options(IMPROVED)
 @click.option(
-    "--steps", type=click.IntRange(min=1), default=5, show_default=True, metavar="N", help="How often."
+    "--steps",
+    type=click.IntRange(min=1),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="Do at most N steps.",
 )
 @click.option(
     "--drop",
@@ -121,18 +128,18 @@ def fit(
     default=0.1,
     show_default=True,
     metavar="SHARE",
-    help="Of the questions that are left, this share goes at each step: 0.1 is a tenth.",
+    help="Drop this share of the remaining questions at each step.",
 )
 @writing
 def improve(
     source: Path, out: Path | None, model: ModelName | None, components: Path | None, steps: int, drop: float
 ) -> tuple[Result, int]:
-    """Drop the questions that tell examinees apart least, fit again on what is left, and so on.
+    """Drop the least discriminating questions step by step, and fit again after each step.
 
-    Step 0 is the whole exam. First go the questions that everyone or no one got right, then those with the
-    least a; where several have it, those with the least information at the examinees' abilities.
+    Step 0 is the whole exam. Questions that all or none got right go first, then those with the lowest
+    discrimination; ties are broken by information at the examinees' abilities.
 
-    DIR gets a folder for each step, as of `exam fit`, steps.tsv, which is printed, improve.json and the
+    DIR gets a folder per step in the form of `exam fit`, steps.tsv (which is printed), improve.json and the
     information curve of every step. Exit status 1: a fit did not converge.
     """
     from trecexam.extensions.exams import fitting

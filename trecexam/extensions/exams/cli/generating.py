@@ -25,16 +25,21 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @track_argument
 @click.option(
-    "--domain", required=True, metavar="TEXT", help="What the passages are: `task_domain` of the prompt."
+    "--domain", required=True, metavar="TEXT", help="Describe the passages: `task_domain` of the prompt."
 )
 @click.option(
     "--again",
     is_flag=True,
-    help="Of the exam that is there: wrong candidates that fail a filter ([exam] of trecexam.toml) are "
-    "written anew.",
+    help="Rewrite the wrong candidates of the existing exam that fail a filter ([exam] of trecexam.toml).",
 )
 @estimate_option
-@click.option("-o", "--output", type=_FILE, metavar="FILE", help="The exam [default: TRACK/exam.jsonl].")
+@click.option(
+    "-o",
+    "--output",
+    type=_FILE,
+    metavar="FILE",
+    help="Write the exam to this file [default: TRACK/exam.jsonl].",
+)
 @estimate_json_option
 def generating(
     track: Path,
@@ -44,18 +49,15 @@ def generating(
     estimate: bool,
     as_json: bool,
 ) -> int:
-    """Have a language model write a multiple-choice question about each passage.
+    """Write a multiple-choice question about each passage of TRACK with a language model.
 
-    Who writes is said in [generator] of trecexam.toml, or else is the language model of [grader]. Each
-    question has its passage and the text as the model wrote it. What cannot be read goes to
-    exam.unread.jsonl beside the exam, and counts to exam.generation.json. Answers are kept in
-    TRACK/.trecexam, so that none is asked for twice: what was stopped goes on when it is called again.
+    The model is that of [generator] in trecexam.toml, else the language model of [grader]. Each question
+    keeps its passage and the model's text. Unreadable answers go to exam.unread.jsonl next to the exam,
+    counts to exam.generation.json. Answers are stored in TRACK/.trecexam, so each prompt is sent once: run
+    it again to continue. --again replaces the wrong candidates of questions that fail only by these.
 
-    With --again questions that fail the filters by their wrong candidates alone get others in their place,
-    which pass; each keeps what was there. What else is wrong with a question is left to `exam filter`.
-
-    Exit status: 0, or 1 when a passage was not asked about, or no question could be read; with --again, when
-    a question was not asked about.
+    Exit status: 0, or 1 if a passage (with --again: a question) was not processed, or no question could be
+    read.
     """
     form: dict[str, Any] = {"only_estimate": estimate, "as_json": as_json, "output": output}
     with trecexam.open_track(track) as opened:

@@ -34,33 +34,38 @@ _TOKENS = 256
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
     metavar="DIR",
-    help="Gets matrix.tsv, components.tsv, answers.jsonl; other examinees stay in them.",
+    help="Write matrix.tsv, components.tsv and answers.jsonl into this folder; other examinees stay in them.",
 )
 @click.option(
-    "--model", required=True, metavar="MODEL", help="A folder, a hub id, or what the server calls it."
+    "--model",
+    required=True,
+    metavar="MODEL",
+    help="Use this model: a folder, a hub id, or the server's name for it.",
 )
 @click.option(
     "--retriever",
     "named",
     multiple=True,
     metavar="closed-book|oracle|RUN",
-    help="No documents, the question's own passage, or a TREC run whose query ids are question ids. May be "
-    "repeated [default: closed-book].",
+    help="Show no documents, the question's own passage, or those of a TREC run whose query ids are "
+    "question ids. May be repeated [default: closed-book].",
 )
 @click.option(
     "--examples",
     multiple=True,
     type=click.IntRange(0, 8),
     metavar="N",
-    help="In-context examples. May be repeated: each retriever is combined with each N [default: 0].",
+    help="Show N in-context examples. May be repeated: each retriever is combined with each N [default: 0].",
 )
 @click.option(
     "--passages",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="The corpus, for runs [default: the exam's own passages].",
+    help="Read the runs' passages from this file [default: the exam's own passages].",
 )
-@click.option("--base-url", metavar="URL", help="Of an OpenAI-compatible server, in place of a model here.")
+@click.option(
+    "--base-url", metavar="URL", help="Use the model at this OpenAI-compatible server [default: run it here]."
+)
 @key_env_option
 @writing_or_estimating
 def scoring(
@@ -75,16 +80,16 @@ def scoring(
     estimate: bool,
     as_json: bool,
 ) -> tuple[Result | None, int]:
-    """Have examinees take EXAM.jsonl: a model, with each retriever and number of examples.
+    """Have a model take EXAM.jsonl, with each retriever and number of examples.
 
-    A model here chooses the candidate of the greatest log-likelihood by its length; a server is asked for a
-    letter. A run's first three documents are shown.
+    A local model chooses the candidate with the highest log-likelihood for its length; a server is prompted
+    for a letter. The first three documents of a run are shown to it.
 
-    Prints all examinees in DIR with their accuracy. matrix.tsv and components.tsv are for `exam fit`. Called
-    again with other models, it adds them. Answers are kept in DIR/.answers.jsonl, so that no question
-    is asked twice.
+    Prints the accuracy of all examinees in DIR. matrix.tsv and components.tsv are inputs of `exam fit`. Run
+    it again with other models to add them. Answers are stored in DIR/.answers.jsonl, so each question is
+    sent once.
 
-    Exit status: 0, or 1 when a question was not answered.
+    Exit status: 0, or 1 if a question was not answered.
     """
     from trecexam.extensions.exams import scoring as stage
     from trecexam.extensions.exams.exam_file import read_exam

@@ -32,7 +32,7 @@ class Exam:
         texts: item -> its text, where it is known.
         groups: grouping -> group -> the places of its items.
         queries: item -> its query, for a rubric bank.
-        notes: what was left out and what else one must know of the responses, a line each.
+        notes: what was left out and what else one must know of the responses, one per line.
     """
 
     examinees: tuple[str, ...]

@@ -47,7 +47,7 @@ class Fit:
         bound: for "a", "b", "c" (items) and "theta" (examinees, or levels), which lie at a bound.
         converged, iterations, why: what L-BFGS-B said.
         seconds: of wall-clock time.
-        notes: what one must know to read the estimates, a line each.
+        notes: what one must know to read the estimates, one per line.
     """
 
     settings: Settings
@@ -112,7 +112,7 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
         theta = objective.theta(point)
         se = standard_errors(objective, point)
         posterior = ability_posterior(objective, point)
-    # Whatever a bound or a prior makes of an item that all or none got right, the responses do not tell it.
+    # Whatever a bound or a prior gives an item that all or none got right, the responses do not tell it.
     se.items[constant(values)] = np.nan
     if not se.joint:
         notes.append(
@@ -200,9 +200,7 @@ def check(responses: ArrayLike) -> Floats:
     if missing.all(axis=1).any() or missing.all(axis=0).any():
         raise ValueError("an examinee or an item without any response: leave it out")
     if constant(values).all():
-        raise ValueError(
-            "all examinees responded alike to every item: nothing tells them apart, so nothing can be fitted"
-        )
+        raise ValueError("all examinees responded alike to every item: they cannot be told apart or fitted")
     return values
 
 

@@ -1,4 +1,4 @@
-"""Iterative improvement of an exam: drop the items that discriminate least, fit again on what is left."""
+"""Iterative improvement of an exam: drop the items that discriminate least, fit again on the rest."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ImprovementStep:
 
 @dataclass(frozen=True, eq=False)
 class Improvement:
-    """All steps, the first of which is the whole exam; and why there are no more."""
+    """All steps, beginning with the whole exam; and why there are no more."""
 
     steps: tuple[ImprovementStep, ...]
     stopped: str
@@ -54,7 +54,7 @@ def improve(
     drop: float = 0.1,
     progress: Callable[[ImprovementStep], None] | None = None,
 ) -> Improvement:
-    """Drops the least discriminating share of the items and fits again on what is left, again and again.
+    """Drops the least discriminating share of the items and fits again on the rest, again and again.
 
     Each fit starts afresh, so that it is the one that `fit` gives on the same items. `least_discriminating`
     says which are dropped.
@@ -134,7 +134,7 @@ def _step(
 
 
 def _unfit(values: NDArray[np.float64]) -> str:
-    """Why no model can be fitted to what is left, "" where one can."""
+    """Why no model can be fitted to the rest, "" where one can."""
     try:
         check(values)
     except ValueError as error:

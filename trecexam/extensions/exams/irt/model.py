@@ -1,6 +1,6 @@
 """The logistic models: what they say of responses, where they tell of abilities, how well they fit.
 
-The 1PL, 2PL and 3PL, of which each is a special case of the next:
+The 1PL, 2PL and 3PL, each a special case of the next:
 
     p = c + (1 - c) / (1 + exp(-a (theta - b)))
 
@@ -55,7 +55,7 @@ def logits(theta: Floats, a: Floats, b: Floats) -> Floats:
 
 def cells(theta: Floats, a: Floats, b: Floats, c: Floats) -> Cells:
     """`Cells` of every examinee with every item."""
-    # Who asks a track anything else does not wait for it.
+    # Other calls on a track do not wait for it.
     from scipy.special import expit
 
     z = logits(theta, a, b)

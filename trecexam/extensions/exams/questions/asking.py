@@ -1,4 +1,4 @@
-"""What an examinee is asked: the published answering prompts, closed-book, with documents, with examples."""
+"""The prompts of an examinee: the published answering prompts, closed-book, with documents, with examples."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _asked(question: ExamQuestion, told: str, plain: Callable[[str], str]) -> st
 def examples_for(
     questions: Sequence[ExamQuestion], number: int, seed: int
 ) -> Callable[[ExamQuestion], tuple[ExamQuestion, ...]]:
-    """Which examples a question is asked with: the same for all, drawn by the seed, but never itself.
+    """Which examples a question is sent with: the same for all, drawn by the seed, but never itself.
 
     Raises:
         ValueError: there are too few questions.

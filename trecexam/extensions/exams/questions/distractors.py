@@ -1,4 +1,4 @@
-"""Wrong candidates that fail a filter: which they are, how others are asked for, which of these will do."""
+"""Wrong candidates that fail a filter: which they are, how others are requested, which of these will do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trecexam.templates import filled
 if TYPE_CHECKING:
     from trecexam.extensions.exams.questions.similarity import Embed
 
-#: What is asked for beyond what is missing: some of what models write is no good again.
+#: What is requested beyond what is missing: some of what models write is no good again.
 _SPARE = 3
 _LINE = re.compile(r"[ \t]*(?:[-*\u2022+\u2013]|\(?[A-Za-z][).]|\d{1,2}[).:])[ \t]+(?P<text>\S.*)")
 
@@ -112,7 +112,7 @@ def prompt(
     task_domain: str,
     plain: Callable[[str], str] = str,
 ) -> str:
-    """What a model is asked for candidates in the place of those that fail. No such prompt is published.
+    """The prompts of a model for candidates in the place of those that fail. No such prompt is published.
 
     Args:
         refused: what it wrote before that would not do.
@@ -156,7 +156,7 @@ def read_candidates(answer: str) -> tuple[str, ...]:
 def refilled(question: ExamQuestion, offered: Sequence[str], limits: CandidateLimits) -> ExamQuestion | None:
     """The question with offered candidates in the place of those that fail; None where they will not do.
 
-    The right candidate stays at its place. Each offered one that does not fail itself is taken once, in the
+    The right candidate stays at its place. Each offered one that does not fail itself is used once, in the
     order in which they come.
     """
     known = {folded(choice) for choice in question.choices}

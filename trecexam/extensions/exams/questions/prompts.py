@@ -1,4 +1,4 @@
-"""What a language model is asked for a question: the prompt of the exam paper (ICML 2024)."""
+"""The prompts of a language model for a question: the prompt of the exam paper (ICML 2024)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from trecexam.extensions.exams.exam_file import Source
 from trecexam.templates import filled
 
-#: As it is noted with each question.
+#: Stored with each question.
 NAME = "mcq-generation"
 
 
 def prompt(source: Source, task_domain: str, plain: Callable[[str], str] = str) -> str:
-    """The prompt for one passage. A title goes before the passage, on a line of its own.
+    """The prompt for one passage. A title goes before the passage, on its own line.
 
     Args:
         plain: applied to what is filled in, such as the removal of control tokens.

@@ -52,7 +52,7 @@ _CLAIM = re.compile(
     r"|(?:correct|right)(?=[ \t]*(?:[.,;:!)]|$|because\b|since\b|as\b)))",
     re.M,
 )
-#: A letter, or a number, of its own.
+#: A single letter or number.
 _OWN = r"(?![\w'\u2019#+]|[.,]\d)"
 _LETTER = re.compile(rf"[(\[{{\"']*([A-Da-d1-4]){_OWN}(?P<end>[)\]}}.:,\"']*)(?P<rest>.*)", re.S)
 _MORE = re.compile(rf"[ \t]*(?:,|/|&|\band\b|\bor\b)[ \t]*(?:(?:and|or)[ \t]+)?[(\[]?[A-D1-4]{_OWN}")
@@ -123,7 +123,7 @@ def shuffled(read: Read, seed: int, key: str) -> tuple[Read, tuple[int, ...]]:
     """The question with its candidates in another order, the same for the same seed and key.
 
     Args:
-        key: of the question: its order must not hang on what else is in the exam.
+        key: of the question: its order must not depend on what else is in the exam.
 
     Returns:
         The question, and for each of its candidates the place that it had.
@@ -146,7 +146,7 @@ def _plain(answer: str) -> str:
 
 
 def _marks(text: str) -> list[re.Match[str]] | None:
-    """The marks of the first four candidates that stand in order; five where a fifth one follows."""
+    """The marks of the first four candidates that are in order; five where a fifth one follows."""
     patterns = [(_at_lines(family), family) for family in _FAMILIES]
     patterns += [(_anywhere(family), family) for family in _FAMILIES]
     marks_by_pattern = (_in_order(list(pattern.finditer(text)), family) for pattern, family in patterns)

@@ -161,11 +161,11 @@ def compare(
     Where the most retrieved passages are judged, the loss of a way is how far it is off, for the hidden
     passages among the first ten ranks of a run, in the sum of gain / log2(rank + 1) over the query's best:
     the standard deviation over the runs of the mean over the queries. What it has wrong of all runs alike
-    does not matter. A condensed list stands for what it leaves out by the mean of what it has.
+    does not matter. A condensed list means what it leaves out by the mean of what it has.
 
-    Where a random sample is judged, it is 1 - Kendall's tau of the leaderboard that the way makes of the half
-    that is known with the sum of gain / log2(rank + 1) over the hidden judgments. A random half says roughly
-    how good a run is, and favours no way.
+    Where a random sample is judged, it is 1 - Kendall's tau of the leaderboard that the method gives for the
+    half that is known with the sum of gain / log2(rank + 1) over the hidden judgments. A random half says
+    roughly how good a run is, and favours no way.
 
     Args:
         min_relevant: from this label on a passage is relevant.
@@ -173,7 +173,7 @@ def compare(
         step: called after each repeat.
 
     Raises:
-        ValueError: what is left cannot be learned from.
+        ValueError: the rest cannot be learned from.
     """
     kind, _ = design(queries)
     draws = QueryDraws()
@@ -226,7 +226,7 @@ def condensed(queries: Sequence[QueryPassages], _: Learned) -> list[Floats]:
 
 
 def expectations(queries: Sequence[QueryPassages], learned: Learned) -> list[Floats]:
-    """The expected labels by which the learned leaderboard is made."""
+    """The expected labels behind the learned leaderboard."""
     return [expected(by_regression(learned, query), learned.scale) for query in queries]
 
 

@@ -1,4 +1,4 @@
-"""What is known of a passage before anybody judges it: a number for each of `FEATURES`."""
+"""Facts about a passage before anybody judges it: a number for each of `FEATURES`."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Learned:
     Attributes:
         regression: the probability of each step of the scale, by the features.
         for_runs: the same, with an intercept for each query: what leaderboards are made of.
-        kernel: by which judgments are carried to passages alike, for labels; None where that adds nothing.
+        kernel: carries judgments to similar passages, for labels; None where that adds nothing.
         cuts: of each step the gain from which on a passage gets its label.
         n_judgments: fitted on so many.
     """

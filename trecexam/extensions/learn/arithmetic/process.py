@@ -15,7 +15,7 @@ import numpy as np
 
 from trecexam.extensions.learn.arithmetic.passages import Floats, Vectors
 
-#: Judged passages of a query by which a kernel is chosen, at most.
+#: At most so many judged passages of a query choose a kernel.
 CHOSEN_BY = 64
 
 

@@ -33,7 +33,7 @@ class Regression:
     Attributes:
         scale: the labels that there are, increasing; a step leads from each to the next.
         columns: places among `FEATURES` of those that count.
-        center, spread: of these, by which they are standardised.
+        center, spread: of these, to standardise them.
         weights: shape (steps, columns).
         intercepts: shape (steps,).
         of_queries: what is added to the logits of a query whose judgments were seen, shape (steps,); empty
@@ -97,7 +97,7 @@ def fit_regression(
     Args:
         columns: places among `FEATURES`.
         scale: the labels; None for `scale_of`. A step that no judged passage reaches has probability 0.
-        by_query: whether each query has an intercept of its own, with the same penalty: some queries have
+        by_query: whether each query has its own intercept, with the same penalty: some queries have
             many relevant passages, others few.
 
     Raises:

@@ -145,7 +145,7 @@ def undecided(known: Standing) -> Undecided:
 
 
 def standing(learned: Learned, queries: Sequence[QueryPassages], k: int) -> Standing:
-    """What is known of the runs' mean nDCG@k over these queries.
+    """Facts about the runs' mean nDCG@k over these queries.
 
     Args:
         learned: from these queries.

@@ -19,16 +19,17 @@ if TYPE_CHECKING:
 @click.command(epilog="Example: trecexam learned-leaderboard mytrack")
 @track_argument
 @click.option(
-    "--insist", is_flag=True, help="Show it where another way orders the runs better, too; a note says so."
+    "--insist",
+    is_flag=True,
+    help="Show it even if another method orders the runs better; a note names that method.",
 )
 @reading
 def learned_leaderboard(track: Path, insist: bool) -> Result:
     """Show TRACK's runs by expected nDCG@10 and AP, with learned labels for missing judgments.
 
-    Half of the judgments are hidden first, to see whether learned labels order the runs no worse than giving
-    0 to unjudged passages and than leaving these out. Where they do not, it names the better way and ends
-    with exit status 1. AP is down to the pool's depth; Judged@10 is the share of a run's first ten passages
-    that people judged. Writes nothing.
+    First hides half of the judgments to check that learned labels order the runs at least as well as giving
+    0 to unjudged passages, and as leaving these out. If not, names the better method and exits with status
+    1. AP counts the pool's depth; Judged@10 is the judged share of the first ten passages. Writes nothing.
     """
     from trecexam.extensions.learn.learned_board import NotTrustedError
 
@@ -45,11 +46,10 @@ def learned_leaderboard(track: Path, insist: bool) -> Result:
 @track_argument
 @reading
 def cross_validate(track: Path) -> Result:
-    """Show how good `trecexam learn` is on judgments of TRACK that are hidden from it, beside plain ways.
+    """Show how well `trecexam learn` predicts hidden judgments of TRACK, next to simple methods.
 
-    What the learned leaderboard prints is compared with unjudged passages as 0 and with lists without them;
-    what `fill` writes with holes left open and with the grader's labels. Keeps for `trecexam fill` which way
-    is best.
+    The learned leaderboard is compared with unjudged passages as 0 and with leaving these out; the labels
+    for `fill` with open holes and with the grader's labels. Stores the best method for `trecexam fill`.
     """
     with (
         trecexam.open_track(track) as opened,

@@ -16,7 +16,7 @@ source_option = click.option(
     "source",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="TRACK",
-    help="Learn from the judgments of this other track, too.",
+    help="Learn from the judgments of this other track, too [default: none].",
 )
 
 
@@ -26,13 +26,13 @@ source_option = click.option(
 @track_argument
 @source_option
 def learn(track: Path, source: Path | None) -> None:
-    """Learn from TRACK's judgments what its unjudged passages would be judged.
+    """Learn from TRACK's judgments which labels its unjudged passages would get.
 
-    Writes out/learned.tsv (of each pooled passage the expected judgment, its standard deviation, a label,
-    judged or not), out/learned.qrels (the official judgments as they are, and labels for the rest) and
-    out/learned.json (by what and from what). People's judgments are never changed; nothing is graded.
+    Writes out/learned.tsv (per pooled passage: expected judgment, standard deviation, label, judged or not),
+    out/learned.qrels (the official judgments, unchanged, and labels for the rest) and out/learned.json (how
+    they were made). Changes no judgment of people; grades nothing.
 
-    Needs the extras `learn` and `offline`. The first time each passage is encoded: a few dozen a second on a
+    Needs the extras `learn` and `offline`. The first call encodes each passage: a few dozen per second on a
     CPU. `encoder` in [learn] of trecexam.toml names another model.
     """
     with trecexam.open_track(track) as opened, show.grading("encoding", "encoded", "texts") as encoding:

@@ -21,27 +21,27 @@ if TYPE_CHECKING:
 )
 @track_argument
 @click.option(
-    "--per-query", type=click.IntRange(min=1), metavar="K", help="Passages of each query  [default: 5]."
+    "--per-query", type=click.IntRange(min=1), metavar="K", help="List K passages per query [default: 5]."
 )
 @click.option(
-    "--budget", type=click.IntRange(min=1), metavar="N", help="Judgments in all, evenly over queries."
+    "--budget", type=click.IntRange(min=1), metavar="N", help="List N passages in total, evenly over queries."
 )
 @click.option(
     "--by",
     type=click.Choice(["retrieved", "mtc"]),
     default="retrieved",
     show_default=True,
-    help="The order: most retrieved first, a tenth at random; or what tells most of the order of the runs "
-    "(minimal test collections).",
+    help="Sort by how many runs retrieve a passage, with a tenth at random; or by what it tells about the "
+    "order of the runs (minimal test collections).",
 )
 @reading
 def learned_next(
     track: Path, per_query: int | None, budget: int | None, by: Literal["retrieved", "mtc"]
 ) -> Result:
-    """Show what people should judge next, so that leaderboards and labels of TRACK gain most.
+    """List what people should judge next, so that leaderboards and labels of TRACK gain most.
 
-    A passage of each query in turn. `gain` is the expected judgment, `sd` its standard deviation. It needs no
-    grade and no bank; the first time texts are encoded, as by `trecexam learn`.
+    Queries take turns, one passage each. `gain` is the expected judgment, `sd` its standard deviation. Needs
+    no grades and no bank; the first call encodes texts, as `trecexam learn` does.
     """
     with trecexam.open_track(track) as opened, show.grading("encoding", "encoded", "texts") as encoding:
         plan: Result = opened.learn.next(
@@ -59,16 +59,16 @@ def learned_next(
     default=100,
     show_default=True,
     metavar="N",
-    help="Passages of the plan, at most.",
+    help="Plan at most N passages.",
 )
 @reading
 def settle(track: Path, claim: str, most: int) -> Result:
     """Show whether CLAIM survives full judging of TRACK: "A > B", "A > B > C", or "the first five".
 
-    Shows the probability that the order of the runs by nDCG@10 over these queries stays once the whole pool
-    is judged, the pairs that it depends on, and where it is open the passages whose judgments decide it
-    soonest, best first. A pipe or -o is given this plan, and `trecexam judge plan TRACK --passages PLAN` has
-    people judge it.
+    Prints the probability that the order of the runs by nDCG@10 over these queries stays the same once the
+    whole pool is judged, and the run pairs that decide it. If it is open, lists the passages whose judgments
+    decide it soonest, best first. A pipe or -o gets this plan; `trecexam judge plan TRACK --passages PLAN`
+    assigns it.
     """
     with trecexam.open_track(track) as opened, show.grading("encoding", "encoded", "texts") as encoding:
         settled: Result = opened.learn.settle(claim, most=most, progress=show.steps(encoding))

@@ -19,63 +19,74 @@ if TYPE_CHECKING:
 
 @click.command(epilog="Example: trecexam serve mytrack --open; trecexam serve mytrack --export copy --blind")
 @track_argument
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Listen at this address.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=8377, show_default=True, help="0: any that is free."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8377,
+    show_default=True,
+    help="Listen at this port; 0 picks a free one.",
 )
 @click.option(
     "--token",
     envvar="TRECEXAM_TOKEN",
     show_envvar=True,
-    help="What people must show to see the page: 22 characters at least. Beyond this machine one is "
-    "made where none is given. Better in the environment: others on this machine can read your command line.",
+    help="Require this token, at least 22 characters. Beyond this machine, one is made by default. Use the "
+    "environment variable: others on this machine can read your command line.",
 )
 @click.option(
     "--users",
     "users_file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Who may log in, and do what: see `trecexam serve-user`. In place of a token.",
+    help="Read who may log in, and their roles, from this file: see `trecexam serve-user`. Replaces the "
+    "token.",
 )
 @click.option(
     "--public-url",
     default="",
     metavar="URL",
-    help="Where people reach the page through a proxy: https://nuggets.uni.edu/trec.",
+    help="Set the address of the page behind a proxy: https://nuggets.uni.edu/trec.",
 )
 @click.option(
-    "--root-path", default="", metavar="PATH", help="The path before its own, without --public-url."
+    "--root-path",
+    default="",
+    metavar="PATH",
+    help="Set the path before the page's own, without --public-url.",
 )
 @click.option(
     "--trusted-proxy",
     "trusted_proxies",
     multiple=True,
     metavar="ADDRESS|NETWORK",
-    help="The proxy whose --trust-header is believed. May be repeated.",
+    help="Trust the --trust-header of this proxy. May be repeated.",
 )
 @click.option(
-    "--trust-header", default="", metavar="NAME", help="In it that proxy says who is there: X-Remote-User."
+    "--trust-header",
+    default="",
+    metavar="NAME",
+    help="Read the user's name from this header of the proxy: X-Remote-User.",
 )
 @click.option(
     "--trusted-role",
     type=click.Choice(ROLES),
-    help="Of people whom the proxy names and FILE does not. Without it they may not enter.",
+    help="Give this role to people whom the proxy names and FILE does not [default: they may not enter].",
 )
 @click.option(
     "--export",
     "export_folder",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Serve nothing: write a read-only copy of all pages into DIR, for any web server. An earlier copy "
-    "there is replaced.",
+    help="Write a read-only copy of all pages into DIR, for any web server, and serve nothing. An earlier "
+    "copy there is replaced.",
 )
 @click.option(
     "--blind",
     is_flag=True,
-    help="With --export: neutral names in place of those of runs, passages, people and files.",
+    help="Replace names of runs, passages, people and files with neutral ones (with --export).",
 )
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in a browser.")
-@click.option("--no-grade", is_flag=True, help="Grade nothing, also where no `trecexam watch` is at work.")
+@click.option("--no-grade", is_flag=True, help="Grade nothing, even if no `trecexam watch` is running.")
 def serve(
     track: Path,
     host: str,
@@ -92,22 +103,20 @@ def serve(
     open_browser: bool,
     no_grade: bool,
 ) -> None:
-    """A page of TRACK for people: leaderboard, passages, grades, and what to judge next.
+    """Serve a live page of TRACK: leaderboard, passages, grades, and what to judge next.
 
-    It is at http://127.0.0.1:8377 until Ctrl-C. On a machine that others use too, give it a token: everybody
-    there can reach that address. For a team behind a login, --users. With --export DIR it is written as files
-    that need no server of ours, and nothing is graded.
+    It runs at http://127.0.0.1:8377 until Ctrl-C. On a shared machine use --token: everybody there can reach
+    that address. For a team, use --users. --export DIR writes a read-only copy for any web server, and
+    grades nothing.
     """
     if blind and export_folder is None:
         raise click.UsageError("--blind is for a copy: give --export DIR too")
     if token is not None and (users_file or trust_header):
-        raise click.UsageError("a token is for one person: with --users leave --token and TRECEXAM_TOKEN out")
+        raise click.UsageError("--users replaces the token: leave --token and TRECEXAM_TOKEN out")
     if trusted_role and not trust_header:
-        raise click.UsageError("--trusted-role is of people whom --trust-header names")
+        raise click.UsageError("--trusted-role needs --trust-header")
     if trust_header and not (users_file or trusted_role):
-        raise click.UsageError(
-            "--trust-header says who is there: say by --users or --trusted-role what they may"
-        )
+        raise click.UsageError("--trust-header names users: say by --users or --trusted-role what they may")
     missing = missing_packages()
     if missing:
         raise TrecexamError(f"`trecexam serve` {missing}")

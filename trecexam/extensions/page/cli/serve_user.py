@@ -27,9 +27,9 @@ name_argument = click.argument("name", metavar="NAME")
     epilog="Example: trecexam serve-user add users.toml ada --role assessor",
 )
 def serve_user() -> None:
-    """Who may log in to `trecexam serve --users FILE`, and what they may do.
+    """Manage who may log in to `trecexam serve --users FILE`, and what they may do.
 
-    A page that is served takes up each change at once.
+    Changes apply immediately to a running page.
     """
     missing = missing_packages()
     if missing:
@@ -43,15 +43,18 @@ def serve_user() -> None:
     "--role",
     type=click.Choice(ROLES),
     required=True,
-    help="assessor: judges, and sees neither runs nor grades; reader: sees all; organizer: may do all.",
+    help="Set the role. assessor: judges, and sees neither runs nor grades; reader: sees all; organizer: "
+    "may do all.",
 )
-@click.option("--proxy-alone", is_flag=True, help="Make no token: a proxy names them (serve --trust-header).")
-@click.option("--replace", is_flag=True, help="In place of the user of that name: their logins end.")
+@click.option(
+    "--proxy-alone", is_flag=True, help="Make no token: a proxy names this person (serve --trust-header)."
+)
+@click.option("--replace", is_flag=True, help="Replace the user of that name and end their logins.")
 def add(file: Path, name: str, role: Role, proxy_alone: bool, replace: bool) -> None:
     """Add NAME to FILE, and print the token to log in with.
 
-    FILE is made where there is none, readable by you alone. The token is not stored: send it to that person,
-    alone or in a link, https://ADDRESS-OF-THE-PAGE/login?token=TOKEN.
+    A new FILE is readable by you alone. The token is not stored: send it to that person, alone or as the
+    link https://ADDRESS-OF-THE-PAGE/login?token=TOKEN.
     """
     from trecexam.extensions.page.users import add_user
 
@@ -69,7 +72,7 @@ def add(file: Path, name: str, role: Role, proxy_alone: bool, replace: bool) -> 
 @file_argument
 @reading
 def list_users(file: Path) -> Tables:
-    """The users in FILE."""
+    """List the users in FILE."""
     from trecexam.extensions.page.users import read_users
 
     rows = tuple((entry.name, entry.role, entry.logs_in_with) for entry in read_users(file).values())
@@ -80,7 +83,7 @@ def list_users(file: Path) -> Tables:
 @file_argument
 @name_argument
 def remove(file: Path, name: str) -> None:
-    """Remove NAME from FILE: out with the next click. Ratings stay."""
+    """Remove NAME from FILE; they are logged out at their next request. Their ratings stay."""
     from trecexam.extensions.page.users import remove_user
 
     remove_user(file, name)

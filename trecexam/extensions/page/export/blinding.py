@@ -16,7 +16,7 @@ _PIECE = re.compile(r"[^\W_]+|[\W_]")
 
 
 class Names:
-    """What names are called in the copy; each as it is, where nothing is to be hidden."""
+    """What names are called in the copy; each unchanged, where nothing is to be hidden."""
 
     def alone(self, text: str) -> str:
         """The name for a text that may be a name as a whole."""

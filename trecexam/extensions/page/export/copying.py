@@ -1,4 +1,4 @@
-"""A page as it stands in a copy: no forms, no scripts, links to files of the copy. Pure."""
+"""A page in a copy: no forms, no scripts, links to files of the copy. Pure."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Copier(HTMLParser):
         self._out: list[str] = []
         self._text: list[str] = []
         self._open: list[str] = []
-        # How deep what is left out begins.
+        # How deep what was left out begins.
         self._left_out: int | None = None
         self._unlinked: list[bool] = []
 

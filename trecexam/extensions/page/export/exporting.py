@@ -70,7 +70,7 @@ def export(
             )
         try:
             with new_copy(folder) as made:
-                # In a thread, as the caller's may run a loop of its own: a notebook's does.
+                # In a thread, as the caller's may run its own loop: a notebook's does.
                 with ThreadPoolExecutor(1) as thread:
                     digests = thread.submit(_write, app, made, view, names, blind, progress).result()
                 write_marker(made, digests, track="" if blind else view.name, blind=blind)
@@ -141,7 +141,7 @@ def _neutral(folder: TrackFolder, view: View) -> Names:
 
     views = (view, *view.others.values())
     states = [state for each in views for state in map(each.query, each.heads) if state is not None]
-    # Also who was overruled: others may name them.
+    # Also overruled people: others may name them.
     people = {
         rating.who
         for each in (folder_of(folder, name) for name in grader_names(folder))

@@ -14,7 +14,7 @@ _PAGES = re.compile(
 )
 #: Fields of addresses that make another page; others only order or filter it.
 _KEPT = ("show", "table", "page", "format")
-#: Characters of a name in a path up to which it stands in full: file systems take 255.
+#: Characters of a name in a path up to which it is in full: file systems take 255.
 _LONGEST = 120
 
 
@@ -27,7 +27,7 @@ def canonical(href: str) -> str | None:
     """The address in the copy that a link leads to, without what is after `#`; None where it leads elsewhere.
 
     Args:
-        href: as it stands in a page, from the root on.
+        href: in a page, from the root on.
     """
     parts = urlsplit(href)
     if parts.scheme or parts.netloc or not _PAGES.fullmatch(parts.path):

@@ -19,9 +19,9 @@ from trecexam.errors import TrecexamError
 from trecexam.files.kept import read_object
 from trecexam.tables.text import shorten_list
 
-#: In each copy, with the sha256 of each of its files, so that nothing else is ever removed for a new one.
+#: In each copy, with the sha256 of each of its files, so that only copies are removed for a new one.
 MARKER = "trecexam-copy.json"
-#: In a copy that is being made, so that nothing else is ever removed for one.
+#: In a copy that is being made, so that only copies are removed for one.
 IN_WORK = ".trecexam-copy-in-work"
 _OLD = "-old"
 
@@ -143,7 +143,9 @@ def _digest(path: Path, mode: int) -> str:
 
 
 def _remove(copy: Path) -> None:
-    """Removes a copy, and nothing that it did not write; its list goes last, so that the next one goes on."""
+    """Removes a copy, and nothing that it did not write; its list goes last, so that the next one
+    continues.
+    """
     with suppress(OSError):
         for name, is_ours in list(_inside(copy, _listed(copy) or {})):
             if is_ours and name != MARKER:

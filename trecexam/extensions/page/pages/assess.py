@@ -75,13 +75,13 @@ def to_planned(request: Request, page: str) -> Response | None:
 
 
 def passage(request: Request) -> Response:
-    """A passage with all that is asked about it, and what the assessor says of it."""
+    """A passage with all its items, and what the assessor says of it."""
     desk = _desk(request)
     return _page(request, desk, _named(desk, request.path_params["passage"]))
 
 
 def _page(request: Request, desk: Desk, task: Task, status: int = 200, **typed_anew: Any) -> Response:
-    """The page of a passage; where a form was not taken, with what was wrong and what it had in it."""
+    """The page of a passage; where a form was rejected, with what was wrong and what it had in it."""
     topic = [other for other in desk.tasks if other.query_id == task.query_id]
     still_open = frozenset(desk.open)
     following = desk.next_open(task)
@@ -142,7 +142,7 @@ def _guidelines(desk: Desk) -> str:
     try:
         return guidelines(desk.folder)
     except TrecexamError:
-        # An assessor can do nothing about it, and goes on; the campaign's page says it.
+        # An assessor can do nothing about it, and continues; the campaign's page says it.
         return ""
 
 
@@ -153,7 +153,9 @@ def _judged(request: Request, desk: Desk) -> Response:
     own, here = desk.said(task), urls.assess_passage(task.name)
     if form.get("shown") != desk.shown(task):
         # Questions have numbers in the form: the same number may be another question by now.
-        return go(request, here, "This passage, or what is asked, changed meanwhile. Nothing is written.")
+        return go(
+            request, here, "This passage or its questions changed meanwhile. Nothing was saved: look again."
+        )
     wishes = _wishes(form, desk.questions(task), own)
     if not wishes:
         return go(request, here, "Choose a rating first.")

@@ -157,7 +157,7 @@ def adjudicate(request: Request) -> Response:
     if request.app.state.grader is not None:
         request.app.state.grader.ask()
     said = "" if rating is None else text_of(rating, choices_of(_item(state, key.item_id), view))
-    message = f"{said} counts now, by your decision." if said else "The decision is taken back."
+    message = f"{said} counts now, by your decision." if said else "The decision is withdrawn."
     return remember(go(request, back, message), decision.row.who)
 
 
@@ -190,7 +190,7 @@ def _item(state: QueryView, item_id: str) -> Item | None:
 
 
 def _elsewhere(rows: Sequence[Disagreement], shown: Collection[tuple[object, ...]]) -> list[Disagreement]:
-    """Those of which this page decides nothing: what they are on is not in the pool, or the bank, now."""
+    """Those that this page cannot decide: what they are on is not in the pool, or the bank, now."""
     return [row for row in rows if row[:4] not in shown]
 
 

@@ -78,7 +78,7 @@ def again(request: Request) -> Response:
 
 
 def rated(request: Request, key: Key, rating: int | None, why: str, message: str) -> Response:
-    """Where to go after a rating: to the next one, or after it was taken back to that one."""
+    """Where to go after a rating: to the next one, or after it was withdrawn to that one."""
     view = view_of(request)
     cookie, trail = _trail(request)
     if rating is None:
@@ -96,7 +96,7 @@ def back_to(request: Request, key: Key, message: str) -> Response:
 
 
 def _judgment_page(request: Request, view: View, queue: JudgmentQueue, trail: Trail, key: Key) -> Response:
-    """A cell or passage to rate; of what is cited, what others said is shown after one's own label alone."""
+    """A cell or passage to rate; for citations, what others said is shown after one's own label alone."""
     state = view.query(key.query_id)
     place = None if state is None else state.place(key.doc_id)
     if state is None or place is None:
@@ -109,7 +109,7 @@ def _judgment_page(request: Request, view: View, queue: JudgmentQueue, trail: Tr
         cells = [replace(each, rating=None, machine=None, status="", human=None) for each in cells]
     cell = next((candidate for candidate in cells if candidate.item.item_id == key.item_id), None)
     if cell is None and (key.item_id or view.is_cited):
-        raise NotFoundError(f"Query '{key.query_id}' has no item '{key.item_id}' that is asked about here.")
+        raise NotFoundError(f"Query '{key.query_id}' has no item '{key.item_id}' to judge here.")
     text = state.texts[place] or ""
     best = max(
         cells, key=lambda candidate: -1 if candidate.machine is None else candidate.machine, default=None

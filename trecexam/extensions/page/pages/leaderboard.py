@@ -141,7 +141,7 @@ def _ranked(board: Leaderboard) -> Iterator[tuple[str, int, Row]]:
 
 
 def _compared(view: View, baseline: str) -> tuple[dict[str, dict[str, Any]], ...]:
-    """For each measure, what is known of each run against the baseline."""
+    """For each measure, facts about each run against the baseline."""
     values = view.values
     return tuple(
         compare(measure, values.runs, values.array[:, :, place], baseline).of_baseline()

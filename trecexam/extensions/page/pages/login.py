@@ -58,7 +58,7 @@ async def logout(request: Request) -> Response:
 
 
 def who(request: Request) -> Response:
-    """Asks who is there; with a form, remembers it.
+    """Asks for the user's name; with a form, remembers it.
 
     Raises:
         TrecexamError: what the form has can be no name.

@@ -58,7 +58,7 @@ def override(request: Request) -> Response:
         )
     except RatingConflictError as error:
         if view.is_cited and form.get("from") == "judge":
-            # What they said is not told: one's own label is not in yet.
+            # What they said is not told: their label is not in yet.
             who = "that was withdrawn" if error.now is None else f"{error.now.who} labelled it"
             live.reload()
             message = f"Nothing of yours is written: meanwhile {who}. Label it again, if yours is to count."
@@ -92,7 +92,7 @@ def rating_of(text: str) -> int | None:
 
 
 def said_of(taken: Taken, words: Sequence[str] = ()) -> str:
-    """What is to be told of a rating that was taken.
+    """The message after a rating that was accepted.
 
     Args:
         words: what people call the ratings from 0, where they have names.

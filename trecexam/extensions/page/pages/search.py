@@ -30,7 +30,7 @@ class PassageHit:
 
 
 def search(request: Request) -> Response:
-    """All that has this text, as it stands there, whatever the case."""
+    """All that has this text, whatever the case."""
     view = view_of(request)
     asked = " ".join(Address.of(request).get("q").split())
     search_text = asked.casefold()

@@ -11,22 +11,22 @@ COMMANDS = {
     "filter": (
         f"{__name__}.filtering",
         "filtering",
-        "Choose knowledge blocks by date and novelty.",
+        "Filter knowledge blocks by date and novelty.",
     ),
     "questions": (
         f"{__name__}.asking",
         "asking",
-        "Have a language model write questions about blocks.",
+        "Write questions about blocks with a language model.",
     ),
     "answers": (
         f"{__name__}.answering",
         "answering",
-        "The bounds: answers without and with the block.",
+        "Write the bounds: answers without and with the block.",
     ),
-    "report": (f"{__name__}.report", "report", "Systems by their judged answers."),
+    "report": (f"{__name__}.report", "report", "Report systems by their judged answers."),
 }
 
 
 @click.group(cls=LazyGroup, commands_at=COMMANDS, epilog="Example: trecexam ragval questions mytrack")
 def ragval() -> None:
-    """RAGVAL: answers to questions about knowledge blocks, judged for truthfulness and relevance."""
+    """Evaluate answers about knowledge blocks for truthfulness and relevance (RAGVAL)."""

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 @estimate_option
 @estimate_json_option
 def answering(track: Path, estimate: bool, as_json: bool) -> int:
-    """Have a language model answer the bank's questions: the two bounds that systems are compared with.
+    """Answer the bank's questions with a language model, as the two bounds for systems.
 
-    Writes TRACK/runs/closed-book.jsonl (from the question alone, the lower bound) and TRACK/runs/oracle.jsonl
-    (with the question's block, the upper bound), with the tokens where a server counts them. Who answers is
-    said in [generator] of trecexam.toml, or else is the language model of [grader]: take the one that your
-    systems use. Answers are kept in TRACK/.trecexam, so that none is asked for twice.
+    Writes TRACK/runs/closed-book.jsonl (from the question alone, the lower bound) and
+    TRACK/runs/oracle.jsonl (with the question's block, the upper bound), with token counts where a server
+    reports them. The model is that of [generator] in trecexam.toml, else the language model of [grader]; use
+    the one that your systems use. Answers are stored in TRACK/.trecexam, so each prompt is sent once.
 
-    Exit status: 0, or 1 when a question has got no answer.
+    Exit status: 0, or 1 if a question has no answer.
     """
     with trecexam.open_track(track) as opened:
         calls = opened.ragval.answer, opened.ragval.estimate_answers

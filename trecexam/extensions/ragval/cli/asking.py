@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     "--blocks",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     metavar="F",
-    help='Knowledge blocks, JSONL: "content", and if there are "block_id", "title", "url", "date", any '
-    "field [default: TRACK/blocks.jsonl].",
+    help='Read these knowledge blocks, JSONL: "content", optionally "block_id", "title", "url", "date" and '
+    "any other field [default: TRACK/blocks.jsonl].",
 )
 @click.option(
     "--per-block",
@@ -34,20 +34,20 @@ if TYPE_CHECKING:
     default=1,
     show_default=True,
     metavar="N",
-    help="Questions about each block, each with the next seed.",
+    help="Write N questions about each block, each with the next seed.",
 )
 @estimate_option
 @estimate_json_option
 def asking(track: Path, blocks: Path | None, per_block: int, estimate: bool, as_json: bool) -> int:
-    """Have a language model write creative questions about knowledge blocks, into TRACK/bank.questions.jsonl.
+    """Write questions about knowledge blocks with a language model, into TRACK/bank.questions.jsonl.
 
-    Who writes is said in [generator] of trecexam.toml, or else is the language model of [grader]; unless
-    `temperature` is set in [generator], it is 1. A block is cut after 15,000 characters. A line has the
-    question, its block and where it comes from; lines that are there stay as they are, and a block and seed
-    that have one get no other. Answers that are no question go to questions.unread.jsonl, with the reason.
-    Answers are kept in TRACK/.trecexam, so that none is asked for twice.
+    The model is that of [generator] in trecexam.toml, else the language model of [grader]. The temperature
+    is 1 unless [generator] sets it. A block is cut after 15,000 characters. Each line has the question, its
+    block and its origin. Existing lines stay; a block and seed get one question. Unreadable answers go to
+    questions.unread.jsonl, with the reason. Answers are stored in TRACK/.trecexam, so each prompt is sent
+    once.
 
-    Exit status: 0, or 1 when a block was not asked about, a line is no block, or no answer is a question.
+    Exit status: 0, or 1 if a block was not processed, a line is not a block, or no answer is a question.
     """
     with trecexam.open_track(track) as opened:
         calls = opened.ragval.write_questions, opened.ragval.estimate_questions
@@ -67,7 +67,7 @@ def _say(made: Questions) -> None:
     if made.unread:
         click.echo(f"they are in {made.plan.unread_file}", err=True)
     if made.plan.twice:
-        click.echo(f"{plural(made.plan.twice, 'block')} stood there twice, and counted once", err=True)
+        click.echo(f"{plural(made.plan.twice, 'block')} were there twice; each counts once", err=True)
     if made.cut:
         click.echo(f"{plural(made.cut, 'block')} cut at the end", err=True)
     there = f", {made.plan.there:,} were there" if made.plan.there else ""

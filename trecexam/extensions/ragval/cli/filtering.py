@@ -29,34 +29,33 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
     metavar="DIR",
-    help="Gets kept.jsonl, dropped.jsonl and stats.json.",
+    help="Write kept.jsonl, dropped.jsonl and stats.json into this folder.",
 )
 @click.option(
     "--after",
     metavar="DATE",
-    help="Keep blocks whose date lies at the beginning of DATE or later: with 2023-06, from June 1 on.",
+    help="Keep blocks dated at the beginning of DATE or later: with 2023-06, from June 1 on.",
 )
 @click.option(
     "--known",
     "track",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="TRACK",
-    help="Ask a language model about what is left, and drop what it knows already. [generator] of this "
-    "track's trecexam.toml says who is asked; answers are kept in its .trecexam.",
+    help="Drop blocks whose content a language model knows already: the model of [generator] in TRACK's "
+    "trecexam.toml. Answers are stored in TRACK/.trecexam.",
 )
 @writing_or_estimating
 def filtering(
     blocks: Path, output: Path, after: str | None, track: Path | None, estimate: bool, as_json: bool
 ) -> tuple[Result | None, int]:
-    """Choose knowledge blocks of BLOCKS.jsonl by date, and by what a model knows; say why not.
+    """Filter knowledge blocks of BLOCKS.jsonl by date, and by what a model knows; say why each was dropped.
 
-    Dates are ISO: 2023-11-19, 2023-11-19T00:16:11Z, 2023, 2023-11; without a zone they are UTC. All of a date
-    must lie there: 2023 is not after 2023-06. A block without a date, or with one that is not ISO, is
-    dropped, each with its own reason. A block that stands twice is kept once.
+    Dates are ISO: 2023-11-19, 2023-11-19T00:16:11Z, 2023, 2023-11; UTC without a zone. The whole period must
+    match: 2023 is not after 2023-06. Blocks without an ISO date are dropped, with the reason. Duplicates are
+    kept once. A block for which the model answers neither yes nor no is kept, and counted.
 
-    A block about which the model says neither yes nor no is kept, and counted. Prints for each filter how
-    many blocks it takes out, and how many no other one does. Exit status 1: no block is left, not all were
-    asked about, or a line is no block.
+    Prints how many blocks each filter drops, and how many only it drops. Exit status 1: no block is left,
+    not all were processed, or a line is not a block.
     """
     from trecexam.extensions.ragval.filtering import filter_blocks, write_filtered
     from trecexam.graders.base import Estimate
@@ -90,7 +89,7 @@ def _say_known(knowing: Knowing) -> None:
     for block_id, reason in knowing.unwritten:
         click.echo(printable(f"block {block_id}: {reason}; it is kept"), err=True)
     if knowing.why:
-        click.echo(f"ended early: {knowing.why}; blocks that were not asked about are kept", err=True)
+        click.echo(f"ended early: {knowing.why}; blocks without an answer are kept", err=True)
     unparsed = list(knowing.answers.values()).count(None)
     if unparsed:
         click.echo(f"neither yes nor no in {plural(unparsed, 'answer')}: these blocks are kept", err=True)

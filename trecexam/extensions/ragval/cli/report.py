@@ -32,24 +32,24 @@ _NAMED = 20
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="A folder for the tables, report.json and plots.",
+    help="Write tables, report.json and plots into this folder.",
 )
 @click.option(
-    "--sweep", metavar="FIELD", help="A parameter that was swept: a field of the lines, as chunk_size."
+    "--sweep",
+    metavar="FIELD",
+    help="Compare systems along this swept parameter: a field of the lines, as chunk_size.",
 )
 @writing
 def report(paths: tuple[Path, ...], output: Path | None, sweep: str | None) -> tuple[Result, int]:
-    """Systems by their judged answers in FILE..., JSON Lines (plain or gzip).
+    """Report systems by their judged answers in FILE..., JSON Lines (plain or gzip), best sum first.
 
-    A line has truthfulness and relevance, 1 to 5, question_id (or the question's text), and perhaps run_id,
-    n_input_tokens, n_output_tokens, retrieved. Without run_id, the file's name without its endings names the
-    system. An answer without scores is counted as unparsed; means and intervals are over the others, tokens
-    are of all. The runs closed-book and oracle are the bounds, if they are there.
+    A line has truthfulness and relevance, 1 to 5, question_id (or the question's text), and optionally
+    run_id, n_input_tokens, n_output_tokens, retrieved. Without run_id, the file name names the system.
+    Answers without scores count as unparsed; means and intervals leave them out, tokens do not. The runs
+    closed-book and oracle are the bounds. DIR gets report.tsv, intervals.tsv (95%, Student's t),
+    histogram.tsv, significance.tsv (paired t tests, Holm), bounds.tsv, sweep.tsv, report.json and plots/.
 
-    Prints the systems, best sum first. DIR gets report.tsv, intervals.tsv (95%, Student's t), histogram.tsv,
-    significance.tsv (paired t tests, Holm), bounds.tsv, sweep.tsv, report.json and plots/.
-
-    Exit status 1: a line has an error; 2: none can be taken.
+    Exit status: 0; 1 if a line has an error; 2 if no file can be read.
     """
     comparison = ragval.ragval_report(*paths, sweep=sweep)
     why = comparison.write(output) if output else []

@@ -32,7 +32,7 @@ LOWEST, HIGHEST = 1, 5
 FAILED = ("unparsed", "refused", "error")
 #: Whole numbers above this are not the same in all JSON parsers.
 _MOST_TOKENS = 2**53
-#: Of an answer, what hangs on the file that it was read from.
+#: Of an answer, what depends on the file that it was read from.
 _NOT_WRITTEN = ("occurrence", "by_text", "line", "parameter", "more")
 #: Characters of a text in another field that stays with an answer.
 _SHORT = 100
@@ -47,12 +47,12 @@ class AnswerRow:
         question_id: "" where the line has neither an id nor the question's text.
         run_id: the system.
         question: its text; "" where the line has none.
-        retrieved: what the line says of it, as it stands there.
+        retrieved: the line's text.
         n_input_tokens, n_output_tokens: None where nobody counted.
         occurrence: 2 for the run's second line with the same question's text and no id, and so on.
         more: numbers, truth values and short texts of the line's other fields.
         by_text: whether the line has no id, so that the question goes by its text.
-        line: where it stands in its file; 0 where it comes from none.
+        line: where it is in its file; 0 where it comes from none.
     """
 
     question_id: str
@@ -111,15 +111,15 @@ def read_judged(
     """The judged answers in these files, in their order.
 
     A line without scores, with one score only, or whose status says that there are none, is of an answer that
-    could not be judged; it is no error. Of one whose score is no number from 1 to 5 the error is told, and it
-    counts as one that could not be judged.
+    could not be judged; it is no error. Of one whose score is not a number from 1 to 5 the error is told, and
+    it counts as one that could not be judged.
 
     Args:
         on_error: as in `read_answers`.
         parameter: a further field to read.
 
     Raises:
-        ConversionError: as `read_answers`; or a score is no number from 1 to 5.
+        ConversionError: as `read_answers`; or a score is not a number from 1 to 5.
     """
 
     def judged(path: str, number: int, row: dict[str, Any], **of: Any) -> JudgedAnswer:
@@ -340,7 +340,7 @@ def _optional_text(path: str, number: int, row: dict[str, Any], key: str) -> str
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ConversionError(path, number, f'"{key}" is no text: {_shown(value)}')
+        raise ConversionError(path, number, f'"{key}" is not text: {_shown(value)}')
     return value
 
 

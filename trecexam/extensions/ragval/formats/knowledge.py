@@ -2,7 +2,7 @@
 
 A block is `{"block_id", "title", "content", "url", "date", ...}`; only the content is needed. A question is
 `{"question_id", "question", "content", "block_id"?, "title"?, "url"?, "date"?, "retired"?, "origin"?, ...}`:
-what else a line says stays where it is and is passed over. As a bank, a question is a query with two items of
+other fields of a line are ignored. As a bank, a question is a query with two items of
 the kinds `truthfulness` and `relevance`, whose answer key is the content of the block.
 
 A block without an id is `block/md5(content)`; a question without one is `block id/md5(question)`, or, where
@@ -45,7 +45,7 @@ class Block(NamedTuple):
 
 
 def read_blocks(path: Path, on_error: Callable[[ConversionError], None] | None = None) -> Iterator[Block]:
-    """The blocks of a file, in its order; one may stand in it several times.
+    """The blocks of a file, in its order; one may be in it several times.
 
     Args:
         on_error: takes the error of a line that is left out; None raises it.

@@ -53,7 +53,7 @@ def read_scores(answer: str) -> Scores | None:
 def _json_pairs(text: str) -> list[tuple[str, float | None]]:
     """The scores that a JSON object names at its top; empty where the text is none."""
     try:
-        # As pairs: a name that stands twice must not be lost.
+        # As pairs: a name that is there twice must not be lost.
         pairs = json.loads(text, object_pairs_hook=_Pairs)
     except (ValueError, RecursionError):
         return []

@@ -1,1 +1,1 @@
-"""What a model is asked about knowledge blocks, and how its answers are read."""
+"""The prompts of a model about knowledge blocks, and how its answers are read."""

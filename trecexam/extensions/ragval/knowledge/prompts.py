@@ -1,4 +1,4 @@
-"""What a language model is asked about a knowledge block: RAGVAL's published prompt, and ours."""
+"""The prompts of a language model about a knowledge block: RAGVAL's published prompt, and ours."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class BlockPrompt:
     """A prompt on a block.
 
     Attributes:
-        name: as it is noted with what is written.
+        name: stored with the written text.
         template: the text, with slots in braces.
     """
 

@@ -59,7 +59,7 @@ def read_known(answer: str) -> bool | None:
 
 
 def _in_json(text: str) -> str:
-    """The one text of a JSON object of one member; else the text as it is, without a fence around it."""
+    """The one text of a JSON object of one member; else the text unchanged, without a fence around it."""
     fenced = _FENCED.fullmatch(text)
     text = fenced[1] if fenced else text
     try:

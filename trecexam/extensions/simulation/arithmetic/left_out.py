@@ -38,7 +38,7 @@ class LeftOut:
     Attributes:
         measure: as ir_measures prints it.
         run: its name.
-        left_out: who was left out: the run, or its team.
+        left_out: the run that was left out, or its team.
         unique: judged passages that nobody else has in the first ranks; their judgments were dropped.
         relevant: how many of these are judged relevant.
         filled: how many of these have an automatic label.
@@ -97,7 +97,7 @@ def leave_out(
 
     Args:
         depth: a passage is had by a run that has it among its first `depth` for that query.
-        teams: run -> team; a run without one is a team of its own. None: each run by itself.
+        teams: run -> team; a run without one is its own team. None: each run by itself.
         min_relevant: from this official label on, a passage is relevant.
         progress: called with how many are done, and of how many.
 

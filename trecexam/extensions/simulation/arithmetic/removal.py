@@ -27,7 +27,7 @@ class TauAgreement:
         low, high: between them tau of another repeat lies with 95%: Student's t prediction interval, mean -+
             t s sqrt(1 + 1/n) for n repeats with standard deviation s, cut to -1..1 (Hahn & Meeker,
             "Statistical Intervals", 1991, ch. 4). Runs, queries and judgments are fixed: it says how
-            much hangs on which judgments went. NaN for fewer than two repeats.
+            much depends on which judgments went. NaN for fewer than two repeats.
         tau_ap: mean of tau_AP with the full leaderboard as the truth, -1..1.
         difference: mean over repeats and runs of the absolute difference of the run's mean value.
 

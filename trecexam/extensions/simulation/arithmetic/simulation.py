@@ -42,7 +42,7 @@ class Outcome:
         dropped: how many judged passages lost their judgment.
         filled: how many of these have an automatic label in its place; the others stay holes.
         rule: the rule that mapped these labels.
-        unfitted: why no rule could be fitted and the identity stands in; None where one was, or was given.
+        unfitted: why no rule could be fitted and the identity is in; None where one was, or was given.
         holes: the runs' means with the judgments that remain; shape (measures, runs).
         fill: the same with the dropped ones filled.
         others: the same by other ways, each under its name.

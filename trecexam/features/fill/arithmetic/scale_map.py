@@ -46,7 +46,7 @@ class ScaleMap:
     def __str__(self) -> str:
         """The rule in words, for a report or a sidecar."""
         if self.rule == "identity":
-            return "identity: the automatic label as it is"
+            return "identity: the automatic label unchanged"
         parts = [f"below {self.cuts[0][0]}: {self.lowest}"] if self.cuts else [f"always {self.lowest}"]
         parts += [f"from {least}: {to}" for least, to in self.cuts]
         fit = f" on {self.n_both:,} passages (weighted kappa {self.kappa:.2f})" if self.n_both else ""
@@ -76,7 +76,7 @@ def fitted(labels: Sequence[int], judgments: Sequence[int]) -> ScaleMap:
     quadratic-weighted kappa (Cohen, "Weighted kappa: nominal scale agreement provision for scaled
     disagreement or partial credit", Psychological Bulletin 70, 1968); of equally good ones that which
     gives the smaller labels. Unlike a rule of most exact hits it does not give every passage the most
-    frequent judgment. Official labels are those that stand in `judgments`.
+    frequent judgment. Official labels are those that are in `judgments`.
 
     Args:
         labels, judgments: of the same passages.

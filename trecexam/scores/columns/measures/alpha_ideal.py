@@ -84,7 +84,7 @@ def _greedy(reached: NDArray[np.bool_], left: NDArray[np.bool_], alpha: float, c
     """
     left = left.copy()
     n_queries = np.arange(len(reached))
-    # A product of matrices adds in an order of its own, see `gains`.
+    # A product of matrices adds in its own order, see `gains`.
     weights = reached.astype(np.float64) if alpha == 0.5 else None
     gain = np.ones((len(reached), reached.shape[2]), np.float64)
     total = np.zeros(len(reached), np.float64)

@@ -16,8 +16,8 @@ def reached_items(judged: Judged, rel: int, alpha: float) -> NDArray[np.bool_]:
     greater rel is a rating itself, as in `rating_qrels`.
 
     The sums of alpha_nDCG depend on the order of items in their last bit, and where such a bit decides a
-    tie, the ideal ranking does. Items stand in the order in which pyndeval meets them in these rows. With
-    alpha = 0.5 all sums are exact, and the order is left as it is.
+    tie, the ideal ranking does. Items are in the order in which pyndeval meets them in these rows. With
+    alpha = 0.5 all sums are exact, and the order is left unchanged.
 
     Raises:
         ValueError: the judgments have no ratings of items.

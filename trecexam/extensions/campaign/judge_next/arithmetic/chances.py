@@ -1,7 +1,7 @@
 """How probable it is that a person gives each rating, from what graders said.
 
-Where a grader gives no probabilities, disagreement stands in for them: of several opinions of the same
-thing a person's is taken to be like one of them, each as probable as the other, so that opinions which
+Where a grader gives no probabilities, disagreement replaces them: of several opinions of the same
+thing a person's is assumed to be like one of them, each as probable as the other, so that opinions which
 agree are sure. This is a rule for choosing what to judge, not a claim about people.
 """
 
@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Opinions:
-    """What is known of one query's cells beside their ratings. A cell that a person rated is sure in all.
+    """Facts about one query's cells beside their ratings. A cell that a person rated is sure in all.
 
     Attributes:
         stated: the grader's own probabilities of the ratings 0..5, shape (n_docs, n_items, 6); NaN where it

@@ -1,6 +1,6 @@
 """What a judgment would do to the ranking of the runs: each rating that it could be is tried out.
 
-Only the judged query's values change, so only they are computed again: each rating is a query of its own
+Only the judged query's values change, so only they are computed again: each rating is its own query
 with the other judgments as they are, and all of them are evaluated at once.
 """
 
@@ -77,8 +77,8 @@ class PossibleJudgments:
 
     Attributes:
         chances: what the person would say; of passages, shape (n_docs,), or of cells, (n_docs, n_items).
-        included: which of them are asked about, in that shape.
-        alike: a number for each passage, shape (n_docs,); equal numbers are equal texts, of which a rating of
+        included: which of them count, in that shape.
+        alike: a number for each passage, shape (n_docs,); equal numbers are equal texts; a rating of
             one counts for all.
     """
 
@@ -120,7 +120,7 @@ def expected_effects(q: QueryRatings, possible: PossibleJudgments, board: Board,
         Shape (n_docs,) for passages, (n_docs, n_items) for cells; 0 swaps and change where not included.
 
     Raises:
-        ValueError: passages are asked about, and the measure is computed on items.
+        ValueError: passages are given, and the measure is computed on items.
     """
     included, probabilities = possible.included, possible.chances.values
     whole = included.ndim == 1
@@ -216,7 +216,7 @@ def _values(
     rankings: Sequence[Sequence[str]],
     scoring: Scoring,
 ) -> Floats:
-    """The value of each ranking under each outcome (None: as it is), shape (n_outcomes, n_rankings)."""
+    """The value of each ranking under each outcome (None: unchanged), shape (n_outcomes, n_rankings)."""
     if scoring.measure.NAME in COVER:
         return _covers(q, outcomes, rankings, scoring)
     query_ids = [str(number) for number in range(len(outcomes))]

@@ -94,7 +94,7 @@ def curvature(
     cell = cells(theta, a, b, c)
     by_z, by_c = _first(responses, cell, c)
     slope = cell.s * cell.not_s
-    # The derivatives of the first ones by z and by c; a wrong response's do not hang on c.
+    # The derivatives of the first ones by z and by c; a wrong response's do not depend on c.
     with np.errstate(divide="ignore", invalid="ignore"):
         at_right = np.where(c > 0, c / cell.p**2, 0.0)
         z_c = np.where(responses.right & (c > 0), -slope / cell.p**2, 0.0)

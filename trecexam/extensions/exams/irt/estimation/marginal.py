@@ -1,6 +1,6 @@
 """The abilities' marginal posterior: every item integrated out over its prior, within its bounds.
 
-Abilities estimated together with the items are stretched: each item has up to three numbers of its own, which
+Abilities estimated together with the items are stretched: each item has up to three own numbers, which
 do not grow exact as items are added, only as examinees are (Neyman & Scott, "Consistent estimates based on
 partially consistent observations", Econometrica 16, 1948). Curvature at the estimate says nothing of that.
 Integrated over, items do not stretch (Berger, Liseo & Wolpert, "Integrated likelihood methods for
@@ -120,7 +120,7 @@ class _Marginal:
     def information(self, ability: Floats) -> Floats:
         """The curvature by the abilities.
 
-        What items do not know of themselves is taken from it: the covariance of the examinees' slopes under
+        Items get from it what they do not tell themselves: the covariance of the examinees' slopes under
         each item's posterior, as far as the slopes are linear in a, b and c.
         """
         theta = self.theta(ability)

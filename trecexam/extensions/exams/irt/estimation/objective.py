@@ -30,7 +30,7 @@ class Objective:
     """The function of one vector that is minimised: what is free of a, b, c, then the abilities."""
 
     def __init__(self, responses: Responses, settings: Settings, design: Floats | None) -> None:
-        """Args: design: as of `Components.design`; None where each examinee has an ability of its own."""
+        """Args: design: as of `Components.design`; None where each examinee has its own ability."""
         self.responses, self.settings, self.design = responses, settings, design
         n_examinees, self.n_items = responses.right.shape
         self.n_abilities = n_examinees if design is None else design.shape[1]
@@ -50,7 +50,7 @@ class Objective:
         return np.concatenate([*parts, np.tile(self.settings.bounds["theta"], (self.n_abilities, 1))])
 
     def point(self, vector: Floats) -> ParameterPoint:
-        """What the vector stands for."""
+        """What the vector means."""
         n = self.n_items
         items = {name: np.full(n, self.settings.start[name]) for name in "abc"}
         for place, name in enumerate(self.free):

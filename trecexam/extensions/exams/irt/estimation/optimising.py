@@ -116,7 +116,7 @@ def _scale(objective: Objective) -> Floats:
     """For each number of the vector the root of how curved the likelihood is in it at the start.
 
     The mean over its kind: one item's own may be next to nothing there and much elsewhere. For a, which is
-    flat where ability is difficulty, b stands in.
+    flat where ability is difficulty, b is in.
     """
     point = objective.point(objective.start())
     theta = objective.theta(point)

@@ -2,7 +2,7 @@
 
 The information matrix is minus the second derivatives of what was maximised: a block of 3 x 3 for each item,
 a diagonal for the abilities, and what ties the two. It is inverted by its Schur complement over the
-abilities, so that 500 x 500 take a second. A parameter at a bound is taken as known: it has no
+abilities, so that 500 x 500 take a second. A parameter at a bound is read as known: it has no
 standard error.
 """
 
@@ -20,7 +20,7 @@ from trecexam.extensions.exams.irt.model import Floats
 
 #: A value so near to its bound, as a share of the bounds' distance, is at it.
 _AT = 1e-6
-#: How much steeper than the steepest of the responses the anchor is taken to be: as good as exact.
+#: How much steeper than the steepest of the responses the anchor is assumed to be: as good as exact.
 _HELD = 1e4
 
 
@@ -105,7 +105,7 @@ def _undetermined(items: Floats, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _without(items: Floats, known: NDArray[np.bool_]) -> Floats:
-    """The blocks with 1 on the diagonal and 0 beside it for what is known."""
+    """The blocks with 1 on the diagonal and 0 beside it for fixed parameters."""
     either = known[:, :, None] | known[:, None, :]
     blocks: Floats = np.where(either, np.eye(3), items)
     return blocks
