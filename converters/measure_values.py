@@ -14,6 +14,7 @@ The query `all` has means. A first line may name the columns.
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -90,15 +91,17 @@ def read_values(path: str | os.PathLike[str], form: str | None = None) -> Iterat
         ConversionError: with the line: another number of columns, no form, bad JSON.
     """
     rows: list[tuple[int, list[str]]] = []
+    left_out: list[int] = []
     for number, line in iter_filled(path):
         if line.lstrip().startswith(b"{"):
             fields = parse_object(path, number, line)
             if not fields.keys() >= set(_JSON):
                 raise ConversionError(path, number, f"not {', '.join(_JSON)}")
-            yield from _value(*(str(fields[key]) for key in _JSON))
+            yield from _value(*(str(fields[key]) for key in _JSON), number, left_out)
             continue
         rows.append((number, decode(path, number, line).split()))
     if not rows:
+        _warn_of(path, left_out)
         return
     header = _header(rows[0][1])
     if header:
@@ -115,7 +118,17 @@ def read_values(path: str | os.PathLike[str], form: str | None = None) -> Iterat
         if "run" not in fields and fields["measure"] == _RUN_LINE:
             run = fields["value"]
             continue
-        yield from _value(fields.get("run", run), fields["query"], fields["measure"], fields["value"])
+        row_run = fields.get("run", run)
+        yield from _value(row_run, fields["query"], fields["measure"], fields["value"], number, left_out)
+    _warn_of(path, left_out)
+
+
+def _warn_of(path: str | os.PathLike[str], left_out: Sequence[int]) -> None:
+    if left_out:
+        logging.getLogger("converters").warning(
+            "%s:%d: skipped a value that is not a number (%d such lines)",
+            *(os.fspath(path), left_out[0], len(left_out)),
+        )
 
 
 def means_of(values: Iterable[MeasureValue]) -> dict[str, dict[str, float]]:
@@ -204,9 +217,13 @@ def _are_numbers(names: Iterable[str]) -> bool:
     return all(name.isdigit() for name in names)
 
 
-def _value(run: str, query_id: str, measure: str, text: str) -> Iterator[MeasureValue]:
+def _value(
+    run: str, query_id: str, measure: str, text: str, line: int, left_out: list[int]
+) -> Iterator[MeasureValue]:
     number = _number(text)
-    if number is not None:
+    if number is None:
+        left_out.append(line)
+    else:
         yield MeasureValue(run, query_id, measure, number)
 
 

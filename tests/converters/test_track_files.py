@@ -310,3 +310,12 @@ def test_autojudge_reads_what_is_written_as_what_it_was(
     converters.write(converters.read(handed_in), tmp_path / "v3.jsonl", "nuggets-v3")
     (question,) = nuggets.load_nugget_banks_from_file(tmp_path / "v3.jsonl").banks["7"].nuggets_as_list()
     assert (question.aggregator_type, question.answers["a"].references[0].doc_id) == ("AND", "d")
+
+
+def test_a_value_that_is_not_a_number_is_skipped_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "truth.txt"
+    path.write_text("a\tall\tm\t0.5\nb\tall\tm\tnan\nc\tall\tm\t0.25\n")
+    assert [(row.run, row.value) for row in read_values(path)] == [("a", 0.5), ("c", 0.25)]
+    assert f"{path}:2: skipped a value that is not a number (1 such lines)" in caplog.text

@@ -193,8 +193,13 @@ def _with_found(options: InitOptions, folder: Path, track: Path) -> InitOptions:
     )
     for line in told(found, folder):
         click.echo(line, err=True)
-    if not options.rag and any(each.format == "responses" and each.role for each in found):
-        click.echo("note: these are responses: --rag makes graders of nuggets, support and more", err=True)
+    responses = not options.rag and any(each.format == "responses" and each.role for each in found)
+    bank = options.bank or any(each.role in ("bank", "recorded") for each in found)
+    if responses and (bank or options.grader in ("recorded", "erag", "ragval")):
+        click.echo("note: these are responses: --rag adds graders of nuggets, support and more", err=True)
+    elif responses:
+        click.echo("note: responses and no test bank: made with the four graders of --rag", err=True)
+        options = replace(options, rag=True)
     taken: dict[str, Any] = {each.role: each.path for each in found if each.role in ONE}
     for role in ("bank", "runs"):
         if role not in left:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import quote
 
-from trecexam.config import CONFIG_NAME
-from trecexam.errors import TrecexamError
+from trecexam.config import CONFIG_NAME, load_config
+from trecexam.errors import ConfigError, TrecexamError
 from trecexam.extensions.autojudge.settings import Endpoint, as_toml, track_settings
 from trecexam.files.atomic import make_folder, replace
 from trecexam.files.track_lock import TrackLock
+from trecexam.line.diagnostics import grades_notes
 from trecexam.line.evaluation import values_of_runs
 from trecexam.line.loaded_track import LoadedTrack, TrackLoaders
 from trecexam.line.missing_banks import lacks_bank
@@ -79,7 +81,7 @@ def lay_out(
         )
     make_folder(root / "runs")
     contents = {
-        root / CONFIG_NAME: as_toml(track_settings(settings, endpoint)).encode(),
+        root / CONFIG_NAME: _checked(as_toml(track_settings(settings, endpoint))),
         root / "queries.jsonl": _lines(topics),
     }
     if responses is not None:
@@ -91,25 +93,61 @@ def lay_out(
     for path, content in contents.items():
         if not path.exists() or path.read_bytes() != content:
             replace(path, content)
-    TrackFolder.open(root)
+
+
+def _checked(toml: str) -> bytes:
+    """The settings, before they replace those that are there.
+
+    Raises:
+        ConfigError: a setting is none of trecexam.toml, or has a wrong value.
+    """
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / CONFIG_NAME
+        path.write_text(toml, encoding="utf-8")
+        try:
+            load_config(path)
+        except ConfigError as error:
+            raise ConfigError(f"in the settings of the workflow: {error.reason}") from None
+    return toml.encode()
 
 
 @contextmanager
-def graded(root: Path, endpoint: Endpoint) -> Iterator[LoadedTrack]:
+def locked(root: Path) -> Iterator[None]:
+    """While it lasts nobody else changes this track or grades in it.
+
+    Raises:
+        LockedError: somebody does.
+    """
+    make_folder(root / ".trecexam")
+    with TrackLock(root / ".trecexam" / "lock"):
+        yield
+
+
+@contextmanager
+def graded(root: Path, endpoint: Endpoint, say: Callable[[str], None]) -> Iterator[LoadedTrack]:
     """The track, with all graded that was not.
+
+    Args:
+        say: is called with each note: documents with two texts, cells that no rating could be read for ...
 
     Raises:
         TrecexamError: something has no answer: a server gave none, or none may be asked. What is answered is
             kept, and the next call continues from there.
     """
     folder = TrackFolder.open(root)
-    with TrackLock(folder.lock_path), TrackLoaders(folder) as loaders:
+    with TrackLoaders(folder) as loaders:
         if endpoint.is_off:
             _refuse_to_ask(loaders)
         done = update_all(loaders)
         if not done.complete:
             raise TrecexamError(f"grading is incomplete: {done.why}; answers so far are stored: run it again")
-        yield loaders.load()
+        track = loaders.load()
+        unread = [
+            f"{name}: {line}" for name, each in track.assessments.items() for line in grades_notes(each)
+        ]
+        for note in dict.fromkeys((*done.cautions, *done.notes, *unread)):
+            say(note)
+        yield track
 
 
 def judged(track: LoadedTrack, responses: Mapping[str, Sequence[str]]) -> Judged:

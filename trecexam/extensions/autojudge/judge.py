@@ -24,7 +24,7 @@ from autojudge_base import (
     build_qrels,
 )
 
-from trecexam.extensions.autojudge.graded_track import graded, judged, lay_out, place_of
+from trecexam.extensions.autojudge.graded_track import graded, judged, lay_out, locked, place_of
 from trecexam.extensions.autojudge.nuggets import as_nugget_banks, take_nugget_banks
 from trecexam.extensions.autojudge.settings import Endpoint
 from trecexam.line.loaded_track import LoadedTrack
@@ -130,7 +130,7 @@ class Judge:
         for report in reports:
             if report.metadata.topic_id in topics:
                 responses.setdefault(report.metadata.run_id, []).append(report.metadata.topic_id)
-        with _graded(reports, rag_topics, llm_config, nugget_banks, settings) as track:
+        with _graded(reports, rag_topics, llm_config, nugget_banks, settings, loud=True) as track:
             found = judged(track, responses)
         for note in found.notes:
             _say(note)
@@ -152,7 +152,10 @@ def _graded(
     llm_config: LlmConfigProtocol,
     nugget_banks: NuggetBanks | None,
     settings: dict[str, Any],
+    *,
+    loud: bool = False,
 ) -> Iterator[LoadedTrack]:
+    """Args: loud: notes are printed, once of the three calls."""
     endpoint = Endpoint(llm_config.model, getattr(llm_config, "base_url", None))
     kept = Path(llm_config.cache_dir or settings["outdir"])
     # `corpus` is of the framework, and None or a place of documents that reports do not need.
@@ -162,11 +165,12 @@ def _graded(
     for report in reports or ():
         of_runs.setdefault(report.metadata.run_id, []).append(_row(report))
     root = place_of(kept, rows)
-    lay_out(root, rows, None if reports is None else of_runs, settings, endpoint)
-    if nugget_banks is not None:
-        take_nugget_banks(root, nugget_banks)
-    with graded(root, endpoint) as track:
-        yield track
+    with locked(root):
+        lay_out(root, rows, None if reports is None else of_runs, settings, endpoint)
+        if nugget_banks is not None:
+            take_nugget_banks(root, nugget_banks)
+        with graded(root, endpoint, _say if loud else lambda note: None) as track:
+            yield track
 
 
 def _rounded(entry: LeaderboardEntry) -> LeaderboardEntry:
