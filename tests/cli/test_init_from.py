@@ -50,7 +50,7 @@ def test_a_beir_folder_becomes_a_track(folder: Path, capsys: pytest.CaptureFixtu
         "left out README.md: in no format that is known here",
         "took corpus.jsonl as passages",
         "took qrels/test.tsv as qrels: of 2 such files, since its name says test",
-        "left out qrels/train.tsv: test.tsv is taken as qrels, since its name says test; --qrels FILE takes "
+        "left out qrels/train.tsv: test.tsv is read as qrels, since its name says test; --qrels FILE takes "
         "another",
         "took queries.jsonl as queries",
         "took runs/bm25.tsv as runs",
