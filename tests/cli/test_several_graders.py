@@ -135,7 +135,7 @@ def test_a_command_that_can_be_of_one_alone_says_which_it_took(
     assert run(["history", str(root)]) == 0
     assert "of the grader rubric" in capsys.readouterr().err
     assert run(["verify", "grading", str(root), "--grader", "umbrela"]) == 0
-    assert "this is of the grader" not in capsys.readouterr().err
+    assert "shown for the grader" not in capsys.readouterr().err
     assert run(["holes", str(root), "--grader", "umbrel"]) == 2
     assert "no grader 'umbrel' in this track; did you mean 'umbrela'?" in capsys.readouterr().err
     # The next command is not of that grader.

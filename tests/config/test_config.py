@@ -83,11 +83,11 @@ def test_every_setting_has_a_description() -> None:
         (
             "[grader]\nextra = { day = 2026-01-01 }\n",
             2,
-            "`grader.extra`: Value error, holds what JSON cannot",
+            "`grader.extra`: Value error, holds a value that JSON does not have",
         ),
         ("[grader]\nextra = { model = 'x' }\n", 2, "`model` is set by trecexam"),
-        ("[grader]\nextra = { max_completion_tokens = 9 }\n", 2, "setting of its own: `max_new_tokens`"),
-        ("[generator]\nextra = { seed = 9 }\n", 2, "setting of its own: `seed`"),
+        ("[grader]\nextra = { max_completion_tokens = 9 }\n", 2, "its own setting: `max_new_tokens`"),
+        ("[generator]\nextra = { seed = 9 }\n", 2, "its own setting: `seed`"),
         (
             "[grader]\nkey_env = 'sk-abc'\n",
             2,
@@ -205,7 +205,7 @@ def test_what_holds_for_one_of_several_graders_must_go_together(tmp_path: Path) 
         ("[graders.plots]\n", 1, "out/plots/ is in use"),
         ("[graders.x]\nkey_env = 'sk-abc'\n", 2, "`graders.x.key_env`: Value error, give the name of an"),
         *(
-            (f"[{section}]\n{key} = {value}\n[graders.x]\n", 2, f"`{section}.{key}` is of one grader")
+            (f"[{section}]\n{key} = {value}\n[graders.x]\n", 2, f"`{section}.{key}` belongs to one grader")
             for section, key, value in (
                 ("grader", "prompt", "'UMBRELA'"),
                 ("grader", "recorded", "'x'"),

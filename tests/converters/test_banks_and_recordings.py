@@ -223,7 +223,7 @@ def test_a_tracks_own_leaderboard_ranks_runs_by_its_first_measure(tmp_path: Path
         ('{"a": 1,\n oops', 2, "not valid JSON"),
         ("a\t1\nb first\n", 2, "not `run<TAB>rank`"),
         ("a\t1\na\t2\n", 2, "is there twice"),
-        ("a\tnan\n", 1, "no finite number"),
+        ("a\tnan\n", 1, "not a finite number"),
         ("{}", None, "no runs in it"),
     ],
 )

@@ -147,7 +147,7 @@ def test_a_query_for_which_nobody_wrote_a_nugget_stops_none_of_the_others(tmp_pa
     left_out: list[ConversionError] = []
     assert [item.query_id for item in read_bank(path, left_out.append)] == ["q1", "q2"]
     assert [(error.line, error.reason) for error in left_out] == [(2, "query 'q' has no nuggets: left out")]
-    with pytest.raises(ConversionError, match="no item in it"):
+    with pytest.raises(ConversionError, match="no items"):
         list(converters.read(put(tmp_path, {"qid": "q", "nuggets": []}), "bank"))
 
 

@@ -169,7 +169,7 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path, name: str) -> N
         ("bank", GOOD["bank"].decode().splitlines()[0], "item id 'a' is there twice (first on line 1)"),
         ("bank", '{"query_id": "q3", "qid": "z", "question": "x?", "choices": 5}', '"choices" is neither'),
         ("rubric", '{"query_id": "q3"}', "as graded pools have it"),
-        ("rubric", '["q3", [5]]', "no list of JSON objects"),
+        ("rubric", '["q3", [5]]', "not a list of JSON objects"),
         ("rubric", '["q3", [{"text": "no id"}]]', 'no "paragraph_id"'),
         ("grades", '{"query_id": "q", "doc_id": "d", "item_id": "i", "rating": 6}', "neither 0..5 nor null"),
         ("grades", '{"query_id": "q", "doc_id": "d", "rating": 3}', 'no "item_id"'),

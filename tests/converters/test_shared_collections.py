@@ -84,7 +84,7 @@ def test_content_tells_what_is_alike_at_first_sight(tmp_path: Path, text: str, k
             "responses",
             '{"user_input": "q", "response": "x", "retrieved_contexts": 1}\n',
             1,
-            "no list of texts",
+            "not a list of texts",
         ),
     ],
 )

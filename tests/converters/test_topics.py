@@ -169,7 +169,7 @@ def test_a_label_that_is_part_of_a_text_stays(tmp_path: Path) -> None:
         ('{"1": "\\ud800"}', 1, "not valid JSON"),
         ('[{"id": 1, "title": "x"},\n{"id": 2}]', 2, "query '2' has no text"),
         ('[{"id": 1, "title": "x"},\n{"title": "y"}]', 2, 'no "query_id" or "qid" or "id"'),
-        ('[{"id": 1, "title": "x"},\n 5]', 2, "no JSON object"),
+        ('[{"id": 1, "title": "x"},\n 5]', 2, "not a JSON object"),
         ('[{"id": 1, "title": "x"},\n{"id": 2, "title": "x", "n": ' + "9" * 5000 + "}]", 2, "not valid JSON"),
         ("[]", None, "no queries in it"),
         ("{}", None, "no queries in it"),

@@ -254,7 +254,7 @@ def test_a_query_in_one_bank_alone_is_said_and_its_effect_is_shown(
     files = [str(bank(recorded)), str(new), str(recorded)]
     assert run(["bank", "diff", *files, "-m", "P(rel=4)@5", "--json"]) == 0
     out, err = capsys.readouterr()
-    assert "OLD alone has query q2: each mean is over all queries of its own bank" in err
+    assert "OLD alone has query q2: each mean is over all queries of its bank" in err
     value = json.loads(out)
     assert value["old"]["queries"] == ["q1", "q2", "q3"]
     # Nothing but the query differs, so that over the others nothing moves.

@@ -135,7 +135,7 @@ def test_a_run_with_one_score_for_all_is_warned_of_by_trec_evals_order(track: Pa
     said = capsys.readouterr()
     (line,) = (line for line in said.err.splitlines() if "order of ties" in line)
     assert line.startswith(
-        "run 'tied': all scores of a query are the same, so its documents stand in trec_eval's order"
+        "run 'tied': all scores of a query are the same, so its documents are in trec_eval's order"
     )
     assert "by falling docid" in line
     # d6 and d4 stand before d3, which alone is right.

@@ -159,7 +159,7 @@ def test_what_is_cut_short_does_not_count_and_goes_on_where_it_was(
         assert run(["repeat", str(small)]) == 130
         assert len(signals) == 1
         assert 28 <= asked(server) < 48
-        assert "what came is stored, and the same command asks for the rest" in capsys.readouterr().err
+        assert "answers so far are stored: run it again for the rest" in capsys.readouterr().err
         with trecexam.open_track(small) as track:
             used = track.status().json_value()
             cells = track.grading.counts().ok

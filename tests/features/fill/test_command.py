@@ -658,7 +658,7 @@ def test_ctrl_c_says_that_grades_are_kept(
     monkeypatch.setattr("trecexam.line.track_grader.create", made)
     half = drop(root, tmp_path / "half.qrels")
     text = fill(capsys, root, "--qrels", half, "-o", tmp_path / "m", "--map", "identity", status=130)
-    assert "nothing is written, and what is graded is kept" in text
+    assert "nothing was written; grades so far are stored" in text
     assert not (tmp_path / "m").exists()
 
 

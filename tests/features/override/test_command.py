@@ -324,7 +324,7 @@ def test_count_labels_and_binary_labels_follow_a_persons_rating(graded: Path) ->
         (["--query", "q1", "--doc", "q1-d00", "--item", "9", "--rating", "1", *ANN], "has no item '9'"),
         (["--query", "q1", "--doc", "q1-d00", "--rating", "1", "--who", "ann"], "give --why"),
         (["--query", "q1", "--doc", "q1-d00", *ANN], "--rating or --withdraw"),
-        (["--query", "q1", "--doc", "q1-d00", "--rating", "1", "--withdraw", *ANN], "one of the two"),
+        (["--query", "q1", "--doc", "q1-d00", "--rating", "1", "--withdraw", *ANN], "give either"),
         (["--query", "q1", "--doc", "q1-d00", "--rating", "1", "--who", " ", "--why", "x"], "needs a name"),
         (["--query", "q1", "--doc", "q1-d00", "--withdraw", *ANN], "no rating to withdraw"),
         ([], "give --query, --doc, --who, --why"),
@@ -466,7 +466,7 @@ def test_while_a_daemon_watches_nobody_is_told_to_start_another(
     with TrackLock(graded / ".trecexam" / "lock"):
         give(graded, "--query", query_id, "--doc", doc_id, "--rating", "1", *ANN)
     told = capsys.readouterr().err
-    assert "takes it up" in told
+    assert "applies it" in told
     assert "--once" not in told
 
 

@@ -191,7 +191,7 @@ def test_a_judgment_that_is_not_on_the_scale_is_named(track: Track) -> None:
     ("settings", "reason"),
     [
         ('scale = ["yes"]', "scale"),
-        ('scale = ["yes", "yes"]', "a name of its own"),
+        ('scale = ["yes", "yes"]', "its own name"),
         ('scale = ["a", "b", "c", "d", "e", "f", "g"]', "scale"),
         ('rule = "loudest"', "rule"),
         ("guideline = 'x'", "guidelines"),

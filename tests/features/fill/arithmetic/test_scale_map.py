@@ -18,7 +18,7 @@ def brute_kappa(pairs: list[tuple[int, int]], levels: list[int]) -> float:
 
 def test_identity_gives_every_label_back() -> None:
     assert [IDENTITY(label) for label in (0, 3, 12)] == [0, 3, 12]
-    assert str(IDENTITY) == "identity: the automatic label as it is"
+    assert str(IDENTITY) == "identity: the automatic label, unchanged"
 
 
 def test_thresholds_give_the_label_of_the_highest_cut_reached() -> None:

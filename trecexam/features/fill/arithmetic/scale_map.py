@@ -46,7 +46,7 @@ class ScaleMap:
     def __str__(self) -> str:
         """The rule in words, for a report or a sidecar."""
         if self.rule == "identity":
-            return "identity: the automatic label unchanged"
+            return "identity: the automatic label, unchanged"
         parts = [f"below {self.cuts[0][0]}: {self.lowest}"] if self.cuts else [f"always {self.lowest}"]
         parts += [f"from {least}: {to}" for least, to in self.cuts]
         fit = f" on {self.n_both:,} passages (weighted kappa {self.kappa:.2f})" if self.n_both else ""
