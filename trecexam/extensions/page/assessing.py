@@ -124,7 +124,7 @@ class Desk:
         return next((task for task in self.tasks if task.name == name), None)
 
     def shown_earlier(self, name: str, fingerprint: str) -> Task | None:
-        """Without a plan, a task that a colleague was done with first, if it is as this `shown` says."""
+        """Without a plan, a task that a colleague was done with first, if it is as `fingerprint` says."""
         if self.plan is not None:
             return None
         pooled = ((query_id, self._pooled(query_id)) for query_id in self.view.query_ids)

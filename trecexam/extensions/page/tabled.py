@@ -97,7 +97,7 @@ def drawn(
     draw: Mapping[str, Draw] | None = None,
     beginnings: Collection[str] = (),
 ) -> Excerpt:
-    """Rows of a table, of all of them where no `places` are named; other arguments as of `tabled`."""
+    """Rows of a table, of all of them where no `row_indices` are named; other arguments as of `tabled`."""
     row_indices = range(len(table.rows)) if row_indices is None else row_indices
     draws = {name: _of_text(table, name) for name in beginnings} | dict(draw or {})
     if links is not None:

@@ -109,7 +109,7 @@ def _desk(request: Request) -> Desk:
 
 
 def _named(desk: Desk, name: str, fingerprint: str = "") -> Task:
-    """The task of that name; with `shown`, of a form, also one that a colleague judged since."""
+    """The task of that name; with `fingerprint`, of a form, also one that a colleague judged since."""
     task = desk.named(name) or (desk.shown_earlier(name, fingerprint) if fingerprint else None)
     if task is None or not desk.text_of(task):
         raise NotFoundError("This passage is not among yours any more.")

@@ -139,7 +139,7 @@ def _judgment_page(request: Request, view: View, queue: JudgmentQueue, trail: Tr
         why=trail.why or WHY,
         undo=_undone(view, trail),
         back=trail.before(key),
-        left=len(_open(request, view, queue, trail, shown=key)),
+        left=len(_open(request, view, queue, trail, displayed_key=key)),
         stale=queue.stale(view.version),
         learnt=_learnt(request, view),
     )
