@@ -87,17 +87,17 @@ def with_text(content: bytes, path: Path, item_id: str, text: str, note: Mapping
             cannot be changed.
     """
     lines = _lines(content, path)
-    place = _find(lines, path, item_id)
-    if not place.texts:
+    position = _find(lines, path, item_id)
+    if not position.texts:
         raise ConversionError(
-            path, place.line + 1, f"item '{item_id}' is a list of gold outputs: edit the file by hand"
+            path, position.line + 1, f"item '{item_id}' is a list of gold outputs: edit the file by hand"
         )
-    entry = place.entry
-    entry[next((key for key in place.texts if entry.get(key) is not None), place.texts[0])] = text
-    if all(entry.get(key) is None for key in place.ids):
-        entry[f"{place.item.kind}_id"] = item_id
-    _note(entry, {**note, "before": place.item.text})
-    return _checked(content, path, lines, place, place.item._replace(text=text))
+    entry = position.entry
+    entry[next((key for key in position.texts if entry.get(key) is not None), position.texts[0])] = text
+    if all(entry.get(key) is None for key in position.ids):
+        entry[f"{position.item.kind}_id"] = item_id
+    _note(entry, {**note, "before": position.item.text})
+    return _checked(content, path, lines, position, position.item._replace(text=text))
 
 
 def with_retired(
@@ -109,10 +109,10 @@ def with_retired(
         ConversionError: as `with_text`.
     """
     lines = _lines(content, path)
-    place = _find(lines, path, item_id)
-    place.entry["retired"] = retired
-    _note(place.entry, {**note, "retired": retired})
-    return _checked(content, path, lines, place, place.item._replace(retired=retired))
+    position = _find(lines, path, item_id)
+    position.entry["retired"] = retired
+    _note(position.entry, {**note, "retired": retired})
+    return _checked(content, path, lines, position, position.item._replace(retired=retired))
 
 
 def with_item(content: bytes, path: Path, item: Item, note: Mapping[str, Any]) -> bytes:
@@ -125,14 +125,16 @@ def with_item(content: bytes, path: Path, item: Item, note: Mapping[str, Any]) -
     """
     lines = _lines(content, path)
     old = _items(lines, path)
-    places = list(_places(lines, item.query_id))
+    positions = list(_places(lines, item.query_id))
     # A new item has no weight, which each one of a list of rubrics needs.
     fitting = [
-        place for place in places if place.item.kind == item.kind and not _of_rubrics(lines[place.line])
+        position
+        for position in positions
+        if position.item.kind == item.kind and not _of_rubrics(lines[position.line])
     ]
     like = fitting[-1] if fitting else None
     noted = {**({"importance": item.importance} if item.importance else {}), EDITS: [{**note, "added": True}]}
-    after = places[-1].line if places else _last(lines)
+    after = positions[-1].line if positions else _last(lines)
     listing = None if like is None else _listing(like.row)
     if like is not None and listing is not None:
         id_key = next((key for key in like.ids if key in like.entry), f"{item.kind}_id")
@@ -144,9 +146,9 @@ def with_item(content: bytes, path: Path, item: Item, note: Mapping[str, Any]) -
         entry = {"query_id": item.query_id, f"{item.kind}_id": item.item_id, item.kind: item.text, **noted}
         _insert(lines, after, path, entry)
     new = _items(lines, path)
-    kept = [other for other in new if other.item_id != item.item_id]
+    unchanged = [other for other in new if other.item_id != item.item_id]
     added = [other[:4] for other in new if other.item_id == item.item_id]
-    if kept != old or added != [item[:4]]:
+    if unchanged != old or added != [item[:4]]:
         raise ConversionError(
             path, None, f"item '{item.item_id}' cannot be added here: edit the file by hand"
         )
@@ -179,10 +181,10 @@ def edits_of(content: bytes, path: Path, query_id: str) -> dict[str, list[dict[s
         ConversionError: the bank cannot be read.
     """
     edits: dict[str, list[dict[str, Any]]] = {}
-    for place in _places(_lines(content, path), query_id):
-        listed = place.entry.get(EDITS)
+    for position in _places(_lines(content, path), query_id):
+        listed = position.entry.get(EDITS)
         if isinstance(listed, list):
-            edits[place.item.item_id] = [edit for edit in listed if isinstance(edit, dict)]
+            edits[position.item.item_id] = [edit for edit in listed if isinstance(edit, dict)]
     return edits
 
 
@@ -247,16 +249,16 @@ def _of_rubrics(line: _Line) -> bool:
 def _find(lines: list[_Line], path: Path, item_id: str) -> _Place:
     item = next((other for other in _items(lines, path) if other.item_id == item_id), None)
     if item is not None:
-        place = next(place for place in _places(lines, item.query_id) if place.item == item)
-        line = lines[place.line].parsed
+        position = next(position for position in _places(lines, item.query_id) if position.item == item)
+        line = lines[position.line].parsed
         if line is not None and line.whole:
             raise ConversionError(
                 path,
-                place.line + 1,
+                position.line + 1,
                 f"'{item.query_id}' is a question with its block, judged as a whole: edit the file by hand "
                 '(`"retired": true` takes it out)',
             )
-        return place
+        return position
     raise ConversionError(path, None, f"no item '{item_id}' in it")
 
 
@@ -267,21 +269,21 @@ def _note(entry: dict[str, Any], note: Mapping[str, Any]) -> None:
         noted.append({key: value for key, value in note.items() if value != ""})
 
 
-def _checked(content: bytes, path: Path, lines: list[_Line], place: _Place, meant: Item) -> bytes:
+def _checked(content: bytes, path: Path, lines: list[_Line], position: _Place, edited: Item) -> bytes:
     """The new content, with the current line of the item, after reading it back.
 
     Raises:
         ConversionError: it does not say what was meant, and nothing else.
     """
-    expected = [meant if item.item_id == meant.item_id else item for item in _items(lines, path)]
-    lines[place.line] = _with(lines[place.line], path, place.line, place.row)
+    expected = [edited if item.item_id == edited.item_id else item for item in _items(lines, path)]
+    lines[position.line] = _with(lines[position.line], path, position.line, position.row)
     with contextlib.suppress(ConversionError):
         if _items(lines, path) == expected:
             return _packed(content, lines)
     raise ConversionError(
         path,
-        place.line + 1,
-        f"item '{meant.item_id}' cannot be changed by itself, as another one has the same text: edit the "
+        position.line + 1,
+        f"item '{edited.item_id}' cannot be changed by itself, as another one has the same text: edit the "
         "file by hand",
     )
 

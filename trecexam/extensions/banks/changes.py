@@ -47,21 +47,21 @@ def _query(query_id: str, old: Bank, new: Bank) -> Iterator[BankChange]:
     keys: tuple[Callable[[Item], object], ...] = (lambda item: item.item_id, item_digest)
     for key in keys:
         matched = set(origin.values())
-        places: dict[object, list[int]] = {}
+        indices: dict[object, list[int]] = {}
         for i, item in enumerate(before):
             if i not in matched:
-                places.setdefault(key(item), []).append(i)
+                indices.setdefault(key(item), []).append(i)
         for j, item in enumerate(after):
-            if j not in origin and places.get(key(item)):
-                origin[j] = places[key(item)].pop(0)
+            if j not in origin and indices.get(key(item)):
+                origin[j] = indices[key(item)].pop(0)
     for j, item in enumerate(after):
         was = before[origin[j]] if j in origin else None
         change = _change(was, item)
         if change is not None:
             yield BankChange(query_id, item.item_id, change, was, item)
-    kept = set(origin.values())
+    matched_before = set(origin.values())
     for i, was in enumerate(before):
-        if i not in kept and not was.retired:
+        if i not in matched_before and not was.retired:
             yield BankChange(query_id, was.item_id, "removed", was, None)
 
 

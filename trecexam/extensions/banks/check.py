@@ -62,8 +62,8 @@ def check_track(folder: TrackFolder) -> Checked:
 
 
 def _lines(files: Sequence[tuple[str, Path]], *, facets: bool = False) -> Iterator[tuple[str, BankLine]]:
-    for shown, path in files:
+    for display_name, path in files:
         with open_bytes(path):
             # One that is missing or closed to us is no finding: nothing can be said of it.
             pass
-        yield from ((shown, line) for line in lines_by_query(scan_bank(path), facets=facets))
+        yield from ((display_name, line) for line in lines_by_query(scan_bank(path), facets=facets))

@@ -113,8 +113,8 @@ def check_lines(
         doubts = _doubts(placed_item.item, texts.get(placed_item.item.query_id))
         problems += (placed_item.finding(what) for what in doubts)
     problems += _twice(placed)
-    places = {(file, line.number): place for place, (file, line) in enumerate(rows)}
-    problems.sort(key=lambda finding: places[finding.file, finding.line])
+    line_order = {(file, line.number): index for index, (file, line) in enumerate(rows)}
+    problems.sort(key=lambda finding: line_order[finding.file, finding.line])
     queries = {line.query_id: (file, line.number) for file, line in reversed(rows) if line.query_id}
     problems += _queries(dict(reversed(queries.items())), placed, texts if query_texts is not None else None)
     problems += (
@@ -127,15 +127,17 @@ def check_lines(
         for placed_item in live
         if (was := _generated_as(placed_item.item))
     )
-    found = Checked(tuple(problems), tuple(edited), len(queries), len(live), len(placed) - len(live))
-    return found.noted(_told(found))
+    checked = Checked(tuple(problems), tuple(edited), len(queries), len(live), len(placed) - len(live))
+    return checked.noted(_told(checked))
 
 
-def _told(found: Checked) -> str:
-    kept = f" ({found.retired:,} more retired)" if found.retired else ""
-    what = plural(len(found.problems), "problem") if found.problems else "nothing to look at"
-    edited = f"; {plural(len(found.edited), 'item')} edited since generated" if found.edited else ""
-    return f"{plural(found.items, 'item')}{kept} of {plural(found.queries, 'query')}: {what}{edited}"
+def _told(checked: Checked) -> str:
+    retired_note = f" ({checked.retired:,} more retired)" if checked.retired else ""
+    what = plural(len(checked.problems), "problem") if checked.problems else "nothing to look at"
+    edited = f"; {plural(len(checked.edited), 'item')} edited since generated" if checked.edited else ""
+    return (
+        f"{plural(checked.items, 'item')}{retired_note} of {plural(checked.queries, 'query')}: {what}{edited}"
+    )
 
 
 def _generated_as(item: Item) -> str:
@@ -198,7 +200,9 @@ def _twice(placed: Iterable[_Placed]) -> Iterator[BankFinding]:
 
 
 def _queries(
-    places: Mapping[str, tuple[str, int | None]], placed: Iterable[_Placed], texts: Mapping[str, str] | None
+    lines_by_query: Mapping[str, tuple[str, int | None]],
+    placed: Iterable[_Placed],
+    texts: Mapping[str, str] | None,
 ) -> Iterator[BankFinding]:
     """Queries without a text, and those whose items are all retired."""
     live: dict[str, bool] = {}
@@ -206,7 +210,7 @@ def _queries(
         live[placed_item.item.query_id] = (
             live.get(placed_item.item.query_id, False) or not placed_item.item.retired
         )
-    for query_id, (file, line) in places.items():
+    for query_id, (file, line) in lines_by_query.items():
         if not live.get(query_id, True):
             yield BankFinding(file, line, query_id, "", "all items of the query are retired", "")
         if texts is not None and not texts.get(query_id, "").strip():

@@ -61,10 +61,10 @@ def bank_diff(
             way of a leaderboard.
     """
     old, new, names = Path(old), Path(new), names_of(measures)
-    own = loader.folder.bank(optional=True)
-    replaced = [path for path in own if _same(path, old) or _same(path, new)]
-    others = [path for path in own if path not in replaced] if replaced else []
-    banks = (old, *others), (new, *others)
+    track_files = loader.folder.bank(optional=True)
+    replaced = [path for path in track_files if _same(path, old) or _same(path, new)]
+    other_files = [path for path in track_files if path not in replaced] if replaced else []
+    banks = (old, *other_files), (new, *other_files)
     tracks = [loader.load(bank_files=files) for files in banks]
     if names is None:
         # Both have what the measures of the one with less importance need.
@@ -86,7 +86,7 @@ def bank_diff(
         _reached(*sides),
         _compared(loader.config, printed, sides, queries),
         () if queries[0] == queries[1] else _compared(loader.config, printed, sides, (common, common)),
-        () if replaced or len(own) < 2 else tuple(loader.folder.shown(path) for path in own),
+        () if replaced or len(track_files) < 2 else tuple(loader.folder.shown(path) for path in track_files),
     )
     return difference.noted(*human_notes(loader.load()), *summary(difference))
 
@@ -95,9 +95,9 @@ def _reached(former: _Evaluated, later: _Evaluated) -> dict[tuple[str, str], tup
     """(query_id, item_id) -> how many passages reach the item on either side."""
     counts = [
         {
-            (query_id, item.item_id): sum(reached >> place & 1 for _, reached in query.passages.values())
+            (query_id, item.item_id): sum(reached >> bit & 1 for _, reached in query.passages.values())
             for query_id, query in side.queries.items()
-            for place, item in enumerate(query.items)
+            for bit, item in enumerate(query.items)
         }
         for side in (former, later)
     ]
@@ -136,16 +136,16 @@ class _Evaluated:
 def _evaluated(
     loader: TrackLoader, track: Assessment, files: Sequence[Path], measures: Sequence[str]
 ) -> _Evaluated:
-    shown = [track.folder.shown(path) for path in files]
+    display_names = [track.folder.shown(path) for path in files]
     counts = track.counts
     side = BankSide(
-        tuple(shown),
+        tuple(display_names),
         track.bank.query_ids,
         len(track.bank),
         track.bank.n_retired,
         counts.cells - counts.no_text_cells,
         {(item.query_id, item.item_id): cells for item, cells in ungraded_items(track.sheets.values())},
-        tuple(str(row) for row in track.rejected if row.file in (*shown, "the bank")),
+        tuple(str(row) for row in track.rejected if row.file in (*display_names, "the bank")),
         any(_same(path, files[0]) for path in track.folder.bank(optional=True)),
         without_vital(measures, track.bank),
     )

@@ -277,7 +277,7 @@ def _seen(folder: TrackFolder, bank: _Bank, item_id: str, seen: str | None) -> t
     if found_in is None:
         if seen is not None:
             raise ItemConflictError(f"item '{item_id[:80]}' is no longer in the bank", None, path=folder.root)
-        hint = did_you_mean(item_id, [known.item_id for known in _all(bank)], before="; ")
+        hint = did_you_mean(item_id, [candidate.item_id for candidate in _all(bank)], before="; ")
         raise TrecexamError(f"no item '{item_id[:80]}' in the bank{hint}", path=folder.root)
     path, item = found_in
     if seen is not None and seen != digest_of(item):
@@ -306,15 +306,15 @@ def _check_query(folder: TrackFolder, query_id: str, items: list[Item]) -> None:
     Raises:
         TrecexamError: there is no such query.
     """
-    known = {item.query_id for item in items} | set(InputReader(folder).query_texts())
-    if query_id not in known:
-        hint = did_you_mean(query_id, known, before="; ")
+    query_ids = {item.query_id for item in items} | set(InputReader(folder).query_texts())
+    if query_id not in query_ids:
+        hint = did_you_mean(query_id, query_ids, before="; ")
         raise TrecexamError(f"no query '{query_id}' in the track{hint}", path=folder.root)
 
 
 def _file_for(bank: _Bank, query_id: str, kind: str) -> Path:
     """The last file that has items of the query and kind; else of the kind, of the query, or the last one."""
-    places = list(bank.items)
+    paths = list(bank.items)
 
     def rank(path: Path) -> tuple[bool, bool, bool, int]:
         items = bank.items[path]
@@ -322,10 +322,10 @@ def _file_for(bank: _Bank, query_id: str, kind: str) -> Path:
             any((item.query_id, item.kind) == (query_id, kind) for item in items),
             any(item.kind == kind for item in items),
             any(item.query_id == query_id for item in items),
-            places.index(path),
+            paths.index(path),
         )
 
-    return max(places, key=rank)
+    return max(paths, key=rank)
 
 
 def _warnings(folder: TrackFolder, item: Item) -> tuple[str, ...]:

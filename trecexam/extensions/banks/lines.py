@@ -46,14 +46,17 @@ def replaceable(line: BankLine, written: bytes, kind: str) -> Item | None:
 
 
 def merged(
-    content: bytes, dropped: Collection[int], new: Iterable[tuple[Item, str]], places: Mapping[str, int]
+    content: bytes,
+    dropped: Collection[int],
+    new: Iterable[tuple[Item, str]],
+    insert_before: Mapping[str, int],
 ) -> bytes:
     """The file's content with items added. What stays, stays byte for byte, in its order.
 
     Args:
         dropped: numbers of lines (from 1) that go.
         new: (item, its query's text), in their order.
-        places: query_id -> the number of the line before which its new items go; all others go to the end.
+        insert_before: query_id -> number of the line before which its new items go; all others go to the end.
     """
     lines = lines_of(content)
     if lines and not lines[-1].endswith(b"\n"):
@@ -61,8 +64,8 @@ def merged(
     before: dict[int, list[bytes]] = {}
     end: list[bytes] = []
     for item, query_text in new:
-        place = places.get(item.query_id)
-        target = end if place is None else before.setdefault(place, [])
+        line_number = insert_before.get(item.query_id)
+        target = end if line_number is None else before.setdefault(line_number, [])
         target.append(item_line(item, query_text))
     return b"".join(_all(lines, set(dropped), before)) + b"".join(end)
 

@@ -138,8 +138,8 @@ def assessor_agreement(track: Assessment) -> AssessorAgreement:
     somebody decided between people is none of these.
     """
     levels: dict[Level, dict[CellKey, dict[str, int]]] = {"passage": {}, "item": {}, "citation": {}}
-    for name, own in opinions_of(track).items():
-        for key, row in own.items():
+    for name, opinions in opinions_of(track).items():
+        for key, row in opinions.items():
             if row.rating is not None:
                 of_item: Level = "item" if track.asked.citing is None else "citation"
                 levels[of_item if key.item_id else "passage"].setdefault(key, {})[name] = row.rating
@@ -194,10 +194,10 @@ def _row(
     topics = dict.fromkeys(key.query_id for key in cells)
     of_two, weighted = Kappa(), float("nan")
     if len(names) == 2:
-        place = {query_id: at for at, query_id in enumerate(topics)}
+        topic_index = {query_id: at for at, query_id in enumerate(topics)}
         counts = np.zeros((len(topics), n_values, n_values), np.int64)
         for key, ratings in cells.items():
-            counts[place[key.query_id], ratings[names[0]], ratings[names[1]]] += 1
+            counts[topic_index[key.query_id], ratings[names[0]], ratings[names[1]]] += 1
         of_two, weighted = kappa(counts), weighted_kappa(counts.sum(axis=0), 2)
     values = {tuple(key): list(ratings.values()) for key, ratings in cells.items()}
     return AgreementRow(

@@ -78,17 +78,17 @@ def is_done(
     opinions: Mapping[CellKey, HumanRating] | Mapping[CellKey, PersonalJudgment],
     query_id: str,
     doc_id: str,
-    asked: Sequence[str],
+    item_ids: Sequence[str],
 ) -> bool:
     """Whether a person is done with a passage: all is judged, or it cannot be judged as a whole.
 
     Args:
         opinions: of that person.
-        asked: as `asked_items` gives them.
+        item_ids: as `asked_items` gives them.
     """
     whole = opinions.get(CellKey(query_id, doc_id, ""))
     return (whole is not None and whole.cannot) or all(
-        CellKey(query_id, doc_id, item_id) in opinions for item_id in asked
+        CellKey(query_id, doc_id, item_id) in opinions for item_id in item_ids
     )
 
 
@@ -101,9 +101,9 @@ def own_assessments(folder: TrackFolder, who: str, query_id: str = "") -> tuple[
     lines = (
         row for path in (folder.overrides(), folder.judgments()) for row in _lines(path, query_id or who)
     )
-    own = (row for row in lines if row.who == who and query_id in ("", row.query_id))
+    rows_of_person = (row for row in lines if row.who == who and query_id in ("", row.query_id))
     last: dict[CellKey, HumanRating] = {}
-    for row in own:
+    for row in rows_of_person:
         if row.kind != ADJUDICATED:
             last[CellKey(*row[:3])] = row
     return tuple(map(assessment_of, last.values()))
@@ -120,8 +120,8 @@ def ratings_by_assessor(folder: TrackFolder, cell: CellKey) -> dict[str, int]:
 def said_before(folder: TrackFolder, who: str, cell: CellKey, seen: str) -> PersonalJudgment | None:
     """What a person said of a cell with this `seen`, whatever she said since; None where that is nothing."""
     lines = _lines(_file_of(folder, cell), cell.query_id, who)
-    own = (assessment_of(row) for row in lines if row.who == who and CellKey(*row[:3]) == cell)
-    return next((assessment for assessment in own if assessment.seen == seen), None)
+    assessments = (assessment_of(row) for row in lines if row.who == who and CellKey(*row[:3]) == cell)
+    return next((assessment for assessment in assessments if assessment.seen == seen), None)
 
 
 def _file_of(folder: TrackFolder, cell: CellKey) -> Path:
@@ -199,11 +199,11 @@ def record_assessment(
         raise TrecexamError("give a reason: this track asks for one with each judgment")
     why = why if why.strip() else WITHDRAWN if rating is None else JUDGED
     value = rating if isinstance(rating, int) else None
-    taken = take(
+    outcome = take(
         folder, query, doc_id, item_id, value, who, why, seen,
         cannot=cannot, seconds=seconds, note=note, own=True,
     )  # fmt: skip
-    return assessment_of(taken.row)
+    return assessment_of(outcome.row)
 
 
 def assessment_of(row: HumanRating) -> PersonalJudgment:

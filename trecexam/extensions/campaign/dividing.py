@@ -56,19 +56,19 @@ def divided(
     share = None if budget is None else max(1, round(budget / (1 + overlap)))
     doc_ids = _to_judge(topics, owners, free, old, done, share)
     _give(owners, free, {query_id: len(ids) for query_id, ids in doc_ids.items()}, assessors, most, seed)
-    own = [
+    owner_tasks = [
         PlannedTask(owners[query_id], query_id, doc_id)
         for query_id in doc_ids
         for doc_id in doc_ids[query_id]
     ]
     # What others did of a topic stays theirs.
-    there = set(own)
-    others = [row for row in old if row in done and not row.overlap and row not in there]
-    n_twice = round(overlap * (len(own) + len(others)))
+    planned = set(owner_tasks)
+    done_by_others = [row for row in old if row in done and not row.overlap and row not in planned]
+    n_twice = round(overlap * (len(owner_tasks) + len(done_by_others)))
     if budget is not None:
-        n_twice = min(n_twice, budget - len(own) - len(others))
-    twice = _overlap([*own, *others], assessors, n_twice, seed, old, done)
-    return _ordered(own, others, twice, assessors)
+        n_twice = min(n_twice, budget - len(owner_tasks) - len(done_by_others))
+    twice = _overlap([*owner_tasks, *done_by_others], assessors, n_twice, seed, old, done)
+    return _ordered(owner_tasks, done_by_others, twice, assessors)
 
 
 def _draw(seed: int, *ids: str) -> bytes:
@@ -84,16 +84,16 @@ def _kept_owners(
     done: Collection[PlannedTask],
 ) -> dict[str, str]:
     """query_id -> who continues with it: whose its open tasks are, else who did it; begun topics first."""
-    own = [row for row in old if not row.overlap]
-    holder = {row.query_id: row.assessor for row in own if row in done}
+    first_tasks = [row for row in old if not row.overlap]
+    holder = {row.query_id: row.assessor for row in first_tasks if row in done}
     begun = frozenset(holder)
-    holder.update({row.query_id: row.assessor for row in own if row not in done})
-    known = {topic.query_id for topic in topics}
+    holder.update({row.query_id: row.assessor for row in first_tasks if row not in done})
+    current_ids = {topic.query_id for topic in topics}
     has: Counter[str] = Counter()
     owners: dict[str, str] = {}
     for query_id in sorted(holder, key=lambda query_id: query_id not in begun):
         name = holder[query_id]
-        if query_id in known and name in assessors and has[name] < most:
+        if query_id in current_ids and name in assessors and has[name] < most:
             owners[query_id] = name
             has[name] += 1
     return owners
@@ -108,9 +108,9 @@ def _free_topics(
     done: Collection[PlannedTask],
 ) -> list[str]:
     """The query_ids that are to be given to somebody: what was left open first, then others by lot."""
-    own = [row for row in old if not row.overlap]
-    left = {row.query_id for row in own if row not in done}
-    over = {row.query_id for row in own} - left
+    first_tasks = [row for row in old if not row.overlap]
+    left = {row.query_id for row in first_tasks if row not in done}
+    over = {row.query_id for row in first_tasks} - left
     free = [
         topic.query_id
         for topic in topics
@@ -131,11 +131,11 @@ def _to_judge(
     budget: int | None,
 ) -> dict[str, list[str]]:
     """query_id -> the passages that its owner judges, in order, what she did among them."""
-    own: dict[str, list[PlannedTask]] = {}
+    tasks_by_topic: dict[str, list[PlannedTask]] = {}
     n_others = 0
     for row in old:
         if not row.overlap:
-            own.setdefault(row.query_id, []).append(row)
+            tasks_by_topic.setdefault(row.query_id, []).append(row)
             n_others += row in done and row.assessor != owners.get(row.query_id)
     lists: dict[str, list[str]] = {}
     mine: dict[str, set[str]] = {}
@@ -143,7 +143,7 @@ def _to_judge(
         query_id = topic.query_id
         if query_id not in owners and query_id not in free:
             continue
-        of_topic = own.get(query_id, [])
+        of_topic = tasks_by_topic.get(query_id, [])
         by = {row.doc_id: row.assessor for row in of_topic if row in done}
         mine[query_id] = {doc_id for doc_id, name in by.items() if name == owners.get(query_id)}
         lists[query_id] = [
@@ -193,15 +193,15 @@ def _filled(sizes: Mapping[str, int], least: Mapping[str, int], total: int) -> d
 
 
 def _overlap(
-    own: Sequence[PlannedTask],
+    first_tasks: Sequence[PlannedTask],
     assessors: Sequence[str],
-    wanted: int,
+    n_wanted: int,
     seed: int,
     old: Sequence[PlannedTask],
     done: Collection[PlannedTask],
 ) -> list[PlannedTask]:
     """What is judged a second time, and by whom."""
-    first = {row[1:3]: row.assessor for row in own}
+    first = {row[1:3]: row.assessor for row in first_tasks}
     twice = [row for row in old if row.overlap and row in done]
     is_open = [
         row
@@ -211,37 +211,37 @@ def _overlap(
         and row.assessor in assessors
         and first.get(row[1:3], row.assessor) != row.assessor
     ]
-    twice += is_open[: max(0, wanted - len(twice))]
+    twice += is_open[: max(0, n_wanted - len(twice))]
     drawn = {row[1:3] for row in twice}
-    work = Counter(row.assessor for row in (*own, *twice))
-    for row in sorted(own, key=lambda row: _draw(seed, "overlap", *row[1:3])):
-        if len(twice) >= wanted:
+    work = Counter(row.assessor for row in (*first_tasks, *twice))
+    for row in sorted(first_tasks, key=lambda row: _draw(seed, "overlap", *row[1:3])):
+        if len(twice) >= n_wanted:
             break
         if row[1:3] not in drawn:
             name = min((name for name in assessors if name != row.assessor), key=lambda name: work[name])
             work[name] += 1
             twice.append(PlannedTask(name, row.query_id, row.doc_id, overlap=True))
-    place = {row: at for at, row in enumerate(old)}
-    return sorted(twice, key=lambda row: place.get(row, len(place)))
+    index_of = {row: at for at, row in enumerate(old)}
+    return sorted(twice, key=lambda row: index_of.get(row, len(index_of)))
 
 
 def _ordered(
-    own: Iterable[PlannedTask],
-    others: Iterable[PlannedTask],
+    owner_tasks: Iterable[PlannedTask],
+    done_by_others: Iterable[PlannedTask],
     twice: Iterable[PlannedTask],
     assessors: Sequence[str],
 ) -> JudgingPlan:
     """Each assessor's tasks topic by topic; her share of the overlap stands evenly between her own topics."""
     blocks: dict[str, dict[bool, dict[str, list[PlannedTask]]]] = {name: {} for name in assessors}
-    for row in (*others, *own, *twice):
+    for row in (*done_by_others, *owner_tasks, *twice):
         of_kind = blocks.setdefault(row.assessor, {}).setdefault(row.overlap, {})
         of_kind.setdefault(row.query_id, []).append(row)
     rows: list[PlannedTask] = []
     for of_person in blocks.values():
         mine, again = (list(of_person.get(kind, {}).values()) for kind in (False, True))
-        for place, block in enumerate(mine, 1):
+        for number, block in enumerate(mine, 1):
             rows += block
-            n_before = len(again) * (place - 1) // len(mine), len(again) * place // len(mine)
+            n_before = len(again) * (number - 1) // len(mine), len(again) * number // len(mine)
             rows += [row for each in again[slice(*n_before)] for row in each]
         if not mine:
             rows += [row for each in again for row in each]

@@ -109,8 +109,8 @@ def export_judgments(track: Assessment, folder: Path | str) -> ExportedJudgments
     }
     atomic.make_folder(folder)
     atomic.replace_together(contents)
-    shown = {track.folder.shown(path) for path in sources}
-    refused = tuple(row for row in rejected_rows(track) if row.file in shown)
+    file_names = {track.folder.shown(path) for path in sources}
+    refused = tuple(row for row in rejected_rows(track) if row.file in file_names)
     return ExportedJudgments(tuple(contents), len(rows), len(lines), refused, _undecided(track))
 
 
@@ -201,13 +201,13 @@ def _labels(
 ) -> dict[str, int]:
     """doc_id -> label by these ratings alone."""
     scores, items = track.config.scores, track.bank.items.get(query_id, ())
-    places = {item.item_id: place for place, item in enumerate(items)}
+    column_of = {item.item_id: column for column, item in enumerate(items)}
     doc_ids = tuple(dict.fromkeys((*(doc_id for doc_id, _ in cells), *passages)))
     ratings = np.full((len(doc_ids), len(items)), MISSING, np.int8)
     row_of = {doc_id: row for row, doc_id in enumerate(doc_ids)}
     for (doc_id, item_id), rating in cells.items():
-        if item_id in places:
-            ratings[row_of[doc_id], places[item_id]] = rating
+        if item_id in column_of:
+            ratings[row_of[doc_id], column_of[item_id]] = rating
     query = QueryRatings(query_id, doc_ids, len(items), ratings, human=passages)
     return labels(query, scores.label, scores.min_rating, scores.min_answers)
 
@@ -221,17 +221,17 @@ def _labels_by_person(track: Assessment) -> dict[tuple[str, str], dict[str, int]
             by_text.setdefault(doc_id if text is None else f"\0{text}", []).append(doc_id)
         alike.update({(query_id, doc_id): same for same in by_text.values() for doc_id in same})
     people: dict[tuple[str, str], dict[str, int]] = {}
-    for name, own in opinions_of(track).items():
-        for query_id, doc_id, label in _labels_of(track, own):
+    for name, opinions in opinions_of(track).items():
+        for query_id, doc_id, label in _labels_of(track, opinions):
             for same in alike.get((query_id, doc_id), ()):
                 people.setdefault((query_id, same), {})[name] = label
     return people
 
 
-def _labels_of(track: Assessment, own: Mapping[CellKey, HumanRating]) -> Iterable[tuple[str, str, int]]:
+def _labels_of(track: Assessment, opinions: Mapping[CellKey, HumanRating]) -> Iterable[tuple[str, str, int]]:
     cells: dict[str, dict[tuple[str, str], int]] = {}
     passages: dict[str, dict[str, int]] = {}
-    for key, row in own.items():
+    for key, row in opinions.items():
         if row.rating is not None and key.item_id:
             cells.setdefault(key.query_id, {})[key.doc_id, key.item_id] = row.rating
         elif row.rating is not None:

@@ -111,24 +111,26 @@ def plan_judging(
     names = tuple(typed("an assessor's name", name, MAX_WHO) for name in assessors)
     _check(names, topics_each, overlap, budget)
     opinions = opinions_of(track)
-    asked = {q: asked_items(track.config.judging, items) for q, items in track.bank.items.items()}
+    items_by_query = {q: asked_items(track.config.judging, items) for q, items in track.bank.items.items()}
 
     def done(task: PlannedTask) -> bool:
         of_person = opinions.get(task.assessor, {})
-        return is_done(of_person, task.query_id, task.doc_id, asked.get(task.query_id, ("",)))
+        return is_done(of_person, task.query_id, task.doc_id, items_by_query.get(task.query_id, ("",)))
 
     earlier = read_plan(track.folder)
     listed = None if passages is None else _listed(track, Path(passages))
-    order, places, notes = _places(track, by, listed, progress)
-    topics = _topics(track, asked, places, listed)
+    order, ranks, notes = _places(track, by, listed, progress)
+    topics = _topics(track, items_by_query, ranks, listed)
     plan = divided(
         topics, names,
         topics_each=topics_each, overlap=overlap, budget=budget, earlier=earlier, is_done=done,
     )  # fmt: skip
     if not plan.rows:
         notes = (*notes, "no passage is left to judge: official judgments are judgments, too")
-    there = {row[1:3] for row in plan.rows}
-    left_out = sum((topic.query_id, doc_id) not in there for topic in topics for doc_id in topic.doc_ids)
+    planned_pairs = {row[1:3] for row in plan.rows}
+    left_out = sum(
+        (topic.query_id, doc_id) not in planned_pairs for topic in topics for doc_id in topic.doc_ids
+    )
     path = write_plan(track.folder, plan)
     planned = PlannedCampaign(plan, path, sum(map(done, plan.rows)), left_out, order, notes)
     return replace(planned, notes=(*notes, f"{planned.summary}: {path}"))
@@ -176,22 +178,22 @@ def _places(
         order = "change" if len(track.runs) > 1 and track.counts.ok else "retrieved"
         if order == "retrieved":
             notes = ("the order is by the runs alone: there are no grades yet, or fewer than two runs",)
-    places: dict[str, dict[str, int]] = {query_id: {} for query_id in track.bank.query_ids}
+    ranks: dict[str, dict[str, int]] = {query_id: {} for query_id in track.bank.query_ids}
     pairs = list(listed or ()) if order == "listed" else []
     if order == "change":
         level: Literal["passage"] | None = None if track.config.judging.scale is None else "passage"
         following = next_judgments(track, level=level, by=order, progress=progress)
         pairs = [(row.query_id, row.doc_id) for row in following.rows]
     for query_id, doc_id in pairs:
-        if query_id in places:
-            places[query_id].setdefault(doc_id, len(places[query_id]))
-    return order, places, notes
+        if query_id in ranks:
+            ranks[query_id].setdefault(doc_id, len(ranks[query_id]))
+    return order, ranks, notes
 
 
 def _topics(
     track: Assessment,
-    asked: Mapping[str, Sequence[str]],
-    places: Mapping[str, Mapping[str, int]],
+    items_by_query: Mapping[str, Sequence[str]],
+    ranks: Mapping[str, Mapping[str, int]],
     listed: Collection[tuple[str, str]] | None,
 ) -> list[Topic]:
     officially: dict[str, set[str]] = {}
@@ -201,19 +203,19 @@ def _topics(
             officially.setdefault(row.query_id, set()).add(row.doc_id)
     counting = {**track.overrides.ratings, **track.judgments.ratings}
     topics = []
-    for query_id, place in places.items():
-        pooled, sheet, items = track.pool[query_id], track.sheets[query_id], asked[query_id]
+    for query_id, rank_of in ranks.items():
+        pooled, sheet, items = track.pool[query_id], track.sheets[query_id], items_by_query[query_id]
         skipped = officially.get(query_id, set()) if "" in items else set()
         weights = retrieved_weights(pooled.ranks, len(pooled.doc_ids)).tolist()
         by_weight = sorted(zip(pooled.doc_ids, weights, strict=True), key=lambda row: -row[1])
-        meant = {doc_id for doc_id in pooled.doc_ids if listed is None or (query_id, doc_id) in listed}
+        eligible = {doc_id for doc_id in pooled.doc_ids if listed is None or (query_id, doc_id) in listed}
         # Of one text the first id, whatever the order is by.
         first: dict[str, str] = {}
-        for doc_id in sorted(pooled.doc_ids, key=lambda doc_id: doc_id not in meant):
+        for doc_id in sorted(pooled.doc_ids, key=lambda doc_id: doc_id not in eligible):
             first.setdefault(sheet.text_of(doc_id) or "", doc_id)
         usable = [
             doc_id
-            for doc_id, _ in sorted(by_weight, key=lambda row: place.get(row[0], len(place)))
+            for doc_id, _ in sorted(by_weight, key=lambda row: rank_of.get(row[0], len(rank_of)))
             if sheet.text_of(doc_id)
             and first[sheet.text_of(doc_id) or ""] == doc_id
             and doc_id not in skipped
@@ -221,7 +223,7 @@ def _topics(
         unjudged = tuple(
             doc_id
             for doc_id in usable
-            if doc_id in meant
+            if doc_id in eligible
             and not all((*CellKey(query_id, doc_id, item_id),) in counting for item_id in items)
         )
         if usable:

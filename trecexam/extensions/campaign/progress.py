@@ -71,22 +71,25 @@ class Progress(Result):
 def progress(
     plan: JudgingPlan,
     opinions: Mapping[str, Mapping[CellKey, HumanRating]],
-    asked: Mapping[str, Sequence[str]],
+    items_by_query: Mapping[str, Sequence[str]],
 ) -> Progress:
     """How far each assessor is.
 
     Args:
         opinions: assessor -> what she says, as of `standing_opinions`.
-        asked: query_id -> the items of a passage, as of `asked_items`.
+        items_by_query: query_id -> the items of a passage, as of `asked_items`.
     """
     topics, assessors = [], []
     for name, tasks in plan.by_assessor.items():
-        own = opinions.get(name, {})
+        opinions_of_person = opinions.get(name, {})
         by_topic: dict[str, list[PlannedTask]] = {}
         for task in tasks:
             by_topic.setdefault(task.query_id, []).append(task)
-        topics += [_row(name, query_id, rows, own, asked) for query_id, rows in by_topic.items()]
-        assessors.append(_row(name, "", tasks, own, asked))
+        topics += [
+            _row(name, query_id, rows, opinions_of_person, items_by_query)
+            for query_id, rows in by_topic.items()
+        ]
+        assessors.append(_row(name, "", tasks, opinions_of_person, items_by_query))
     return Progress(tuple(topics), tuple(assessors))
 
 
@@ -100,24 +103,24 @@ def judging_progress(track: Assessment) -> Progress:
     plan = read_plan(track.folder)
     if plan is None:
         raise TrecexamError("no plan: `trecexam judge plan` makes one", path=plan_path(track.folder))
-    asked = {q: asked_items(track.config.judging, items) for q, items in track.bank.items.items()}
-    return progress(plan, opinions_of(track), asked)
+    items_by_query = {q: asked_items(track.config.judging, items) for q, items in track.bank.items.items()}
+    return progress(plan, opinions_of(track), items_by_query)
 
 
 def _row(
     name: str,
     query_id: str,
     tasks: Iterable[PlannedTask],
-    own: Mapping[CellKey, HumanRating],
-    asked: Mapping[str, Sequence[str]],
+    opinions: Mapping[CellKey, HumanRating],
+    items_by_query: Mapping[str, Sequence[str]],
 ) -> ProgressRow:
     done, n_tasks = 0, 0
     judgments: list[HumanRating] = []
     for task in tasks:
-        items = asked.get(task.query_id, ("",))
+        items = items_by_query.get(task.query_id, ("",))
         keys = dict.fromkeys(CellKey(task.query_id, task.doc_id, item_id) for item_id in (*items, ""))
-        judgments += [own[key] for key in keys if key in own]
-        done += is_done(own, task.query_id, task.doc_id, items)
+        judgments += [opinions[key] for key in keys if key in opinions]
+        done += is_done(opinions, task.query_id, task.doc_id, items)
         n_tasks += 1
     seconds = [row.seconds for row in judgments if row.seconds is not None]
     return ProgressRow(

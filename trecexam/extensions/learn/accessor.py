@@ -23,13 +23,13 @@ def _showing_progress(function: Function) -> Function:
     """Shows how many passages are encoded, as the commands do, unless the caller has a `progress`."""
 
     @wraps(function)
-    def shown(*args: Any, progress: Callable[[int, int], None] | None = None, **settings: Any) -> Any:
+    def with_progress(*args: Any, progress: Callable[[int, int], None] | None = None, **settings: Any) -> Any:
         if progress is not None:
             return function(*args, progress=progress, **settings)
         with show.grading("encoding", "encoded", "texts") as encoding:
             return function(*args, progress=show.steps(encoding), **settings)
 
-    return cast(Function, shown)
+    return cast(Function, with_progress)
 
 
 @named_as_called

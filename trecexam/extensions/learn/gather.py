@@ -66,11 +66,11 @@ def gather(
     with_text = sorted(doc for doc, text in texts.items() if text)
     queries, unusable = [], 0
     for query_id, of in pooled.items():
-        here = set(of.doc_ids)
+        pooled_ids = set(of.doc_ids)
         ratings, odd = _ratings(track, query_id)
         unusable += odd
         judged = {} if official is None else official.judged.get(query_id, {})
-        docs = [*of.doc_ids, *_background(query_id, here, with_text)]
+        docs = [*of.doc_ids, *_background(query_id, pooled_ids, with_text)]
         n, of_texts = len(of.doc_ids), [texts[doc] for doc in docs]
         rows: Vectors = np.array([vector_of.get(text, nothing) for text in of_texts])
         features, background = query_features(
@@ -89,7 +89,7 @@ def gather(
                 of.doc_ids,
                 of.ranks,
                 np.array([judged.get(doc, np.nan) for doc in of.doc_ids], np.float64),
-                np.array([label for doc, label in judged.items() if doc not in here], np.float64),
+                np.array([label for doc, label in judged.items() if doc not in pooled_ids], np.float64),
                 features,
                 background,
                 rows[:n],
@@ -109,12 +109,12 @@ def _ratings(track: Assessment, query_id: str) -> tuple[Floats, int]:
 
 def _background(query_id: str, pooled: Collection[str], with_text: Sequence[str]) -> list[str]:
     """Passages with a text that are pooled for other queries alone, the same whatever order files have."""
-    others = [doc for doc in with_text if doc not in pooled]
-    if len(others) <= BACKGROUND:
-        return others
+    candidates = [doc for doc in with_text if doc not in pooled]
+    if len(candidates) <= BACKGROUND:
+        return candidates
     digest = hashlib.sha256(query_id.encode(errors="surrogatepass")).digest()
-    drawn = np.random.default_rng(list(digest[:16])).choice(len(others), BACKGROUND, replace=False)
-    return [others[at] for at in np.sort(drawn).tolist()]
+    drawn = np.random.default_rng(list(digest[:16])).choice(len(candidates), BACKGROUND, replace=False)
+    return [candidates[at] for at in np.sort(drawn).tolist()]
 
 
 def odd_judgments(track: Assessment, official: Official) -> Iterator[str]:

@@ -75,8 +75,8 @@ class JudgmentPlan(Result):
         """`judgments` in the order in which to judge, with beginnings of texts; `texts` has them whole."""
         header = ("place", "query_id", "doc_id", "why", "runs", "gain", "sd", "text")
         judgments = (
-            (place, row.query_id, row.doc_id, row.why, row.runs, row.gain, row.sd, beginning(row.text))
-            for place, row in enumerate(self.rows, 1)
+            (rank, row.query_id, row.doc_id, row.why, row.runs, row.gain, row.sd, beginning(row.text))
+            for rank, row in enumerate(self.rows, 1)
         )
         texts = ((row.query_id, row.doc_id, row.query_text, row.text) for row in self.rows)
         return {
@@ -261,8 +261,8 @@ def _telling(learned: LearnedPool, track: Assessment) -> dict[str, Floats]:
             path=track.folder.root,
         )
     with threadpool_limits(1):
-        known = standing(learned.learned, queries, min(K, track.depth))
-    gains = known.gains(list(combinations(range(len(known.mean)), 2)))
+        standings = standing(learned.learned, queries, min(K, track.depth))
+    gains = standings.gains(list(combinations(range(len(standings.mean)), 2)))
     return {query.query_id: of for query, of in zip(queries, gains, strict=True)}
 
 

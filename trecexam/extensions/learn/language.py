@@ -48,9 +48,9 @@ def odd_languages(passages: Sequence[str], model: str) -> list[str]:
     foreign = sum(not _is_latin(letter) for letter in letters)
     if foreign > SHARE * len(letters):
         return [f"{foreign / len(letters):.0%} of the passages' letters are not Latin, {advice}"]
-    others = sum(not reads_as_english(text) for text in passages)
-    if others > SHARE * len(passages):
-        return [f"{others / len(passages):.0%} of the passages do not read as English, {advice}"]
+    n_foreign = sum(not reads_as_english(text) for text in passages)
+    if n_foreign > SHARE * len(passages):
+        return [f"{n_foreign / len(passages):.0%} of the passages do not read as English, {advice}"]
     return []
 
 

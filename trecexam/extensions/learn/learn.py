@@ -142,11 +142,11 @@ def _rows(
 def _qrels(official: Official | None, rows: Sequence[tuple[str, str, float, float, int, str]]) -> bytes:
     """The official lines as they are, and after them a line for each passage that has none."""
     people = () if official is None else official.rows
-    there = {(row.query_id, row.doc_id) for row in people}
+    judged_pairs = {(row.query_id, row.doc_id) for row in people}
     lines = [qrels_line(row) for row in people]
     lines += [
         qrels_line(Qrel(query_id, doc_id, label))
         for query_id, doc_id, _, _, label, judged in rows
-        if judged == "no" and (query_id, doc_id) not in there
+        if judged == "no" and (query_id, doc_id) not in judged_pairs
     ]
     return b"".join(lines)

@@ -160,7 +160,7 @@ def learned_leaderboard(
 
 def board_of(track: Assessment, pool: LearnedPool, *, draws: int = DRAWS, seed: int = 0) -> LearnedBoard:
     """The leaderboard of what was learned of the track, which must have runs, trusted or not."""
-    queries, others = pool.data.queries, pool.data.others
+    queries, other_queries = pool.data.queries, pool.data.others
     min_relevant, k = track.config.scores.min_relevant, min(K, track.depth)
     names = tuple(track.runs)
     kind, _ = design(queries)
@@ -168,8 +168,10 @@ def board_of(track: Assessment, pool: LearnedPool, *, draws: int = DRAWS, seed: 
     n_pooled = sum(len(query.doc_ids) for query in queries)
     intervals = kind == "all" or (kind == "random" and n_judged >= MIN_SHARE * n_pooled)
     with threadpool_limits(1):
-        scores = expected_scores(pool.learned, queries, k, min_relevant, draws, seed, others, fits=intervals)
-        doubts, unproven = _doubts(track, queries, others)
+        scores = expected_scores(
+            pool.learned, queries, k, min_relevant, draws, seed, other_queries, fits=intervals
+        )
+        doubts, unproven = _doubts(track, queries, other_queries)
     judged = _judged(queries, k)
     order = _order(scores.means[0], names)
     board = LearnedBoard(
@@ -197,19 +199,19 @@ def board_of(track: Assessment, pool: LearnedPool, *, draws: int = DRAWS, seed: 
     return board.noted(*filter(None, (doubts, unproven)), summary, *_of_the_encoder(track, pool, board, k))
 
 
-def unproven_note(compared: Comparison, way: str, name: str, learned: str = LEARNED) -> str:
+def unproven_note(compared: Comparison, method: str, name: str, learned: str = LEARNED) -> str:
     """That a way loses less than learned labels, which are used all the same, with both losses.
 
     Args:
-        way, learned: as `compared` calls them.
+        method, learned: as `compared` calls them.
         name: of the way, as people know it.
     """
-    losses = f"{compared.ways[way].loss:.4f} against {compared.ways[learned].loss:.4f}"
+    losses = f"{compared.ways[method].loss:.4f} against {compared.ways[learned].loss:.4f}"
     return f"`{name}` loses less here ({losses}), but not beyond chance, so learned labels are used"
 
 
 def _doubts(
-    track: Assessment, queries: Sequence[QueryPassages], others: Sequence[QueryPassages]
+    track: Assessment, queries: Sequence[QueryPassages], other_queries: Sequence[QueryPassages]
 ) -> tuple[str, str]:
     """Why the learned leaderboard is not to be trusted, and what to do instead; "" where it is.
 
@@ -219,7 +221,7 @@ def _doubts(
         return "", ""
     ways = {LEARNED: expectations, ZERO: zeros, CONDENSED: condensed}
     try:
-        compared = compare(queries, ways, track.config.scores.min_relevant, others)
+        compared = compare(queries, ways, track.config.scores.min_relevant, other_queries)
     except ValueError as error:
         return (
             "too few judgments to see whether learned labels order the runs well (with half of them hidden: "
@@ -286,8 +288,8 @@ def _judged(queries: Sequence[QueryPassages], k: int) -> list[float]:
     retrieved = judged = np.zeros(len(queries[0].ranks), np.int64)
     for query in queries:
         top = query.ranks[:, :k]
-        known = np.append(query.judged, False)
+        is_judged = np.append(query.judged, False)
         retrieved = retrieved + (top >= 0).sum(axis=1)
-        judged = judged + known[top].sum(axis=1)
+        judged = judged + is_judged[top].sum(axis=1)
     shares: list[float] = (judged / np.maximum(retrieved, 1)).tolist()
     return shares

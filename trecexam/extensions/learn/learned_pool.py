@@ -165,9 +165,9 @@ def gather_data(
         official = _official(track, needed=source is None)
     if encoder is None or isinstance(encoder, str):
         encoder = track_encoder(track, encoder)
-    own = gather(track, TrackVectors(track.folder.shared_state, encoder), official, progress)
-    others: tuple[QueryPassages, ...] = ()
-    n_encoded, unusable = own.n_encoded, own.unusable
+    track_data = gather(track, TrackVectors(track.folder.shared_state, encoder), official, progress)
+    other_queries: tuple[QueryPassages, ...] = ()
+    n_encoded, unusable = track_data.n_encoded, track_data.unusable
     notes = [
         *([] if official is None else odd_judgments(track, official)),
         *odd_texts(track, str(getattr(encoder, "name", "the encoder"))),
@@ -178,17 +178,17 @@ def gather_data(
             if other.folder.root.resolve() == track.folder.root.resolve():
                 raise TrecexamError("is this track itself, whose judgments count already", path=source)
             vectors = TrackVectors(other.folder.shared_state, encoder)
-            there = gather(other, vectors, _official(other, needed=True), progress)
+            source_data = gather(other, vectors, _official(other, needed=True), progress)
             if other.grader.identity != track.grader.identity:
                 # Ratings of one grader say nothing about those of another.
-                there = there._replace(queries=tuple(map(_without_ratings, there.queries)))
+                source_data = source_data._replace(queries=tuple(map(_without_ratings, source_data.queries)))
         # A query that both ask may have another id there, and another query the same one.
-        others = tuple(_renamed(query, Path(source).name) for query in there.queries)
-        n_encoded, unusable = n_encoded + there.n_encoded, unusable + there.unusable
-        notes += _other_scale(own.queries, others, source)
+        other_queries = tuple(_renamed(query, Path(source).name) for query in source_data.queries)
+        n_encoded, unusable = n_encoded + source_data.n_encoded, unusable + source_data.unusable
+        notes += _other_scale(track_data.queries, other_queries, source)
     return LearningData(
-        own.queries,
-        others,
+        track_data.queries,
+        other_queries,
         official,
         (*notes, *unusable_lines(unusable)),
         n_encoded,
@@ -251,7 +251,7 @@ def _official(track: Assessment, *, needed: bool) -> Official | None:
 
 
 def _other_scale(
-    queries: Sequence[QueryPassages], others: Sequence[QueryPassages], source: Path | str
+    queries: Sequence[QueryPassages], other_queries: Sequence[QueryPassages], source: Path | str
 ) -> Iterator[str]:
     """Refuses judgments of two scales, as far as their highest labels say that they are.
 
@@ -261,18 +261,20 @@ def _other_scale(
     Raises:
         TrecexamError: with both.
     """
-    judged = [np.concatenate([q.judgments[q.judged] for q in side]) for side in (queries, others)]
+    judged = [np.concatenate([q.judgments[q.judged] for q in side]) for side in (queries, other_queries)]
     if not all(map(len, judged)):
         return
-    here, there = (float(of_side.max()) for of_side in judged)
-    both = f"the highest judgment here is {here:g}, and that of {source} {there:g}: "
-    if here < there and len(judged[0]) < FEW:
+    highest, other_highest = (float(of_side.max()) for of_side in judged)
+    both = f"the highest judgment here is {highest:g}, and that of {source} {other_highest:g}: "
+    if highest < other_highest and len(judged[0]) < FEW:
         yield f"{both}taken as of one scale, as there are few here"
-    elif here != there:
+    elif highest != other_highest:
         raise TrecexamError(f"{both}their scales differ, and cannot be combined")
 
 
-def _few(queries: Sequence[QueryPassages], others: Sequence[QueryPassages], learned: Learned) -> list[str]:
+def _few(
+    queries: Sequence[QueryPassages], other_queries: Sequence[QueryPassages], learned: Learned
+) -> list[str]:
     """What makes the judgments few, one per line."""
     notes = []
     judged = [query for query in queries if query.judged.any()]
@@ -280,7 +282,7 @@ def _few(queries: Sequence[QueryPassages], others: Sequence[QueryPassages], lear
         notes.append(
             f"learned from {plural(learned.n_judgments, 'judgment')} only: see `trecexam cross-validate`"
         )
-    if len(judged) == 1 and not others:
+    if len(judged) == 1 and not other_queries:
         notes.append(
             f"all judgments are of one query, '{judged[0].query_id}': what is learned may not hold for the "
             "others"

@@ -47,10 +47,10 @@ def _up_to_date(track: Assessment) -> Table | None:
     learned = read_object(track.folder.out / IDENTITY)
     try:
         content = read_regular(track.folder.out / BOARD)
-        known = learned["outputs"][BOARD], learned["track"]
+        digests = learned["outputs"][BOARD], learned["track"]
     except (OSError, KeyError, TypeError):
         return None
-    if known != (sha256(content), {part: track.part_digests[part] for part in PARTS}):
+    if digests != (sha256(content), {part: track.part_digests[part] for part in PARTS}):
         return None
     header, *lines = content.decode().splitlines()
     rows: list[tuple[Value, ...]] = []

@@ -24,9 +24,9 @@ def label_of_rating(
     """
     high = rating >= min_rating
     side = sorted(label for label in {0, min_relevant, *labels} if (label >= min_relevant) == high)
-    place, n = (rating - min_rating, max_rating - min_rating + 1) if high else (rating, min_rating)
+    step, n = (rating - min_rating, max_rating - min_rating + 1) if high else (rating, min_rating)
     # Half a step rounds up.
-    return side[(2 * place * (len(side) - 1) + n - 1) // max(1, 2 * (n - 1))]
+    return side[(2 * step * (len(side) - 1) + n - 1) // max(1, 2 * (n - 1))]
 
 
 def with_peoples_labels(track: Assessment, official: Official | None) -> tuple[Official | None, int]:

@@ -53,8 +53,8 @@ def promising_places(
     return {
         query_id: places_by(vectors.of(texts[query_id]) @ vectors.of(items[query_id]).T)
         if texts[query_id] and items[query_id]
-        else places
-        for query_id, places in item_places(track).items()
+        else item_order
+        for query_id, item_order in item_places(track).items()
     }
 
 

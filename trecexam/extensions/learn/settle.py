@@ -149,27 +149,27 @@ def settle(
             path=track.folder.root,
         )
     with threadpool_limits(1):
-        known = standing(pool.learned, queries, min(K, track.depth))
-    claimed = _read(claim, names, known)
-    places = [names.index(run) for run in claimed.runs]
-    pairs = _pairs(claimed, places, len(names))
-    probability = _probability(known, claimed, places)
+        standings = standing(pool.learned, queries, min(K, track.depth))
+    claimed = _read(claim, names, standings)
+    run_indices = [names.index(run) for run in claimed.runs]
+    pairs = _pairs(claimed, run_indices, len(names))
+    probability = _probability(standings, claimed, run_indices)
     sure = SURE ** (1 / len(pairs))
     rows = []
     for pair in pairs:
-        difference, deviation = _difference(known, pair)
-        p = _of_pair(known, pair)
-        rows.append((names[pair[0]], names[pair[1]], difference, deviation, p, known.needed(pair, sure)))
+        difference, deviation = _difference(standings, pair)
+        p = _of_pair(standings, pair)
+        rows.append((names[pair[0]], names[pair[1]], difference, deviation, p, standings.needed(pair, sure)))
     undecided = 1 - SURE < probability < SURE
-    plan = _plan(track, known, queries, pairs, most) if undecided else ()
+    plan = _plan(track, standings, queries, pairs, most) if undecided else ()
     planned = max((row[-1] for row in rows), default=0) if undecided else 0
     # Of pairs that are decided by far a list would be long and say nothing.
-    told = sorted(rows, key=lambda row: abs(row[4] - 0.5))[:20] if claimed.first else rows
-    settled = Settled(claimed, probability, tuple(told), plan, planned, pool.notes)
-    return settled.noted(*_notes(settled, known, len(queries)))
+    rows_listed = sorted(rows, key=lambda row: abs(row[4] - 0.5))[:20] if claimed.first else rows
+    settled = Settled(claimed, probability, tuple(rows_listed), plan, planned, pool.notes)
+    return settled.noted(*_notes(settled, standings, len(queries)))
 
 
-def _read(claim: str, names: tuple[str, ...], known: Standing) -> Claim:
+def _read(claim: str, names: tuple[str, ...], standings: Standing) -> Claim:
     """What is claimed.
 
     Raises:
@@ -180,7 +180,7 @@ def _read(claim: str, names: tuple[str, ...], known: Standing) -> Claim:
         n = _NUMBERS.index(count) + 1 if count in _NUMBERS else int(count)
         if not 0 < n < len(names):
             raise TrecexamError(f"'{claim}': the track has {plural(len(names), 'run')}")
-        order = np.argsort(-known.mean, kind="stable")[:n].tolist()
+        order = np.argsort(-standings.mean, kind="stable")[:n].tolist()
         return Claim(tuple(names[at] for at in order), True)
     runs = _named(claim, names)
     if len(runs) < 2 or not all(runs):
@@ -209,39 +209,39 @@ def _named(claim: str, names: tuple[str, ...]) -> tuple[str, ...]:
     return named[0] or tuple(part.strip() for part in parts)
 
 
-def _pairs(claim: Claim, places: list[int], n_runs: int) -> list[Pair]:
+def _pairs(claim: Claim, run_indices: list[int], n_runs: int) -> list[Pair]:
     if claim.first:
-        return [(a, b) for a in places for b in range(n_runs) if b not in places]
-    return list(pairwise(places))
+        return [(a, b) for a in run_indices for b in range(n_runs) if b not in run_indices]
+    return list(pairwise(run_indices))
 
 
-def _probability(known: Standing, claim: Claim, places: list[int]) -> float:
-    if not claim.first and len(places) == 2:
-        return _of_pair(known, (places[0], places[1]))
-    drawn = known.draw()
+def _probability(standings: Standing, claim: Claim, run_indices: list[int]) -> float:
+    if not claim.first and len(run_indices) == 2:
+        return _of_pair(standings, (run_indices[0], run_indices[1]))
+    drawn = standings.draw()
     if claim.first:
-        inside = np.isin(np.arange(drawn.shape[1]), places)
+        inside = np.isin(np.arange(drawn.shape[1]), run_indices)
         return float(np.mean(drawn[:, inside].min(axis=1) > drawn[:, ~inside].max(axis=1) + SAME))
-    return float(np.mean((np.diff(drawn[:, places], axis=1) < -SAME).all(axis=1)))
+    return float(np.mean((np.diff(drawn[:, run_indices], axis=1) < -SAME).all(axis=1)))
 
 
-def _of_pair(known: Standing, pair: Pair) -> float:
+def _of_pair(standings: Standing, pair: Pair) -> float:
     """The probability that the first run is better; 0 where both will always have the same mean."""
-    if max(map(abs, _difference(known, pair))) < SAME:
+    if max(map(abs, _difference(standings, pair))) < SAME:
         return 0.0
-    return float(known.above[pair])
+    return float(standings.above[pair])
 
 
-def _difference(known: Standing, pair: Pair) -> tuple[float, float]:
+def _difference(standings: Standing, pair: Pair) -> tuple[float, float]:
     a, b = pair
-    variance = known.covariance[a, a] + known.covariance[b, b] - 2 * known.covariance[a, b]
-    return float(known.mean[a] - known.mean[b]), float(np.sqrt(max(variance, 0.0)))
+    variance = standings.covariance[a, a] + standings.covariance[b, b] - 2 * standings.covariance[a, b]
+    return float(standings.mean[a] - standings.mean[b]), float(np.sqrt(max(variance, 0.0)))
 
 
 def _plan(
-    track: Assessment, known: Standing, queries: Sequence[QueryPassages], pairs: list[Pair], most: int
+    track: Assessment, standings: Standing, queries: Sequence[QueryPassages], pairs: list[Pair], most: int
 ) -> tuple[tuple[str, str, int, float, str], ...]:
-    gains = known.gains(pairs)
+    gains = standings.gains(pairs)
     total = float(sum(of.sum() for of in gains)) or 1.0
     ranked = sorted(
         (
@@ -264,7 +264,7 @@ def _plan(
     )
 
 
-def _notes(settled: Settled, known: Standing, n_queries: int) -> list[str]:
+def _notes(settled: Settled, standings: Standing, n_queries: int) -> list[str]:
     notes = [
         f"{settled.claim}: {settled.verdict}, probability {settled.probability:.2f} that it survives full "
         f"judging of {plural(n_queries, 'query')}; for other queries than these see `trecexam compare`"
@@ -276,7 +276,7 @@ def _notes(settled: Settled, known: Standing, n_queries: int) -> list[str]:
         )
     if n_queries == 1:
         notes.append("of one query nothing says how far learned labels are off: the probability is too sure")
-    if settled.claim.first and known.covariance.any():
+    if settled.claim.first and standings.covariance.any():
         notes.append(
             'the probability of a set of runs is rough, and mostly too high: the page "How far can I trust '
             'learned labels?" says how far'

@@ -128,9 +128,9 @@ def cross_validate(
             steps(done, total)
 
     # Of the same fits.
-    ways = {(BOARD, name): way for name, way in of_board.items()}
-    ways |= {(FILL, name): way for name, way in of_fill.items()}
-    named = {f"{used_by}\t{name}": way for (used_by, name), way in ways.items()}
+    ways = {(BOARD, name): method for name, method in of_board.items()}
+    ways |= {(FILL, name): method for name, method in of_fill.items()}
+    named = {f"{used_by}\t{name}": method for (used_by, name), method in ways.items()}
     try:
         scale_of(queries)
     except ValueError as error:
@@ -152,9 +152,9 @@ def cross_validate(
     best: dict[str, str] = {}
     unproven: list[str] = []
     for used_by, of in ((BOARD, of_board), (FILL, of_fill)):
-        first, *others = (f"{used_by}\t{name}" for name in of)
-        chosen = compared.best(first, others)
-        if (less := compared.unproven(first, others)) is not None:
+        first, *other_methods = (f"{used_by}\t{name}" for name in of)
+        chosen = compared.best(first, other_methods)
+        if (less := compared.unproven(first, other_methods)) is not None:
             _, _, name = less.partition("\t")
             unproven.append(f"{used_by}: {unproven_note(compared, less, name, first)}")
         best[used_by] = chosen.split("\t")[1]

@@ -40,8 +40,8 @@ class Verdict(BaseModel):
     @property
     def summary(self) -> str:
         """The ways with their losses, the best first."""
-        ordered = sorted(self.losses, key=lambda way: (way != self.best, self.losses[way]))
-        return ", ".join(f"{way} {self.losses[way]:.3f}" for way in ordered)
+        ordered = sorted(self.losses, key=lambda method: (method != self.best, self.losses[method]))
+        return ", ".join(f"{method} {self.losses[method]:.3f}" for method in ordered)
 
 
 def verdict_basis(track: Assessment, official: Official, encoder: Mapping[str, Any]) -> dict[str, str]:

@@ -50,26 +50,30 @@ class GraderAnswers:
     trouble: str = ""
 
 
-def of_passage(path: Path, view: View, state: QueryView, place: int) -> GraderAnswers:
+def of_passage(path: Path, view: View, state: QueryView, row_index: int) -> GraderAnswers:
     """item_id -> what the grader said of this passage.
 
     Args:
         path: the store.
-        place: the passage's row in the state.
+        row_index: the passage's row in the state.
     """
-    return _read(path, view, [(item.item_id, item, state.keys[place]) for _, item in state.asked(place)])
+    return _read(
+        path, view, [(item.item_id, item, state.keys[row_index]) for _, item in state.asked(row_index)]
+    )
 
 
-def of_item(path: Path, view: View, state: QueryView, column: int, places: list[int]) -> GraderAnswers:
+def of_item(path: Path, view: View, state: QueryView, column: int, row_indices: list[int]) -> GraderAnswers:
     """doc_id -> what the grader said of these passages on one item.
 
     Args:
         path: the store.
         column: the item's.
-        places: the passages' rows in the state.
+        row_indices: the passages' rows in the state.
     """
     item = state.items[column]
-    return _read(path, view, [(state.doc_ids[place], item, state.keys[place]) for place in places])
+    return _read(
+        path, view, [(state.doc_ids[row_index], item, state.keys[row_index]) for row_index in row_indices]
+    )
 
 
 def _read(path: Path, view: View, cells: Sequence[tuple[str, Item, str | None]]) -> GraderAnswers:

@@ -75,8 +75,8 @@ class Desk:
         kept: what the page keeps of queries from one request to the next; {} at first.
     """
 
-    def __init__(self, folder: TrackFolder, view: View, who: str, kept: dict[str, _Pooled]) -> None:
-        self.folder, self.view, self.who, self._kept = folder, view, who, kept
+    def __init__(self, folder: TrackFolder, view: View, who: str, cached_pools: dict[str, _Pooled]) -> None:
+        self.folder, self.view, self.who, self._kept = folder, view, who, cached_pools
         self._secret = secret_of(folder)
         self._asked: dict[str, tuple[str, ...]] = {}
         self.plan = plan_of(folder, view)
@@ -93,11 +93,11 @@ class Desk:
         rows = own_assessments(self.folder, self.who)
         return {CellKey(*row[:3]): row for row in rows if row.status != "withdrawn"}
 
-    def take(self, said: PersonalJudgment) -> None:
+    def take(self, judgment: PersonalJudgment) -> None:
         """What she says now, as it was written."""
-        self.own.pop(CellKey(*said[:3]), None)
-        if said.status != "withdrawn":
-            self.own[CellKey(*said[:3])] = said
+        self.own.pop(CellKey(*judgment[:3]), None)
+        if judgment.status != "withdrawn":
+            self.own[CellKey(*judgment[:3])] = judgment
 
     @property
     def open(self) -> tuple[Task, ...]:
@@ -123,22 +123,27 @@ class Desk:
         """The task of that name."""
         return next((task for task in self.tasks if task.name == name), None)
 
-    def shown_earlier(self, name: str, shown: str) -> Task | None:
-        """Without a plan, a task that a colleague was done with first, if it is as this `shown` says."""
+    def shown_earlier(self, name: str, fingerprint: str) -> Task | None:
+        """Without a plan, a task that a colleague was done with first, if it is as `fingerprint` says."""
         if self.plan is not None:
             return None
         pooled = ((query_id, self._pooled(query_id)) for query_id in self.view.query_ids)
-        pairs = ((query_id, doc_id) for query_id, kept in pooled if kept for doc_id in kept.doc_ids)
+        pairs = (
+            (query_id, doc_id)
+            for query_id, pooled_query in pooled
+            if pooled_query
+            for doc_id in pooled_query.doc_ids
+        )
         tasks = (Task(name_of(self._secret, *pair), *pair) for pair in pairs)
         task = next((task for task in tasks if task.name == name), None)
-        return task if task is not None and self.shown(task) == shown else None
+        return task if task is not None and self.shown(task) == fingerprint else None
 
     def next_open(self, after: Task | None = None) -> Task | None:
         """The first that is not done and can be read: after this one, or before it where there is none."""
         at = self.tasks.index(after) + 1 if after in self.tasks else 0
-        there = frozenset(self.open) - {after}
+        open_tasks = frozenset(self.open) - {after}
         ordered = (*self.tasks[at:], *self.tasks[:at])
-        return next((task for task in ordered if task in there and self.text_of(task)), None)
+        return next((task for task in ordered if task in open_tasks and self.text_of(task)), None)
 
     def before(self, task: Task) -> Task | None:
         """The one before this one."""
@@ -148,8 +153,8 @@ class Desk:
     def text_of(self, task: Task) -> str | None:
         """The passage's text; None where there is none, or the passage is not in the pool any more."""
         state = self.view.query(task.query_id)
-        place = None if state is None else state.place(task.doc_id)
-        return None if state is None or place is None else state.texts[place]
+        row_index = None if state is None else state.place(task.doc_id)
+        return None if state is None or row_index is None else state.texts[row_index]
 
     def questions(self, task: Task) -> tuple[Question, ...]:
         """All items of a passage, with what she says."""
@@ -177,56 +182,56 @@ class Desk:
         """query_id -> the passages that she judged and that can be read, each with her judgment in words."""
         judged: dict[str, list[tuple[Task, str]]] = {}
         for task in self.tasks:
-            own = self.said(task)
-            if own and self.text_of(task):
-                judged.setdefault(task.query_id, []).append((task, self._in_words(task, own)))
+            judgments = self.said(task)
+            if judgments and self.text_of(task):
+                judged.setdefault(task.query_id, []).append((task, self._in_words(task, judgments)))
         return judged
 
-    def _in_words(self, task: Task, own: Mapping[str, PersonalJudgment]) -> str:
-        if "" in own and own[""].cannot:
+    def _in_words(self, task: Task, judgments: Mapping[str, PersonalJudgment]) -> str:
+        if "" in judgments and judgments[""].cannot:
             return "cannot judge"
-        said = ((question.own, question.choices) for question in self.questions(task))
+        answers = ((question.own, question.choices) for question in self.questions(task))
         return ", ".join(
             "cannot judge" if row.rating is None else text_of(row.rating, choices)
-            for row, choices in said
+            for row, choices in answers
             if row is not None
         )
 
     def token(self, task: Task) -> str:
         """Tells what she says of a passage from anything else that she might say."""
-        said = "\n".join(f"{item_id}\t{row.seen}" for item_id, row in self.said(task).items())
-        return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        lines = "\n".join(f"{item_id}\t{row.seen}" for item_id, row in self.said(task).items())
+        return hashlib.sha256(lines.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def shown(self, task: Task) -> str:
         """Tells a passage and all its items, in their current state, from any other state of them."""
-        asked = [(q.item_id, q.item and q.item.text, q.choices) for q in self.questions(task)]
-        text = json.dumps([self.text_of(task), asked])
+        questions = [(q.item_id, q.item and q.item.text, q.choices) for q in self.questions(task)]
+        text = json.dumps([self.text_of(task), questions])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def _unplanned(self) -> Iterator[tuple[str, str]]:
         for query_id in self.view.query_ids:
-            kept = self._pooled(query_id)
-            assert kept is not None
-            for doc_id in kept.doc_ids:
-                asked = self.asked(query_id, doc_id)
-                said = [kept.human.get((doc_id, item_id)) for item_id in asked]
-                others = all(row is not None and row.who != self.who for row in said)
-                if not others or self._spoke(query_id, doc_id, asked):
+            pooled_query = self._pooled(query_id)
+            assert pooled_query is not None
+            for doc_id in pooled_query.doc_ids:
+                item_ids = self.asked(query_id, doc_id)
+                judgments = [pooled_query.human.get((doc_id, item_id)) for item_id in item_ids]
+                judged_by_others = all(row is not None and row.who != self.who for row in judgments)
+                if not judged_by_others or self._spoke(query_id, doc_id, item_ids):
                     yield query_id, doc_id
 
     def _pooled(self, query_id: str) -> _Pooled | None:
         """Kept until the query changes: a page opens a hundred queries at the most, and this needs all."""
-        part, kept = self.view.parts.get(query_id), self._kept.get(query_id)
-        if part is not None and (kept is None or kept.part is not part.state):
+        part, cached = self.view.parts.get(query_id), self._kept.get(query_id)
+        if part is not None and (cached is None or cached.part is not part.state):
             state = self.view.query(query_id)
             assert state is not None
             citing = _citing(state) if self.view.is_cited else None
-            kept = _Pooled(part.state, state.items, _by_retrieved(state), state.human, citing)
-            self._kept[query_id] = kept
-        return None if part is None else kept
+            cached = _Pooled(part.state, state.items, _by_retrieved(state), state.human, citing)
+            self._kept[query_id] = cached
+        return None if part is None else cached
 
-    def _spoke(self, query_id: str, doc_id: str, asked: Iterable[str]) -> bool:
-        return any(CellKey(query_id, doc_id, item_id) in self.own for item_id in (*asked, ""))
+    def _spoke(self, query_id: str, doc_id: str, item_ids: Iterable[str]) -> bool:
+        return any(CellKey(query_id, doc_id, item_id) in self.own for item_id in (*item_ids, ""))
 
 
 @dataclass(frozen=True)
@@ -244,8 +249,8 @@ class _Pooled:
 
 
 def _citing(state: QueryView) -> dict[str, tuple[str, ...]]:
-    asked = ((doc_id, state.asked(place)) for place, doc_id in enumerate(state.doc_ids))
-    return {doc_id: tuple(item.item_id for _, item in items) for doc_id, items in asked}
+    asked_items = ((doc_id, state.asked(row_index)) for row_index, doc_id in enumerate(state.doc_ids))
+    return {doc_id: tuple(item.item_id for _, item in items) for doc_id, items in asked_items}
 
 
 def plan_of(folder: TrackFolder, view: View) -> JudgingPlan | None:
@@ -273,11 +278,15 @@ def _by_retrieved(state: QueryView) -> tuple[str, ...]:
     """The passages with a text, of one text one, those first that the most runs have, and high up."""
     weights = [0.0] * len(state.doc_ids)
     for ranking in state.rankings.values():
-        for rank, place in enumerate(ranking, 1):
-            weights[place] += 1 / rank
-    order = sorted(range(len(weights)), key=lambda place: (-weights[place], state.doc_ids[place]))
-    first = {text: place for place in reversed(order) if (text := state.texts[place])}
-    return tuple(state.doc_ids[place] for place in order if first.get(state.texts[place] or "") == place)
+        for rank, row_index in enumerate(ranking, 1):
+            weights[row_index] += 1 / rank
+    order = sorted(range(len(weights)), key=lambda row_index: (-weights[row_index], state.doc_ids[row_index]))
+    first = {text: row_index for row_index in reversed(order) if (text := state.texts[row_index])}
+    return tuple(
+        state.doc_ids[row_index]
+        for row_index in order
+        if first.get(state.texts[row_index] or "") == row_index
+    )
 
 
 @lru_cache(maxsize=1 << 17)

@@ -156,12 +156,12 @@ class Thread:
 
     def _asked(self, seconds: float) -> Any:
         try:
-            asked = self._to.get(timeout=seconds)
+            message = self._to.get(timeout=seconds)
         except queue.Empty:
             return None
-        if asked is None:
+        if message is None:
             raise EOFError
-        return asked
+        return message
 
     def stop(self, patience: float = 0.0) -> None:
         self._ending = True
@@ -188,10 +188,10 @@ def main(name: tuple[str, str], root: str, fd: int, nice: int) -> None:
     def receive(seconds: float) -> Any:
         if not connection.poll(seconds):
             return None
-        asked = connection.recv()
-        if asked is None:
+        message = connection.recv()
+        if message is None:
             raise EOFError
-        return asked
+        return message
 
     os.nice(nice)
     # What libraries print must not end up where the page's address is read.

@@ -51,7 +51,7 @@ def table_file(address: Address, tables: Mapping[str, Table]) -> Response | None
     if not name:
         return None
     header, rows = tables[name].header, tables[name].rows
-    columns = {column: (lambda row, place=place: row[place]) for place, column in enumerate(header)}
+    columns = {column: (lambda row, index=index: row[index]) for index, column in enumerate(header)}
     return as_file(address, listed(rows, address, columns=columns), name)
 
 

@@ -52,9 +52,9 @@ def label(value: int | None, least: int, words: tuple[str, ...] = ()) -> Markup:
     return Markup('<span class="label{}">{}</span>').format(relevant, named(value, words))
 
 
-def strip(state: QueryView, place: int) -> Markup:
+def strip(state: QueryView, row_index: int) -> Markup:
     """A passage's ratings on all items, one small box each; made at once, as tables have hundreds of them."""
-    ratings = state.ratings[place].tolist()
+    ratings = state.ratings[row_index].tolist()
     listed = ", ".join(str(rating) if rating >= 0 else "none" for rating in ratings)
     boxes = "".join(_BOXES[min(rating, 5)] for rating in ratings)
     return Markup(f'<span class="strip" role="img" aria-label="ratings: {listed}">{boxes}</span>')

@@ -54,12 +54,12 @@ class Front:
             TrecexamError: one of them cannot be, or does not go with another.
         """
         origin, path = _origin(public_url) if public_url else ("", "")
-        given = "/" + root_path.strip("/") if root_path.strip("/") else ""
-        if path and given and path != given:
+        root = "/" + root_path.strip("/") if root_path.strip("/") else ""
+        if path and root and path != root:
             raise TrecexamError(
                 f"--root-path {root_path} is not the path of --public-url, {path}: leave it out"
             )
-        prefix = given or path
+        prefix = root or path
         if prefix and not _PREFIX.fullmatch(prefix):
             raise TrecexamError(f"the path {prefix!r} before the page's own: take letters, digits, -, _")
         if prefix.split("/")[1:2] and prefix.split("/")[1] in OURS:
@@ -107,8 +107,8 @@ class Front:
         }
         if self.origin:
             scheme, _, host = self.origin.partition("://")
-            others = [pair for pair in scope["headers"] if pair[0] != b"host"]
-            changed |= {"scheme": scheme, "headers": [(b"host", host.encode()), *others]}
+            headers = [pair for pair in scope["headers"] if pair[0] != b"host"]
+            changed |= {"scheme": scheme, "headers": [(b"host", host.encode()), *headers]}
         return {**scope, **changed}
 
     def _has_prefix(self, path: str) -> bool:
@@ -148,8 +148,8 @@ def _origin(public_url: str) -> tuple[str, str]:
     ):
         raise TrecexamError(f"--public-url {public_url!r}: give an address as https://nuggets.uni.edu/trec")
     host = f"[{name}]" if ":" in name else name
-    shown = "" if port in {None, {"http": 80, "https": 443}[parts.scheme]} else f":{port}"
-    return f"{parts.scheme}://{host}{shown}", parts.path.rstrip("/")
+    port_suffix = "" if port in {None, {"http": 80, "https": 443}[parts.scheme]} else f":{port}"
+    return f"{parts.scheme}://{host}{port_suffix}", parts.path.rstrip("/")
 
 
 def _network(text: str) -> Network:

@@ -89,10 +89,10 @@ class Gatherer:
         common = self._common(track)
         for q in track.ratings():
             token = (common, *_token(track, q))
-            kept = earlier.get(q.query_id)
-            if kept is None or kept.token != token:
-                kept = _gathered(track, q, judgments, token)
-            self._kept[q.query_id] = kept
+            gathered_query = earlier.get(q.query_id)
+            if gathered_query is None or gathered_query.token != token:
+                gathered_query = _gathered(track, q, judgments, token)
+            self._kept[q.query_id] = gathered_query
         gathered = self._kept
         new = {
             q: query.part
@@ -178,11 +178,13 @@ def _state(track: Assessment, q: QueryRatings, judgments: Official | None) -> Qu
     query_id = q.query_id
     texts = track.texts
     label = labels(q, scores.label, scores.min_rating, scores.min_answers)
-    places = {doc_id: place for place, doc_id in enumerate(q.doc_ids)}
+    row_by_doc = {doc_id: row_index for row_index, doc_id in enumerate(q.doc_ids)}
     rankings = {
         # What a grader of support looks at is no ranked passage, but what responses cite.
         name: tuple(
-            places[doc_id] for doc_id in run.ranking(query_id, track.config.track.depth) if doc_id in places
+            row_by_doc[doc_id]
+            for doc_id in run.ranking(query_id, track.config.track.depth)
+            if doc_id in row_by_doc
         )
         for name, run in track.runs.items()
         if query_id in run
@@ -208,12 +210,12 @@ def _state(track: Assessment, q: QueryRatings, judgments: Official | None) -> Qu
 
 def _around(track: Assessment, query_id: str) -> Iterator[tuple[str, tuple[str, str]]]:
     """A sentence's item_id -> the sentences around it: of one that is there twice, where it stands first."""
-    ((_, given),) = responses_by_query(track, track.responses, [query_id])
-    for run, response in reversed(given):
+    ((_, responses),) = responses_by_query(track, track.responses, [query_id])
+    for run, response in reversed(responses):
         sentences = statements_of(run, response, track.config.grader.citations)
         texts = ["", *(sentence.text for sentence in sentences), ""]
-        for place in range(len(sentences), 0, -1):
-            yield sentences[place - 1].item_id, (texts[place - 1], texts[place + 1])
+        for number in range(len(sentences), 0, -1):
+            yield sentences[number - 1].item_id, (texts[number - 1], texts[number + 1])
 
 
 def _judged_rows(state: QueryView, judgments: Official | None) -> NDArray[np.int32]:
@@ -223,8 +225,8 @@ def _judged_rows(state: QueryView, judgments: Official | None) -> NDArray[np.int
     # Negative ones are no judgments, as for agreement.
     judged = {} if judgments is None else judgments.judged.get(state.query_id, {})
     rows = [
-        (place, label, judged[doc_id], int(runs[place]))
-        for place, (doc_id, label) in enumerate(zip(state.doc_ids, state.labels, strict=True))
+        (row_index, label, judged[doc_id], int(runs[row_index]))
+        for row_index, (doc_id, label) in enumerate(zip(state.doc_ids, state.labels, strict=True))
         if label is not None and doc_id in judged
     ]
     return np.array(rows, np.int32).reshape(-1, 4)
@@ -237,7 +239,7 @@ def _holes(
     judged = None if judgments is None else frozenset(state.judgments)
     counts = np.zeros((3, len(runs)), np.int32)
     for column, name in enumerate(runs):
-        ranking = [state.doc_ids[place] for place in state.rankings.get(name, ())]
+        ranking = [state.doc_ids[row_index] for row_index in state.rankings.get(name, ())]
         run_holes = holes(ranking, judged, rated, depth)
         counts[:, column] = run_holes.retrieved, run_holes.unjudged or 0, run_holes.ungraded
     return counts

@@ -163,20 +163,20 @@ class Guard:
 
     def _welcome(self, scope: Scope, token: str) -> Response | None:
         """None for users who showed the token; the cookie for users who shows it now; else how to get in."""
-        kept = hmac.new(token.encode(), b"trecexam cookie", hashlib.sha256).hexdigest()
+        cookie_value = hmac.new(token.encode(), b"trecexam cookie", hashlib.sha256).hexdigest()
         shown_cookies = cookies.sent(scope, self._cookie)
-        if any(hmac.compare_digest(cookie.encode(), kept.encode()) for cookie in shown_cookies):
+        if any(hmac.compare_digest(cookie.encode(), cookie_value.encode()) for cookie in shown_cookies):
             return None
         pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        shown = [value for name, value in pairs if name == "token"]
-        if scope["method"] == "GET" and shown:
-            if not hmac.compare_digest(shown[0].encode(), token.encode()):
+        url_tokens = [value for name, value in pairs if name == "token"]
+        if scope["method"] == "GET" and url_tokens:
+            if not hmac.compare_digest(url_tokens[0].encode(), token.encode()):
                 return plain_page(401, "This is not the token.", ask=True)
             rest = urlencode([(name, value) for name, value in pairs if name != "token"])
             path = scope["raw_path"].decode("latin-1").split("?")[0]
             # No redirection: after a link in a mail, browsers send no strict cookie to where that leads.
             response = _onwards("/" + path.lstrip("/") + (f"?{rest}" if rest else ""))
-            cookies.keep(response, self._cookie, kept)
+            cookies.keep(response, self._cookie, cookie_value)
             return response
         return plain_page(401, "This page needs the token that `trecexam serve` printed.", ask=True)
 
@@ -190,9 +190,9 @@ def plain_page(
         '<input id="token" name="token" type="password" autocomplete="off" required> '
         "<button>Open the page</button></form>"
     )
-    way = f'<p><a href="{urls.board()}">To the first page</a></p>'
+    home_link = f'<p><a href="{urls.board()}">To the first page</a></p>'
     return _page(
-        status, f"<h1>{status}</h1><p>{what}</p>{form if ask else way if home else ''}", headers=headers
+        status, f"<h1>{status}</h1><p>{what}</p>{form if ask else home_link if home else ''}", headers=headers
     )
 
 

@@ -115,7 +115,7 @@ class JudgmentQueue:
 
     def stale(self, version: int) -> int:
         """Queries whose judgments are of an earlier state."""
-        return sum(known < version for known in self.as_of.values())
+        return sum(judged_version < version for judged_version in self.as_of.values())
 
 
 class LookRequest(NamedTuple):
@@ -250,12 +250,12 @@ class JudgeList:
                 self._wake.wait_for(lambda: self._ending or self._is_due())
                 if self._ending:
                     return
-                version, known = self._version, self._oldest()
+                version, known_ids = self._version, self._oldest()
                 link = self._link = self._make()
                 link.start()
             began = time.monotonic()
             try:
-                link.send(LookRequest(self._wish, known))
+                link.send(LookRequest(self._wish, known_ids))
                 self._listen(link, version)
             except Exception as error:
                 traceback.print_exc()
@@ -281,7 +281,7 @@ class JudgeList:
         return tuple(sorted(self._queue.as_of, key=lambda query_id: self._queue.as_of[query_id]))
 
     def _listen(self, link: child.Link, version: int) -> None:
-        known: frozenset[str] = frozenset()
+        known_ids: frozenset[str] = frozenset()
         while True:
             try:
                 message = link.receive()
@@ -296,15 +296,15 @@ class JudgeList:
             with self._wake:
                 queue = self._queue
                 if isinstance(message, Began):
-                    known = frozenset(message.query_ids)
+                    known_ids = frozenset(message.query_ids)
                     same = (message.level, message.measure) == (queue.level, queue.measure)
                     self._queue = JudgmentQueue(
                         *message[:4],
-                        {q: rows for q, rows in queue.by_query.items() if same and q in known},
-                        {q: of for q, of in queue.as_of.items() if same and q in known},
-                        len(known),
+                        {q: rows for q, rows in queue.by_query.items() if same and q in known_ids},
+                        {q: of for q, of in queue.as_of.items() if same and q in known_ids},
+                        len(known_ids),
                         0,
-                        len(known),
+                        len(known_ids),
                     )
                 else:
                     self._queue = replace(
@@ -326,15 +326,15 @@ class JudgeList:
 
 def look(root: Path, receive: child.Receive, say: child.Say) -> None:
     """The process: looks at all queries once, those that it is told of last."""
-    asked = None
-    while asked is None:
-        asked = receive(60.0)
-    assert isinstance(asked, LookRequest)
+    request = None
+    while request is None:
+        request = receive(60.0)
+    assert isinstance(request, LookRequest)
     try:
-        with TrackLoader(open_folder(root, asked.wish.grader or None)) as loader:
+        with TrackLoader(open_folder(root, request.wish.grader or None)) as loader:
             track = loader.load()
             looks = _at_rankings if track.asked.citing is None else _at_citations
-            for row in looks(track, asked):
+            for row in looks(track, request):
                 say(row)
         say(LookOver())
     except (TrecexamError, ConversionError) as error:
@@ -347,20 +347,20 @@ def look(root: Path, receive: child.Receive, say: child.Say) -> None:
         say(LookFailed(f"this should not happen, please report it: {type(error).__name__}: {error}"))
 
 
-def _ordered(query_ids: Collection[str], known: Collection[str]) -> list[str]:
+def _ordered(query_ids: Collection[str], known_ids: Collection[str]) -> list[str]:
     """Those that were never looked at, then the others as given."""
-    there = frozenset(query_ids)
-    return [q for q in query_ids if q not in known] + [q for q in known if q in there]
+    current_ids = frozenset(query_ids)
+    return [q for q in query_ids if q not in known_ids] + [q for q in known_ids if q in current_ids]
 
 
-def _at_rankings(track: Assessment, asked: LookRequest) -> Iterator[Began | QueryLooked]:
+def _at_rankings(track: Assessment, request: LookRequest) -> Iterator[Began | QueryLooked]:
     """The judgments that would change the ranking, query by query."""
-    wish = asked.wish
+    wish = request.wish
     level: Level | None = "cell" if wish.level == "cell" else "passage" if wish.level else None
     search = Search(track, wish.measure or None, level, include_judged=wish.judged)
     queries = search.chosen()
     yield Began(search.level, search.measure, search.n_runs, search.tied, tuple(queries))
-    for look in search.looks(_ordered(queries, asked.known)):
+    for look in search.looks(_ordered(queries, request.known)):
         items = track.bank.items[look.query_id]
         rows = tuple(
             QueuedJudgment(
@@ -375,13 +375,13 @@ def _at_rankings(track: Assessment, asked: LookRequest) -> Iterator[Began | Quer
         yield QueryLooked(look.query_id, rows)
 
 
-def _at_citations(track: Assessment, asked: LookRequest) -> Iterator[Began | QueryLooked]:
+def _at_citations(track: Assessment, request: LookRequest) -> Iterator[Began | QueryLooked]:
     """The sentences to label with what they cite, as `judge-next` lists them."""
     by_query: dict[str, list[QueuedJudgment]] = {query_id: [] for query_id in track.bank.query_ids}
     yield Began("citation", "", len(track.runs), False, tuple(by_query))
     unlabelled = [pair for pair in cited_pairs(track) if pair.key not in track.overrides.ratings]
-    for place, row in enumerate(labels_to_make(track, unlabelled)):
+    for rank, row in enumerate(labels_to_make(track, unlabelled)):
         key = Key(*row.pair.key)
-        by_query[key.query_id].append(QueuedJudgment(key, (place,), None, row.runs, row.chances or ()))
+        by_query[key.query_id].append(QueuedJudgment(key, (rank,), None, row.runs, row.chances or ()))
     for query_id, rows in by_query.items():
         yield QueryLooked(query_id, tuple(rows[:KEPT]))

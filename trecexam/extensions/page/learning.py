@@ -152,10 +152,10 @@ def learn_on_demand(root: Path, receive: child.Receive, say: child.Say) -> None:
     # Who asked is gone at the end.
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
-            asked = receive(60.0)
-            if isinstance(asked, LearnOf):
+            message = receive(60.0)
+            if isinstance(message, LearnOf):
                 began = time.monotonic()
-                say(_learn(root, asked.grader)._replace(seconds=time.monotonic() - began))
+                say(_learn(root, message.grader)._replace(seconds=time.monotonic() - began))
 
 
 def _learn(root: Path, grader: str) -> Learnt:
@@ -169,8 +169,8 @@ def _learn(root: Path, grader: str) -> Learnt:
                 track, encoder=NoEncoder(track_encoder(track)), official=people_judgments(track)[0]
             )
         with threadpool_limits(1):
-            known = standing(pool.learned, pool.data.queries, min(K, track.depth))
-        return Learnt("", pool.learned.n_judgments, undecided(known))
+            standings = standing(pool.learned, pool.data.queries, min(K, track.depth))
+        return Learnt("", pool.learned.n_judgments, undecided(standings))
     except (TrecexamError, ConversionError) as error:
         return Learnt(str(error))
     except Exception as error:

@@ -21,9 +21,9 @@ SIZE, SIZES = 50, (25, 50, 100, 250)
 class Address:
     """Where a reader is: the path, and what its query string asks for."""
 
-    def __init__(self, path: str, given: Mapping[str, str]) -> None:
+    def __init__(self, path: str, params: Mapping[str, str]) -> None:
         self.path = path
-        self.given = dict(given)
+        self.given = dict(params)
 
     @classmethod
     def of(cls, request: Request) -> Address:
@@ -87,8 +87,8 @@ def listed(
     Args:
         columns: what the table has as a file.
     """
-    asked = address.number("size")
-    size = asked if asked in SIZES else SIZE
+    requested_size = address.number("size")
+    size = requested_size if requested_size in SIZES else SIZE
     pages = max(1, math.ceil(len(rows) / size))
     page = min(max(1, address.number("page") or 1), pages)
     start = (page - 1) * size
@@ -111,15 +111,15 @@ def in_order(
         default: as `sort`.
         columns: what the table has as a file; None for the keys.
     """
-    asked = address.get("sort")
-    sort = asked if asked.removeprefix("-") in keys else default
+    requested_sort = address.get("sort")
+    sort = requested_sort if requested_sort.removeprefix("-") in keys else default
     column, down = sort.removeprefix("-"), sort.startswith("-")
     key = keys[column]
-    known: list[T] = []
+    rows_with_value: list[T] = []
     unknown: list[T] = []
     for row in rows:
         value = key(row)
         missing = value is None or (isinstance(value, float) and math.isnan(value))
-        (unknown if missing else known).append(row)
-    ordered = [*sorted(known, key=key, reverse=down), *unknown]
+        (unknown if missing else rows_with_value).append(row)
+    ordered = [*sorted(rows_with_value, key=key, reverse=down), *unknown]
     return listed(ordered, address, column, down=down, columns=keys if columns is None else columns)

@@ -217,8 +217,8 @@ class LiveTrack(Beside):
     def _take(self, message: Loaded | Trouble | Work) -> None:
         if isinstance(message, Loaded):
             shell: View = pickle.loads(message.view)
-            others = {name: self._with_parts(other) for name, other in shell.others.items()}
-            self._show(replace(self._with_parts(shell), others=others), self._patches)
+            other_views = {name: self._with_parts(other) for name, other in shell.others.items()}
+            self._show(replace(self._with_parts(shell), others=other_views), self._patches)
             self.seconds = message.seconds
         elif isinstance(message, Trouble):
             self.trouble = message.reason

@@ -175,18 +175,18 @@ def _neighbourhood(words: str, index: Mapping[str, list[int]]) -> tuple[int, int
         (0, 0) where there is none with a third of those words that tell where to look.
     """
     telling = {word for word in words.split(" ") if len(index.get(word, ())) <= _RARE}
-    places = sorted((place, word) for word in telling for place in index.get(word, ()))
+    occurrences = sorted((offset, word) for word in telling for offset in index.get(word, ()))
     best, first = (0, 0), 0
     inside: Counter[str] = Counter()
-    for place, word in places:
+    for offset, word in occurrences:
         inside[word] += 1
-        while place - places[first][0] > 2 * len(words):
-            left = places[first][1]
+        while offset - occurrences[first][0] > 2 * len(words):
+            left = occurrences[first][1]
             inside[left] -= 1
             if not inside[left]:
                 del inside[left]
             first += 1
-        best = max(best, (len(inside), place))
+        best = max(best, (len(inside), offset))
     count, end = best
     if not count or 3 * count < len(telling):
         return 0, 0

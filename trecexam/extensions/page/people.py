@@ -46,8 +46,8 @@ def standing(view: View, state: QueryView) -> overriding.QueryToRate:
     if view.is_cited:
         cells = frozenset(
             (state.query_id, doc_id, item.item_id)
-            for place, doc_id in enumerate(state.doc_ids)
-            for _, item in state.asked(place)
+            for row_index, doc_id in enumerate(state.doc_ids)
+            for _, item in state.asked(row_index)
         )
     return overriding.QueryToRate(
         state.query_id,
@@ -73,9 +73,9 @@ def with_people(folder: TrackFolder, view: View, state: QueryView) -> QueryView:
     ratings = np.where(unread, instead, np.maximum(state.codes, MISSING)).astype(np.int8)
     columns = {item.item_id: column for column, item in enumerate(state.items)}
     for (doc_id, item_id), rating in (query_overrides.cells if query_overrides else {}).items():
-        place = state.place(doc_id)
-        assert place is not None
-        ratings[place, columns[item_id]] = rating
+        row_index = state.place(doc_id)
+        assert row_index is not None
+        ratings[row_index, columns[item_id]] = rating
     q = QueryRatings(
         state.query_id,
         state.doc_ids,
@@ -91,7 +91,7 @@ def with_people(folder: TrackFolder, view: View, state: QueryView) -> QueryView:
         labels=tuple(label.get(doc_id) for doc_id in state.doc_ids),
         human={
             (doc_id, item_id): row
-            for known in (overrides, overriding.judgments_of(folder, query))
-            for (_, doc_id, item_id), row in known.ratings.items()
+            for judgments in (overrides, overriding.judgments_of(folder, query))
+            for (_, doc_id, item_id), row in judgments.ratings.items()
         },
     )

@@ -145,12 +145,12 @@ class Reader:
             traceback.print_exc()
             self._fail(f"this should not happen, please report it: {type(error).__name__}: {error}")
 
-    def call(self, asked: Call) -> None:
+    def call(self, request: Call) -> None:
         """Calls a function with the track as it was read last."""
         try:
             if self._track is None:
                 raise TrecexamError(self._trouble or "the track is not read yet")
-            value, failed = asked.function(self._track[asked.grader], *asked.args), False
+            value, failed = request.function(self._track[request.grader], *request.args), False
         except Exception as error:
             if not isinstance(error, TrecexamError | ConversionError):
                 traceback.print_exc()
@@ -159,7 +159,7 @@ class Reader:
             answer = pickle.dumps(value, protocol=5)
         except Exception as error:
             answer, failed = pickle.dumps(TrecexamError(f"{type(value).__name__}: {error}")), True
-        self._say(Returned(asked.number, answer, failed))
+        self._say(Returned(request.number, answer, failed))
 
     def _look(self, *, now: bool) -> None:
         loaders = self._opened()
@@ -233,8 +233,8 @@ class Reader:
         """
         folder = TrackFolder.open(self._root)
         folders = {name: folder_of(folder, name) for name in grader_names(folder)}
-        own = [path for each in folders.values() for path in (each.prompt(), each.metric())]
-        settings = stamp(folder.config_path), *(path and stamp(path) for path in own)
+        grader_files = [path for each in folders.values() for path in (each.prompt(), each.metric())]
+        settings = stamp(folder.config_path), *(path and stamp(path) for path in grader_files)
         if self._loaders is None or settings != self._settings:
             self.close()
             self._loaders, self._settings = TrackLoaders(folder), settings
@@ -307,12 +307,12 @@ def work(root: Path, receive: Callable[[float], Any], say: Callable[[Any], None]
     try:
         reader.look(now=True)
         while True:
-            asked = receive(EVERY)
-            if isinstance(asked, Call):
-                reader.call(asked)
+            request = receive(EVERY)
+            if isinstance(request, Call):
+                reader.call(request)
             else:
-                reader.look(now=isinstance(asked, Look))
-            if isinstance(asked, Look):
+                reader.look(now=isinstance(request, Look))
+            if isinstance(request, Look):
                 say(LookDone())
     except EOFError:
         # Who asked is gone.

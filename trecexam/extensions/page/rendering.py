@@ -109,15 +109,15 @@ def switches(request: Request, view: View | None) -> list[Switch]:
     """
     if view is None or not view.graders:
         return []
-    given, path = request.path_params, urls.inside(Address.of(request).path)
-    here = given.get("grader", view.own if request.scope.get("shows_grader") and path != "/" else None)
-    is_list = here is not None and not given.keys() - {"grader"}
-    page = path.removeprefix(f"/grader/{urls.segment(given['grader'])}" if "grader" in given else "")
-    own = (
-        Switch(name, urls.grader(name, page if is_list else ""), name == here)
+    params, path = request.path_params, urls.inside(Address.of(request).path)
+    current = params.get("grader", view.own if request.scope.get("shows_grader") and path != "/" else None)
+    is_list = current is not None and not params.keys() - {"grader"}
+    page = path.removeprefix(f"/grader/{urls.segment(params['grader'])}" if "grader" in params else "")
+    grader_switches = (
+        Switch(name, urls.grader(name, page if is_list else ""), name == current)
         for name in (view.own, *view.others)
     )
-    return [Switch("All graders", urls.start(), path == "/"), *own]
+    return [Switch("All graders", urls.start(), path == "/"), *grader_switches]
 
 
 class NotReadyError(Exception):

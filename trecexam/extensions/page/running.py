@@ -78,12 +78,12 @@ def serve(
         actual = listening.getsockname()[1]
         chosen = chosen_grader.get()
         first = f"grader/{segment(chosen)}" if chosen is not None else ""
-        shown = address(host, actual, token, first)
+        page_url = address(host, actual, token, first)
         if front.url:
-            behind, shown = f"; its proxy finds it at {shown}", front.url + first + _query(token)
+            behind, page_url = f"; its proxy finds it at {page_url}", front.url + first + _query(token)
         else:
             behind = ""
-        print(f"{root} is at {shown} (Ctrl-C ends it{behind})", file=sys.stderr, flush=True)
+        print(f"{root} is at {page_url} (Ctrl-C ends it{behind})", file=sys.stderr, flush=True)
         if users is not None and not (front.place.secure or is_loopback(host)):
             _log("tokens go over the network unencrypted: put an https proxy before it, see --public-url")
         if users is not None and not trusted_role and (warning := unknown_assessors(folder, users)):
@@ -102,7 +102,7 @@ def serve(
             trusted_role=trusted_role,
         )
         if open_browser:
-            webbrowser.open(shown)
+            webbrowser.open(page_url)
         server.run()
 
 
@@ -118,8 +118,8 @@ def unknown_assessors(folder: TrackFolder, users: Users) -> str:
         for name, entry in entries.items()
         if entry is None or entry.name != name or entry.role == "reader"
     ]
-    shown = shorten_list(unknown, quote="")
-    return f"{PLAN} has tasks for people who are not assessors here: {shown}" if unknown else ""
+    names = shorten_list(unknown, quote="")
+    return f"{PLAN} has tasks for people who are not assessors here: {names}" if unknown else ""
 
 
 def _log(line: str) -> None:

@@ -137,8 +137,12 @@ class Bounded(H11Protocol):
     def _make_room(self) -> None:
         if len(self.connections) <= CONNECTIONS:
             return
-        others = [one for one in self.connections if isinstance(one, Bounded) and one is not self]
-        for oldest in sorted(others, key=lambda one: one._idle_since):
+        other_connections = [
+            connection
+            for connection in self.connections
+            if isinstance(connection, Bounded) and connection is not self
+        ]
+        for oldest in sorted(other_connections, key=lambda connection: connection._idle_since):
             if oldest._is_idle():
                 self.connections.discard(oldest)
                 oldest.transport.close()

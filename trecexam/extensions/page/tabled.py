@@ -41,8 +41,8 @@ class Tabled:
         kinds = [column.kind for column in self.columns]
         at = kinds.index(_BEGINNING) if _BEGINNING in kinds else len(kinds)
         cells = (
-            (*row[:at], Cell(draw(place)), *row[at:])
-            for place, row in zip(self.rows.rows, self.cells, strict=True)
+            (*row[:at], Cell(draw(row_index)), *row[at:])
+            for row_index, row in zip(self.rows.rows, self.cells, strict=True)
         )
         columns = (*self.columns[:at], Column(heading, "text"), *self.columns[at:])
         return replace(self, columns=columns, cells=tuple(cells))
@@ -72,15 +72,15 @@ def tabled(
         beginnings: columns of long texts, whose beginnings the page shows.
     """
     search_text = address.get("q").casefold()
-    places = [
-        place
-        for place, values in enumerate(table.rows)
+    row_indices = [
+        row_index
+        for row_index, values in enumerate(table.rows)
         if any(search_text in value.casefold() for value in values if isinstance(value, str))
     ]
     files = {name: _of(table, name) for name in table.header if name not in beginnings}
-    rows = in_order(places, address, {"": lambda place: place, **files}, sort, files)
-    shown = drawn(table, rows.rows, links=links, draw=draw, beginnings=beginnings)
-    return Tabled(shown.columns, rows, shown.rows, shown.name)
+    rows = in_order(row_indices, address, {"": lambda row_index: row_index, **files}, sort, files)
+    excerpted = drawn(table, rows.rows, links=links, draw=draw, beginnings=beginnings)
+    return Tabled(excerpted.columns, rows, excerpted.rows, excerpted.name)
 
 
 def measure_headings(measures: Sequence[str], official: Sequence[str] = ()) -> dict[str, str]:
@@ -91,46 +91,47 @@ def measure_headings(measures: Sequence[str], official: Sequence[str] = ()) -> d
 
 def drawn(
     table: Table,
-    places: Sequence[int] | None = None,
+    row_indices: Sequence[int] | None = None,
     *,
     links: Callable[[str], str] | None = None,
     draw: Mapping[str, Draw] | None = None,
     beginnings: Collection[str] = (),
 ) -> Excerpt:
-    """Rows of a table, of all of them where no `places` are named; other arguments as of `tabled`."""
-    places = range(len(table.rows)) if places is None else places
+    """Rows of a table, of all of them where no `row_indices` are named; other arguments as of `tabled`."""
+    row_indices = range(len(table.rows)) if row_indices is None else row_indices
     draws = {name: _of_text(table, name) for name in beginnings} | dict(draw or {})
     if links is not None:
         name = next(key for key in table.layout.keys if key in table.header)
         draws.setdefault(name, _linked(table, name, links))
-    shown = excerpt(table, len(table.rows), whole=True, places=places, bare=draws)
+    excerpted = excerpt(table, len(table.rows), whole=True, places=row_indices, bare=draws)
     columns = [
-        column._replace(kind=_BEGINNING) if column.name in beginnings else column for column in shown.columns
+        column._replace(kind=_BEGINNING) if column.name in beginnings else column
+        for column in excerpted.columns
     ]
     drawers = [draws.get(column.name) for column in columns]
     rows = (
-        tuple(map(_cell, columns, row, drawers, [place] * len(row)))
-        for place, row in zip(places, shown.rows, strict=True)
+        tuple(map(_cell, columns, row, drawers, [row_index] * len(row)))
+        for row_index, row in zip(row_indices, excerpted.rows, strict=True)
     )
-    return replace(shown, columns=tuple(columns), rows=tuple(rows))
+    return replace(excerpted, columns=tuple(columns), rows=tuple(rows))
 
 
-def _cell(column: Column, cell: Cell, draw: Draw | None, place: int) -> Cell:
+def _cell(column: Column, cell: Cell, draw: Draw | None, row_index: int) -> Cell:
     if draw is not None:
-        return Cell(draw(place))
+        return Cell(draw(row_index))
     return cell if cell.text or column.kind != "n" else cell._replace(text="–")  # noqa: RUF001
 
 
 def _of(table: Table, name: str) -> Callable[[int], Any]:
     column = table.header.index(name)
-    return lambda place: table.rows[place][column]
+    return lambda row_index: table.rows[row_index][column]
 
 
 def _of_text(table: Table, name: str) -> Draw:
     value = _of(table, name)
-    return lambda place: text(value(place))
+    return lambda row_index: text(value(row_index))
 
 
 def _linked(table: Table, name: str, links: Callable[[str], str]) -> Draw:
     value = _of(table, name)
-    return lambda place: link(links(str(value(place))), str(value(place)))
+    return lambda row_index: link(links(str(value(row_index))), str(value(row_index)))

@@ -48,20 +48,20 @@ def name_of(segment: str) -> str:
     return unquote(segment.replace("~", "%"), errors="surrogateescape")
 
 
-def with_query(path: str, given: Mapping[str, Value] | None = None, **more: Value) -> str:
+def with_query(path: str, params: Mapping[str, Value] | None = None, **more: Value) -> str:
     """The path with a query string; None and "" are left out."""
-    pairs = {key: value for key, value in {**(given or {}), **more}.items() if value not in (None, "")}
+    pairs = {key: value for key, value in {**(params or {}), **more}.items() if value not in (None, "")}
     return f"{path}?{urlencode(pairs, errors='surrogateescape')}" if pairs else path
 
 
-def _at(path: str, given: Mapping[str, Value] | None = None) -> str:
-    return with_query(PLACE.get().prefix + path, given)
+def _at(path: str, params: Mapping[str, Value] | None = None) -> str:
+    return with_query(PLACE.get().prefix + path, params)
 
 
-def _of_grader(path: str, given: Mapping[str, Value] | None = None) -> str:
+def _of_grader(path: str, params: Mapping[str, Value] | None = None) -> str:
     """A page of the grader that is looked at."""
     name = GRADER.get()
-    return _at(f"/grader/{segment(name)}{path.rstrip('/')}" if name else path, given)
+    return _at(f"/grader/{segment(name)}{path.rstrip('/')}" if name else path, params)
 
 
 def grader(name: str, page: str = "") -> str:
@@ -111,9 +111,9 @@ def passage(query_id: str, doc_id: str, item_id: str | None = None, **more: Valu
     return _of_grader(f"/query/{segment(query_id)}/passage/{segment(doc_id)}", {"item": item_id, **more})
 
 
-def judge_step(way: str, query_id: str, doc_id: str, item_id: str, **more: Value) -> str:
+def judge_step(direction: str, query_id: str, doc_id: str, item_id: str, **more: Value) -> str:
     """From this judgment to the "next" or the "previous" one."""
-    return _of_grader(f"/judge/{way}", {"query": query_id, "doc": doc_id, "item": item_id, **more})
+    return _of_grader(f"/judge/{direction}", {"query": query_id, "doc": doc_id, "item": item_id, **more})
 
 
 def bank_change(query_id: str, change: str) -> str:
@@ -134,11 +134,11 @@ def inside(path: str) -> str:
 
 def local(path: str) -> str:
     """The path, prefix included, where it is one of this page's own; else the leaderboard."""
-    own = (
+    is_local = (
         path.startswith(PLACE.get().prefix + "/")
         and not path.startswith(("//", "/\\"))
         and path.isprintable()
     )
     # Browsers resolve these, and what lies above the prefix is another site's.
-    own = own and {".", ".."}.isdisjoint(unquote(path.partition("?")[0]).split("/"))
-    return path if own else board()
+    is_local = is_local and {".", ".."}.isdisjoint(unquote(path.partition("?")[0]).split("/"))
+    return path if is_local else board()

@@ -112,14 +112,14 @@ def checked_name(name: str) -> str:
 
 def _without_marks(name: str) -> str:
     """The name without the marks on its letters; those that can be in no name stay."""
-    kept, marks = "", 0
+    cleaned, marks = "", 0
     for sign in name:
         is_mark = unicodedata.category(sign) in {"Mn", "Mc"} and not _UNSEEN.match(sign)
-        if is_mark and kept[-1:].isalpha() and marks < MARKS_ON_LETTER:
+        if is_mark and cleaned[-1:].isalpha() and marks < MARKS_ON_LETTER:
             marks += 1
         else:
-            kept, marks = kept + sign, 0
-    return kept
+            cleaned, marks = cleaned + sign, 0
+    return cleaned
 
 
 class Users:
@@ -164,11 +164,11 @@ class Users:
 
     def with_token(self, token: str) -> UserEntry | None:
         """The user who logs in with that token; None for nobody. Takes as long for each token."""
-        given = digest(token)
+        token_sha256 = digest(token)
         right = [
             entry
             for entry in self._now().values()
-            if hmac.compare_digest(given, entry.token_sha256 or "-" * len(given))
+            if hmac.compare_digest(token_sha256, entry.token_sha256 or "-" * len(token_sha256))
         ]
         return right[0] if right else None
 
@@ -286,9 +286,11 @@ def _change(path: Path, change: Callable[[dict[str, UserEntry]], None]) -> None:
         before = dict(users)
         change(users)
         head, *blocks = _BLOCK.split(text)
-        kept = [block for block in blocks if users.get(key := _name_in(block)) == before.get(key, "nobody")]
+        unchanged = [
+            block for block in blocks if users.get(key := _name_in(block)) == before.get(key, "nobody")
+        ]
         new = [_block(entry) for key, entry in users.items() if before.get(key) != entry]
-        text = "".join([head, *kept])
+        text = "".join([head, *unchanged])
         if text and new and not text.endswith("\n"):
             text += "\n"
         text += ("\n" if text and new else "") + "\n".join(new)

@@ -162,19 +162,21 @@ class QueryView:
         """The item with its column; None where there is none that is not retired."""
         return next(((n, item) for n, item in enumerate(self.items) if item.item_id == item_id), None)
 
-    def asked(self, place: int) -> tuple[tuple[int, Item], ...]:
+    def asked(self, row_index: int) -> tuple[tuple[int, Item], ...]:
         """The items of a passage, each with its column."""
-        codes = self.codes[place].tolist()
+        codes = self.codes[row_index].tolist()
         return tuple((n, item) for n, item in enumerate(self.items) if codes[n] != NOT_ASKED)
 
-    def ranks(self, place: int) -> dict[str, int]:
+    def ranks(self, row_index: int) -> dict[str, int]:
         """run -> rank, from 1, of the runs that have this passage in their first ranks; best first."""
-        ranks = {run: order.index(place) + 1 for run, order in self.rankings.items() if place in order}
+        ranks = {
+            run: order.index(row_index) + 1 for run, order in self.rankings.items() if row_index in order
+        }
         return dict(sorted(ranks.items(), key=lambda pair: (pair[1], pair[0])))
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        return {doc_id: place for place, doc_id in enumerate(self.doc_ids)}
+        return {doc_id: row_index for row_index, doc_id in enumerate(self.doc_ids)}
 
 
 class ItemHead(NamedTuple):

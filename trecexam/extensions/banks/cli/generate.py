@@ -66,7 +66,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @estimate_json_option
 def generate(
-    track: Path, prompt: str, *, estimate: bool, as_json: bool, v3: Path | None, **given: Any
+    track: Path, prompt: str, *, estimate: bool, as_json: bool, v3: Path | None, **options: Any
 ) -> int:
     """Write the test bank of TRACK with a language model: items for every query that has none.
 
@@ -79,7 +79,7 @@ def generate(
     with trecexam.open_track(track) as opened:
         bank = opened.bank
         made, caught = ask(
-            bank.generate, bank.estimate, prompt, only_estimate=estimate, as_json=as_json, **given
+            bank.generate, bank.estimate, prompt, only_estimate=estimate, as_json=as_json, **options
         )
     if made is None:
         return 0

@@ -57,10 +57,10 @@ def bank_job(
         raise TrecexamError(f"prompt {prompt} reads no passages: `passages` is for {NUGGETIZER}")
     if passages is not None and passages < 1:
         raise TrecexamError(f"{NUGGETIZER} needs passages: give 1 or more, not {passages}")
-    asked = named(prompt, folder.root)
+    item_prompt = named(prompt, folder.root)
     plan = plan_bank(
         folder,
-        asked,
+        item_prompt,
         query_ids=query_ids,
         output=None if output is None else Path(output),
         again=again,
@@ -68,7 +68,7 @@ def bank_job(
     plan = replace(plan, whole=whole)
     if prompt != NUGGETIZER:
         (source,) = keeping_writers(folder, *([] if writer is None else [writer]))
-        return Job(generate(plan, asked, source))
+        return Job(generate(plan, item_prompt, source))
     # Where the writer is given, it cannot be told the stages' system messages.
     writers = [writer] if writer is not None else [
         create_writer(folder.config, folder.root, Instruction(system_of(stage))) for stage in STAGES
@@ -78,7 +78,7 @@ def bank_job(
     query_ids = [request.query_id for request in plan.requests]
     texts = nugget_passages(folder, query_ids, passages or PASSAGES)
     return Job(
-        generate_nuggets(plan, asked, texts, of_stages),
+        generate_nuggets(plan, item_prompt, texts, of_stages),
         lambda: nugget_prompts(plan, texts, of_stages),
         tries=2,
     )

@@ -88,7 +88,7 @@ def outcome(plan: BankPlan, result: AskingResult[Any], new: NewItems, n_cut: int
         TrecexamError: the file was changed meanwhile, or cannot be written.
     """
     failures = [*new.failures, *(Failure(request, reason) for request, reason in result.unwritten)]
-    order = {request: place for place, request in enumerate(plan.requests)}
+    order = {request: index for index, request in enumerate(plan.requests)}
     written, replaced = write(plan, new.items, early=bool(result.why))
     return Generated(
         **vars(result),
@@ -105,20 +105,20 @@ def outcome(plan: BankPlan, result: AskingResult[Any], new: NewItems, n_cut: int
 
 def _new_items(plan: BankPlan, prompt: ItemPrompt, prompts: PromptSet[ItemRequest]) -> NewItems:
     writer = prompts.source.writer
-    known = {query_id: known_texts(items) for query_id, items in plan.kept.items()}
+    texts_by_query = {query_id: known_texts(items) for query_id, items in plan.kept.items()}
     new: dict[ItemRequest, Sequence[Item]] = {}
     failures: list[Failure] = []
     dropped = DroppedItems()
-    for request, kept in prompts.answered():
-        origin = Origin(prompt.name, writer.model, writer.seed, kept.time, "")
-        answer = read_items(kept.text, prompt.kind, cut=kept.cut)
+    for request, cached in prompts.answered():
+        origin = Origin(prompt.name, writer.model, writer.seed, cached.time, "")
+        answer = read_items(cached.text, prompt.kind, cut=cached.cut)
         items, left_out = items_of(
-            request, answer.texts, prompt, origin, known.setdefault(request.query_id, set())
+            request, answer.texts, prompt, origin, texts_by_query.setdefault(request.query_id, set())
         )
         dropped = dropped.plus(left_out)
         new[request] = items
         if not answer.texts:
-            failures.append(Failure(request, _why_unread(kept)))
+            failures.append(Failure(request, _why_unread(cached)))
         elif not items:
             failures.append(Failure(request, f"no item is left of its answer: {left_out}"))
         elif answer.cut and (prompt.number is None or len(items) < prompt.number):
@@ -127,10 +127,10 @@ def _new_items(plan: BankPlan, prompt: ItemPrompt, prompts: PromptSet[ItemReques
     return NewItems(new, failures, dropped)
 
 
-def _why_unread(kept: Kept) -> str:
-    start = " ".join(kept.text.split())[:60]
+def _why_unread(cached: Kept) -> str:
+    start = " ".join(cached.text.split())[:60]
     which = f"that begins '{start}'" if start else "that is empty"
-    if kept.cut:
+    if cached.cut:
         return f"no items in an answer {which} and ends early: raise `max_new_tokens`"
     return f"no items in an answer {which}: set another `seed`, `temperature` or `model`, or another prompt"
 
@@ -150,13 +150,13 @@ def write(
     if not rows or (early and plan.whole):
         return False, 0
     replaced_lines: set[int] = set()
-    places: dict[str, int] = {}
+    insert_before: dict[str, int] = {}
     for request, items in new.items():
         replaced = plan.replaced_lines.get((request.query_id, request.facet_id), ())
         if items and replaced:
             replaced_lines.update(replaced)
-            places.setdefault(request.query_id, replaced[0])
+            insert_before.setdefault(request.query_id, replaced[0])
     check_unchanged(plan.output, plan.content)
     # A link stays a link.
     path = Path(os.path.realpath(plan.output))
-    return replace_file(path, merged(plan.content, replaced_lines, rows, places)), len(replaced_lines)
+    return replace_file(path, merged(plan.content, replaced_lines, rows, insert_before)), len(replaced_lines)

@@ -66,7 +66,7 @@ def generate_nuggets(
         except TrecexamError:
             write(plan, _new_items(plan, prompt, writers, done).items, early=True)
             raise
-        answers: dict[Key, Kept | Unread] = {key: kept for each in sets for key, kept in each.answered()}
+        answers: dict[Key, Kept | Unread] = {key: cached for each in sets for key, cached in each.answered()}
         answers |= {key: Unread(why) for key, why in of_step.unwritten}
         waiting = _advanced(waiting, answers, done, ended=bool(of_step.why))
         # What a step without an answer meant is among the failures.
@@ -89,11 +89,11 @@ def nugget_prompts(plan: BankPlan, passages: Passages, writers: Writers) -> list
         with suppress(StopIteration):
             while True:
                 every[request] = (*every[request], *prompts)
-                kept = (writers[each.stage].get(each.text) for each in prompts)
+                cached_answers = (writers[each.stage].get(each.text) for each in prompts)
                 prompts = steps.send(
                     [
                         supposed_answer(each) if answer is None or answer.refused else answer
-                        for answer, each in zip(kept, prompts, strict=True)
+                        for answer, each in zip(cached_answers, prompts, strict=True)
                     ]
                 )
     return _prompt_sets(every, writers)
@@ -105,9 +105,11 @@ def _begun(plan: BankPlan, passages: Passages, writers: Writers) -> dict[ItemReq
     begun = {}
     for request in plan.requests:
         if passages[request.query_id]:
-            told = creator is not writers["scorer"]
+            has_system_message = creator is not writers["scorer"]
             plain, fitted = creator.writer.plain, creator.writer.fitted
-            steps = nuggetize(request, passages[request.query_id], plain, fitted, told=told)
+            steps = nuggetize(
+                request, passages[request.query_id], plain, fitted, has_system_message=has_system_message
+            )
             begun[request] = _Query(steps, next(steps))
     return begun
 
@@ -121,9 +123,9 @@ def _prompt_sets(
         PromptSet(
             writers[of_writer[0]],
             {
-                (request, place): prompt.text
+                (request, index): prompt.text
                 for request, of_request in prompts.items()
-                for place, prompt in enumerate(of_request)
+                for index, prompt in enumerate(of_request)
                 if prompt.stage in of_writer
             },
         )
@@ -145,7 +147,7 @@ def _advanced(
     """
     further = {}
     for request, query in waiting.items():
-        keys = [(request, place) for place in range(len(query.prompts))]
+        keys = [(request, index) for index in range(len(query.prompts))]
         if ended and not answers.keys() >= set(keys):
             continue
         try:
@@ -167,9 +169,11 @@ def _new_items(
         nuggets = done.get(request)
         if nuggets is None:
             continue
-        known = known_texts(plan.kept.get(request.query_id, ()))
+        texts_of_query = known_texts(plan.kept.get(request.query_id, ()))
         origin = Origin(prompt.name, writer.model, writer.seed, nuggets.time, "")
-        new[request], left_out = items_of(request, nuggets.texts, prompt, origin, known, nuggets.importances)
+        new[request], left_out = items_of(
+            request, nuggets.texts, prompt, origin, texts_of_query, nuggets.importances
+        )
         dropped = dropped.plus(left_out)
         reasons = "; ".join(nuggets.unread)
         if not new[request]:

@@ -46,7 +46,7 @@ def items_of(
     texts: Iterable[str],
     prompt: ItemPrompt,
     origin: Origin,
-    known: set[tuple[str, ...]],
+    texts_of_query: set[tuple[str, ...]],
     importances: Iterable[str] = (),
 ) -> tuple[tuple[Item, ...], DroppedItems]:
     """The items that an answer amounts to, in its order.
@@ -54,7 +54,7 @@ def items_of(
     Args:
         texts: of the items, as they are in the answer.
         origin: of all of them, without the text.
-        known: the texts that the query has already (`known_texts`); those of the new items are added.
+        texts_of_query: texts that the query has already (`known_texts`); those of the new items are added.
         importances: of the texts; none for none of any.
     """
     items: list[Item] = []
@@ -65,12 +65,12 @@ def items_of(
             dropped["empty"] += 1
         elif copies(text, request.query_text):
             dropped["copies"] += 1
-        elif folded(text) in known:
+        elif folded(text) in texts_of_query:
             dropped["duplicates"] += 1
         elif prompt.number is not None and len(items) >= prompt.number:
             dropped["surplus"] += 1
         else:
-            known.add(folded(text))
+            texts_of_query.add(folded(text))
             items.append(
                 Item(
                     request.query_id,

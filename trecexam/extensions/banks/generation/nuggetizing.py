@@ -92,7 +92,7 @@ def nuggetize(
     plain: Callable[[str], str],
     fitted: Fit,
     *,
-    told: bool = True,
+    has_system_message: bool = True,
 ) -> Steps:
     """Makes a list of a query's passages, window after window, then says what of it is vital.
 
@@ -100,13 +100,13 @@ def nuggetize(
         passages: texts, in their order; at least one.
         plain: removes what the model would take for control tokens.
         fitted: gives a prompt with as much of the passages as the model takes.
-        told: the model is told each stage's system message; else it begins the prompt.
+        has_system_message: the model is told each stage's system message; else it begins the prompt.
     """
     query = plain(request.query_text)
 
     def render(stage: Stage, values: Mapping[str, str]) -> str:
         text = filled(prompt_text(f"nuggetizer-{stage}"), values, jinja=False, name="nuggetizer")
-        return text if told else f"{system_of(stage)}\n\n{text}"
+        return text if has_system_message else f"{system_of(stage)}\n\n{text}"
 
     nuggets: list[str] = []
     unread: list[str] = []
@@ -156,18 +156,20 @@ def _asked(
     """What is read of the answers, those that cannot be read asked for once more; and the last one's time."""
     if not prompts:
         return [], ""
-    kept = list((yield prompts))
-    results = [_read(answer, reader) for answer, reader in zip(kept, readers, strict=True)]
+    answers = list((yield prompts))
+    results = [_read(answer, reader) for answer, reader in zip(answers, readers, strict=True)]
     failed = [
-        at for at, result in enumerate(results) if isinstance(result, Unread) and isinstance(kept[at], Kept)
+        at
+        for at, result in enumerate(results)
+        if isinstance(result, Unread) and isinstance(answers[at], Kept)
     ]
     if failed:
         again = yield [_once_more(prompts[at]) for at in failed]
         for at, answer in zip(failed, again, strict=True):
-            kept[at], results[at] = answer, _read(answer, readers[at])
+            answers[at], results[at] = answer, _read(answer, readers[at])
     times = (
         answer.time
-        for answer, result in zip(kept, results, strict=True)
+        for answer, result in zip(answers, results, strict=True)
         if isinstance(answer, Kept) and not isinstance(result, Unread)
     )
     return results, max(times, default="")

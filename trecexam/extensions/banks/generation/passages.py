@@ -52,9 +52,9 @@ def nugget_passages(
     relevant = _relevant(inputs.official or (), folder.config.scores.min_relevant)
     ordered = {query_id: _ordered(pooled[query_id], relevant.get(query_id, {})) for query_id in query_ids}
     needed = {doc_id for doc_ids in ordered.values() for doc_id in doc_ids}
-    own = Texts(folder)
-    read = bool(needed) and (own.has_source or needed.isdisjoint(inputs.documents))
-    texts = document_texts(needed, inputs, own, read=read)[0]
+    document_store = Texts(folder)
+    read = bool(needed) and (document_store.has_source or needed.isdisjoint(inputs.documents))
+    texts = document_texts(needed, inputs, document_store, read=read)[0]
     return {
         query_id: tuple(texts[doc_id] for doc_id in doc_ids if texts.get(doc_id, "").strip())[:number]
         for query_id, doc_ids in ordered.items()
@@ -73,10 +73,10 @@ def _relevant(official: Sequence[Qrel], min_relevant: int) -> dict[str, dict[str
 
 def _ordered(pooled: PooledQuery, relevant: Mapping[str, int]) -> list[str]:
     best: dict[str, int] = {}
-    for rank, places in enumerate(pooled.ranks.T.tolist()):
-        for place in places:
-            if place >= 0:
-                best.setdefault(pooled.doc_ids[place], rank)
+    for rank, row_indices in enumerate(pooled.ranks.T.tolist()):
+        for row_index in row_indices:
+            if row_index >= 0:
+                best.setdefault(pooled.doc_ids[row_index], rank)
     last = pooled.ranks.shape[1]
     return sorted(
         relevant or best, key=lambda doc_id: (-relevant.get(doc_id, 0), best.get(doc_id, last), doc_id)

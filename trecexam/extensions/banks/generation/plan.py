@@ -66,17 +66,19 @@ def plan_bank(
         keys = {(request.query_id, request.facet_id) for request in requests}
         replaced = _replaced_lines(files.get(target, ()), lines_of(content), prompt, keys)
     replaced_lines = {(target, number) for numbers in replaced.values() for number in numbers}
-    kept: dict[str, list[Item]] = {}
+    kept_items: dict[str, list[Item]] = {}
     for path, lines in files.items():
         for line in lines:
             if (path, line.number) not in replaced_lines:
                 for item in line.items:
-                    kept.setdefault(item.query_id, []).append(item)
+                    kept_items.setdefault(item.query_id, []).append(item)
     if not again:
         requests = tuple(
-            request for request in requests if not _has_items(kept.get(request.query_id, ()), request, prompt)
+            request
+            for request in requests
+            if not _has_items(kept_items.get(request.query_id, ()), request, prompt)
         )
-    return BankPlan(requests, target, content, kept, replaced)
+    return BankPlan(requests, target, content, kept_items, replaced)
 
 
 def _queries(folder: TrackFolder, query_ids: Collection[str]) -> dict[str, str]:

@@ -128,10 +128,16 @@ def load_prompt(path: Path) -> ItemPrompt:
     Raises:
         GraderError: the file cannot be read or used; the message says why.
     """
-    own = read_own_prompt(path, ItemPromptFile, SLOTS, {"query": SLOTS[:3]})
-    nuggets = re.search(r"[\"']nuggets[\"']", own.template)
-    kind: Kind = own.file.writes or ("nugget" if nuggets else "question")
-    prompt = ItemPrompt(own.digest_name, own.template, kind, own.file.number, own.jinja)
+    prompt_source = read_own_prompt(path, ItemPromptFile, SLOTS, {"query": SLOTS[:3]})
+    nuggets = re.search(r"[\"']nuggets[\"']", prompt_source.template)
+    kind: Kind = prompt_source.file.writes or ("nugget" if nuggets else "question")
+    prompt = ItemPrompt(
+        prompt_source.digest_name,
+        prompt_source.template,
+        kind,
+        prompt_source.file.number,
+        prompt_source.jinja,
+    )
     try:
         prompt.text(ItemRequest("q1", "a query", "a sub-topic", "1"))
     except GraderError as error:

@@ -113,14 +113,14 @@ def _bounded(text: str) -> tuple[str, bool]:
     depth = 0
     inside = escaped = False
     last = 0
-    for place, character in enumerate(text):
+    for offset, character in enumerate(text):
         if inside:
             if escaped:
                 escaped = False
             elif character == "\\":
                 escaped = True
-            elif character == '"' and _ends(text, place):
-                inside, last = False, place + 1
+            elif character == '"' and _ends(text, offset):
+                inside, last = False, offset + 1
         elif character == '"':
             inside = True
         elif character in "[{":
@@ -129,7 +129,7 @@ def _bounded(text: str) -> tuple[str, bool]:
                 return "", False
         elif character in "]}":
             depth -= 1
-            last = place + 1
+            last = offset + 1
             if depth == 0:
                 return text[:last], False
     if last == 0 and "'" in text:
@@ -138,9 +138,9 @@ def _bounded(text: str) -> tuple[str, bool]:
     return text[:last], True
 
 
-def _ends(text: str, place: int) -> bool:
+def _ends(text: str, offset: int) -> bool:
     """Whether a quote can end a string: a comma, colon, bracket, another string, or nothing follows."""
-    after = re.match(r"\s*(.|$)", text[place + 1 : place + 200], re.S)
+    after = re.match(r"\s*(.|$)", text[offset + 1 : offset + 200], re.S)
     return after is None or after[1] in {"", ",", ":", "]", "}", '"', "`", "/", "#"}
 
 

@@ -70,7 +70,7 @@ def judge_next(
     """
     with trecexam.open_track(track) as opened, show.grading("trying", "tried", "queries") as trying:
         try:
-            found: Result = opened.judge_next(
+            result: Result = opened.judge_next(
                 measure,
                 level=level,
                 by=by,
@@ -84,7 +84,7 @@ def judge_next(
                 raise
             instead = f"without one `trecexam learned-next {track}` says what to judge"
             raise TrackError(f"{error.reason}; {instead}", path=error.path) from None
-        return found
+        return result
 
 
 def _lacking_banks(root: Path) -> set[str]:
@@ -92,7 +92,7 @@ def _lacking_banks(root: Path) -> set[str]:
     from trecexam.line.track_graders import usable_folders
     from trecexam.track import TrackFolder
 
-    said = set()
+    messages = set()
     for folder in usable_folders(TrackFolder.open(root)).values():
         try:
             optional = folder.bank(optional=True)
@@ -102,5 +102,5 @@ def _lacking_banks(root: Path) -> set[str]:
         try:
             _ = optional or folder.bank()
         except TrackError as error:
-            said.add(str(error))
-    return said
+            messages.add(str(error))
+    return messages

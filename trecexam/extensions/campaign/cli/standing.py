@@ -25,8 +25,8 @@ def progress(track: Path) -> Result:
     hour of active work, where it was timed. A pipe gets the assessors, --json the topics, too.
     """
     with trecexam.open_track(track) as opened:
-        found: Result = opened.judging.progress()
-    return found
+        result: Result = opened.judging.progress()
+    return result
 
 
 @click.command(epilog="Example: trecexam judge agreement mytrack")
@@ -40,5 +40,5 @@ def agreement(track: Path) -> Result:
     --json the judgments on which people differ, too.
     """
     with trecexam.open_track(track) as opened:
-        found: Result = opened.judging.agreement()
-    return found
+        result: Result = opened.judging.agreement()
+    return result

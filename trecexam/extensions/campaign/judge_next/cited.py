@@ -78,10 +78,10 @@ def next_citations(
     Raises:
         TrecexamError: there is no response to a query.
     """
-    known = {response.query_id for of_run in track.responses.values() for response in of_run}
+    answered_ids = {response.query_id for of_run in track.responses.values() for response in of_run}
     for query_id in query_ids:
-        if query_id not in known:
-            hint = did_you_mean(query_id, known, before="; ")
+        if query_id not in answered_ids:
+            hint = did_you_mean(query_id, answered_ids, before="; ")
             raise TrecexamError(f"no response to query '{query_id}'{hint}", path=track.folder.root)
     pairs = [pair for pair in cited_pairs(track) if not query_ids or pair.item.query_id in query_ids]
     judged = [pair for pair in pairs if pair.key in track.overrides.ratings]
@@ -119,21 +119,21 @@ def _suggested(track: Assessment, row: PlannedLabel) -> SuggestedJudgment:
 def cited_pairs(track: Assessment) -> Iterator[CitedPair]:
     """What a person can label: each sentence with each passage, once for all responses to a query."""
     citations = track.config.grader.citations
-    for query_id, given in responses_by_query(track, track.responses, track.bank.query_ids):
+    for query_id, responses_of_query in responses_by_query(track, track.responses, track.bank.query_ids):
         sheet = track.sheets[query_id]
         flat = sheet.flat()
-        found: dict[tuple[int, str], tuple[str, int, dict[tuple[str, str], None]]] = {}
-        for run, response in given:
+        pairs: dict[tuple[int, str], tuple[str, int, dict[tuple[str, str], None]]] = {}
+        for run, response in responses_of_query:
             for statement in statements_of(run, response, citations):
                 column = sheet.column_of[statement.item_id] if statement.doc_ids else -1
                 for doc_id in statement.doc_ids:
                     row = sheet.row_of[doc_id]
-                    place = sheet.place(row, column)
-                    assert place is not None
+                    cell_index = sheet.place(row, column)
+                    assert cell_index is not None
                     alike = column, sheet.texts[row] or f"\0{doc_id}"
-                    of_pair = found.setdefault(alike, (doc_id, int(flat[place]), {}))
+                    of_pair = pairs.setdefault(alike, (doc_id, int(flat[cell_index]), {}))
                     of_pair[2][run, query_id] = None
-        for (column, _), (doc_id, machine, responses) in found.items():
+        for (column, _), (doc_id, machine, responses) in pairs.items():
             passage = track.texts.get(doc_id)
             yield CitedPair(sheet.items[column], doc_id, passage, machine, tuple(responses))
 
@@ -153,11 +153,11 @@ def labels_to_make(track: Assessment, pairs: Iterable[CitedPair]) -> tuple[Plann
         of_response.update(responses)
     of_query: Counter[tuple[bool, int, str]] = Counter()
     turns: dict[int, tuple[bool, int, int]] = {}
-    for place in sorted(range(len(planned)), key=rounds.__getitem__):
-        turn = *rounds[place], planned[place].pair.item.query_id
-        turns[place] = *rounds[place], of_query[turn]
+    for index in sorted(range(len(planned)), key=rounds.__getitem__):
+        turn = *rounds[index], planned[index].pair.item.query_id
+        turns[index] = *rounds[index], of_query[turn]
         of_query[turn] += 1
-    return tuple(planned[place] for place in sorted(turns, key=turns.__getitem__))
+    return tuple(planned[index] for index in sorted(turns, key=turns.__getitem__))
 
 
 def _order(row: PlannedLabel) -> tuple[Any, ...]:

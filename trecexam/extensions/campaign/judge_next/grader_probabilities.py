@@ -27,22 +27,22 @@ def grader_probabilities(track: Assessment, queries: Sequence[QueryRatings]) -> 
     """
     graders = _others(track)
     for q in queries:
-        doc_at = {doc_id: place for place, doc_id in enumerate(q.doc_ids)}
+        doc_at = {doc_id: index for index, doc_id in enumerate(q.doc_ids)}
         items = track.bank.items[q.query_id]
-        item_at = {item.item_id: place for place, item in enumerate(items)}
+        item_at = {item.item_id: index for index, item in enumerate(items)}
         stated, _ = track.grades.distributions(track.sheets[q.query_id])
-        others = np.full((len(graders), *q.ratings.shape), MISSING, np.int8)
+        other_ratings = np.full((len(graders), *q.ratings.shape), MISSING, np.int8)
         rows = track.grade_rows((q.query_id,)) if graders else ()
         for item_id, cells in itertools.groupby(rows, key=lambda row: row["item_id"]):
             of_item = list(cells)
             docs = [doc_at[row["doc_id"]] for row in of_item]
-            others[:, docs, item_at[item_id]] = _ratings(track, graders, of_item)
+            other_ratings[:, docs, item_at[item_id]] = _ratings(track, graders, of_item)
         query_overrides = track.overrides.queries.get(q.query_id)
         for (doc_id, item_id), rating in (query_overrides.cells if query_overrides else {}).items():
-            place = doc_at[doc_id], item_at[item_id]
-            stated[place] = np.eye(RATINGS)[rating]
-            others[:, place[0], place[1]] = rating
-        yield Opinions(stated, others)
+            index = doc_at[doc_id], item_at[item_id]
+            stated[index] = np.eye(RATINGS)[rating]
+            other_ratings[:, index[0], index[1]] = rating
+        yield Opinions(stated, other_ratings)
 
 
 def _ratings(track: Assessment, graders: Sequence[int], cells: Sequence[Mapping[str, Any]]) -> Any:
@@ -51,13 +51,15 @@ def _ratings(track: Assessment, graders: Sequence[int], cells: Sequence[Mapping[
     item = store.item_ids([bytes.fromhex(cells[0]["item_sha256"])])[0]
     passages = store.passage_ids([bytes.fromhex(row["passage_sha256"]) for row in cells])
     ratings = np.full((len(graders), len(cells)), MISSING, np.int8)
-    for place, grader in enumerate(graders):
+    for grader_index, grader in enumerate(graders):
         if item is None:
             continue
         for grades in store.columns(grader, [item]):
             codes = dict(zip(grades.passage_ids.tolist(), grades.codes.tolist(), strict=True))
-            given = [MISSING if passage is None else codes.get(passage, MISSING) for passage in passages]
-            ratings[place] = [max(code, MISSING) for code in given]
+            grader_codes = [
+                MISSING if passage is None else codes.get(passage, MISSING) for passage in passages
+            ]
+            ratings[grader_index] = [max(code, MISSING) for code in grader_codes]
     return ratings
 
 
@@ -66,13 +68,19 @@ def _others(track: Assessment) -> list[int]:
 
     The same grader, asked once more by `trecexam repeat`, is no other opinion.
     """
-    own, best = identity_json(track.grader.identity), track.traits.scale.max_rating
-    known = [(row, json.loads(identity)) for row, identity in track.grades.store.graders() if identity != own]
-    return [row for row, identity in known if "sample" not in identity and _max_rating(identity) == best]
+    track_identity, best = identity_json(track.grader.identity), track.traits.scale.max_rating
+    other_graders = [
+        (row, json.loads(identity))
+        for row, identity in track.grades.store.graders()
+        if identity != track_identity
+    ]
+    return [
+        row for row, identity in other_graders if "sample" not in identity and _max_rating(identity) == best
+    ]
 
 
 def _max_rating(identity: Mapping[str, Any]) -> int:
     """The best rating on a grader's scale, as far as its identity tells: the prompts' that have names."""
     names = [str(prompt["name"]) for prompt in identity.get("prompts", ())]
-    known = [published()[name].max_rating for name in names if name in published()]
-    return max(known, default=MAX_RATING)
+    max_ratings = [published()[name].max_rating for name in names if name in published()]
+    return max(max_ratings, default=MAX_RATING)

@@ -69,7 +69,7 @@ def next_judgments(
         if progress:
             progress(len(by_query), len(chosen))
     listed = ranked((suggestion for of_query in by_query for suggestion in of_query.suggestions), by)
-    found = NextJudgments(
+    result = NextJudgments(
         level=search.level,
         measure=search.measure,
         by=by,
@@ -81,7 +81,7 @@ def next_judgments(
         could_change=len(listed),
         rows=tuple(_with_texts(track, suggestion) for suggestion in listed[:top]),
     )
-    return found.noted(*_notes(track, found, include_judged=include_judged))
+    return result.noted(*_notes(track, result, include_judged=include_judged))
 
 
 def _with_texts(track: Assessment, suggestion: Suggestion) -> SuggestedJudgment:
@@ -102,34 +102,35 @@ def _with_texts(track: Assessment, suggestion: Suggestion) -> SuggestedJudgment:
     )
 
 
-def _notes(track: Assessment, found: NextJudgments, *, include_judged: bool) -> Iterator[str]:
+def _notes(track: Assessment, result: NextJudgments, *, include_judged: bool) -> Iterator[str]:
     """What was left out, whether anything would change the ranking, and how one judges."""
-    n_listed, candidates = len(found.rows), plural(found.candidates, found.level)
-    if found.judged:
-        more = found.level == "passage" and not include_judged
+    n_listed, candidates = len(result.rows), plural(result.candidates, result.level)
+    if result.judged:
+        more = result.level == "passage" and not include_judged
         yield (
-            f"{plural(found.judged, found.level)} that a person judged already {_are(found.judged)} left out"
+            f"{plural(result.judged, result.level)} that a person judged already "
+            f"{_are(result.judged)} left out"
             + ("; --include-judged has the official ones too" if more else "")
         )
-    if found.ungraded:
-        has = "has" if found.ungraded == 1 else "have"
+    if result.ungraded:
+        has = "has" if result.ungraded == 1 else "have"
         yield (
-            f"{plural(found.ungraded, found.level)} {has} no grade and {_are(found.ungraded)} left out; "
+            f"{plural(result.ungraded, result.level)} {has} no grade and {_are(result.ungraded)} left out; "
             "`trecexam watch` grades"
         )
-    if found.tied:
-        yield f"all {found.n_runs} runs are tied on {found.measure}"
-    if found.rows:
-        first = f"; these are the first {n_listed:,}" if n_listed < found.could_change else ""
-        yield f"{found.could_change:,} of {candidates} could change the ranking by {found.measure}{first}"
-        yield how_to_judge(track, found.rows[0])
-    elif found.candidates:
+    if result.tied:
+        yield f"all {result.n_runs} runs are tied on {result.measure}"
+    if result.rows:
+        first = f"; these are the first {n_listed:,}" if n_listed < result.could_change else ""
+        yield f"{result.could_change:,} of {candidates} could change the ranking by {result.measure}{first}"
+        yield how_to_judge(track, result.rows[0])
+    elif result.candidates:
         yield (
             f"no judgment of the {candidates} would change the ranking: where opinions could differ they "
             "agree, or the runs are alike there"
         )
     else:
-        yield f"no {found.level} is left to judge"
+        yield f"no {result.level} is left to judge"
 
 
 def _are(count: int) -> str:

@@ -123,9 +123,9 @@ def _scoring(track: Assessment, name: str | None, level: Level | None) -> Scorin
 def _check(track: Assessment, queries: Sequence[QueryRatings]) -> None:
     runs, root = track.runs, track.folder.root
     if len(runs) < 2:
-        here = f"only one run, '{next(iter(runs))}'" if runs else "no runs yet"
+        n_runs = f"only one run, '{next(iter(runs))}'" if runs else "no runs yet"
         raise TrecexamError(
-            f"{here}: there is no ranking that a judgment could change; drop "
+            f"{n_runs}: there is no ranking that a judgment could change; drop "
             f"{'another' if runs else 'two or more'} into {track.folder.runs}",
             path=root,
         )

@@ -121,10 +121,10 @@ class NextJudgments(Result):
         every = [row.values() for row in self.rows]
         judgments = (
             (
-                place,
+                rank,
                 *(beginning(str(row[name])) if name in texts[len(keys) :] else row[name] for name in columns),
             )
-            for place, row in enumerate(every, 1)
+            for rank, row in enumerate(every, 1)
         )
         chances = (
             (*(values[name] for name in keys), LABELS[rating] if self.level == "citation" else rating, chance)

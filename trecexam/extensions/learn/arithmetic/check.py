@@ -70,7 +70,7 @@ class Comparison:
     draws: QueryDraws
     n_queries: int
 
-    def better(self, way: str, than: str) -> bool:
+    def better(self, method: str, than: str) -> bool:
         """Whether a way's loss is less than another's by more than chance.
 
         The end of the difference's 95% interval is above 0: Student's t, with the delete-d jackknife's
@@ -78,21 +78,21 @@ class Comparison:
         """
         if self.n_queries < 2:
             return False
-        of_subsets = self.ways[than].of_subsets - self.ways[way].of_subsets
+        of_subsets = self.ways[than].of_subsets - self.ways[method].of_subsets
         error = self.draws.standard_error(of_subsets, self.n_queries)
-        difference = self.ways[than].loss - self.ways[way].loss
+        difference = self.ways[than].loss - self.ways[method].loss
         return difference > float(half_width(error, self.n_queries))
 
-    def unproven(self, way: str, others: Sequence[str]) -> str | None:
+    def unproven(self, method: str, other_methods: Sequence[str]) -> str | None:
         """The other way with the least loss, where that is less than the way's, but not beyond chance."""
-        least = min(others, key=lambda other: self.ways[other].loss)
-        less = self.ways[least].loss < self.ways[way].loss
-        return least if less and self.best(way, others) == way else None
+        least = min(other_methods, key=lambda other: self.ways[other].loss)
+        less = self.ways[least].loss < self.ways[method].loss
+        return least if less and self.best(method, other_methods) == method else None
 
-    def best(self, way: str, others: Sequence[str]) -> str:
+    def best(self, method: str, other_methods: Sequence[str]) -> str:
         """The way, unless others are better, see `better`; then of these the one with the least loss."""
-        beating = [other for other in others if self.better(other, way)]
-        return min(beating, key=lambda other: self.ways[other].loss, default=way)
+        beating = [other for other in other_methods if self.better(other, method)]
+        return min(beating, key=lambda other: self.ways[other].loss, default=method)
 
 
 def design(queries: Sequence[QueryPassages]) -> tuple[Design, float]:
@@ -104,12 +104,12 @@ def design(queries: Sequence[QueryPassages]) -> tuple[Design, float]:
     """
     more, pairs = 0.0, 0
     for query in queries:
-        judged, others = (query.features[rows, _FUSION] for rows in (query.judged, ~query.judged))
-        ordered = np.sort(others)
+        judged, unjudged = (query.features[rows, _FUSION] for rows in (query.judged, ~query.judged))
+        ordered = np.sort(unjudged)
         right = np.searchsorted(ordered, judged, side="right")
         ties = right - np.searchsorted(ordered, judged, side="left")
-        more += float((len(others) - right + ties / 2).sum())
-        pairs += len(judged) * len(others)
+        more += float((len(unjudged) - right + ties / 2).sum())
+        pairs += len(judged) * len(unjudged)
     if all(query.judged.all() for query in queries):
         return "all", 0.5
     # Where some queries are judged as a whole and the others not at all, nothing is judged for its votes.
@@ -153,7 +153,7 @@ def compare(
     queries: Sequence[QueryPassages],
     ways: Mapping[str, Way],
     min_relevant: float,
-    others: Sequence[QueryPassages] = (),
+    other_queries: Sequence[QueryPassages] = (),
     step: Callable[[], None] | None = None,
 ) -> Comparison:
     """Every way with half of the judgments hidden.
@@ -169,7 +169,7 @@ def compare(
 
     Args:
         min_relevant: from this label on a passage is relevant.
-        others: of another track, which are learned from, too.
+        other_queries: of another track, which are learned from, too.
         step: called after each repeat.
 
     Raises:
@@ -182,9 +182,9 @@ def compare(
     repeats = hidings(queries, kind)
     for repeat in repeats:
         seen = [query.hiding(hide) for query, hide in zip(queries, repeat, strict=True)]
-        learned = fit([*others, *seen])
-        for name, way in ways.items():
-            gains = way(seen, learned)
+        learned = fit([*other_queries, *seen])
+        for name, method in ways.items():
+            gains = method(seen, learned)
             figures = (
                 _errors(queries, repeat, gains)
                 if kind == "most retrieved"
@@ -242,11 +242,11 @@ def _errors(queries: Sequence[QueryPassages], hidden: Sequence[Bools], gains: Se
         top = query.ranks[:, :K]
         discounts = 1 / np.log2(np.arange(top.shape[1]) + 2)
         labels = np.append(np.nan_to_num(query.judgments), 0)
-        known, unknown = (np.append(mask, False)[top] for mask in (query.judged & ~hide, hide))
-        weights = known @ discounts
-        means = (known * labels[top]) @ discounts / np.where(weights > 0, weights, 1)
-        said = np.append(of_query, 0)[top]
-        off = unknown * (labels[top] - np.where(np.isnan(said), means[:, None], said))
+        is_known, unknown = (np.append(mask, False)[top] for mask in (query.judged & ~hide, hide))
+        weights = is_known @ discounts
+        means = (is_known * labels[top]) @ discounts / np.where(weights > 0, weights, 1)
+        predicted = np.append(of_query, 0)[top]
+        off = unknown * (labels[top] - np.where(np.isnan(predicted), means[:, None], predicted))
         best = -np.sort(-np.nan_to_num(query.judgments))[:K]
         ideal = float(best @ (1 / np.log2(np.arange(len(best)) + 2)))
         columns.append(off @ discounts / (ideal or 1.0))

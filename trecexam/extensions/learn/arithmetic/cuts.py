@@ -23,19 +23,19 @@ def fit_cuts(gains: Floats, labels: Floats, scale: Floats) -> Floats:
     ordered = gains[order]
     n = len(ordered)
     # A cut before place i calls i passages lower; those of equal gains go together.
-    places = np.flatnonzero(np.diff(ordered) > 0) + 1
+    positions = np.flatnonzero(np.diff(ordered) > 0) + 1
     cuts = []
     for step in scale[1:]:
         high = labels[order] >= step
-        above = n - places
-        both = high.sum() - np.concatenate([[0], np.cumsum(high)])[places]
-        agreed = (both + (places - (high.sum() - both))) / n
-        chance = (above * high.sum() + places * (n - high.sum())) / n**2
+        above = n - positions
+        both = high.sum() - np.concatenate([[0], np.cumsum(high)])[positions]
+        agreed = (both + (positions - (high.sum() - both))) / n
+        chance = (above * high.sum() + positions * (n - high.sum())) / n**2
         kappa = (agreed - chance) / np.where(chance < 1, 1 - chance, 1)
-        if not len(places) or kappa.max() <= 0:
+        if not len(positions) or kappa.max() <= 0:
             cuts.append(np.inf)
             continue
-        at = places[int(np.argmax(kappa))]
+        at = positions[int(np.argmax(kappa))]
         cuts.append((ordered[at - 1] + ordered[at]) / 2)
     return np.maximum.accumulate(np.array(cuts))
 

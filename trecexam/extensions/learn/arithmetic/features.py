@@ -34,9 +34,9 @@ def fusion(ranks: NDArray[np.int32], n: int) -> Floats:
     adds = np.broadcast_to(1 / (RRF + 1 + np.arange(ranks.shape[1])), ranks.shape)[ranks >= 0]
     # Rounded, as the order of the runs must not decide between passages.
     votes = np.round(np.bincount(ranks[ranks >= 0], adds, minlength=n), 9)
-    _, place, count = np.unique(-votes, return_inverse=True, return_counts=True)
+    _, inverse, count = np.unique(-votes, return_inverse=True, return_counts=True)
     last = np.cumsum(count)
-    return np.asarray(np.log1p((last - (count - 1) / 2)[place]))
+    return np.asarray(np.log1p((last - (count - 1) / 2)[inverse]))
 
 
 def unretrieved(n: int) -> float:
@@ -63,8 +63,12 @@ class Lexical:
         n = len(self._words)
         scores = np.zeros(len(texts))
         for word, times in Counter(words(query)).items():
-            found = self._found_in.get(word, 0)
-            weight = times * math.log(1 + (n - found + 0.5) / (found + 0.5)) if found else 0.0
+            document_frequency = self._found_in.get(word, 0)
+            weight = (
+                times * math.log(1 + (n - document_frequency + 0.5) / (document_frequency + 0.5))
+                if document_frequency
+                else 0.0
+            )
             for at, text in enumerate(texts) if weight else ():
                 count = self._words.get(text, _NO_WORDS)[word]
                 if count:
@@ -118,9 +122,9 @@ def query_features(
 
 def _standardised(values: Floats, n_pooled: int) -> Floats:
     """By mean and standard deviation of the first ones that are known; 0 where these are all the same."""
-    known = values[:n_pooled][~np.isnan(values[:n_pooled])].astype(np.float64)
-    spread = float(known.std()) if known.size else 0.0
+    finite = values[:n_pooled][~np.isnan(values[:n_pooled])].astype(np.float64)
+    spread = float(finite.std()) if finite.size else 0.0
     # Rounding leaves a spread where all values are the same.
-    if spread <= 1e-9 * max(1.0, float(np.abs(known).max(initial=0))):
+    if spread <= 1e-9 * max(1.0, float(np.abs(finite).max(initial=0))):
         return np.zeros(len(values))
-    return np.asarray(np.nan_to_num((values - known.mean()) / spread))
+    return np.asarray(np.nan_to_num((values - finite.mean()) / spread))

@@ -117,21 +117,21 @@ def fit(queries: Sequence[QueryPassages], without: Sequence[str] = (), neighbour
 
 def predict(learned: Learned, query: QueryPassages) -> Prediction:
     """What the passages of a query would be judged, by what was fitted and the query's own judgments."""
-    scale, known = learned.scale, query.judged
+    scale, is_judged = learned.scale, query.judged
     reached = query.judgments >= scale[1:, None]
     p = learned.regression.probabilities(query)
-    if learned.kernel is not None and known.any():
-        carry = carried(learned.kernel, query.vectors[known], query.vectors)
-        p = p + (reached[:, known] - p[:, known]) @ carry.T
-    p = np.where(known, reached, np.minimum.accumulate(np.clip(p, LEAST, 1 - LEAST), axis=0))
+    if learned.kernel is not None and is_judged.any():
+        carry = carried(learned.kernel, query.vectors[is_judged], query.vectors)
+        p = p + (reached[:, is_judged] - p[:, is_judged]) @ carry.T
+    p = np.where(is_judged, reached, np.minimum.accumulate(np.clip(p, LEAST, 1 - LEAST), axis=0))
     gains = expected(p, scale)
-    labels = np.where(known, query.judgments, labels_of(gains, learned.cuts, scale))
+    labels = np.where(is_judged, query.judgments, labels_of(gains, learned.cuts, scale))
     of_label = -np.diff(np.vstack([np.ones(p.shape[1]), p, np.zeros(p.shape[1])]), axis=0)
     variances = (of_label * (scale[:, None] - gains) ** 2).sum(axis=0)
     return Prediction(
         p,
-        np.where(known, query.judgments, gains),
-        np.where(known, 0.0, np.sqrt(variances)),
+        np.where(is_judged, query.judgments, gains),
+        np.where(is_judged, 0.0, np.sqrt(variances)),
         labels,
         of_label[np.searchsorted(scale, labels), np.arange(len(labels))],
     )

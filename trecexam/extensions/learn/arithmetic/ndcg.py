@@ -22,14 +22,14 @@ def ndcg(ranks: NDArray[np.int32], gains: Floats, k: int, elsewhere: Floats | No
         Shape (runs,); 0 where nothing is gained.
     """
     discounts = 1 / np.log2(np.arange(k) + 2)
-    kept = ~np.isnan(gains)
-    at_rank = np.append(np.where(kept, np.maximum(gains, 0), 0), 0)[ranks]
-    in_list = np.append(kept, False)[ranks]
+    has_gain = ~np.isnan(gains)
+    at_rank = np.append(np.where(has_gain, np.maximum(gains, 0), 0), 0)[ranks]
+    in_list = np.append(has_gain, False)[ranks]
     # Where a rank is left out, those below it move up.
-    place = np.cumsum(in_list, axis=1) - 1
-    counts = in_list & (place < k)
-    sums = (at_rank * np.where(counts, discounts[np.where(counts, place, 0)], 0)).sum(axis=1)
-    every = np.concatenate([gains[kept], np.empty(0) if elsewhere is None else elsewhere])
+    position = np.cumsum(in_list, axis=1) - 1
+    counts = in_list & (position < k)
+    sums = (at_rank * np.where(counts, discounts[np.where(counts, position, 0)], 0)).sum(axis=1)
+    every = np.concatenate([gains[has_gain], np.empty(0) if elsewhere is None else elsewhere])
     best = np.sort(np.maximum(every, 0))[::-1][:k]
     ideal = float((best * discounts[: len(best)]).sum())
     return np.asarray(sums / ideal if ideal else np.zeros(len(ranks)))

@@ -33,9 +33,9 @@ class Kernel:
     length: float
     noise: float
 
-    def between(self, some: Vectors, others: Vectors) -> Floats:
+    def between(self, some: Vectors, other_vectors: Vectors) -> Floats:
         """The covariances, without noise; shape (len(some), len(others))."""
-        cosines = some.astype(np.float64) @ others.astype(np.float64).T
+        cosines = some.astype(np.float64) @ other_vectors.astype(np.float64).T
         return np.asarray(self.constant + np.exp((cosines - 1) / self.length))
 
     def judged(self, vectors: Vectors) -> Floats:

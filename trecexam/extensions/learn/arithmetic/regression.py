@@ -71,11 +71,11 @@ def scale_of(queries: Sequence[QueryPassages]) -> Floats:
     Raises:
         ValueError: there are no judgments, or not two different ones.
     """
-    given = np.concatenate([np.empty(0), *(query.judgments[query.judged] for query in queries)])
-    labels = np.unique(given)
+    judgments = np.concatenate([np.empty(0), *(query.judgments[query.judged] for query in queries)])
+    labels = np.unique(judgments)
     if len(labels) < 2:
-        alike = "the only judgment is" if given.size == 1 else f"all {given.size:,} judgments are"
-        raise ValueError(f"{alike} {labels[0]:g}" if given.size else "no judgments")
+        alike = "the only judgment is" if judgments.size == 1 else f"all {judgments.size:,} judgments are"
+        raise ValueError(f"{alike} {labels[0]:g}" if judgments.size else "no judgments")
     return np.unique(np.append(labels, 0.0))
 
 
@@ -120,8 +120,8 @@ def fit_regression(
     shares = [np.full(len(of_query), 1 / len(of_query)) for of_query in background]
     counts = np.concatenate([np.ones(len(labels) - n_background), *shares])
     weights, intercepts = np.zeros((len(scale) - 1, len(columns))), np.full(len(scale) - 1, -np.inf)
-    places = [at for at, query in enumerate(queries) if query.judged.any()] if by_query else []
-    own = np.zeros((len(scale) - 1, len(places)))
+    query_indices = [at for at, query in enumerate(queries) if query.judged.any()] if by_query else []
+    query_intercepts = np.zeros((len(scale) - 1, len(query_indices)))
     if by_query:
         with_background = [
             at for at, query in enumerate(queries) if query.judged.any() and len(query.background)
@@ -136,8 +136,8 @@ def fit_regression(
             ]
         ).astype(int)
         one_hot = csr_matrix(
-            (np.ones(len(rows)), (np.arange(len(rows)), np.searchsorted(places, rows))),
-            shape=(len(rows), len(places)),
+            (np.ones(len(rows)), (np.arange(len(rows)), np.searchsorted(query_indices, rows))),
+            shape=(len(rows), len(query_indices)),
         )
     fused = list(columns).index(_FUSION) if _FUSION in columns else None
     for at, step in enumerate(scale[1:]):
@@ -150,11 +150,13 @@ def fit_regression(
             fitted = LogisticRegression(C=1.0, max_iter=1000).fit(table, reached, counts)
             weights[at] = 0.0
             weights[at, used], intercepts[at] = fitted.coef_[0, : len(used)], fitted.intercept_[0]
-            own[at] = fitted.coef_[0, len(used) :]
+            query_intercepts[at] = fitted.coef_[0, len(used) :]
             # Of the logarithm of a rank, so that a greater one means fewer votes.
             if fused is None or weights[at, fused] <= 0:
                 break
-    of_queries = {queries[place].query_id: own[:, at] for at, place in enumerate(places)}
+    of_queries = {
+        queries[query_index].query_id: query_intercepts[:, at] for at, query_index in enumerate(query_indices)
+    }
     return Regression(scale, tuple(columns), center, spread, weights, intercepts, of_queries)
 
 
@@ -163,13 +165,13 @@ def fits_without(
     columns: Sequence[int],
     scale: Floats,
     groups: int,
-    others: Sequence[QueryPassages] = (),
+    other_queries: Sequence[QueryPassages] = (),
 ) -> Iterator[tuple[Bools, Regression]]:
     """Regressions with an intercept for each query, that each lack a group of the queries (a jackknife's).
 
     Args:
         groups: how many groups there are at most.
-        others: are lacked by none.
+        other_queries: are lacked by none.
 
     Yields:
         Which queries are left out, and the fit; none where nothing can be learned without them.
@@ -177,12 +179,15 @@ def fits_without(
     group_of = np.arange(len(queries)) % groups
     for group in np.unique(group_of):
         out = group_of == group
-        kept = [*others, *(query for query, left in zip(queries, out.tolist(), strict=True) if not left)]
+        remaining = [
+            *other_queries,
+            *(query for query, left in zip(queries, out.tolist(), strict=True) if not left),
+        ]
         try:
-            scale_of(kept)
+            scale_of(remaining)
         except ValueError:
             continue
-        yield out, fit_regression(kept, columns, scale, by_query=True)
+        yield out, fit_regression(remaining, columns, scale, by_query=True)
 
 
 def unseen(queries: Sequence[QueryPassages], columns: Sequence[int], scale: Floats) -> tuple[Floats, ...]:
@@ -194,16 +199,16 @@ def unseen(queries: Sequence[QueryPassages], columns: Sequence[int], scale: Floa
         Of each query, shape (steps, passages).
     """
     judged = [at for at, query in enumerate(queries) if query.judged.any()]
-    found = [np.empty((0, 0))] * len(queries)
+    probabilities = [np.empty((0, 0))] * len(queries)
     for left, hidden in _folds(queries, judged):
         regression = fit_regression(left, columns, scale)
         for at, rows in hidden.items():
             of_query = regression.probabilities(queries[at])
-            if found[at].size:
-                found[at][:, rows] = of_query[:, rows]
+            if probabilities[at].size:
+                probabilities[at][:, rows] = of_query[:, rows]
             else:
-                found[at] = of_query
-    return tuple(found)
+                probabilities[at] = of_query
+    return tuple(probabilities)
 
 
 def _folds(
@@ -225,7 +230,7 @@ def _folds(
         for fold in range(min(FOLDS, len(rows))):
             hidden = np.zeros(len(queries[at].doc_ids), bool)
             hidden[rows[fold::FOLDS]] = True
-            left = [query.hiding(hidden) if here == at else query for here, query in enumerate(queries)]
+            left = [query.hiding(hidden) if index == at else query for index, query in enumerate(queries)]
             yield left, {at: rows[fold::FOLDS]}
 
 

@@ -59,7 +59,7 @@ def expected_scores(
     min_relevant: int,
     draws: int = DRAWS,
     seed: int = 0,
-    others: Sequence[QueryPassages] = (),
+    other_queries: Sequence[QueryPassages] = (),
     *,
     fits: bool = True,
 ) -> ExpectedScores:
@@ -71,7 +71,7 @@ def expected_scores(
         min_relevant: from this label on AP takes a passage as relevant.
         draws: at least two.
         seed: of the random numbers; the same one gives the same scores.
-        others: passages of another track.
+        other_queries: passages of another track.
         fits: False leaves out what variances need.
     """
     uniform = [
@@ -95,7 +95,7 @@ def expected_scores(
     left = []
     columns, scale = learned.for_runs.columns, learned.scale
     variances = fits and len(queries) > 1
-    for out, regression in fits_without(queries, columns, scale, GROUPS, others) if variances else ():
+    for out, regression in fits_without(queries, columns, scale, GROUPS, other_queries) if variances else ():
         refitted = [
             np.where(query.judged, query.judgments >= scale[1:, None], regression.probabilities(query))
             for query in queries

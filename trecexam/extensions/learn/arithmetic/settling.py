@@ -81,8 +81,8 @@ class Standing:
         p, variance = self.above[first, second], _of_differences(self.covariance)[first, second]
         stakes = np.where(variance > 1e-15, p * (1 - p) / np.maximum(variance, 1e-15), 0)
         # The sum over pairs of stake * (share_a - share_b)^2 is a quadratic form of a passage's shares.
-        runs, places = np.unique(np.concatenate([first, second]), return_inverse=True)
-        a, b = places[: len(first)], places[len(first) :]
+        runs, run_index = np.unique(np.concatenate([first, second]), return_inverse=True)
+        a, b = run_index[: len(first)], run_index[len(first) :]
         form = np.zeros((len(runs), len(runs)))
         for rows, columns, signed in ((a, a, stakes), (b, b, stakes), (a, b, -stakes), (b, a, -stakes)):
             np.add.at(form, (rows, columns), signed)
@@ -135,10 +135,10 @@ class Undecided(NamedTuple):
     n_pairs: int
 
 
-def undecided(known: Standing) -> Undecided:
+def undecided(standings: Standing) -> Undecided:
     """How many pairs of runs are undecided."""
-    order = np.argsort(-known.mean, kind="stable")
-    open_order = known.above[np.ix_(order, order)] < SURE
+    order = np.argsort(-standings.mean, kind="stable")
+    open_order = standings.above[np.ix_(order, order)] < SURE
     neighbours = np.diag(open_order, 1)
     pairs = open_order[np.triu_indices(len(order), 1)]
     return Undecided(int(neighbours.sum()), len(neighbours), int(pairs.sum()), len(pairs))
@@ -198,11 +198,11 @@ def _moments(probabilities: Floats, query: QueryPassages, scale: Floats) -> tupl
 def _discounted(query: QueryPassages, k: int) -> Floats:
     """1 / log2(rank + 1) of each passage in the first k ranks of each run; shape (runs, passages)."""
     top = query.ranks[:, :k]
-    found = np.zeros((len(top), len(query.doc_ids) + 1))
+    discounted = np.zeros((len(top), len(query.doc_ids) + 1))
     discounts = np.broadcast_to(1 / np.log2(np.arange(top.shape[1]) + 2), top.shape)
     # A rank without a passage, -1, falls into the last column.
-    np.add.at(found, (np.arange(len(top))[:, None], top), discounts)
-    return found[:, :-1]
+    np.add.at(discounted, (np.arange(len(top))[:, None], top), discounts)
+    return discounted[:, :-1]
 
 
 def _ideal(
@@ -223,10 +223,10 @@ def _ideal(
         p = probabilities[step]
         count = np.zeros(k + 1)
         count[min(k, int((p >= 1).sum() + (elsewhere >= t).sum()))] = 1
-        for one in p[(p > 0) & (p < 1)]:
+        for probability in p[(p > 0) & (p < 1)]:
             shifted = np.concatenate([[0.0], count[:-1]])
             shifted[-1] += count[-1]
-            count = count * (1 - one) + shifted * one
+            count = count * (1 - probability) + shifted * probability
         of_step = float(count @ gained)
         mean += height * of_step
         deviation += height * float(np.sqrt(max(0.0, float(count @ gained**2) - of_step**2)))
@@ -260,5 +260,5 @@ def _overdispersion(
 
 def _of_differences(covariance: Floats) -> Floats:
     """The variance of the difference of every two runs, shape (runs, runs)."""
-    own = np.diag(covariance)
-    return np.asarray(np.maximum(own[:, None] + own - 2 * covariance, 0))
+    variances = np.diag(covariance)
+    return np.asarray(np.maximum(variances[:, None] + variances - 2 * covariance, 0))

@@ -53,13 +53,13 @@ def ask(app: ASGIApp, address: str, view: View) -> Answered:
     answered: dict[str, Any] = {"status": 500}
     content: list[bytes] = []
 
-    asked = [{"type": "http.request", "body": b"", "more_body": False}]
+    messages = [{"type": "http.request", "body": b"", "more_body": False}]
 
     async def receive() -> Message:
-        if not asked:
+        if not messages:
             # Nobody goes away.
             await asyncio.Event().wait()
-        return asked.pop()
+        return messages.pop()
 
     async def send(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -93,10 +93,10 @@ class Copier(HTMLParser):
             values["href"] = self._target(values.get("href") or "") or ""
         elif tag == "body":
             values = {}
-        kept = {key: value for key, value in values.items() if not key.startswith("data-")}
+        attributes = {key: value for key, value in values.items() if not key.startswith("data-")}
         text = "".join(
             f" {key}" if value is None else f' {key}="{escape(self._attribute(key, value))}"'
-            for key, value in kept.items()
+            for key, value in attributes.items()
         )
         self._write(f"<{tag}{text}>")
 

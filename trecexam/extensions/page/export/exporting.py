@@ -98,7 +98,7 @@ def _write(
     app: ASGIApp, folder: Path, view: View, names: Names, blind: bool, progress: Callable[[int, int], None]
 ) -> dict[str, str]:
     """Writes all pages; the sha256 of each file by its path."""
-    waiting, known = ["/"], {"/"}
+    waiting, queued = ["/"], {"/"}
     digests: dict[str, str] = {}
     while waiting:
         address = waiting.pop(0)
@@ -109,8 +109,8 @@ def _write(
         if answered.status == 200 and not static and path.suffix == ".html":
             copier = Copier(address, names, *(_OPEN, _REASONS) if blind else ((), ()))
             content = copier.copied(content.decode()).encode(errors="replace")
-            new = [each for each in dict.fromkeys(copier.links) if each not in known]
-            known.update(new)
+            new = [each for each in dict.fromkeys(copier.links) if each not in queued]
+            queued.update(new)
             waiting += new
         elif answered.status == 200 and not static:
             content = names.in_table(content, path.suffix[1:])
@@ -119,7 +119,7 @@ def _write(
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
         digests[path.relative_to(folder).as_posix()] = hashlib.sha256(content).hexdigest()
-        progress(len(digests), len(known))
+        progress(len(digests), len(queued))
     return digests
 
 

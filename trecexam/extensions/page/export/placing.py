@@ -46,13 +46,13 @@ def refuse_others(folder: Path) -> None:
         listed = _listed(folder)
         if listed is None:
             raise TrecexamError("has files that are no copy of a page: name another folder", path=folder)
-        others = sorted(name for name, is_ours in _inside(folder, listed) if not is_ours)
+        foreign = sorted(name for name, is_ours in _inside(folder, listed) if not is_ours)
     except OSError as error:
         raise TrecexamError(f"cannot be read: {error.strerror or error}", path=folder) from error
-    if others:
+    if foreign:
         raise TrecexamError(
             f"has files that the earlier copy did not write, or that changed since: "
-            f"{shorten_list(others, quote='')}. Nothing was removed. Move them away, or name another folder",
+            f"{shorten_list(foreign, quote='')}. Nothing was removed. Move them away, or name another folder",
             path=folder,
         )
 

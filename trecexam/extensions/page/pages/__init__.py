@@ -54,10 +54,10 @@ def _showing(route: Route, path: str, *, of_all: bool = False) -> Route:
     answer: Callable[[Request], Response] = route.endpoint
 
     @wraps(answer)
-    def shown(request: Request) -> Response:
+    def with_grader(request: Request) -> Response:
         view = first_view_of(request)
         request.scope["shows_grader"] = not of_all
         urls.GRADER.set(request.path_params.get("grader", view.own if view.graders else ""))
         return answer(request)
 
-    return Route(path, shown, methods=sorted(route.methods or ()))
+    return Route(path, with_grader, methods=sorted(route.methods or ()))

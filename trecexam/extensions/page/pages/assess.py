@@ -104,13 +104,13 @@ def _desk(request: Request) -> Desk:
     if user is None:
         raise NotFoundError("Assessors need names: start the page with `trecexam serve --users`.")
     view = view_of(request)
-    kept = request.app.state.pooled.setdefault(view.own, {})
-    return Desk(grader_folder(request), view, user.name, kept)
+    cached_pools = request.app.state.pooled.setdefault(view.own, {})
+    return Desk(grader_folder(request), view, user.name, cached_pools)
 
 
-def _named(desk: Desk, name: str, shown: str = "") -> Task:
-    """The task of that name; with `shown`, of a form, also one that a colleague judged since."""
-    task = desk.named(name) or (desk.shown_earlier(name, shown) if shown else None)
+def _named(desk: Desk, name: str, fingerprint: str = "") -> Task:
+    """The task of that name; with `fingerprint`, of a form, also one that a colleague judged since."""
+    task = desk.named(name) or (desk.shown_earlier(name, fingerprint) if fingerprint else None)
     if task is None or not desk.text_of(task):
         raise NotFoundError("This passage is not among yours any more.")
     return task
@@ -118,8 +118,8 @@ def _named(desk: Desk, name: str, shown: str = "") -> Task:
 
 def _shown(desk: Desk, task: Task) -> dict[str, Any]:
     """What a page shows of a passage."""
-    questions, own = desk.questions(task), desk.said(task)
-    whole, asks_why = own.get(""), desk.folder.config.judging.reason
+    questions, judgments = desk.questions(task), desk.said(task)
+    whole, asks_why = judgments.get(""), desk.folder.config.judging.reason
     return {
         "task": task,
         "query_text": desk.view.heads[task.query_id].text or task.query_id,
@@ -128,13 +128,13 @@ def _shown(desk: Desk, task: Task) -> dict[str, Any]:
         "picked": {q.number: q.own.rating for q in questions if q.own},
         "around": {} if (state := desk.view.query(task.query_id)) is None else state.around,
         "cannot": whole if whole is not None and whole.cannot else None,
-        "note": _note_of(own)[1],
+        "note": _note_of(judgments)[1],
         "asks_why": asks_why,
-        "why": next((row.why for row in own.values() if not row.cannot), "") if asks_why else "",
+        "why": next((row.why for row in judgments.values() if not row.cannot), "") if asks_why else "",
         "guidelines": _guidelines(desk),
         "token": desk.token(task),
         "shown": desk.shown(task),
-        "places": _places(questions, own),
+        "places": _places(questions, judgments),
     }
 
 
@@ -150,15 +150,17 @@ def _judged(request: Request, desk: Desk) -> Response:
     """Takes what a form says of a passage; where she said something else meanwhile, shows both."""
     form = form_of(request)
     task = _named(desk, form.get("passage", ""), form.get("shown", ""))
-    own, here = desk.said(task), urls.assess_passage(task.name)
+    judgments, task_url = desk.said(task), urls.assess_passage(task.name)
     if form.get("shown") != desk.shown(task):
         # Questions have numbers in the form: the same number may be another question by now.
         return go(
-            request, here, "This passage or its questions changed meanwhile. Nothing was saved: look again."
+            request,
+            task_url,
+            "This passage or its questions changed meanwhile. Nothing was saved: look again.",
         )
-    wishes = _wishes(form, desk.questions(task), own)
+    wishes = _wishes(form, desk.questions(task), judgments)
     if not wishes:
-        return go(request, here, "Choose a rating first.")
+        return go(request, task_url, "Choose a rating first.")
     why, note = form.get("why", "").strip(), form.get("note", "").strip()
     try:
         typed("a note", note, MAX_NOTE)
@@ -167,16 +169,16 @@ def _judged(request: Request, desk: Desk) -> Response:
         return _not_taken(request, desk, task, wishes, error)
     asks_why, undoes = desk.folder.config.judging.reason, form.get("act") == "withdraw"
     if not undoes and not why and (CANNOT in wishes.values() or (asks_why and {*wishes.values()} != {None})):
-        return go(request, here, "Nothing is written: say why.")
+        return go(request, task_url, "Nothing is written: say why.")
     new = {
         item_id: wish
         for item_id, wish in wishes.items()
-        if not _says(own.get(item_id), wish, why if asks_why or wish == CANNOT else "")
+        if not _says(judgments.get(item_id), wish, why if asks_why or wish == CANNOT else "")
     }
-    holder, noted = _note_of(own)
+    holder, noted = _note_of(judgments)
     holder = holder if holder is not None else next(iter(wishes))
     if not undoes and note != noted and holder not in new:
-        row = own.get(holder)
+        row = judgments.get(holder)
         new[holder] = wishes[holder] if row is None else "cannot" if row.cannot else row.rating
     if new and form.get("seen", "") != desk.token(task):
         return _conflict(request, desk, task, wishes)
@@ -185,32 +187,32 @@ def _judged(request: Request, desk: Desk) -> Response:
     assert state is not None
     try:
         for item_id, wish in new.items():
-            row = own.get(item_id)
+            row = judgments.get(item_id)
             if undoes and wish == CANNOT:
                 key = CellKey(task.query_id, task.doc_id, "")
                 cannot = said_before(desk.folder, desk.who, key, form["cannot"])
                 if cannot is None or not cannot.cannot:
                     continue
                 why, note, holder = cannot.why, cannot.note, item_id
-            said = record_assessment(
+            recorded = record_assessment(
                 desk.folder, standing(desk.view, state), task.doc_id, item_id, wish,
                 who=desk.who, why=why, note=note if item_id == holder else "", seconds=seconds,
                 seen=seen_token(None) if row is None else row.seen,
             )  # fmt: skip
-            while not item_id and wish is None and said.cannot and not undoes:
+            while not item_id and wish is None and recorded.cannot and not undoes:
                 # What she said before was that she cannot judge it, too, and she can after all.
-                said = record_assessment(
+                recorded = record_assessment(
                     desk.folder, standing(desk.view, state), task.doc_id, "", None,
-                    who=desk.who, seconds=seconds, seen=said.seen,
+                    who=desk.who, seconds=seconds, seen=recorded.seen,
                 )  # fmt: skip
-            desk.take(said)
+            desk.take(recorded)
     except RatingConflictError:
         return _conflict(request, _desk(request), task, wishes)
     if new:
         live_of(request).reload(wait=0)
         if request.app.state.grader is not None:
             request.app.state.grader.ask()
-    return _gone_on(request, desk, task, new, own.get(""))
+    return _gone_on(request, desk, task, new, judgments.get(""))
 
 
 def _not_taken(request: Request, desk: Desk, task: Task, wishes: Wishes, error: TrecexamError) -> Response:
@@ -235,12 +237,12 @@ def _gone_on(
     Args:
         whole: what was said before of the passage as a whole.
     """
-    here = urls.assess_passage(task.name)
+    task_url = urls.assess_passage(task.name)
     if form_of(request).get("act") == "withdraw":
-        return go(request, here, "Taken back.")
+        return go(request, task_url, "Taken back.")
     left = sum(question.own is None for question in desk.questions(task))
     if not desk.is_done(task):
-        return go(request, here, f"Taken; {left} more here.")
+        return go(request, task_url, f"Taken; {left} more here.")
     following = desk.next_open(task)
     undo = {
         "after": task.name,
@@ -258,7 +260,7 @@ def _gone_on(
 
 
 def _wishes(
-    form: Mapping[str, str], questions: Sequence[Question], own: Mapping[str, PersonalJudgment]
+    form: Mapping[str, str], questions: Sequence[Question], judgments: Mapping[str, PersonalJudgment]
 ) -> Wishes:
     """What a form says.
 
@@ -267,9 +269,9 @@ def _wishes(
     """
     if form.get("act") == "withdraw":
         numbers = form.get("places", "").split(".")
-        known = {"0": "", **{str(question.number): question.item_id for question in questions}}
-        back: Wishes = {known[number]: None for number in numbers if known.get(number) in own}
-        return {**back, "": "cannot"} if form.get("cannot") and "" not in own else back
+        item_ids = {"0": "", **{str(question.number): question.item_id for question in questions}}
+        back: Wishes = {item_ids[number]: None for number in numbers if item_ids.get(number) in judgments}
+        return {**back, "": "cannot"} if form.get("cannot") and "" not in judgments else back
     if form.get("act") == "cannot":
         return {"": "cannot"}
     wishes: Wishes = {}
@@ -281,7 +283,7 @@ def _wishes(
         if rating not in {choice.value for choice in question.choices}:
             raise TrecexamError("that rating is not on the scale")
         wishes[question.item_id] = rating
-    if wishes and "" not in wishes and "" in own and own[""].cannot:
+    if wishes and "" not in wishes and "" in judgments and judgments[""].cannot:
         # She can judge it after all.
         wishes[""] = None
     return wishes
@@ -294,9 +296,9 @@ def _says(row: PersonalJudgment | None, wish: int | str | None, why: str) -> boo
     return (CANNOT if row.cannot else row.rating) == wish and why in ("", row.why)
 
 
-def _note_of(own: Mapping[str, PersonalJudgment]) -> tuple[str | None, str]:
+def _note_of(judgments: Mapping[str, PersonalJudgment]) -> tuple[str | None, str]:
     """The note on a passage, and the item_id that it is kept with: None without one."""
-    return next(((item_id, row.note) for item_id, row in own.items() if row.note), (None, ""))
+    return next(((item_id, row.note) for item_id, row in judgments.items() if row.note), (None, ""))
 
 
 def _seconds(form: Mapping[str, str], n: int) -> float | None:
@@ -341,11 +343,11 @@ def _last(request: Request, desk: Desk) -> dict[str, str] | None:
         return None
     if request.query_params.get("shown") != desk.shown(task):
         return None
-    places = request.query_params.get("places", "")
+    places_param = request.query_params.get("places", "")
     cannot = request.query_params.get("cannot", "")
     return {
         "name": task.name,
-        "places": places,
+        "places": places_param,
         "token": desk.token(task),
         "shown": desk.shown(task),
         "cannot": cannot,

@@ -62,8 +62,8 @@ def change(request: Request) -> Response:
         live.reload(wait=SOON)
         if request.app.state.grader is not None:
             request.app.state.grader.ask()
-    said = {"item": "Added", "edit": "Changed"}.get(what, "Retired" if done.item.retired else "Taken back")
-    message = f"{said}: {done.item.text}" if done.written else f"It was so already: {done.item.text}"
+    verb = {"item": "Added", "edit": "Changed"}.get(what, "Retired" if done.item.retired else "Taken back")
+    message = f"{verb}: {done.item.text}" if done.written else f"It was so already: {done.item.text}"
     if done.warnings:
         message += f" To look at again: {'; '.join(done.warnings)}."
     return remember(

@@ -86,15 +86,15 @@ def campaign(request: Request) -> Response:
         return file
     if progress is not None:
         tables["sums"] = _by_topic(progress.topics)
-    shown = {name: _with_bars(table) for name, table in tables.items()}
+    tables_drawn = {name: _with_bars(table) for name, table in tables.items()}
     trouble = ""
     try:
         guidelines(folder)
     except TrecexamError as error:
         trouble = str(error)
     return render(
-        request, "campaign.html", assessors=shown.get("assessors"), topics=shown.get("topics"),
-        sums=shown.get("sums"), rule=folder.config.judging.rule, trouble=trouble,
+        request, "campaign.html", assessors=tables_drawn.get("assessors"), topics=tables_drawn.get("topics"),
+        sums=tables_drawn.get("sums"), rule=folder.config.judging.rule, trouble=trouble,
     )  # fmt: skip
 
 
@@ -125,10 +125,10 @@ def agreement(request: Request) -> Response:
     if file is not None:
         return file
     lines = [line for row in agreed.disagreements if (line := _line(view, row)) is not None]
-    shown = lines if address.get("which") == "all" else [line for line in lines if not line.is_decided]
+    lines_listed = lines if address.get("which") == "all" else [line for line in lines if not line.is_decided]
     return render(
         request, "campaign_agreement.html", agreed=agreed, agreement=drawn(tables["agreement"]),
-        rows=listed(shown, address), n_all=len(lines),
+        rows=listed(lines_listed, address), n_all=len(lines),
         elsewhere=_elsewhere(agreed.disagreements, {line.row[:4] for line in lines}),
         n_open=sum(not line.is_decided for line in lines), who=who_of(request),
     )  # fmt: skip
@@ -156,16 +156,16 @@ def adjudicate(request: Request) -> Response:
     live.patch(view.own, key.query_id, lambda view, state: with_people(folder, view, state))
     if request.app.state.grader is not None:
         request.app.state.grader.ask()
-    said = "" if rating is None else text_of(rating, choices_of(_item(state, key.item_id), view))
-    message = f"{said} counts now, by your decision." if said else "The decision is withdrawn."
+    rating_text = "" if rating is None else text_of(rating, choices_of(_item(state, key.item_id), view))
+    message = f"{rating_text} counts now, by your decision." if rating_text else "The decision is withdrawn."
     return remember(go(request, back, message), decision.row.who)
 
 
 def _line(view: View, row: Disagreement) -> DisagreementLine | None:
     """None for what this page does not show: what is not in the pool, or the bank, now."""
     state = view.query(row.query_id)
-    place = None if state is None else state.place(row.doc_id)
-    if state is None or place is None:
+    row_index = None if state is None else state.place(row.doc_id)
+    if state is None or row_index is None:
         return None
     item = _item(state, row.item_id)
     if row.item_id and item is None:
@@ -175,7 +175,7 @@ def _line(view: View, row: Disagreement) -> DisagreementLine | None:
     return DisagreementLine(
         row,
         item,
-        state.texts[place] or "",
+        state.texts[row_index] or "",
         choices,
         {name: text_of(rating, choices) for name, rating in row.ratings.items()},
         _seen(row.ratings),
@@ -189,9 +189,11 @@ def _item(state: QueryView, item_id: str) -> Item | None:
     return None if at is None else at[1]
 
 
-def _elsewhere(rows: Sequence[Disagreement], shown: Collection[tuple[object, ...]]) -> list[Disagreement]:
+def _elsewhere(
+    rows: Sequence[Disagreement], listed_keys: Collection[tuple[object, ...]]
+) -> list[Disagreement]:
     """Those that this page cannot decide: what they are on is not in the pool, or the bank, now."""
-    return [row for row in rows if row[:4] not in shown]
+    return [row for row in rows if row[:4] not in listed_keys]
 
 
 def _seen(ratings: Mapping[str, int]) -> str:

@@ -96,13 +96,13 @@ def _selected(view: View, table: JudgedTable, kinds: NDArray[np.int8], address: 
     else:
         kind = address.get("kind", "missed", "spurious")
         chosen = {"missed": kinds == 1, "spurious": kinds == 2}.get(kind, kinds > 0)
-    asked = address.get("q").casefold()
-    if asked:
+    search_text = address.get("q").casefold()
+    if search_text:
         queries = np.array(
-            [asked in f"{head.query_id}\t{head.text}".casefold() for head in view.heads.values()], bool
+            [search_text in f"{head.query_id}\t{head.text}".casefold() for head in view.heads.values()], bool
         )
         chosen &= queries[table.query]
-    places = chosen.nonzero()[0]
+    selected_rows = chosen.nonzero()[0]
     # How far the two are apart, each on its own scale from where on it counts; then what most runs have.
     gap = np.abs((table.judgment - view.settings.min_relevant) - (table.label - view.settings.least))
     columns = {
@@ -115,18 +115,26 @@ def _selected(view: View, table: JudgedTable, kinds: NDArray[np.int8], address: 
     sort = address.get("sort")
     name = sort.removeprefix("-") if sort.removeprefix("-") in columns else "gap"
     down = sort.startswith("-") or name != sort
-    first = columns[name][places] * (-1 if down else 1)
-    order = np.lexsort((table.doc[places], table.query[places], -table.runs[places], -gap[places], first))
-    selected: NDArray[np.int64] = places[order]
+    first = columns[name][selected_rows] * (-1 if down else 1)
+    order = np.lexsort(
+        (
+            table.doc[selected_rows],
+            table.query[selected_rows],
+            -table.runs[selected_rows],
+            -gap[selected_rows],
+            first,
+        )
+    )
+    selected: NDArray[np.int64] = selected_rows[order]
     return selected
 
 
 def _listed(
-    view: View, table: JudgedTable, places: NDArray[np.int64], address: Address
+    view: View, table: JudgedTable, table_rows: NDArray[np.int64], address: Address
 ) -> ListedRows[Disagreement]:
     sort = address.get("sort") or "-gap"
     # Places first: only the passages of this page are opened.
-    page = listed(range(len(places)), address, sort.removeprefix("-"), down=sort.startswith("-"))
+    page = listed(range(len(table_rows)), address, sort.removeprefix("-"), down=sort.startswith("-"))
     query_ids = view.query_ids
     rows = []
 
@@ -135,13 +143,13 @@ def _listed(
         assert state is not None
         return state, int(table.doc[at])
 
-    for at in places[list(page.rows)].tolist():
-        state, place = passage(at)
+    for at in table_rows[list(page.rows)].tolist():
+        state, passage_index = passage(at)
         rows.append(
             Disagreement(
                 state.query_id,
-                state.doc_ids[place],
-                state.texts[place],
+                state.doc_ids[passage_index],
+                state.texts[passage_index],
                 int(table.label[at]),
                 int(table.judgment[at]),
                 int(table.runs[at]),
@@ -155,7 +163,7 @@ def _listed(
         "judgment": lambda at: table.judgment[at],
         "runs": lambda at: table.runs[at],
     }
-    every = places.tolist()
+    every = table_rows.tolist()
     return ListedRows(
         rows,
         page.total,
@@ -179,9 +187,9 @@ def _items(request: Request, view: View, address: Address) -> Response:
             **{f"{side}_reached": _share(view.items, side) for side in ("relevant", "nonrelevant")},
         }
         # What people see first is enough here; the file has the other counts.
-        own = view.items.layout
-        without, short = (*own.without, "item"), {**own.short, "item_id": "item"}
-        layout = replace(own, most=len(own.first) - 1, without=without, short=short)
+        layout_full = view.items.layout
+        without, short = (*layout_full.without, "item"), {**layout_full.short, "item_id": "item"}
+        layout = replace(layout_full, most=len(layout_full.first) - 1, without=without, short=short)
         table = tabled(replace(view.items, layout=layout), address, draw=draw)
     return render(request, "disagreements_items.html", show="items", table=table)
 

@@ -41,32 +41,35 @@ def item(request: Request) -> Response:
     column, item = column_and_item
     ratings, codes = state.ratings[:, column].tolist(), state.codes[:, column].tolist()
     only = address.get("rating")
-    places = [
-        place
-        for place, rating in enumerate(ratings)
-        if codes[place] != NOT_ASKED and (not only or (only == "none" and rating < 0) or only == str(rating))
+    row_indices = [
+        row_index
+        for row_index, rating in enumerate(ratings)
+        if codes[row_index] != NOT_ASKED
+        and (not only or (only == "none" and rating < 0) or only == str(rating))
     ]
-    shown = tabled(
-        _table(view, state, places, ratings),
+    passage_table = tabled(
+        _table(view, state, row_indices, ratings),
         address,
         "-rating",
         links=lambda doc_id: urls.passage(state.query_id, doc_id, item_id),
         draw={
-            "rating": lambda at: drawing.rating(ratings[places[at]], view.words),
+            "rating": lambda at: drawing.rating(ratings[row_indices[at]], view.words),
             "judgment": lambda at: drawing.label(
-                state.judgments.get(state.doc_ids[places[at]]), view.settings.min_relevant
+                state.judgments.get(state.doc_ids[row_indices[at]]), view.settings.min_relevant
             ),
         },
         beginnings=("text",),
     )
-    answers = of_item(Path(view.store), view, state, column, [places[at] for at in shown.rows.rows])
+    answers = of_item(
+        Path(view.store), view, state, column, [row_indices[at] for at in passage_table.rows.rows]
+    )
 
-    def said(at: int) -> Markup:
+    def answer_cell(at: int) -> Markup:
         """What the grader said, or why it did not; who said something in its place."""
-        place, doc_id = places[at], state.doc_ids[places[at]]
-        why = STATUS.get(codes[place], "") if state.gradable[place] else "no text to grade"
+        row_index, doc_id = row_indices[at], state.doc_ids[row_indices[at]]
+        why = STATUS.get(codes[row_index], "") if state.gradable[row_index] else "no text to grade"
         human, answer = state.human.get((doc_id, item_id)), answers.by_id.get(doc_id)
-        by = f"{human.who}, the grader {why or codes[place]}" if human else why
+        by = f"{human.who}, the grader {why or codes[row_index]}" if human else why
         tag = Markup('<small class="tag{}">{}</small> ').format("" if human else " bad", by) if by else ""
         return Markup("{}{}").format(tag, drawing.text(answer and answer.text, 160))
 
@@ -76,7 +79,7 @@ def item(request: Request) -> Response:
         state=state,
         item=item,
         number=column + 1,
-        table=shown.with_drawn("answer", said),
+        table=passage_table.with_drawn("answer", answer_cell),
         trouble=answers.trouble,
         n_all=sum(code != NOT_ASKED for code in codes),
         counts=[(value, ratings.count(value)) for value in range(view.settings.max_rating + 1)],
@@ -84,15 +87,15 @@ def item(request: Request) -> Response:
     )
 
 
-def _table(view: View, state: QueryView, places: Sequence[int], ratings: Sequence[int]) -> Table:
+def _table(view: View, state: QueryView, row_indices: Sequence[int], ratings: Sequence[int]) -> Table:
     rows = tuple(
         (
-            state.doc_ids[place],
-            ratings[place] if ratings[place] >= 0 else None,
-            state.judgments.get(state.doc_ids[place]),
-            state.texts[place] or "",
+            state.doc_ids[row_index],
+            ratings[row_index] if ratings[row_index] >= 0 else None,
+            state.judgments.get(state.doc_ids[row_index]),
+            state.texts[row_index] or "",
         )
-        for place in places
+        for row_index in row_indices
     )
     short = {"doc": "passage", "judgment": "judged"}
     return Table(("doc", "rating", "judgment", "text"), rows, layout=Layout(("doc",), short=short))

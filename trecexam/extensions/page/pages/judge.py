@@ -42,15 +42,15 @@ def judge(request: Request) -> Response:
     view = view_of(request)
     queue = _queue(request, view)
     cookie, trail = _trail(request)
-    given = request.query_params
-    if "query" not in given:
+    params = request.query_params
+    if "query" not in params:
         # Named in the address, so that a new list does not put another one under the reader's eyes.
         best = next(iter(_open(request, view, queue, trail)), None)
         response = (
             _nothing(request, view, queue, trail) if best is None else go(request, _address(request, best))
         )
     else:
-        named = Key(given["query"], given.get("doc", ""), given.get("item", ""))
+        named = Key(params["query"], params.get("doc", ""), params.get("item", ""))
         response = _judgment_page(request, view, queue, trail, named)
         trail.visit(named)
     return _remember(response, cookie)
@@ -60,8 +60,8 @@ def step(request: Request) -> Response:
     """To the next one, or back."""
     view = view_of(request)
     cookie, trail = _trail(request)
-    given = request.query_params
-    key = Key(given.get("query", ""), given.get("doc", ""), given.get("item", ""))
+    params = request.query_params
+    key = Key(params.get("query", ""), params.get("doc", ""), params.get("item", ""))
     if request.path_params["way"] == "previous":
         next_key: Key | None = trail.before(key) or key
     else:
@@ -98,19 +98,19 @@ def back_to(request: Request, key: Key, message: str) -> Response:
 def _judgment_page(request: Request, view: View, queue: JudgmentQueue, trail: Trail, key: Key) -> Response:
     """A cell or passage to rate; for citations, what others said is shown after one's own label alone."""
     state = view.query(key.query_id)
-    place = None if state is None else state.place(key.doc_id)
-    if state is None or place is None:
+    row_index = None if state is None else state.place(key.doc_id)
+    if state is None or row_index is None:
         raise NotFoundError(f"'{key.doc_id}' is not in the pool of query '{key.query_id}' any more.")
     human, who = state.human.get((key.doc_id, key.item_id)), who_of(request)
     is_blind = view.is_cited and (human is None or human.who != who)
-    answers = GraderAnswers({}) if is_blind else of_passage(Path(view.store), view, state, place)
-    cells = cells_of(state, place, answers.by_id)
+    answers = GraderAnswers({}) if is_blind else of_passage(Path(view.store), view, state, row_index)
+    cells = cells_of(state, row_index, answers.by_id)
     if is_blind:
         cells = [replace(each, rating=None, machine=None, status="", human=None) for each in cells]
     cell = next((candidate for candidate in cells if candidate.item.item_id == key.item_id), None)
     if cell is None and (key.item_id or view.is_cited):
         raise NotFoundError(f"Query '{key.query_id}' has no item '{key.item_id}' to judge here.")
-    text = state.texts[place] or ""
+    text = state.texts[row_index] or ""
     best = max(
         cells, key=lambda candidate: -1 if candidate.machine is None else candidate.machine, default=None
     )
@@ -125,7 +125,7 @@ def _judgment_page(request: Request, view: View, queue: JudgmentQueue, trail: Tr
         key=key,
         row=next((row for row in queue.by_query.get(key.query_id, ()) if row.key == key), None),
         state=state,
-        place=place,
+        place=row_index,
         text=text,
         spans=marked_support(text, cell.item.text) if view.is_cited and cell else marked(text, answer),
         cell=cell,
@@ -139,7 +139,7 @@ def _judgment_page(request: Request, view: View, queue: JudgmentQueue, trail: Tr
         why=trail.why or WHY,
         undo=_undone(view, trail),
         back=trail.before(key),
-        left=len(_open(request, view, queue, trail, shown=key)),
+        left=len(_open(request, view, queue, trail, displayed_key=key)),
         stale=queue.stale(view.version),
         learnt=_learnt(request, view),
     )
@@ -188,9 +188,9 @@ def _learnt(request: Request, view: View) -> tuple[Learnt | None, bool] | None:
 
 def wish_of(request: Request) -> Wish:
     """The list that the address, or the form, asks for."""
-    given = request.scope["form"] if request.method == "POST" else request.query_params
-    level = given.get("level", "")
-    return Wish(given.get("by", "")[:200], level if level in LEVELS else "", bool(given.get("judged", "")))
+    params = request.scope["form"] if request.method == "POST" else request.query_params
+    level = params.get("level", "")
+    return Wish(params.get("by", "")[:200], level if level in LEVELS else "", bool(params.get("judged", "")))
 
 
 def wish_fields(wish: Wish) -> dict[str, str | None]:
@@ -199,12 +199,12 @@ def wish_fields(wish: Wish) -> dict[str, str | None]:
 
 
 def _open(
-    request: Request, view: View, queue: JudgmentQueue, trail: Trail, shown: Key | None = None
+    request: Request, view: View, queue: JudgmentQueue, trail: Trail, displayed_key: Key | None = None
 ) -> list[Key]:
     """The judgments that nobody made, and that this browser was not shown before; the best one first.
 
     Args:
-        shown: what it is shown now: it counts, however often the page is fetched.
+        displayed_key: what it is shown now: it counts, however often the page is fetched.
     """
     judged = {
         query_id: _judged(request, view, query_id) for query_id in queue.by_query if query_id in view.heads
@@ -212,7 +212,7 @@ def _open(
     return [
         row.key
         for row in queue.best
-        if (row.key not in trail.seen or row.key == shown)
+        if (row.key not in trail.seen or row.key == displayed_key)
         and row.key.query_id in judged
         and row.key[1:] not in judged[row.key.query_id]
     ]
@@ -222,13 +222,13 @@ def _judged(request: Request, view: View, query_id: str) -> Collection[tuple[str
     """(doc_id, item_id) of what people rated of a query."""
     if not view.heads[query_id].human:
         return ()
-    kept: dict[tuple[str, str], tuple[object, frozenset[tuple[str, str]]]] = request.app.state.judged
+    cache: dict[tuple[str, str], tuple[object, frozenset[tuple[str, str]]]] = request.app.state.judged
     part, at = view.parts[query_id], (view.own, query_id)
     # Opening hundreds of queries for each page would take too long.
-    if at not in kept or kept[at][0] is not part:
+    if at not in cache or cache[at][0] is not part:
         state = view.query(query_id)
-        kept[at] = part, frozenset(() if state is None else state.human)
-    return kept[at][1]
+        cache[at] = part, frozenset(() if state is None else state.human)
+    return cache[at][1]
 
 
 def _address(request: Request, key: Key | None) -> str:

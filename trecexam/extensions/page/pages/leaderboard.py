@@ -44,8 +44,8 @@ def start(request: Request) -> Response:
 
     short = headings(view.joint.measures)
     table = replace(view.joint.table, layout=replace(view.joint.table.layout, short=short))
-    shown = tabled(table, Address.of(request), links=address)
-    return render(request, "joint.html", table=shown, legend=short)
+    board = tabled(table, Address.of(request), links=address)
+    return render(request, "joint.html", table=board, legend=short)
 
 
 def leaderboard(request: Request) -> Response:
@@ -102,14 +102,14 @@ def _draw(view: View, compared: Sequence[Mapping[str, Mapping[str, Any]]]) -> di
     ranks, official = view.board.ranks, view.official_board
     theirs = {} if official is None else {run: rank for run, rank, _ in _ranked(official)}
 
-    def run(place: int) -> Markup:
-        name, answered = rows[place].run, rows[place].n_answered
+    def run(row_index: int) -> Markup:
+        name, answered = rows[row_index].run, rows[row_index].n_answered
         few = _SMALL.format(f"{answered:,} queries") if answered < n_queries else ""
         return link(urls.run(name), name) + few
 
-    def official_rank(place: int) -> Markup:
-        rank = theirs.get(rows[place].run)
-        moved = _SMALL.format(f"{rank - ranks[place]:+d}") if rank not in (None, ranks[place]) else ""
+    def official_rank(row_index: int) -> Markup:
+        rank = theirs.get(rows[row_index].run)
+        moved = _SMALL.format(f"{rank - ranks[row_index]:+d}") if rank not in (None, ranks[row_index]) else ""
         return Markup("{} {}").format(moved, count(rank))
 
     def mean(measure: int) -> Draw:
@@ -118,15 +118,15 @@ def _draw(view: View, compared: Sequence[Mapping[str, Mapping[str, Any]]]) -> di
         ends = [interval(row.scores[measure], row.n_queries, measure=name) for row in rows]
         scale = min((low for low, _ in ends), default=0.0), max((high for _, high in ends), default=0.0)
 
-        def of_run(place: int) -> Markup:
-            score = scores[place]
-            known = compared[measure].get(rows[place].run) if compared else None
+        def of_run(row_index: int) -> Markup:
+            score = scores[row_index]
+            comparison = compared[measure].get(rows[row_index].run) if compared else None
             beside = _INTERVAL.format(f"± {number(t * score.stderr, 3)}") if t and not compared else ""
-            if known is not None:
-                mark = ("▲" if known["difference"] > 0 else "▼") if known["reject"] else ""
-                p = number(known["p-value corrected"], 3)
-                beside = _DIFFERENCE.format(f"{known['difference']:+.3f}, p {p} {mark}".rstrip())
-            drawn = whisker(score.mean, ends[place], scale) if measure == 0 and t and not compared else ""
+            if comparison is not None:
+                mark = ("▲" if comparison["difference"] > 0 else "▼") if comparison["reject"] else ""
+                p = number(comparison["p-value corrected"], 3)
+                beside = _DIFFERENCE.format(f"{comparison['difference']:+.3f}, p {p} {mark}".rstrip())
+            drawn = whisker(score.mean, ends[row_index], scale) if measure == 0 and t and not compared else ""
             return Markup("{} {}{}").format(number(score.mean), beside, drawn)
 
         return of_run
@@ -144,18 +144,18 @@ def _compared(view: View, baseline: str) -> tuple[dict[str, dict[str, Any]], ...
     """For each measure, facts about each run against the baseline."""
     values = view.values
     return tuple(
-        compare(measure, values.runs, values.array[:, :, place], baseline).of_baseline()
-        for place, measure in enumerate(values.measures)
+        compare(measure, values.runs, values.array[:, :, measure_index], baseline).of_baseline()
+        for measure_index, measure in enumerate(values.measures)
     )
 
 
 def section(request: Request) -> Response:
     """A section that an extension has in the report."""
     name = request.path_params["section"]
-    found = next((each for each in view_of(request).sections if each.name == name), None)
-    if found is None:
+    report_section = next((each for each in view_of(request).sections if each.name == name), None)
+    if report_section is None:
         raise NotFoundError(f"There is nothing here called '{name}' (any more).")
-    return render(request, "section.html", section=found)
+    return render(request, "section.html", section=report_section)
 
 
 ROUTES = [Route("/", start), Route("/section/{section:name}", section)]

@@ -55,16 +55,16 @@ def passage(request: Request) -> Response:
     """One passage; with `?item=`, the answer on that item is marked in it."""
     view, state, address = view_of(request), query_of(request), Address.of(request)
     doc_id = request.path_params["doc_id"]
-    place = state.place(doc_id)
-    if place is None:
+    row_index = state.place(doc_id)
+    if row_index is None:
         raise NotFoundError(
             f"Passage '{doc_id}' is not in the pool of query '{state.query_id}': no run has it in its first "
             f"{view.settings.depth} ranks."
         )
-    answers = of_passage(Path(view.store), view, state, place)
-    cells = cells_of(state, place, answers.by_id)
+    answers = of_passage(Path(view.store), view, state, row_index)
+    cells = cells_of(state, row_index, answers.by_id)
     focus = next((cell for cell in cells if cell.item.item_id == address.get("item")), None)
-    text = state.texts[place]
+    text = state.texts[row_index]
     spans: Sequence[tuple[str, bool]] = [(text or "", False)]
     if text and focus is not None and focus.answer is not None:
         spans = marked(text, focus.answer.text)
@@ -73,30 +73,30 @@ def passage(request: Request) -> Response:
         "passage.html",
         state=state,
         doc_id=doc_id,
-        place=place,
+        place=row_index,
         text=text,
         spans=spans,
         any_marked=any(is_marked for _, is_marked in spans),
         cells=cells,
         focus=focus,
         trouble=answers.trouble,
-        ranks=state.ranks(place),
+        ranks=state.ranks(row_index),
         human=state.human.get((doc_id, "")),
         scale=view.scale or view.words,
         choices=lambda item_id: choices(view, whole=not item_id),
         token=lambda item_id: seen_token(state.human.get((doc_id, item_id))),
         who=who_of(request),
-        nearby=_nearby(state, place),
+        nearby=_nearby(state, row_index),
     )
 
 
-def cells_of(state: QueryView, place: int, answers: Mapping[str, GraderAnswer]) -> list[CellShown]:
+def cells_of(state: QueryView, row_index: int, answers: Mapping[str, GraderAnswer]) -> list[CellShown]:
     """The passage's cells in the items' order."""
     cells = []
-    for column, item in state.asked(place):
-        code, counts = int(state.codes[place, column]), int(state.ratings[place, column])
+    for column, item in state.asked(row_index):
+        code, counts = int(state.codes[row_index, column]), int(state.ratings[row_index, column])
         status = STATUS.get(code, "")
-        if not state.gradable[place]:
+        if not state.gradable[row_index]:
             status = "no text to grade"
         cells.append(
             CellShown(
@@ -105,17 +105,17 @@ def cells_of(state: QueryView, place: int, answers: Mapping[str, GraderAnswer]) 
                 None if counts < 0 else counts,
                 None if code < 0 else code,
                 status,
-                state.human.get((state.doc_ids[place], item.item_id)),
+                state.human.get((state.doc_ids[row_index], item.item_id)),
                 answers.get(item.item_id),
             )
         )
     return cells
 
 
-def _nearby(state: QueryView, place: int) -> tuple[str | None, str | None]:
+def _nearby(state: QueryView, row_index: int) -> tuple[str | None, str | None]:
     """The passages before and after this one, by label and then as they are sorted."""
     order = sorted(range(len(state.doc_ids)), key=lambda other: (-(state.labels[other] or 0), other))
-    at = order.index(place)
+    at = order.index(row_index)
     before = state.doc_ids[order[at - 1]] if at else None
     return before, state.doc_ids[order[at + 1]] if at + 1 < len(order) else None
 

@@ -46,7 +46,7 @@ def override(request: Request) -> Response:
     why = form.get("why", "") or (WITHDRAWN if rating is None else "")
     folder = grader_folder(request)
     try:
-        taken = take(
+        outcome = take(
             folder,
             standing(view, state),
             key.doc_id,
@@ -68,14 +68,14 @@ def override(request: Request) -> Response:
             who=author_of(request), rating=rating, why=why, state=state, place=state.place(key.doc_id),
             item_at=state.item(key.item_id), back=urls.local(form.get("back", "")),
         )  # fmt: skip
-    if taken.written:
+    if outcome.written:
         live.patch(view.own, key.query_id, lambda view, state: with_people(folder, view, state))
         if request.app.state.grader is not None:
             request.app.state.grader.ask()
-    message = said_of(taken, view.words)
+    message = said_of(outcome, view.words)
     if form.get("from") == "judge":
-        return remember(judge.rated(request, key, rating, form.get("why", ""), message), taken.row.who)
-    return remember(go(request, urls.local(form.get("back", "")), message), taken.row.who)
+        return remember(judge.rated(request, key, rating, form.get("why", ""), message), outcome.row.who)
+    return remember(go(request, urls.local(form.get("back", "")), message), outcome.row.who)
 
 
 def rating_of(text: str) -> int | None:
@@ -91,29 +91,31 @@ def rating_of(text: str) -> int | None:
     return int(text)
 
 
-def said_of(taken: Taken, words: Sequence[str] = ()) -> str:
+def said_of(outcome: Taken, words: Sequence[str] = ()) -> str:
     """The message after a rating that was accepted.
 
     Args:
         words: what people call the ratings from 0, where they have names.
     """
 
-    def said(rating: int | None) -> str:
+    def rating_word(rating: int | None) -> str:
         return words[rating].replace("_", " ") if words and rating is not None else str(rating)
 
-    row, before, written, after = taken
+    row, before, written, after = outcome
     what = f"{row.doc_id} on {row.item_id}" if row.item_id and not words else row.doc_id
     if not written:
         return f"{what}: {row.who} said so already."
     if row.rating is None and after is None:
-        withdrawn = "" if before is None else f"{said(before.rating)} by {before.who} "
+        withdrawn = "" if before is None else f"{rating_word(before.rating)} by {before.who} "
         return f"{what}: the rating {withdrawn}is withdrawn."
     if after is None:
-        return f"{what}: {said(row.rating)} by {row.who} is kept; people differ, so that none counts."
+        return f"{what}: {rating_word(row.rating)} by {row.who} is kept; people differ, so that none counts."
     instead = (
-        f", in place of {before.who}'s {said(before.rating)}" if before and before.who != after.who else ""
+        f", in place of {before.who}'s {rating_word(before.rating)}"
+        if before and before.who != after.who
+        else ""
     )
-    return f"{what}: {said(after.rating)} by {after.who} counts now{instead}."
+    return f"{what}: {rating_word(after.rating)} by {after.who} counts now{instead}."
 
 
 ROUTES = [Route("/override", override, methods=["POST"])]

@@ -84,20 +84,20 @@ def passage_lines(view: View, state: QueryView) -> list[PassageLine]:
     """Every pooled passage of a query."""
     ranks: dict[int, list[int]] = {}
     for ranking in state.rankings.values():
-        for rank, place in enumerate(ranking, 1):
-            ranks.setdefault(place, []).append(rank)
+        for rank, row_index in enumerate(ranking, 1):
+            ranks.setdefault(row_index, []).append(rank)
     reached = (state.ratings >= view.settings.min_rating).sum(axis=1).tolist()
     return [
         PassageLine(
-            place,
+            row_index,
             doc_id,
-            state.labels[place],
+            state.labels[row_index],
             state.judgments.get(doc_id),
-            reached[place],
-            len(ranks.get(place, ())),
-            min(ranks.get(place, (0,))),
+            reached[row_index],
+            len(ranks.get(row_index, ())),
+            min(ranks.get(row_index, (0,))),
         )
-        for place, doc_id in enumerate(state.doc_ids)
+        for row_index, doc_id in enumerate(state.doc_ids)
     ]
 
 

@@ -30,14 +30,14 @@ def run(request: Request) -> Response:
     name = _name(request, view)
     links = lambda query_id: urls.run_query(name, query_id)  # noqa: E731
     table = tabled(_on_queries(view, name), Address.of(request), "query", links=links)
-    place = next(place for place, row in enumerate(view.board.rows) if row.run == name)
+    row_index = next(row_index for row_index, row in enumerate(view.board.rows) if row.run == name)
     return render(
         request,
         "run.html",
         name=name,
         head=view.runs[name],
-        standing=view.board.ranks[place],
-        row=view.board.rows[place],
+        standing=view.board.ranks[row_index],
+        row=view.board.rows[row_index],
         measures=view.values.measures,
         legend=headings(view.values.measures),
         table=table,
@@ -50,7 +50,7 @@ def run_query(request: Request) -> Response:
     name = _name(request, view)
     values = _of_run(view.values, name)[view.values.query_ids.index(state.query_id)].tolist()
     lines = {line.place: line for line in passage_lines(view, state)}
-    ranking = [lines[place] for place in state.rankings.get(name, ())]
+    ranking = [lines[row_index] for row_index in state.rankings.get(name, ())]
     return render(
         request,
         "run_query.html",
@@ -81,7 +81,7 @@ def _on_queries(view: View, name: str) -> Table:
     at = list(view.runs).index(name)
     values = _of_run(view.values, name)
     # Ties share the better place.
-    places = 1 + (view.values.array[:, :, 0] > values[:, 0]).sum(axis=0) if values.shape[1] else None
+    query_ranks = 1 + (view.values.array[:, :, 0] > values[:, 0]).sum(axis=0) if values.shape[1] else None
     theirs, holes = view.official_values, view.holes
     judged: tuple[str, ...] = () if theirs is None else theirs.measures
     official = {}
@@ -94,7 +94,12 @@ def _on_queries(view: View, name: str) -> Table:
     )
     rows = (
         (
-            *(head.query_id, head.text, *values[n].tolist(), 1 if places is None else int(places[n])),
+            *(
+                head.query_id,
+                head.text,
+                *values[n].tolist(),
+                1 if query_ranks is None else int(query_ranks[n]),
+            ),
             *official.get(head.query_id, [None] * len(judged)),
             int(holes.retrieved[at, n]),
             None if holes.unjudged is None else int(holes.unjudged[at, n]),

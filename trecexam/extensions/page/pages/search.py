@@ -32,8 +32,8 @@ class PassageHit:
 def search(request: Request) -> Response:
     """All that has this text, whatever the case."""
     view = view_of(request)
-    asked = " ".join(Address.of(request).get("q").split())
-    search_text = asked.casefold()
+    query_text = " ".join(Address.of(request).get("q").split())
+    search_text = query_text.casefold()
     if not search_text:
         return render(request, "search.html", asked="", most=MOST)
     queries = [h for h in view.heads.values() if search_text in f"{h.query_id}\t{h.text}".casefold()]
@@ -42,7 +42,7 @@ def search(request: Request) -> Response:
     return render(
         request,
         "search.html",
-        asked=asked,
+        asked=query_text,
         most=MOST,
         counted=COUNTED,
         queries=queries,
@@ -72,15 +72,15 @@ def passage_hits(view: View, search_text: str) -> tuple[list[PassageHit], int]:
     return hits, total
 
 
-def _hit(view: View, query_id: str, place: int, search_text: str) -> PassageHit:
+def _hit(view: View, query_id: str, row_index: int, search_text: str) -> PassageHit:
     state = view.query(query_id)
     assert state is not None
-    text = " ".join((state.texts[place] or "").split())
+    text = " ".join((state.texts[row_index] or "").split())
     # Case folding may change lengths; then it is the neighbourhood.
     at = max(0, text.casefold().find(search_text))
     start = max(0, at - 60)
     around = ("…" if start else "") + text[start : at + 140] + ("…" if at + 140 < len(text) else "")
-    return PassageHit(query_id, state.doc_ids[place], around)
+    return PassageHit(query_id, state.doc_ids[row_index], around)
 
 
 ROUTES = [Route("/search", search)]

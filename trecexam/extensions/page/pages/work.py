@@ -66,8 +66,8 @@ def rejected(request: Request) -> Response:
     """Files, and lines of them, that were rejected."""
     view = view_of(request)
     table = Table(Rejected._fields, tuple(map(tuple, view.rejected)), layout=Layout(("file",)))
-    shown = tabled(table, Address.of(request), "file")
-    return render(request, "rejected.html", table=shown, all=len(view.rejected))
+    file_table = tabled(table, Address.of(request), "file")
+    return render(request, "rejected.html", table=file_table, all=len(view.rejected))
 
 
 ROUTES = [Route("/work", work), Route("/rejected", rejected)]

@@ -65,11 +65,11 @@ def cell_chances(q: QueryRatings, opinions: Opinions) -> Chances:
     Returns:
         Shape (n_docs, n_items).
     """
-    own = _one_hot(q.ratings)
+    grader_votes = _one_hot(q.ratings)
     rated = q.ratings >= 0
-    values = np.repeat(_shares(own.sum(axis=1))[:, None, :], q.n_items, axis=1)
+    values = np.repeat(_shares(grader_votes.sum(axis=1))[:, None, :], q.n_items, axis=1)
     source = np.full(rated.shape, ITEMS, "<U12")
-    votes = own + _one_hot(opinions.others).sum(axis=0)
+    votes = grader_votes + _one_hot(opinions.others).sum(axis=0)
     several = votes.sum(axis=2) > 1
     values[several], source[several] = _shares(votes[several]), GRADERS
     stated = ~np.isnan(opinions.stated).any(axis=2)
@@ -106,9 +106,9 @@ def passage_chances(q: QueryRatings, opinions: Opinions, min_answers: int = 1) -
     several = votes.sum(axis=1) > 1
     values[several], source[several] = _shares(votes[several]), GRADERS
     stated = ~np.isnan(opinions.stated).any(axis=2)
-    known = (stated >= rated).all(axis=1) & rated.any(axis=1)
-    parts = np.where(rated[..., None], opinions.stated, 0.0)[known]
-    values[known], source[known] = _best(parts, min_answers), DISTRIBUTION
+    all_stated = (stated >= rated).all(axis=1) & rated.any(axis=1)
+    parts = np.where(rated[..., None], opinions.stated, 0.0)[all_stated]
+    values[all_stated], source[all_stated] = _best(parts, min_answers), DISTRIBUTION
     values[~rated.any(axis=1)] = 0
     return Chances(_without_traces(values), source)
 

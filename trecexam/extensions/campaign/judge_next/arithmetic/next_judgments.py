@@ -70,18 +70,18 @@ def suggestions(
         for ranking in board.rankings[q.query_id]
         for text in {text_of[doc_id] for doc_id in ranking[:depth] if doc_id in text_of}
     )
-    for place in map(tuple, np.argwhere(np.round(effects.change, TIE_DECIMALS) > 0).tolist()):
-        doc_id = q.doc_ids[place[0]]
+    for index in map(tuple, np.argwhere(np.round(effects.change, TIE_DECIMALS) > 0).tolist()):
+        doc_id = q.doc_ids[index[0]]
         yield Suggestion(
             q.query_id,
             doc_id,
-            place[1] if len(place) > 1 else None,
-            int(effects.now[place]),
-            float(effects.swaps[place]),
-            float(effects.change[place]),
-            float(effects.p_change[place]),
-            tuple(possible.chances.values[place].tolist()),
-            str(possible.chances.source[place]),
+            index[1] if len(index) > 1 else None,
+            int(effects.now[index]),
+            float(effects.swaps[index]),
+            float(effects.change[index]),
+            float(effects.p_change[index]),
+            tuple(possible.chances.values[index].tolist()),
+            str(possible.chances.source[index]),
             runs[text_of[doc_id]],
         )
 

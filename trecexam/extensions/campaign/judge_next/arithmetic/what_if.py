@@ -133,15 +133,15 @@ def expected_effects(q: QueryRatings, possible: PossibleJudgments, board: Board,
     # Equal outcomes are evaluated once: several ratings, or cells of a passage, can lead to one label.
     outcomes: dict[_Outcome, int] = {}
     uses: list[tuple[tuple[int, ...], int, float]] = []
-    for place in map(tuple, np.argwhere(tried).tolist()):
-        docs = tuple(np.flatnonzero(possible.alike == possible.alike[place[0]]).tolist())
-        outcome = _Outcome(docs, place[1] if scoring.on_items else None, int(after[place]))
-        uses.append((place[:-1], outcomes.setdefault(outcome, len(outcomes)), float(probabilities[place])))
+    for index in map(tuple, np.argwhere(tried).tolist()):
+        docs = tuple(np.flatnonzero(possible.alike == possible.alike[index[0]]).tolist())
+        outcome = _Outcome(docs, index[1] if scoring.on_items else None, int(after[index]))
+        uses.append((index[:-1], outcomes.setdefault(outcome, len(outcomes)), float(probabilities[index])))
     of_outcome = _effects(q, list(outcomes), board, scoring)
     swaps, change = np.zeros(included.shape), np.zeros(included.shape)
-    for place, outcome_at, probability in uses:
-        swaps[place] += probability * of_outcome[0][outcome_at]
-        change[place] += probability * of_outcome[1][outcome_at]
+    for index, outcome_at, probability in uses:
+        swaps[index] += probability * of_outcome[0][outcome_at]
+        change[index] += probability * of_outcome[1][outcome_at]
     now = before if whole else q.ratings.astype(np.int64)
     other = after != now[..., None] if whole else np.arange(RATINGS) != now[..., None]
     return Effects(swaps, change, np.where(other, probabilities, 0).sum(axis=-1), now)
@@ -164,8 +164,10 @@ def _labels(q: QueryRatings, scoring: Scoring, whole: bool) -> tuple[Ints, Ints]
 
     before = of(q)
     if whole:
-        given = [of(replace(q, human=dict.fromkeys(q.doc_ids, rating))) for rating in range(RATINGS)]
-        return before, np.stack(given, axis=-1)
+        labels_if_rated = [
+            of(replace(q, human=dict.fromkeys(q.doc_ids, rating))) for rating in range(RATINGS)
+        ]
+        return before, np.stack(labels_if_rated, axis=-1)
     after = np.empty((len(q.doc_ids), q.n_items, RATINGS), np.int64)
     for item in range(q.n_items):
         for rating in range(RATINGS):
@@ -190,7 +192,7 @@ def _effects(
     """Swaps and change of each outcome."""
     rankings = [tuple(ranking[: _depth(scoring.measure)]) for ranking in board.rankings[q.query_id]]
     # Runs of one group often agree on a query.
-    different = {ranking: place for place, ranking in enumerate(dict.fromkeys(rankings))}
+    different = {ranking: index for index, ranking in enumerate(dict.fromkeys(rankings))}
     of_run = [different[ranking] for ranking in rankings]
     now = _values(q, [None], list(different), scoring)
     size = q.ratings.size if scoring.on_items else len(q.doc_ids)
@@ -246,7 +248,7 @@ def _covers(
         weights = item_weights(scoring.measure["weights"], importances, q.weights)
     number_of = {doc_id: number for number, doc_id in enumerate(q.doc_ids)}
     tried = [(at, outcome) for at, outcome in enumerate(outcomes) if outcome is not None]
-    at = np.array([place for place, _ in tried], np.intp)
+    at = np.array([index for index, _ in tried], np.intp)
     item = np.array([outcome.item for _, outcome in tried], np.intp)
     level = np.array([outcome.value for _, outcome in tried], np.int64)
     owner = np.repeat(np.arange(len(tried)), [len(outcome.docs) for _, outcome in tried])
@@ -255,13 +257,13 @@ def _covers(
 
     def covered(inside: NDArray[np.bool_]) -> Floats:
         """The credit for what these passages reach under each outcome: a like share for each threshold."""
-        here = inside[docs].astype(np.int64)
+        is_inside = inside[docs].astype(np.int64)
         credited = np.zeros(len(outcomes))
         for passed, reached in enumerate(reached_from, 1):
             counts = reached[inside].sum(axis=0)
             was = reached[docs, item[owner]] if len(docs) else docs
-            less = np.bincount(owner, here * was, len(tried))
-            more = np.bincount(owner, here, len(tried)) * (level >= passed)
+            less = np.bincount(owner, is_inside * was, len(tried))
+            more = np.bincount(owner, is_inside, len(tried)) * (level >= passed)
             credited += weights @ (counts > 0)
             credited[at] += weights[item] * (
                 ((counts[item] - less + more) > 0).astype(float) - (counts[item] > 0)
