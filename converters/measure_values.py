@@ -97,7 +97,8 @@ def read_values(path: str | os.PathLike[str], form: str | None = None) -> Iterat
             fields = parse_object(path, number, line)
             if not fields.keys() >= set(_JSON):
                 raise ConversionError(path, number, f"not {', '.join(_JSON)}")
-            yield from _value(*(str(fields[key]) for key in _JSON), number, left_out)
+            run, query_id, measure, value = (str(fields[key]) for key in _JSON)
+            yield from _value(run, query_id, measure, value, number, left_out)
             continue
         rows.append((number, decode(path, number, line).split()))
     if not rows:

@@ -91,7 +91,7 @@ class Track(OfExtensions):
 
     def __init__(self, loaders: TrackLoaders, grader: str | None = None) -> None:
         """Args: grader: the name of the one that is meant; None for the track as a whole."""
-        if isinstance(loaders, str | Path):
+        if not isinstance(loaders, TrackLoaders):
             raise TrecexamError(f'use trecexam.open_track("{loaders}") to open a track folder')
         self._loaders = loaders
         self._grader = grader

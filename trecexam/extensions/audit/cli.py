@@ -71,8 +71,8 @@ def audit(
     from trecexam.extensions.audit import audit as auditing
     from trecexam.extensions.audit.reading import read_inputs
 
-    found = auditing.audit(read_inputs(qrels, runs, teams, judge_run, cutoff))
+    result = auditing.audit(read_inputs(qrels, runs, teams, judge_run, cutoff))
     if output is not None:
-        auditing.write_page(found, output)
-        found = found.noted(f"{output}: written")
-    return found, 1 if found.rejected else 0
+        auditing.write_page(result, output)
+        result = result.noted(f"{output}: written")
+    return result, 1 if result.rejected else 0

@@ -47,8 +47,8 @@ def _texts() -> dict[str, dict[str, Any]]:
 
 def finding(kind: str, number: float, about: str = "", **values: Any) -> Finding:
     """A finding in the words of findings.toml, with these values in their slots."""
-    text, known = _texts()[kind], {**values, "about": about, "number": number}
-    sentence, reason, action = (text[name].format(**known) for name in ("sentence", "reason", "action"))
+    text, slots = _texts()[kind], {**values, "about": about, "number": number}
+    sentence, reason, action = (text[name].format(**slots) for name in ("sentence", "reason", "action"))
     return Finding(text["section"], kind, about, sentence, float(number), reason, action, text["weight"])
 
 

@@ -53,28 +53,28 @@ def judge(inputs: AuditInputs) -> Part:
     ranks = [ranks_of(each) for each in means]
     a, b = (side.name for side in inputs.sides)
     raised = raised_by(of_runs, of_others[codes])
-    found = []
+    findings = []
     for r in np.flatnonzero(raised.p < ALPHA):
         words = {"a": a, "b": b, "p": raised.p[r], "before": ranks[0][r], "after": ranks[1][r]}
-        found.append(finding("raised", raised.mean[r], inputs.runs[r], **words))
+        findings.append(finding("raised", raised.mean[r], inputs.runs[r], **words))
     order = np.argsort(-np.nan_to_num(raised.mean), kind="stable")
     columns = {name: np.array(each, object) for name, each in (("run", inputs.runs), ("team", inputs.teams))}
     columns |= raised.columns() | {f"rank {a}": ranks[0], f"rank {b}": ranks[1]}
     if inputs.judge_run is not None:
         like = likeness(inputs.rows[:, :, : inputs.cutoff], inputs.judge_run[1][:, : inputs.cutoff])
         columns["likeness"] = like.mean(axis=1)
-        found += _explained(inputs, of_runs, like)
+        findings += _explained(inputs, of_runs, like)
     caption = f"Labels a rank that {b} gives each run beyond other teams' runs, by {inputs.cutoff} ranks"
     tables = {"bias": table(caption, 2, {name: each[order] for name, each in columns.items()})}
     if 2 < len(teams) < len(inputs.runs):
         team_raise = raised_by(of_teams, of_others)
-        found += [
+        findings += [
             finding("raised team", team_raise.mean[t], teams[t], a=a, b=b, p=team_raise.p[t])
             for t in np.flatnonzero(team_raise.p < ALPHA)
         ]
         left_out, tables["teams"] = _teams(teams, codes, team_raise, means)
-        found += left_out
-    return Part(tuple(found), tables)
+        findings += left_out
+    return Part(tuple(findings), tables)
 
 
 def surplus(inputs: AuditInputs) -> Floats:
@@ -84,12 +84,14 @@ def surplus(inputs: AuditInputs) -> Floats:
     a side has no label.
     """
     common = common_passages(inputs)
-    found = np.zeros(len(inputs.sides[0].labels))
+    surplus_labels = np.zeros(len(inputs.sides[0].labels))
     kinds, label = np.unique(common.first, return_inverse=True)
     group = common.query * max(1, len(kinds)) + label
     second = common.second.astype(np.float64)
-    found[common.rows] = second - (np.bincount(group, second) / np.maximum(np.bincount(group), 1))[group]
-    return found
+    surplus_labels[common.rows] = (
+        second - (np.bincount(group, second) / np.maximum(np.bincount(group), 1))[group]
+    )
+    return surplus_labels
 
 
 def discounted(at_ranks: NDArray[Any]) -> Floats:
@@ -106,19 +108,19 @@ def likeness(rows: Rows, judge_rows: Rows) -> Floats:
     return discounted(both)
 
 
-def raised_by(own: Floats, others: Floats) -> Raise:
+def raised_by(values: Floats, reference: Floats) -> Raise:
     """How far each row lies above its reference, by a paired t test over queries; shapes (n, queries)."""
-    n = len(own)
-    test = paired_t(np.concatenate([own, others]), np.arange(n), np.arange(n) + n)
+    n = len(values)
+    test = paired_t(np.concatenate([values, reference]), np.arange(n), np.arange(n) + n)
     p = np.where(test.difference > 0, test.p / 2, 1 - test.p / 2)
-    return Raise(test.difference, half_width(standard_errors(own - others), own.shape[1]), holm(p))
+    return Raise(test.difference, half_width(standard_errors(values - reference), values.shape[1]), holm(p))
 
 
 def _explained(inputs: AuditInputs, of_runs: Floats, like: Floats) -> Iterator[Finding]:
     """Whether runs are raised the more, the more they are like the judge's own ranking."""
-    name, own = inputs.judge_run or ("", inputs.rows[0])
-    others = ~(inputs.rows == own).all(axis=(1, 2))
-    rise, like = of_runs[others], like[others]
+    name, judge_rows = inputs.judge_run or ("", inputs.rows[0])
+    is_other_run = ~(inputs.rows == judge_rows).all(axis=(1, 2))
+    rise, like = of_runs[is_other_run], like[is_other_run]
     if len(like) < 3:
         return
     # Of each query the covariance over runs: its mean is 0 where likeness does not matter.
@@ -135,8 +137,8 @@ def _teams(
 ) -> tuple[list[Finding], Table]:
     """What is raised, and tau without each team."""
 
-    def tau(kept: NDArray[np.bool_]) -> float:
-        a, b = (np.round(each[kept], 12)[:, None] for each in means)
+    def tau(is_included: NDArray[np.bool_]) -> float:
+        a, b = (np.round(each[is_included], 12)[:, None] for each in means)
         return float(tau_b_columns(b, a)[0])
 
     without, whole = np.array([tau(codes != team) for team in range(len(teams))]), tau(codes >= 0)

@@ -85,30 +85,32 @@ def ranking(inputs: AuditInputs) -> Part:
     words = f"of {len(near.better)} pairs {verdicts}"
     differences = of_sides[0][near.better] - of_sides[0][near.worse]
     smallest = smallest_difference(differences)
-    found = [finding("power", smallest, measure=main_choice(inputs).name, n=n_queries, verdicts=words)]
+    findings = [finding("power", smallest, measure=main_choice(inputs).name, n=n_queries, verdicts=words)]
     tables = {"neighbours": _neighbours_table(inputs, near, differences)}
     if len(of_sides) == 2:
         enough = len(inputs.runs) <= MOST_RUNS
         correlation = correlate(of_sides[1], of_sides[0], resamples=300 if enough else 0)
         agreed, tables["correlation"] = _agreement(inputs, correlation)
         swaps, tables["swaps"] = _swaps(inputs, of_sides)
-        found += [agreed, *swaps]
-    return Part(tuple(found), tables)
+        findings += [agreed, *swaps]
+    return Part(tuple(findings), tables)
 
 
-def _agreement(inputs: AuditInputs, found: Correlation) -> tuple[Finding, Table]:
+def _agreement(inputs: AuditInputs, correlation: Correlation) -> tuple[Finding, Table]:
     rows = {
-        "tau": (found.kendall_tau, found.tau_low, found.tau_high),
-        "tau_AP,b": (found.tau_ap_b, found.ap_b_low, found.ap_b_high),
-        "tau of the ten best": (found.kendall_at_10, found.at_10_low, found.at_10_high),
+        "tau": (correlation.kendall_tau, correlation.tau_low, correlation.tau_high),
+        "tau_AP,b": (correlation.tau_ap_b, correlation.ap_b_low, correlation.ap_b_high),
+        "tau of the ten best": (correlation.kendall_at_10, correlation.at_10_low, correlation.at_10_high),
     }
     rows = {name: row for name, row in rows.items() if not math.isnan(row[0])}
     columns = zip(("value", "value.low", "value.high"), zip(*rows.values(), strict=True), strict=False)
     made = table("How far both leaderboards agree", 1, {"coefficient": list(rows), **dict(columns)})
     taus = ", ".join(f"{name} {with_interval(*row)}" for name, row in rows.items())
     a, b = (side.name for side in inputs.sides)
-    kind = "low tau" if found.tau_high < _LOW_TAU else "tau"
-    return finding(kind, found.kendall_tau, a=a, b=b, n=found.n_runs, taus=taus or "tau undefined"), made
+    kind = "low tau" if correlation.tau_high < _LOW_TAU else "tau"
+    return finding(
+        kind, correlation.kendall_tau, a=a, b=b, n=correlation.n_runs, taus=taus or "tau undefined"
+    ), made
 
 
 def _swaps(inputs: AuditInputs, of_sides: Sequence[Floats]) -> tuple[list[Finding], Table]:
@@ -135,13 +137,13 @@ def _swaps(inputs: AuditInputs, of_sides: Sequence[Floats]) -> tuple[list[Findin
     caption = (
         f"Pairs of runs that {name_b} orders otherwise ({len(order):,}), and on how many sides significant"
     )
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for kind, sides in (("reversed", 2), ("swaps", 1)):
         at = order[significant[order] == sides]
-        if len(at) and not found:
+        if len(at) and not findings:
             pair = f"{columns['better'][0]} > {columns['worse'][0]} on {name_a}"
-            found = [finding(kind, len(at), pair, n=len(order))]
-    return found, table(caption, 2, columns)
+            findings = [finding(kind, len(at), pair, n=len(order))]
+    return findings, table(caption, 2, columns)
 
 
 def _neighbours_table(inputs: AuditInputs, near: Neighbours, differences: Floats) -> Table:
@@ -150,6 +152,6 @@ def _neighbours_table(inputs: AuditInputs, near: Neighbours, differences: Floats
     columns = {"better": runs[near.better], "worse": runs[near.worse], "verdict": near.verdicts}
     columns |= {"difference": test.difference, "difference.low": test.difference - half}
     columns |= {"difference.high": test.difference + half, "p.holm": near.p}
-    others = zip(inputs.sides[1:], near.tests[1:], strict=True)
-    columns |= {f"difference {side.name}": each.difference for side, each in others}
+    other_sides = zip(inputs.sides[1:], near.tests[1:], strict=True)
+    columns |= {f"difference {side.name}": each.difference for side, each in other_sides}
     return table(f"Neighbours by {main_choice(inputs).name} on {inputs.sides[0].name}", 2, columns)

@@ -63,8 +63,8 @@ def read_inputs(
     if missing := [query for query in common if query not in reader.answered]:
         notes.append(f"left out {plural(len(missing), 'judged query')} that no run has")
         reader = _Reader(labels, [query for query in common if query in reader.answered], files)
-    own = None if judge_run is None else converters.read(judge_run, "run")
-    judge_rows = None if own is None else (own.name, reader.rows_of(own)[0])
+    judge_ranking = None if judge_run is None else converters.read(judge_run, "run")
+    judge_rows = None if judge_ranking is None else (judge_ranking.name, reader.rows_of(judge_ranking)[0])
     named = name_runs(reader.names, Path(os.path.commonpath([path.parent for path in reader.names])))
     names = [named[path] for path in reader.names]
     team_of = {} if teams is None else read_teams(teams)
@@ -101,13 +101,13 @@ def _labels(path: Path) -> Labels:
     return labels
 
 
-def _run_files(places: Iterable[Path], notes: list[str]) -> Iterator[Path]:
+def _run_files(paths_given: Iterable[Path], notes: list[str]) -> Iterator[Path]:
     """The run files; of a folder all that look like no other format. `notes` gets those that do."""
-    for place in places:
-        inside = sorted(place.rglob("*")) if place.is_dir() else [place]
+    for path_given in paths_given:
+        inside = sorted(path_given.rglob("*")) if path_given.is_dir() else [path_given]
         for path in inside:
             kind = "run"
-            if path != place:
+            if path != path_given:
                 with suppress(converters.ConversionError):
                     kind = converters.sniff(path) if path.is_file() and path.name[0] != "." else ""
             if kind == "run":
@@ -165,10 +165,10 @@ class _Reader:
         union = self._judged[0]
         ranked = rows_at_ranks(run, union)
         rows = _first(ranked, np.arange(ranked.offsets[-1]))
-        there = np.arange(DEPTH) < np.diff(ranked.offsets)[:, None]
-        for query in np.flatnonzero((there & (rows < 0)).any(axis=1)).tolist():
+        is_ranked = np.arange(DEPTH) < np.diff(ranked.offsets)[:, None]
+        for query in np.flatnonzero((is_ranked & (rows < 0)).any(axis=1)).tolist():
             docs = run.ranking(union.query_ids[query], DEPTH)
-            for rank in np.flatnonzero(there[query] & (rows[query] < 0)).tolist():
+            for rank in np.flatnonzero(is_ranked[query] & (rows[query] < 0)).tolist():
                 new = len(union.labels) + len(self._others)
                 rows[query, rank] = self._others.setdefault((query, docs[rank]), new)
         condensed = [
@@ -178,21 +178,21 @@ class _Reader:
 
     def sides(self, names: Sequence[str]) -> tuple[Side, ...]:
         """The sets of judgments, once all runs are read."""
-        others = np.full(len(self._others) + 1, UNJUDGED, np.int32)
+        unjudged_labels = np.full(len(self._others) + 1, UNJUDGED, np.int32)
         return tuple(
-            Side(name, judged, np.concatenate([judged.labels, others]), np.stack(of_runs))
+            Side(name, judged, np.concatenate([judged.labels, unjudged_labels]), np.stack(of_runs))
             for name, judged, of_runs in zip(
                 names, self._judged, zip(*self._condensed, strict=True), strict=True
             )
         )
 
 
-def _first(ranked: Ranked, places: np.ndarray) -> Rows:
+def _first(ranked: Ranked, entry_indices: np.ndarray) -> Rows:
     """Of each query the rows at its first `DEPTH` of these places; -1 beyond."""
-    query = np.searchsorted(ranked.offsets, places, side="right") - 1
+    query = np.searchsorted(ranked.offsets, entry_indices, side="right") - 1
     counts = np.bincount(query, minlength=len(ranked.offsets) - 1)
-    rank = np.arange(len(places)) - (np.cumsum(counts) - counts)[query]
+    rank = np.arange(len(entry_indices)) - (np.cumsum(counts) - counts)[query]
     rows = np.full((len(counts), DEPTH), -1, np.int32)
     first = rank < DEPTH
-    rows[query[first], rank[first]] = ranked.rows[places[first]]
+    rows[query[first], rank[first]] = ranked.rows[entry_indices[first]]
     return rows

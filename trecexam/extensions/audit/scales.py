@@ -72,13 +72,13 @@ def common_passages(inputs: AuditInputs) -> Common:
 
 def threshold_pairs(common: Common, a: Side, b: Side, n_queries: int) -> list[Pair]:
     """Each threshold of one side with each of the other, with kappa and its interval over queries."""
-    found = []
+    pairs = []
     for first in a.thresholds:
         for second in b.thresholds:
             cell = (common.query * 2 + (common.first >= first)) * 2 + (common.second >= second)
             counts = np.bincount(cell, minlength=n_queries * 4).reshape(-1, 2, 2).astype(np.int64)
-            found.append(Pair(first, second, counts, kappa(counts)))
-    return found
+            pairs.append(Pair(first, second, counts, kappa(counts)))
+    return pairs
 
 
 def is_better(best: Pair, other: Pair) -> bool:
@@ -101,9 +101,12 @@ def is_better(best: Pair, other: Pair) -> bool:
 def _unused(a: Side, b: Side, common: Common) -> Iterator[Finding]:
     """Labels that one side never gives, though the other does; and scales that end elsewhere."""
     sides = ((a, common.first, b, common.second), (b, common.second, a, common.first))
-    for side, own, other, others in sides:
-        labels, counts = np.unique(others[(others >= 0) & (others < own.max(initial=0))], return_counts=True)
-        missed = ~np.isin(labels, own) & (counts >= max(_USED, _SHARE * (others > 0).sum()))
+    for side, side_labels, other, other_labels in sides:
+        labels, counts = np.unique(
+            other_labels[(other_labels >= 0) & (other_labels < side_labels.max(initial=0))],
+            return_counts=True,
+        )
+        missed = ~np.isin(labels, side_labels) & (counts >= max(_USED, _SHARE * (other_labels > 0).sum()))
         if missed.any():
             names = ", ".join(map(str, labels[missed].tolist()))
             n = int(counts[missed].sum())
@@ -149,11 +152,11 @@ def dealt_anew(common: Common, positive: NDArray[np.bool_], n_queries: int) -> t
             surplus += np.bincount(common.query[at], positive[at], minlength=n_queries) - expected
             variance += expected * (1 - decided / n) * (n - sizes) / (n - 1)
             dealt += random.multivariate_hypergeometric(sizes, decided, _DEALS, "marginals") - expected
-    there = variance > 0
-    if there.sum() < 2:
+    has_variance = variance > 0
+    if has_variance.sum() < 2:
         return surplus, np.sqrt(variance), math.nan
-    statistic = float((surplus[there] ** 2 / variance[there]).sum()) * (1 - 1e-12)
-    reached = (dealt[:, there] ** 2 / variance[there]).sum(axis=1) >= statistic
+    statistic = float((surplus[has_variance] ** 2 / variance[has_variance]).sum()) * (1 - 1e-12)
+    reached = (dealt[:, has_variance] ** 2 / variance[has_variance]).sum(axis=1) >= statistic
     return surplus, np.sqrt(variance), (1 + int(reached.sum())) / (1 + _DEALS)
 
 
@@ -178,11 +181,11 @@ def _drift(inputs: AuditInputs, common: Common) -> tuple[list[Finding], Table]:
 
 
 def _labels_table(sides: Sequence[Side]) -> Table:
-    given = [side.judged.labels[side.judged.labels != UNJUDGED] for side in sides]
-    labels = np.unique(np.concatenate(given))
+    labels_by_side = [side.judged.labels[side.judged.labels != UNJUDGED] for side in sides]
+    labels = np.unique(np.concatenate(labels_by_side))
     counts: dict[str, Any] = {
         f"{side.name} passages": [int((of_side == label).sum()) for label in labels]
-        for side, of_side in zip(sides, given, strict=True)
+        for side, of_side in zip(sides, labels_by_side, strict=True)
     }
     return table("Passages with each label", 1, {"label": list(map(str, labels.tolist())), **counts})
 

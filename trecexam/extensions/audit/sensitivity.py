@@ -31,9 +31,14 @@ def sensitivity(inputs: AuditInputs) -> Part:
     near = neighbours([main_values(inputs, side) for side in inputs.sides])
     main = boards[:, measures.index(main_choice(inputs).name)]
     taus = tau_b_columns(boards, main[:, None])
-    kept = (boards[near.better] > boards[near.worse]).sum(axis=1)
+    n_agreeing = (boards[near.better] > boards[near.worse]).sum(axis=1)
     n, runs = len(measures), np.array(inputs.runs, object)
-    pairs = {"better": runs[near.better], "worse": runs[near.worse], "verdict": near.verdicts, "kept": kept}
+    pairs = {
+        "better": runs[near.better],
+        "worse": runs[near.worse],
+        "verdict": near.verdicts,
+        "kept": n_agreeing,
+    }
     name = main_choice(inputs).name
     tables = {
         "choices": table(
@@ -47,10 +52,10 @@ def sensitivity(inputs: AuditInputs) -> Part:
     }
     least = int(np.argmin(np.nan_to_num(taus, nan=1.0)))
     far = f"{measures[least]} on {judgments[least]} is the furthest (tau {taus[least]:.2f})"
-    found = [finding("kept", (kept == n).sum(), n=len(kept), boards=n, far=far)]
-    fragile = np.flatnonzero((near.verdicts == "certain") & (kept < _FRAGILE * n)).tolist()
+    findings = [finding("kept", (n_agreeing == n).sum(), n=len(n_agreeing), boards=n, far=far)]
+    fragile = np.flatnonzero((near.verdicts == "certain") & (n_agreeing < _FRAGILE * n)).tolist()
     if fragile:
         some = [f"{runs[near.better[i]]} > {runs[near.worse[i]]}" for i in fragile]
         words = {"measure": name, "pairs": shorten_list(some, 3, quote=""), "boards": n}
-        found.append(finding("fragile", len(fragile), some[0], **words))
-    return Part(tuple(found), tables)
+        findings.append(finding("fragile", len(fragile), some[0], **words))
+    return Part(tuple(findings), tables)

@@ -46,14 +46,14 @@ class Judged:
     notes: tuple[str, ...]
 
 
-def place_of(kept: Path, topics: Sequence[Mapping[str, Any]]) -> Path:
+def place_of(cache_dir: Path, topics: Sequence[Mapping[str, Any]]) -> Path:
     """The folder of the track with these topics; one track has all runs, and all graders' answers.
 
     Args:
-        kept: where answers are kept: CACHE_DIR, else the folder of the output.
+        cache_dir: where answers are kept: CACHE_DIR, else the folder of the output.
     """
     digest = hashlib.sha256(json.dumps(topics, sort_keys=True).encode()).hexdigest()
-    return kept / "trecexam" / digest[:16]
+    return cache_dir / "trecexam" / digest[:16]
 
 
 def lay_out(
@@ -165,23 +165,27 @@ def judged(track: LoadedTrack, responses: Mapping[str, Sequence[str]]) -> Judged
         names = _with_strict(each.columns)
         values = values_of_runs(each, names)
         runs, queries = tuple(values.runs), tuple(values.query_ids)
-        place = {pair: at for at, pair in enumerate((r, q) for r in runs for q in queries)}
+        pair_index = {pair: at for at, pair in enumerate((r, q) for r in runs for q in queries)}
         columns = [values.matrix(measure, runs, queries).ravel() for measure in values.measures]
         measures += [f"{name}:{measure}" for measure in names]
-        without = sorted({topic for run, topic in of_pairs if (run, topic) not in place})
+        without = sorted({topic for run, topic in of_pairs if (run, topic) not in pair_index})
         if without:
             notes.append(f"{name} says nothing of topics that are 0 here: {shorten_list(without)}")
-        for pair, own in of_pairs.items():
-            own += [float(column[place[pair]]) if pair in place else 0.0 for column in columns]
+        for pair, pair_values in of_pairs.items():
+            pair_values += [
+                float(column[pair_index[pair]]) if pair in pair_index else 0.0 for column in columns
+            ]
     notes += [str(error) for error in track.unable.values()]
-    return Judged(tuple(measures), {pair: tuple(own) for pair, own in of_pairs.items()}, tuple(notes))
+    return Judged(
+        tuple(measures), {pair: tuple(pair_values) for pair, pair_values in of_pairs.items()}, tuple(notes)
+    )
 
 
 def _with_strict(columns: Sequence[str]) -> list[str]:
     """A grader's columns by the names that people have for them, each with what is next to it."""
     measures: list[str] = []
-    known = short_names(columns)
-    for column in (known.get(column, column) for column in columns):
+    short_name_of = short_names(columns)
+    for column in (short_name_of.get(column, column) for column in columns):
         name, at, cutoff = column.partition("@")
         strict = f"strict_{name}"
         beside = _BESIDE.get(name, (strict,) if strict in NUGGET_SCORES else ())

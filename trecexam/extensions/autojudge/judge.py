@@ -131,16 +131,17 @@ class Judge:
             if report.metadata.topic_id in topics:
                 responses.setdefault(report.metadata.run_id, []).append(report.metadata.topic_id)
         with _graded(reports, rag_topics, llm_config, nugget_banks, settings, loud=True) as track:
-            found = judged(track, responses)
-        for note in found.notes:
+            judgments = judged(track, responses)
+        for note in judgments.notes:
             _say(note)
         specs = [
-            MeasureSpec(name, description=_SAYS.get(name.partition(":")[0], "")) for name in found.measures
+            MeasureSpec(name, description=_SAYS.get(name.partition(":")[0], ""))
+            for name in judgments.measures
         ]
         spec = LeaderboardSpec(measures=tuple(specs))
         builder = LeaderboardBuilder(spec)
-        for (run, topic), values in sorted(found.values.items()):
-            builder.add(run_id=run, topic_id=topic, values=dict(zip(found.measures, values, strict=True)))
+        for (run, topic), values in sorted(judgments.values.items()):
+            builder.add(run_id=run, topic_id=topic, values=dict(zip(judgments.measures, values, strict=True)))
         built = builder.build(expected_topic_ids=sorted(topics), on_missing="fix_aggregate")
         return replace(built, entries=tuple(_rounded(entry) for entry in built.entries))
 
@@ -157,14 +158,14 @@ def _graded(
 ) -> Iterator[LoadedTrack]:
     """Args: loud: notes are printed, once of the three calls."""
     endpoint = Endpoint(llm_config.model, getattr(llm_config, "base_url", None))
-    kept = Path(llm_config.cache_dir or settings["outdir"])
+    cache_dir = Path(llm_config.cache_dir or settings["outdir"])
     # `corpus` is of the framework, and None or a place of documents that reports do not need.
     settings = {key: value for key, value in settings.items() if key != "corpus"}
     rows = [topic.model_dump(exclude_none=True, exclude={"topic_id", "narrative_id"}) for topic in topics]
     of_runs: dict[str, list[dict[str, Any]]] = {}
     for report in reports or ():
         of_runs.setdefault(report.metadata.run_id, []).append(_row(report))
-    root = place_of(kept, rows)
+    root = place_of(cache_dir, rows)
     with locked(root):
         lay_out(root, rows, None if reports is None else of_runs, settings, endpoint)
         if nugget_banks is not None:

@@ -27,13 +27,13 @@ def as_nugget_banks(track: LoadedTrack, titles: Mapping[str, str]) -> NuggetBank
         titles: topic -> its title.
     """
     banks: dict[str, NuggetBank] = {}
-    known: set[tuple[str, str]] = set()
+    seen_ids: set[tuple[str, str]] = set()
     for each in track.assessments.values():
         for query_id in each.bank.query_ids:
             for item in each.bank.items[query_id]:
-                if item.kind not in _FILES or (query_id, item.item_id) in known:
+                if item.kind not in _FILES or (query_id, item.item_id) in seen_ids:
                     continue
-                known.add((query_id, item.item_id))
+                seen_ids.add((query_id, item.item_id))
                 named = NuggetBank(query_id=query_id, title_query=titles.get(query_id))
                 bank = banks.setdefault(query_id, named)
                 bank.add_nuggets(_nugget(item))
@@ -44,11 +44,13 @@ def _nugget(item: Item) -> NuggetQuestion | NuggetClaim:
     # Without a time the framework sets that of now, and the same bank would be another file each time.
     model, time = (None, None) if item.origin is None else (item.origin.model, item.origin.time)
     creator = Creator(is_human=item.origin is None, llm_model=model, creation_date=time)
-    known = {"importance": item.importance or None, "creator": [creator]}
+    origin_fields = {"importance": item.importance or None, "creator": [creator]}
     if item.kind == "nugget":
-        return NuggetClaim.from_lazy(item.query_id, item.text, claim_id=item.item_id, **known)
+        return NuggetClaim.from_lazy(item.query_id, item.text, claim_id=item.item_id, **origin_fields)
     answers = list(item.gold_answers) or None
-    return NuggetQuestion.from_lazy(item.query_id, item.text, answers, question_id=item.item_id, **known)
+    return NuggetQuestion.from_lazy(
+        item.query_id, item.text, answers, question_id=item.item_id, **origin_fields
+    )
 
 
 def take_nugget_banks(root: Path, banks: NuggetBanks) -> None:
@@ -56,10 +58,10 @@ def take_nugget_banks(root: Path, banks: NuggetBanks) -> None:
     items = list(_items(banks))
     folder = TrackFolder.open(root)
     for kind, name in _FILES.items():
-        path, given = folder.root / name, [item for item in items if item.kind == kind]
-        if given and _asked(given) != (_asked(read_bank(path)) if path.exists() else None):
+        path, kind_items = folder.root / name, [item for item in items if item.kind == kind]
+        if kind_items and _asked(kind_items) != (_asked(read_bank(path)) if path.exists() else None):
             buffer = io.BytesIO()
-            write_bank(given, buffer)
+            write_bank(kind_items, buffer)
             replace(path, buffer.getvalue())
 
 

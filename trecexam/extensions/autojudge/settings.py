@@ -42,9 +42,9 @@ def track_settings(settings: Mapping[str, Any], endpoint: Endpoint) -> dict[str,
             as `auto-judge run` sets them; beside them what the framework gives.
     """
     sections = _sections({key: value for key, value in settings.items() if key not in _OF_THE_FRAMEWORK})
-    known = rag_graders()
-    given = sections.pop("graders", None)
-    graders = dict.fromkeys(known) if given is None else given
+    rag_defaults = rag_graders()
+    graders_given = sections.pop("graders", None)
+    graders = dict.fromkeys(rag_defaults) if graders_given is None else graders_given
     grader: dict[str, Any] = {"name": "embedding"}
     if settings.get("uses_llm", True):
         url = _NOBODY if endpoint.is_off else endpoint.base_url
@@ -54,7 +54,10 @@ def track_settings(settings: Mapping[str, Any], endpoint: Endpoint) -> dict[str,
     return sections | {
         "track": {"queries": "queries.jsonl", **sections.get("track", {})},
         "grader": grader | sections.get("grader", {}),
-        "graders": {name: known.get(name, {}) | (own or {}) for name, own in graders.items()},
+        "graders": {
+            name: rag_defaults.get(name, {}) | (grader_settings or {})
+            for name, grader_settings in graders.items()
+        },
     }
 
 
@@ -63,9 +66,9 @@ def as_toml(sections: Mapping[str, Any]) -> str:
     lines = []
     for section, values in sections.items():
         of_graders = section == "graders"
-        for name, given in values.items() if of_graders else [("", values)]:
+        for name, entries in values.items() if of_graders else [("", values)]:
             lines.append(f"[{section}.{toml_value(name)}]" if of_graders else f"[{section}]")
-            lines += [f"{key} = {toml_value(value)}" for key, value in given.items() if value is not None]
+            lines += [f"{key} = {toml_value(value)}" for key, value in entries.items() if value is not None]
     return "\n".join(lines) + "\n"
 
 
@@ -74,10 +77,10 @@ def _sections(settings: Mapping[str, Any]) -> dict[str, Any]:
     sections: dict[str, Any] = {}
     for key, value in settings.items():
         inner, *path = reversed(key.split("."))
-        place = sections
+        section = sections
         for name in reversed(path):
-            place = place.setdefault(name, {})
+            section = section.setdefault(name, {})
         if isinstance(value, Mapping):
-            value = {**place.get(inner, {}), **value}
-        place[inner] = value
+            value = {**section.get(inner, {}), **value}
+        section[inner] = value
     return sections

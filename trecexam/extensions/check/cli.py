@@ -58,24 +58,24 @@ def check(file: Path, kind: str | None, version: str | None, fix: Path | None, t
     # The formats are half of --help's time.
     from trecexam.extensions.check import preflight
 
-    asked = preflight.VERSIONS if version is None else (int(version),)
+    versions = preflight.VERSIONS if version is None else (int(version),)
     kind = kind or preflight.kind_of(file)
     if fix is not None:
         _refuse(file, fix)
-    known: dict[str, Any] = {}
+    known_ids: dict[str, Any] = {}
     if track is not None:
         # Imports pydantic, which --help, and the check of a file alone, must not wait for.
         from trecexam.extensions.check.track_ids import track_ids
         from trecexam.track import TrackFolder
 
-        known = track_ids(TrackFolder.open(track))._asdict()
+        known_ids = track_ids(TrackFolder.open(track))._asdict()
     if kind == "run":
-        findings = preflight.check_run(file, **known)
+        findings = preflight.check_run(file, **known_ids)
     else:
-        known.pop("judged", None)
-        findings = preflight.check_qrels(file, **known)
-    findings = tuple(finding for finding in findings if set(finding.versions) & set(asked))
-    takes = {number: preflight.takes(findings, number) for number in asked}
+        known_ids.pop("judged", None)
+        findings = preflight.check_qrels(file, **known_ids)
+    findings = tuple(finding for finding in findings if set(finding.versions) & set(versions))
+    takes = {number: preflight.takes(findings, number) for number in versions}
     rows: list[tuple[int | None, str, str, str]] = [
         (finding.line, finding.severity, ", ".join(map(str, finding.versions)), finding.reason)
         for finding in findings
@@ -85,7 +85,7 @@ def check(file: Path, kind: str | None, version: str | None, fix: Path | None, t
         for number, good in takes.items()
     ]
     if fix is not None:
-        rows += ((change.line, "fixed", "", change.reason) for change in _fix(file, kind, asked[0], fix))
+        rows += ((change.line, "fixed", "", change.reason) for change in _fix(file, kind, versions[0], fix))
         notes.append(f"{fix}: written; both versions accept it")
     return Tables(
         {"findings": Table(HEADER, tuple(rows), layout=Layout(("line", "severity"), ("reason",)))},

@@ -83,7 +83,7 @@ def fix_run(path: Path, file: BinaryIO, version: int = 9) -> tuple[Change, ...]:
     changes = _Changes()
     by_topic: dict[bytes, RunTopic] = {}
     run_id: bytes | None = None
-    last_line, others = None, 0
+    last_line, n_other_run_ids = None, 0
     for number, columns in _rows(path, changes):
         score, whole = atof(columns[4]) if len(columns) > 4 else (0.0, False)
         if len(columns) < 5 or (len(columns) == 5 and not whole):
@@ -95,7 +95,7 @@ def fix_run(path: Path, file: BinaryIO, version: int = 9) -> tuple[Change, ...]:
             if len(columns) > 6:
                 changes.add("columns left out", number, "left out what comes after the sixth column")
             if run_id is not None and columns[5] != run_id:
-                others, last_line = others + 1, number
+                n_other_run_ids, last_line = n_other_run_ids + 1, number
             run_id = columns[5]
         if not whole:
             changes.add("score", number, f"score {shown(columns[4])} written as {score:.10g}")
@@ -106,7 +106,7 @@ def fix_run(path: Path, file: BinaryIO, version: int = 9) -> tuple[Change, ...]:
     if not by_topic:
         raise ConversionError(path, None, "nothing is left of it: no line could be kept")
     run_id = run_id or NO_RUN_ID
-    if others:
+    if n_other_run_ids:
         changes.add("run id", last_line, f"the last line's run id, {shown(run_id)}, put on all lines")
     for topic_id, topic in by_topic.items():
         for rank, (doc, text) in enumerate(_mended(topic_id, topic, version, changes), 1):
@@ -145,8 +145,8 @@ def fix_qrels(path: Path, file: BinaryIO) -> tuple[Change, ...]:
             continue
         left = True
         docs, iterations = topic.doc_ids(), topic.iterations.split()
-        for place in _kept(topic_id, topic, changes):
-            row = topic_id, iterations[place], docs[place], topic.labels[place]
+        for row_index in _kept(topic_id, topic, changes):
+            row = topic_id, iterations[row_index], docs[row_index], topic.labels[row_index]
             file.write(b"%s %s %s %d\n" % row)
     if not left:
         raise ConversionError(path, None, "nothing is left of it: no judgment could be kept")
@@ -176,27 +176,28 @@ def _mended(topic_id: bytes, topic: RunTopic, version: int, changes: _Changes) -
 
     docs = topic.doc_ids()
     scores = np.array(topic.scores)
-    places = order(scores, docs, version)
-    again = repeated([docs[place] for place in places])
-    dropped = {place for place, _ in again}
-    for place, first in again:
+    entry_order = order(scores, docs, version)
+    again = repeated([docs[index] for index in entry_order])
+    dropped = {index for index, _ in again}
+    for index, first in again:
         reason = (
-            f"docno {shown(docs[places[place]])} of topic {shown(topic_id)} left out: "
-            f"line {topic.lines[places[first]]} has it with the better or the same score"
+            f"docno {shown(docs[entry_order[index]])} of topic {shown(topic_id)} left out: "
+            f"line {topic.lines[entry_order[first]]} has it with the better or the same score"
         )
-        changes.add("duplicate", topic.lines[places[place]], reason)
-    places = [place for at, place in enumerate(places) if at not in dropped]
-    texts, lowered = _distinct(scores[places])
+        changes.add("duplicate", topic.lines[entry_order[index]], reason)
+    entry_order = [index for at, index in enumerate(entry_order) if at not in dropped]
+    texts, lowered = _distinct(scores[entry_order])
     if lowered is None:
         reason = f"topic {shown(topic_id)}: infinite scores, or no room below them: all written as n..1"
         changes.add("scores", topic.lines[0], reason)
     elif lowered:
         reason = (
-            f"topic {shown(topic_id)}: {lowered:,} of {len(places):,} scores lowered to make ties distinct"
+            f"topic {shown(topic_id)}: {lowered:,} of {len(entry_order):,} scores lowered "
+            "to make ties distinct"
         )
         changes.add("ties", topic.lines[0], reason)
-    for place, text in zip(places, texts, strict=True):
-        yield docs[place], text
+    for index, text in zip(entry_order, texts, strict=True):
+        yield docs[index], text
 
 
 def _distinct(scores: NDArray[np.float64]) -> tuple[list[str], int | None]:
@@ -209,32 +210,33 @@ def _distinct(scores: NDArray[np.float64]) -> tuple[list[str], int | None]:
         if (single[1:] < single[:-1]).all():
             return texts, 0
         last = single[0]
-        for place in range(1, len(single)):
-            if single[place] < last:
-                last = single[place]
+        for index in range(1, len(single)):
+            if single[index] < last:
+                last = single[index]
                 continue
             with np.errstate(all="ignore"):
                 last = np.nextafter(last, np.float32("-inf"))
             # The shortest text that is this 32-bit float, in the way that Python writes it.
-            texts[place], lowered = repr(float(str(last))), lowered + 1
+            texts[index], lowered = repr(float(str(last))), lowered + 1
         if np.isfinite(last):
             return texts, lowered
-    return [repr(float(len(scores) - place)) for place in range(len(scores))], None
+    return [repr(float(len(scores) - index)) for index in range(len(scores))], None
 
 
 def _kept(topic_id: bytes, topic: QrelsTopic, changes: _Changes) -> list[int]:
     """Places of a topic's judgments, of each docno that of its highest label."""
     docs = topic.doc_ids()
     best: dict[bytes, int] = {}
-    for place, doc in enumerate(docs):
-        if topic.labels[place] > topic.labels[best.setdefault(doc, place)]:
-            best[doc] = place
-    kept = sorted(best.values())
-    for place in sorted(set(range(len(docs))) - set(kept)):
-        other = best[docs[place]]
+    for row_index, doc in enumerate(docs):
+        if topic.labels[row_index] > topic.labels[best.setdefault(doc, row_index)]:
+            best[doc] = row_index
+    best_rows = sorted(best.values())
+    for row_index in sorted(set(range(len(docs))) - set(best_rows)):
+        other = best[docs[row_index]]
         reason = (
-            f"docno {shown(docs[place])} of topic {shown(topic_id)}, label {topic.labels[place]}, left out: "
+            f"docno {shown(docs[row_index])} of topic {shown(topic_id)}, "
+            f"label {topic.labels[row_index]}, left out: "
             f"line {topic.lines[other]} has it with label {topic.labels[other]}"
         )
-        changes.add("duplicate", topic.lines[place], reason)
-    return kept
+        changes.add("duplicate", topic.lines[row_index], reason)
+    return best_rows

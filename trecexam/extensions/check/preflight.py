@@ -78,12 +78,12 @@ def kind_of(path: Path) -> str:
         if error.line is None:
             raise
         failure = error
-    for known in (RUN, QRELS):
-        if any(map(known.sniff, heads)):
-            return known.name
-    for known in (RUN, QRELS):
-        if name.removesuffix(".gz").endswith(known.extensions[0]):
-            return known.name
+    for file_format in (RUN, QRELS):
+        if any(map(file_format.sniff, heads)):
+            return file_format.name
+    for file_format in (RUN, QRELS):
+        if name.removesuffix(".gz").endswith(file_format.extensions[0]):
+            return file_format.name
     raise failure
 
 
@@ -286,9 +286,9 @@ def _look_at_ranking(findings: PreflightFindings, topic_id: bytes, topic: RunTop
     ties: dict[int, tuple[int, int]] = {}
     for version in VERSIONS:
         values = compared(scores, version)
-        places = np.argsort(-values, kind="stable")
-        tied = np.flatnonzero(values[places][1:] == values[places][:-1])
-        line = max(topic.lines[int(places[tied[0] + more])] for more in (0, 1)) if len(tied) else 0
+        by_score = np.argsort(-values, kind="stable")
+        tied = np.flatnonzero(values[by_score][1:] == values[by_score][:-1])
+        line = max(topic.lines[int(by_score[tied[0] + more])] for more in (0, 1)) if len(tied) else 0
         ties[version] = len(tied), line
     if ties[10][0]:
         count = _times(ties[10][0], "score")
@@ -306,13 +306,15 @@ def _look_at_ranking(findings: PreflightFindings, topic_id: bytes, topic: RunTop
         reason = f"{name} has {len(topic.scores):,} lines, more than TREC's {MOST_LINES:,}"
         findings.add("many lines", topic.lines[MOST_LINES], "warning", reason)
     docs = topic.doc_ids()
-    for place, first in repeated(docs):
-        reason = f"docno {shown(docs[place])} is there twice for {name} (first on line {topic.lines[first]})"
+    for entry_index, first in repeated(docs):
+        reason = (
+            f"docno {shown(docs[entry_index])} is there twice for {name} (first on line {topic.lines[first]})"
+        )
         if evaluated:
-            findings.add("duplicate", topic.lines[place], "fatal", reason)
+            findings.add("duplicate", topic.lines[entry_index], "fatal", reason)
         else:
             reason += "; the qrels do not have the topic, so trec_eval does not look"
-            findings.add("duplicate", topic.lines[place], "warning", reason)
+            findings.add("duplicate", topic.lines[entry_index], "warning", reason)
 
 
 def _against_ranks(scores: NDArray[np.float64], ranks: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -333,13 +335,15 @@ def _look_at_judgments(findings: PreflightFindings, topic_id: bytes, topic: Qrel
         )
         findings.add("only negative labels", topic.lines[0], "fatal", reason)
     docs = topic.doc_ids()
-    places = repeated(docs)
-    iterations = topic.iterations.split() if places else []
-    for place, first in places:
-        reason = f"docno {shown(docs[place])} is there twice for {name} (first on line {topic.lines[first]})"
-        if iterations[place] != iterations[first]:
+    duplicates = repeated(docs)
+    iterations = topic.iterations.split() if duplicates else []
+    for row_index, first in duplicates:
+        reason = (
+            f"docno {shown(docs[row_index])} is there twice for {name} (first on line {topic.lines[first]})"
+        )
+        if iterations[row_index] != iterations[first]:
             reason += "; if the second column is the subtopic, this file is for ndeval"
-        findings.add("duplicate", topic.lines[place], "fatal", reason)
+        findings.add("duplicate", topic.lines[row_index], "fatal", reason)
 
 
 def _look_for_unknown(
@@ -349,9 +353,9 @@ def _look_for_unknown(
     unknown: dict[bytes, int],
     docs: Iterable[str] | None,
 ) -> None:
-    known = None if topics is None else {topic.encode() for topic in topics}
+    known_topics = None if topics is None else {topic.encode() for topic in topics}
     for topic, line in firsts.items():
-        if known is not None and topic not in known:
+        if known_topics is not None and topic not in known_topics:
             findings.add("unknown topic", line, "warning", f"topic {shown(topic)} is not in the track")
     for doc in docs or ():
         unknown.pop(doc.encode(), None)

@@ -160,9 +160,11 @@ def order(scores: NDArray[np.float64], docs: list[bytes], version: int) -> list[
     Where trec_eval's own order is not defined: NaN comes last, the same docno by its line.
     """
     values = compared(scores, version).tolist()
-    places = sorted(range(len(docs)), key=docs.__getitem__, reverse=True)
-    places.sort(key=lambda place: (values[place] != values[place], -values[place]))
-    return places
+    entry_order = sorted(range(len(docs)), key=docs.__getitem__, reverse=True)
+    entry_order.sort(
+        key=lambda entry_index: (values[entry_index] != values[entry_index], -values[entry_index])
+    )
+    return entry_order
 
 
 @dataclass
@@ -208,7 +210,7 @@ def repeated(docs: list[bytes]) -> list[tuple[int, int]]:
     if len(set(docs)) == len(docs):
         return []
     first: dict[bytes, int] = {}
-    return [(place, first[doc]) for place, doc in enumerate(docs) if first.setdefault(doc, place) != place]
+    return [(index, first[doc]) for index, doc in enumerate(docs) if first.setdefault(doc, index) != index]
 
 
 def has_mark(path: Path) -> bool:

@@ -169,8 +169,8 @@ class Driver:
             for worker in self._hired:
                 piece = self._schedule.take(worker) if worker.ready else None
                 if piece is not None:
-                    asked = worker.actor.work.remote(self._batches[piece.number], piece.places)
-                    worker.asked[asked] = piece
+                    reference = worker.actor.work.remote(self._batches[piece.number], piece.places)
+                    worker.asked[reference] = piece
 
     def _ask_for_more(self) -> None:
         room = AT_ONCE * max(1, self._n_wanted) + 1 - len(self._schedule) - self._asked_for
@@ -185,10 +185,10 @@ class Driver:
             time.sleep(BEAT)
             return
         ray.wait(list(waited), num_returns=1, timeout=BEAT, fetch_local=False)
-        there = set(ray.wait(list(waited), num_returns=len(waited), timeout=0, fetch_local=False)[0])
+        ready = set(ray.wait(list(waited), num_returns=len(waited), timeout=0, fetch_local=False)[0])
         for reference, worker in waited.items():
             # One that ended with the answer before is gone by now.
-            if reference in there and worker in self._hired:
+            if reference in ready and worker in self._hired:
                 yield worker, reference
 
     def _hear(self, worker: _Hired, reference: Any) -> None:

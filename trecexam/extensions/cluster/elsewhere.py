@@ -21,13 +21,13 @@ class RayCluster:
     def missing(self) -> str:
         return missing_for_cluster()
 
-    def grader(self, grader: Grader, settings: GraderSection, root: Path, places: RaySection) -> Grader:
-        return ClusterGrader(grader, settings, root, places)
+    def grader(self, grader: Grader, settings: GraderSection, root: Path, cluster: RaySection) -> Grader:
+        return ClusterGrader(grader, settings, root, cluster)
 
     def writer(
-        self, model: LocalModelSettings, places: RaySection, memory: Path, section: str
+        self, model: LocalModelSettings, cluster: RaySection, memory: Path, section: str
     ) -> ClusterWriter:
-        return ClusterWriter(model, places, memory, section)
+        return ClusterWriter(model, cluster, memory, section)
 
 
 CLUSTER = RayCluster()

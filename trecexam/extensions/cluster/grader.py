@@ -84,9 +84,11 @@ class GraderRecipe:
             for name, content in self.files.items():
                 (root / name).write_bytes(content)
             grader = available()[self.settings.name].create(self.settings, root)
-            own = dict(grader.identity)
+            worker_identity = dict(grader.identity)
         different = sorted(
-            key for key in own.keys() | self.identity if own.get(key) != self.identity.get(key)
+            key
+            for key in worker_identity.keys() | self.identity
+            if worker_identity.get(key) != self.identity.get(key)
         )
         if different:
             raise GraderError(

@@ -35,14 +35,14 @@ class Worker:
             return _failed(error)
         return None
 
-    def work(self, items: bytes, places: Sequence[int]) -> Worked | WorkerFailed:
+    def work(self, items: bytes, item_indices: Sequence[int]) -> Worked | WorkerFailed:
         """The results of the items at these places of a batch, in their order."""
         began = time.perf_counter()
         try:
             batch = pickle.loads(items)
-            results = self._work([batch[place] for place in places])
-            if len(results) != len(places):
-                raise ValueError(f"{len(results)} results of {len(places)} items")
+            results = self._work([batch[item_index] for item_index in item_indices])
+            if len(results) != len(item_indices):
+                raise ValueError(f"{len(results)} results of {len(item_indices)} items")
             return Worked(pickle.dumps(results), time.perf_counter() - began)
         except Exception as error:
             return _failed(error)

@@ -186,14 +186,20 @@ class _Pair:
             {q.query_id: q for q in grader.track.ratings()} for grader in (self.first, self.second)
         )
         items_of = self.first.track.bank.items
-        places: dict[str, list[tuple[int, int]]] = {}
+        item_indices: dict[str, list[tuple[int, int]]] = {}
         for query_id, items in self.second.track.bank.items.items():
-            place_of = {item.item_id: place for place, item in enumerate(items_of.get(query_id, ()))}
-            common = [(place_of[i.item_id], place) for place, i in enumerate(items) if i.item_id in place_of]
+            place_of = {
+                item.item_id: item_index for item_index, item in enumerate(items_of.get(query_id, ()))
+            }
+            common = [
+                (place_of[i.item_id], item_index)
+                for item_index, i in enumerate(items)
+                if i.item_id in place_of
+            ]
             if common:
-                places[query_id] = sorted(common)
-        for query_id, place, rated in ratings_of_both(of_first, of_second, places):
-            yield query_id, items_of[query_id][place].item_id, rated
+                item_indices[query_id] = sorted(common)
+        for query_id, item_index, rated in ratings_of_both(of_first, of_second, item_indices):
+            yield query_id, items_of[query_id][item_index].item_id, rated
 
     def over_labels(self) -> Iterator[Row]:
         """The rows over labels by the track's rule, and at each min_rating."""
@@ -216,8 +222,8 @@ class _Pair:
         thresholds = {(rating, rating) for rating in range(1, min(best) + 1)}
         if best[0] == best[1]:
             return [None, *sorted(thresholds)]
-        own = (grader.track.config.scores.min_rating for grader in (self.first, self.second))
-        return [*sorted({*thresholds, (next(own), next(own))})]
+        min_ratings = (grader.track.config.scores.min_rating for grader in (self.first, self.second))
+        return [*sorted({*thresholds, (next(min_ratings), next(min_ratings))})]
 
     def _row(
         self,
@@ -227,11 +233,17 @@ class _Pair:
         query_id: str | None = None,
         item_id: str | None = None,
     ) -> Row:
-        found = rater_agreement(rated, graded=thresholds is None)
+        agreement = rater_agreement(rated, graded=thresholds is None)
         return (
             *(self.first.name, self.second.name, over, query_id, item_id, *(thresholds or (None, None))),
-            *(found.n, found.first_only, found.second_only, found.agreement),
-            *(found.kappa.value, found.kappa.low, found.kappa.high, found.linear, found.quadratic),
+            *(agreement.n, agreement.first_only, agreement.second_only, agreement.agreement),
+            *(
+                agreement.kappa.value,
+                agreement.kappa.low,
+                agreement.kappa.high,
+                agreement.linear,
+                agreement.quadratic,
+            ),
         )
 
 
@@ -249,8 +261,8 @@ def _labels(grader: ComparedGrader, min_rating: int | None) -> Labels:
 def _left_out(loader: TrackLoader, compared: Sequence[ComparedGrader]) -> Iterator[str]:
     """Graders of the track that are not compared, and people's ratings, which do not count."""
     names = {each.name for each in compared}
-    others = [name for name in loader.folder.whole.graders if name not in names]
-    if others and names & loader.folder.whole.graders.keys():
-        yield f"not compared, as they grade other items or texts, or cannot run: {', '.join(others)}"
+    not_compared = [name for name in loader.folder.whole.graders if name not in names]
+    if not_compared and names & loader.folder.whole.graders.keys():
+        yield f"not compared, as they grade other items or texts, or cannot run: {', '.join(not_compared)}"
     if loader.folder.overrides().exists():
         yield f"left out: people's ratings in place of a grader's ({loader.folder.overrides().name})"

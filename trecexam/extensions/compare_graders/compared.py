@@ -160,13 +160,13 @@ def _named(
         yield from (_Named(name, folder_of(folder, name).config.grader, own=True) for name in names)
     elif not graders:
         yield _of_own(folder, loader)._replace(if_graded=bool(recorded))
-    for given in graders:
-        if not isinstance(given, str):
-            yield _Named(str(given.identity["grader"]), folder.config.grader, given)
-        elif len(names) == 1 and given in names:
+    for grader in graders:
+        if not isinstance(grader, str):
+            yield _Named(str(grader.identity["grader"]), folder.config.grader, grader)
+        elif len(names) == 1 and grader in names:
             yield _of_own(folder, loader)
         else:
-            yield _Named(given, folder_of(folder, given).config.grader, own=True)
+            yield _Named(grader, folder_of(folder, grader).config.grader, own=True)
     for path in map(Path, recorded):
         if not path.is_file():
             raise GraderError("no such recording", path=path)

@@ -30,8 +30,8 @@ def swaps(track: Path, measures: tuple[str, ...], official_measures: tuple[str, 
     0.05), mixed (one) or passive (none). Default: the first measure of each side.
     """
     with trecexam.open_track(track) as opened, bad_measures():
-        found: Result = opened.correlate.swaps(measures or None, official_measures or None)
-    return found
+        result: Result = opened.correlate.swaps(measures or None, official_measures or None)
+    return result
 
 
 @click.command(epilog="Example: trecexam outliers mytrack --most 5")
@@ -49,8 +49,8 @@ def outliers(track: Path, measures: tuple[str, ...], official_measures: tuple[st
     too high. Default: the first measure of each side.
     """
     with trecexam.open_track(track) as opened, bad_measures():
-        found: Result = opened.correlate.outliers(measures or None, official_measures or None, most=most)
-    return found
+        result: Result = opened.correlate.outliers(measures or None, official_measures or None, most=most)
+    return result
 
 
 @click.command(epilog="Example: trecexam representative mytrack --most 5")
@@ -72,7 +72,7 @@ def representative(
     .other_half on the other half, .random_queries of random queries.
     """
     with trecexam.open_track(track) as opened, bad_measures():
-        found: Result = opened.correlate.representative(
+        result: Result = opened.correlate.representative(
             measures or None, official_measures or None, most=most
         )
-    return found
+    return result

@@ -13,13 +13,13 @@ from trecexam.scores.paired_tests import MOST_RUNS
 
 
 def _swaps(track: Assessment) -> Mapping[str, bytes]:
-    found = if_any(track, partial(swaps, most=MOST_RUNS))
-    return {} if found is None else {"swaps.tsv": found.to_tsv().encode()}
+    result = if_any(track, partial(swaps, most=MOST_RUNS))
+    return {} if result is None else {"swaps.tsv": result.to_tsv().encode()}
 
 
 def _outliers(track: Assessment) -> Mapping[str, bytes]:
-    found = if_any(track, outliers)
-    return {} if found is None else {"outliers.tsv": found.to_tsv().encode()}
+    result = if_any(track, outliers)
+    return {} if result is None else {"outliers.tsv": result.to_tsv().encode()}
 
 
 DISAGREEMENTS = Feature(

@@ -121,11 +121,13 @@ def representative(
     return RepresentativeQueries(tuple(chosen), (*first, *thresholds, *map(_remark, chosen)))
 
 
-def _chosen(values: MeasureValues, measure: str, shown: str, most: int) -> Representative:
+def _chosen(values: MeasureValues, measure: str, display_name: str, most: int) -> Representative:
     matrix = values.matrix(measure)
-    places, taus = choose_queries(matrix, most)
-    query_ids = tuple(values.query_ids[place] for place in places)
-    return Representative(shown, len(matrix), query_ids, tuple(taus), *split_half(matrix, len(places)))
+    query_indices, taus = choose_queries(matrix, most)
+    query_ids = tuple(values.query_ids[query_index] for query_index in query_indices)
+    return Representative(
+        display_name, len(matrix), query_ids, tuple(taus), *split_half(matrix, len(query_indices))
+    )
 
 
 def _remark(chosen: Representative) -> str:
@@ -161,9 +163,9 @@ def choose_queries(values: Floats, most: int) -> tuple[list[int], list[float]]:
         candidates = np.round((total + values[:, left]) / (len(chosen) + 1), TIE_DECIMALS)
         of_candidates = tau_b_columns(candidates, truth)
         # Rounded, as equal coefficients are computed in different ways.
-        place = int(np.argmax(np.nan_to_num(of_candidates, nan=-2.0).round(TIE_DECIMALS)))
-        taus.append(float(of_candidates[place]))
-        chosen.append(left.pop(place))
+        best_index = int(np.argmax(np.nan_to_num(of_candidates, nan=-2.0).round(TIE_DECIMALS)))
+        taus.append(float(of_candidates[best_index]))
+        chosen.append(left.pop(best_index))
         total = total + values[:, chosen[-1:]]
     return chosen, taus
 

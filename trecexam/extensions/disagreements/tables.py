@@ -51,7 +51,7 @@ def swaps_table(rows: Iterable[tuple[tuple[Value, ...], Swap]], keys: tuple[str,
     )
 
 
-def pairs_table(found: Iterable[tuple[tuple[Value, ...], Swaps]], keys: tuple[str, ...]) -> Table:
+def pairs_table(comparisons: Iterable[tuple[tuple[Value, ...], Swaps]], keys: tuple[str, ...]) -> Table:
     """One row a comparison: how many pairs of runs it has, and how many of them are of each kind."""
     verdicts = get_args(Verdict)
     header = ("n_pairs", "n_swapped", "n_tied", *(f"{each}.swapped" for each in verdicts))
@@ -63,7 +63,7 @@ def pairs_table(found: Iterable[tuple[tuple[Value, ...], Swaps]], keys: tuple[st
                 *(of.disagreements[each] for each in verdicts),
                 *(of.agreements[each] for each in verdicts),
             )
-            for key, of in found
+            for key, of in comparisons
         ),
     )
 

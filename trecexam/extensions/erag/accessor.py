@@ -75,9 +75,9 @@ def erag(
         _path(end_to_end),
         labels,
     )
-    own = {folder.out: "has the track's own outputs", folder.runs: "is where runs are dropped"}
-    for place, why in own.items():
-        if output is not None and Path(output).resolve() == place.resolve():
+    reserved = {folder.out: "has the track's own outputs", folder.runs: "is where runs are dropped"}
+    for folder_path, why in reserved.items():
+        if output is not None and Path(output).resolve() == folder_path.resolve():
             raise TrecexamError(f"{why}: give another folder", path=output)
     evaluation = (
         _by_model(folder, request, progress, stop) if request.asks_model else without_model(folder, request)

@@ -86,7 +86,7 @@ _SPELT = 20
 )
 @writing_or_estimating
 def erag(
-    track: Path, output: Path | None, *, estimate: bool, as_json: bool, **given: Any
+    track: Path, output: Path | None, *, estimate: bool, as_json: bool, **options: Any
 ) -> tuple[Result | None, int]:
     """Score runs by what a RAG system's model answers from each document alone (eRAG).
 
@@ -101,21 +101,21 @@ def erag(
     # Imports pydantic.
     from trecexam.graders.base import Estimate
 
-    if given["labels"] != "outputs":
+    if options["labels"] != "outputs":
         for option in ("metric", "outputs"):
-            if given[option] is not None:
-                what = f"labels of {given['labels']} are of no output"
+            if options[option] is not None:
+                what = f"labels of {options['labels']} are of no output"
                 click.echo(f"note: --{option} changes nothing: {what}", err=True)
-            given[option] = None
+            options[option] = None
     with trecexam.open_track(track) as opened:
-        if estimate and (given["labels"] != "outputs" or given["outputs"] is not None):
+        if estimate and (options["labels"] != "outputs" or options["outputs"] is not None):
             # No model runs.
             return None, show_estimate(lambda timed=False: Estimate(0), as_json=as_json)
         if estimate:
-            estimate_of = partial(opened.erag.estimate, given["gold"], runs=given["runs"])
+            estimate_of = partial(opened.erag.estimate, options["gold"], runs=options["runs"])
             return None, show_estimate(estimate_of, as_json=as_json, doing="answering", grades=True)
         with working("answering", "answered", "documents") as work:
-            done = opened.erag.score(**given, output=output, progress=work.progress, stop=work.stop)
+            done = opened.erag.score(**options, output=output, progress=work.progress, stop=work.stop)
     for row in done.rejected[:_SPELT]:
         click.echo(printable(f"rejected: {row}"), err=True)
     if len(done.rejected) > _SPELT:

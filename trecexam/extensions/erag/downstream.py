@@ -70,11 +70,11 @@ def read_end_to_end(path: Path, on_error: Refuse) -> Iterator[EndToEnd]:
     Raises:
         ConversionError: the file cannot be read to its end, or is empty.
     """
-    for place, (number, line) in enumerate(iter_filled(path)):
+    for row_index, (number, line) in enumerate(iter_filled(path)):
         try:
             text = decode(path, number, line)
             columns = [part.strip() for part in (text.split("\t") if "\t" in text else text.split())]
-            if place == 0 and tuple(columns[:2]) == _HEADER:
+            if row_index == 0 and tuple(columns[:2]) == _HEADER:
                 continue
             if len(columns) != 3 or not all(columns):
                 raise ConversionError(path, number, f"{counted(columns)}: a line is `run query_id score`")

@@ -161,9 +161,9 @@ def from_model(loaded: LoadedRequest, graded: Graded | None, used: Mapping[str, 
     ranked = lists(track, loaded.query_ids, track.config.track.depth)
     labelled = labels.from_grades(track, label, ranked, loaded.query_ids)
     files = {*track.bank_files, *track.run_files.values(), track.folder.passages()}
-    shown = {track.folder.shown(path) for path in files if path is not None}
-    shown |= {"the bank", track.folder.shown(track.folder.root)}
-    rejected = [row for row in track.not_taken if row.file in shown]
+    file_names = {track.folder.shown(path) for path in files if path is not None}
+    file_names |= {"the bank", track.folder.shown(track.folder.root)}
+    rejected = [row for row in track.not_taken if row.file in file_names]
     notes = []
     if graded is not None:
         notes.append(f"the model answered from {plural(graded.cells, 'document')}")
@@ -221,9 +221,9 @@ def _by_outputs(
     """The labels of outputs in a file, and the lines that were rejected."""
     assert request.outputs is not None
     track, chosen = inputs
-    known: dict[str, set[str]] = {query_id: set() for query_id in golds}
+    ranked_docs: dict[str, set[str]] = {query_id: set() for query_id in golds}
     for run in (*track.runs.values(), *chosen.others.values()):
-        for query_id, docs in known.items():
+        for query_id, docs in ranked_docs.items():
             docs.update(run.ranking(query_id))
     errors: list[ConversionError] = []
     labelled = labels.from_outputs(
@@ -231,7 +231,7 @@ def _by_outputs(
         golds,
         partial(label_of, request.metric_of(folder)),
         ranked,
-        {query_id: frozenset(docs) for query_id, docs in known.items()},
+        {query_id: frozenset(docs) for query_id, docs in ranked_docs.items()},
         request.outputs,
         errors.append,
     )

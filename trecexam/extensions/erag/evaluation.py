@@ -174,10 +174,10 @@ class Evaluation(Result):
         if not missing:
             return ""
         reasons = Counter(row.reason for row in missing)
-        shown = "; ".join(f"{count:,}: {reason}" for reason, count in reasons.most_common(3))
+        reason_counts = "; ".join(f"{count:,}: {reason}" for reason, count in reasons.most_common(3))
         more = "; ..." if len(reasons) > 3 else ""
         return (
-            f"{plural(len(missing), 'document')} without a label, counted as 0 ({shown}{more}), "
+            f"{plural(len(missing), 'document')} without a label, counted as 0 ({reason_counts}{more}), "
             f"'{missing[0].doc_id}' of query '{missing[0].query_id}' first; all are in unlabelled.tsv"
         )
 
@@ -271,13 +271,15 @@ def measures_of(names: Iterable[str]) -> list[RetrievalMeasure]:
     return list({measure.name: measure for measure in measures}.values())
 
 
-def correlated(evaluation: Evaluation, path: Path, shown: str, others: frozenset[str]) -> Evaluation:
+def correlated(
+    evaluation: Evaluation, path: Path, display_name: str, other_runs: frozenset[str]
+) -> Evaluation:
     """The same with the correlation with end-to-end scores.
 
     Args:
         path: of a file of `run query_id score` lines.
-        shown: its name, for what is rejected.
-        others: runs that were not asked for: scores of theirs are passed over.
+        display_name: its name, for what is rejected.
+        other_runs: runs that were not asked for: scores of theirs are passed over.
 
     Raises:
         ConversionError: the file cannot be read.
@@ -286,7 +288,7 @@ def correlated(evaluation: Evaluation, path: Path, shown: str, others: frozenset
     scores: dict[str, dict[str, float]] = {}
     queries = frozenset(evaluation.query_ids)
     for row in read_end_to_end(path, errors.append):
-        if row.run in others:
+        if row.run in other_runs:
             continue
         if row.run not in evaluation.values:
             reason = f"run '{row.run}' is not evaluated here"
@@ -307,7 +309,7 @@ def correlated(evaluation: Evaluation, path: Path, shown: str, others: frozenset
         }
         for run, values in evaluation.values.items()
     }
-    rejected = (*evaluation.rejected, *refused_lines(shown, errors))
+    rejected = (*evaluation.rejected, *refused_lines(display_name, errors))
     return replace(evaluation, correlations=correlations, rejected=rejected)
 
 

@@ -91,8 +91,10 @@ def erag_prompt(path: Path | None = None) -> EragPrompt:
         )
     if not path.is_file():
         raise GraderError("no such prompt file; see `prompt` in [grader] of trecexam.toml", path=path)
-    own = read_own_prompt(path, _PromptFile, SLOTS, {slot: (slot,) for slot in SLOTS})
-    return EragPrompt(own.name, str(own.file.version), own.template, own.jinja)
+    user_prompt = read_own_prompt(path, _PromptFile, SLOTS, {slot: (slot,) for slot in SLOTS})
+    return EragPrompt(
+        user_prompt.name, str(user_prompt.file.version), user_prompt.template, user_prompt.jinja
+    )
 
 
 class EragGrader(WritingGrader):

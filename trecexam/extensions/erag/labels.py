@@ -99,7 +99,7 @@ def from_outputs(
     golds: Mapping[str, Item],
     label: LabelOutput,
     ranked: Ranked,
-    known: Mapping[str, frozenset[str]],
+    ranked_docs: Mapping[str, frozenset[str]],
     path: Path,
     refuse: Callable[[ConversionError], None],
 ) -> Labelled:
@@ -107,7 +107,7 @@ def from_outputs(
 
     Args:
         golds: query_id -> gold outputs, of the queries that count.
-        known: query_id -> the documents that any run has, chosen or not.
+        ranked_docs: query_id -> the documents that any run has, chosen or not.
         refuse: takes what is wrong with a line: an unknown query or document, a second output.
     """
     texts: dict[tuple[str, str], tuple[str, int]] = {}
@@ -116,7 +116,7 @@ def from_outputs(
         where = f"document '{row.doc_id}' of query '{row.query_id}'"
         if row.query_id not in golds:
             reason = f"query '{row.query_id}' has no gold outputs, or is not in the track"
-        elif row.doc_id not in known.get(row.query_id, ()):
+        elif row.doc_id not in ranked_docs.get(row.query_id, ()):
             reason = f"{where} is in no run"
         elif key in texts:
             reason = f"{where} has an output already (line {texts[key][1]}); the first one counts"

@@ -112,8 +112,8 @@ def metric_of(name: str, root: Path) -> Metric:
         if name == "rouge-l" and importlib.util.find_spec("rapidfuzz") is None:
             raise GraderError(f"metric `rouge-l` needs rapidfuzz: {install('erag')}")
         if name not in METRICS:
-            known = ", ".join(METRICS)
-            raise GraderError(f"no metric '{name}'; known are {known}, or your own as module:function")
+            metric_names = ", ".join(METRICS)
+            raise GraderError(f"no metric '{name}'; known are {metric_names}, or your own as module:function")
         return METRICS[name]
     module_name, _, attribute = name.partition(":")
     if not module_name or not attribute:
@@ -128,8 +128,8 @@ def metric_of(name: str, root: Path) -> Metric:
         raise GraderError(f"metric '{name}' cannot be loaded: {type(error).__name__}: {error}") from error
     if not callable(target):
         raise GraderError(f"metric '{name}' is no function")
-    own: Metric = target
-    return own
+    metric: Metric = target
+    return metric
 
 
 def _module(name: str, root: Path) -> Any:
@@ -141,15 +141,15 @@ def _module(name: str, root: Path) -> Any:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     # What is next to it can be imported by it, and classes in it know where they are.
-    folder, known = str(path.parent.absolute()), sys.modules.get(name)
+    folder, previous_module = str(path.parent.absolute()), sys.modules.get(name)
     sys.path.insert(0, folder)
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
     except BaseException:
         sys.modules.pop(name)
-        if known is not None:
-            sys.modules[name] = known
+        if previous_module is not None:
+            sys.modules[name] = previous_module
         raise
     finally:
         sys.path.remove(folder)
@@ -172,8 +172,8 @@ def scored(metric: Metric, output: str, gold: tuple[str, ...]) -> float:
     if number is None:
         raise MetricError(f"the metric gave {type(value).__name__}, and not a number from 0 to 1")
     if not -_ROUNDING <= number <= 1 + _ROUNDING:
-        shown = "NaN" if math.isnan(number) else f"{number:g}"
-        raise MetricError(f"the metric gave {shown}, and not a number from 0 to 1")
+        score_text = "NaN" if math.isnan(number) else f"{number:g}"
+        raise MetricError(f"the metric gave {score_text}, and not a number from 0 to 1")
     return min(max(number, 0.0), 1.0)
 
 

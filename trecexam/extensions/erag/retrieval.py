@@ -77,19 +77,19 @@ def retrieval_measure(name: str | Measure) -> RetrievalMeasure:
         name = str(name)
     parts = _NAME.fullmatch(name)
     base, rest = (parts[1], parts[2].rstrip()) if parts else (name, "")
-    own = ALIASES.get(base, base)
-    whole = own in _CUT and "@" not in rest and "cutoff" not in rest
+    standard_name = ALIASES.get(base, base)
+    whole = standard_name in _CUT and "@" not in rest and "cutoff" not in rest
     try:
-        parsed = measure(f"{own}{rest}@1" if whole else f"{own}{rest}")
+        parsed = measure(f"{standard_name}{rest}@1" if whole else f"{standard_name}{rest}")
     except ValueError as error:
-        meant = _BY_CASE.get(base.lower())
-        if meant is None or base in (*ALIASES, *ALIASES.values()):
-            raise ValueError(str(error).replace(repr(f"{own}{rest}"), repr(name))) from None
-        raise ValueError(f"unknown measure {name!r}; did you mean {meant}{rest}?") from None
+        suggestion = _BY_CASE.get(base.lower())
+        if suggestion is None or base in (*ALIASES, *ALIASES.values()):
+            raise ValueError(str(error).replace(repr(f"{standard_name}{rest}"), repr(name))) from None
+        raise ValueError(f"unknown measure {name!r}; did you mean {suggestion}{rest}?") from None
     if parsed.NAME in COVER or parsed.NAME in DIVERSITY:
         raise ValueError(f"{parsed} needs a test bank's items, and a document's label is one number")
     printed = str(parsed).removesuffix("@1") if whole else str(parsed)
-    return RetrievalMeasure(printed if own == base else name.strip(), parsed, whole)
+    return RetrievalMeasure(printed if standard_name == base else name.strip(), parsed, whole)
 
 
 def is_binary(labels: Labels) -> bool:

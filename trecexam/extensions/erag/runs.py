@@ -67,14 +67,14 @@ class ChosenRuns:
         )
 
 
-def left_out(file: str, query_ids: Collection[str], known: Collection[str], why: str) -> Rejected | None:
+def left_out(file: str, query_ids: Collection[str], known_ids: Collection[str], why: str) -> Rejected | None:
     """That these queries of a file, as far as they are not known, were left out; None where all are known."""
-    unknown = [query_id for query_id in query_ids if query_id not in known]
+    unknown = [query_id for query_id in query_ids if query_id not in known_ids]
     if not unknown:
         return None
-    shown = shorten_list(unknown, dots=True)
+    unknown_text = shorten_list(unknown, dots=True)
     some = f"{len(unknown):,} of its {plural(len(query_ids), 'query')}"
-    return Rejected(file, None, f"{some} {why}, left out: {shown}", "cell")
+    return Rejected(file, None, f"{some} {why}, left out: {unknown_text}", "cell")
 
 
 def refused_lines(file: str, errors: Iterable[ConversionError]) -> tuple[Rejected, ...]:
@@ -94,22 +94,22 @@ def refused_lines(file: str, errors: Iterable[ConversionError]) -> tuple[Rejecte
 
 
 def counted_queries(
-    folder: TrackFolder, track: TrackInputs, others: Iterable[Run] = ()
+    folder: TrackFolder, track: TrackInputs, other_runs: Iterable[Run] = ()
 ) -> tuple[list[str], Rejected | None]:
     """The gold queries that the track knows: those of its queries' file or dataset, and those of its runs.
 
     Args:
-        others: runs of the track that are not evaluated.
+        other_runs: runs of the track that are not evaluated.
 
     Returns:
         They, sorted; and a note about the others.
     """
-    known = set(track.own_queries)
-    for run in (*track.runs.values(), *others):
-        known.update(run.query_ids)
+    known_ids = set(track.own_queries)
+    for run in (*track.runs.values(), *other_runs):
+        known_ids.update(run.query_ids)
     file = folder.shown(track.bank_files[0]) if len(track.bank_files) == 1 else "the bank"
     golds = track.bank.query_ids
-    return [q for q in golds if q in known], left_out(file, golds, known, "not in the track")
+    return [q for q in golds if q in known_ids], left_out(file, golds, known_ids, "not in the track")
 
 
 def tied_runs(runs: Mapping[str, Run], query_ids: Iterable[str]) -> Iterator[str]:

@@ -43,12 +43,12 @@ def columns_of(
     if not count:
         raise TrecexamError(f"{what}: there are no rows")
     columns: dict[str, Sequence[Any]] = {}
-    for field, known in fields.items():
-        name = next((name for name in known if name in names), None)
+    for field, column_names in fields.items():
+        name = next((name for name in column_names if name in names), None)
         if name is not None:
             columns[field] = [row.get(name) for row in rows] if table is None else table[name].to_pylist()
         elif field not in optional:
-            named = " or ".join(map(repr, known))
+            named = " or ".join(map(repr, column_names))
             raise TrecexamError(f"{what}: no column {named} among {shorten_list(names) or 'none'}")
     return columns
 

@@ -147,8 +147,8 @@ def _bank_line(row: dict[str, Any]) -> dict[str, Any]:
         row = {("query_id" if name == "qid" else name): value for name, value in row.items()}
     if "item_id" in row and "text" in row:
         kind = row.get("kind") or "question"
-        own = {"item_id": f"{kind}_id", "text": kind}
-        return {own.get(name, name): value for name, value in row.items() if name != "kind"}
+        field_names = {"item_id": f"{kind}_id", "text": kind}
+        return {field_names.get(name, name): value for name, value in row.items() if name != "kind"}
     return row
 
 

@@ -64,13 +64,13 @@ class ChoosingWriter(LocalWriter):
         ]
         for batch in scored(backend, jobs, self.settings.max_batch_tokens):
             texts: list[tuple[str, WrittenText | Unwritten]] = []
-            for place, continued in batch:
-                found = [each.log_probability for each in continued]
-                if not all(map(math.isfinite, found)):
+            for prompt_index, continued in batch:
+                log_probabilities = [each.log_probability for each in continued]
+                if not all(map(math.isfinite, log_probabilities)):
                     raise TrecexamError(
                         "the model gives a question no finite probabilities: run it on the CPU, with "
                         "CUDA_VISIBLE_DEVICES= before the command",
                         path=self.settings.folder,
                     )
-                texts.append((prompts[place], WrittenText(json.dumps(found))))
+                texts.append((prompts[prompt_index], WrittenText(json.dumps(log_probabilities))))
             yield texts

@@ -58,11 +58,13 @@ def scored(
         GraderError: a single prompt does not fit into memory.
     """
     budget = max_batch_tokens or backend.budget()
-    order = sorted(range(len(prompts)), key=lambda place: -prompts[place].size)
+    order = sorted(range(len(prompts)), key=lambda prompt_index: -prompts[prompt_index].size)
     while order:
         size = max(1, budget // max(1, prompts[order[0]].size))
         batch, order = order[:size], order[size:]
-        yield list(zip(batch, _batch(backend, [prompts[place] for place in batch]), strict=True))
+        yield list(
+            zip(batch, _batch(backend, [prompts[prompt_index] for prompt_index in batch]), strict=True)
+        )
 
 
 def _batch(backend: CausalBackend, prompts: Sequence[PromptContinuations]) -> list[list[Continued]]:

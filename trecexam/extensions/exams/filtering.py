@@ -51,7 +51,7 @@ class FilteredExam(Result):
     @cached_property
     def stays(self) -> tuple[bool, ...]:
         """Whether each question does."""
-        return tuple(not self.filtered.reasons(place) for place in range(len(self.kinds)))
+        return tuple(not self.filtered.reasons(question_index) for question_index in range(len(self.kinds)))
 
     @cached_property
     def stats(self) -> dict[str, Any]:
@@ -152,18 +152,18 @@ def write_filtered(exam: FilteredExam, folder: Path) -> None:
     Raises:
         TrecexamError: they cannot be written, or the exam would be overwritten.
     """
-    kept, dropped = bytearray(), bytearray()
-    for place, (question, kind) in enumerate(zip(exam.filtered.questions, exam.kinds, strict=True)):
+    kept_lines, dropped_lines = bytearray(), bytearray()
+    for question_index, (question, kind) in enumerate(zip(exam.filtered.questions, exam.kinds, strict=True)):
         row = {**question.row(), "bloom": list(kind.bloom), "question_type": kind.question_type}
-        reasons = exam.filtered.reasons(place)
+        reasons = exam.filtered.reasons(question_index)
         if reasons:
             why = "; ".join(f"{name}: {text}" for name, text in reasons.items())
-            dropped += exam_line({**row, "filters": list(reasons), "reason": why})
+            dropped_lines += exam_line({**row, "filters": list(reasons), "reason": why})
         else:
-            kept += exam_line(row)
+            kept_lines += exam_line(row)
     contents = {
-        folder / "kept.jsonl": bytes(kept),
-        folder / "dropped.jsonl": bytes(dropped),
+        folder / "kept.jsonl": bytes(kept_lines),
+        folder / "dropped.jsonl": bytes(dropped_lines),
         folder / "stats.json": to_json(exam.stats).encode(),
         folder / "groups.tsv": to_tsv(exam.groups()).encode(),
         folder / "queries.tsv": _queries(exam).encode(errors="replace"),

@@ -89,8 +89,8 @@ def fitted(responses: ExamResponses, settings: Settings) -> ExamFit:
         result = fit(exam.values, settings, exam.components)
     except ValueError as error:
         raise TrecexamError(str(error), path=responses.source) from None
-    found = ExamFit(exam, result)
-    return replace(found, notes=tuple(told(found)))
+    exam_fit = ExamFit(exam, result)
+    return replace(exam_fit, notes=tuple(told(exam_fit)))
 
 
 def improved(
@@ -117,7 +117,7 @@ def improved(
         ExamFit(
             replace(
                 exam,
-                items=tuple(exam.items[place] for place in step.items.tolist()),
+                items=tuple(exam.items[item_index] for item_index in step.items.tolist()),
                 values=exam.values[:, step.items],
                 notes=() if number else exam.notes,
             ),
@@ -175,7 +175,7 @@ def improvement_json(improved_exam: ImprovedExam) -> dict[str, object]:
         {
             **row,
             "converged": step.fit.converged,
-            "dropped": [improved_exam.exam.items[place] for place in step.dropped],
+            "dropped": [improved_exam.exam.items[item_index] for item_index in step.dropped],
         }
         for row, step in zip(improved_exam.table.records(), improved_exam.improvement.steps, strict=True)
     ]

@@ -114,8 +114,8 @@ def generate(plan: ExamPlan, source: KeepingWriter) -> Rounds[GeneratedExam]:
         TrecexamError: the files cannot be written.
     """
     plain = source.writer.plain
-    asked = {each.doc_id: published.prompt(each, plan.task_domain, plain) for each in plan.sources}
-    prompts = PromptSet(source, asked)
+    prompt_texts = {each.doc_id: published.prompt(each, plan.task_domain, plain) for each in plan.sources}
+    prompts = PromptSet(source, prompt_texts)
     try:
         result = yield [prompts]
     except TrecexamError:
@@ -131,11 +131,11 @@ def _write(plan: ExamPlan, prompts: PromptSet[str]) -> tuple[tuple[ExamQuestion,
     sources = {source.doc_id: source for source in plan.sources}
     questions: list[ExamQuestion] = []
     failed: list[tuple[str, str, Kept]] = []
-    for doc_id, kept in prompts.answered():
-        question = _question(plan, writer, sources[doc_id], kept)
+    for doc_id, answer in prompts.answered():
+        question = _question(plan, writer, sources[doc_id], answer)
         if isinstance(question, Unread):
-            reason = f"{question.reason} (cut: raise `max_new_tokens`)" if kept.cut else question.reason
-            failed.append((doc_id, reason, kept))
+            reason = f"{question.reason} (cut: raise `max_new_tokens`)" if answer.cut else question.reason
+            failed.append((doc_id, reason, answer))
         else:
             questions.append(_as_refilled(question, plan.refilled.get(question.question_id)))
     if not questions and not failed:
@@ -158,8 +158,8 @@ def _write(plan: ExamPlan, prompts: PromptSet[str]) -> tuple[tuple[ExamQuestion,
         {
             plan.output: exam,
             companion_file(plan.output, ".unread.jsonl"): b"".join(
-                exam_line({"doc_id": doc_id, "reason": reason, "raw": kept.text})
-                for doc_id, reason, kept in failed
+                exam_line({"doc_id": doc_id, "reason": reason, "raw": answer.text})
+                for doc_id, reason, answer in failed
             ),
             # Last: with it the exam is known as ours.
             companion_file(plan.output, GENERATION): to_json(noted).encode(),
@@ -182,8 +182,8 @@ def _as_refilled(question: ExamQuestion, before: ExamQuestion | None) -> ExamQue
     return before if before is not None and same else question
 
 
-def _question(plan: ExamPlan, writer: Writer, source: Source, kept: Kept) -> ExamQuestion | Unread:
-    read = read_question(kept.text, min_question=plan.min_question)
+def _question(plan: ExamPlan, writer: Writer, source: Source, answer: Kept) -> ExamQuestion | Unread:
+    read = read_question(answer.text, min_question=plan.min_question)
     if isinstance(read, Unread):
         return read
     question, order = shuffled(read, _SEED, source.doc_id)
@@ -197,13 +197,13 @@ def _question(plan: ExamPlan, writer: Writer, source: Source, kept: Kept) -> Exa
         source.topic,
         {
             **({"title": source.title} if source.title else {}),
-            "raw": kept.text,
+            "raw": answer.text,
             "shuffle": {"seed": _SEED, "order": list(order)},
             "origin": {
                 "prompt": published.NAME,
                 "model": writer.model,
                 "seed": writer.seed,
-                "time": kept.time,
+                "time": answer.time,
             },
         },
     )

@@ -66,7 +66,10 @@ def _write(examinees: Sequence[Examinee], questions: Sequence[ExamQuestion], fol
             raise TrecexamError(
                 f"has another examinee called '{each.name}': write to another folder with -o", path=folder
             )
-        if any(one != other and None not in (one, other) for one, other in zip(before, now, strict=True)):
+        if any(
+            old_response != new_response and None not in (old_response, new_response)
+            for old_response, new_response in zip(before, now, strict=True)
+        ):
             changed.append(each.name)
         rows[each.name] = made_of, now
     details = [row for row in _rows(folder / "answers.jsonl") if row.get("examinee") not in new]
@@ -82,7 +85,7 @@ def _write(examinees: Sequence[Examinee], questions: Sequence[ExamQuestion], fol
         for each in examinees
         for question_id, answer in each.answers.items()
     ]
-    matrix = Table(("examinee", *ids), tuple((name, *given) for name, (_, given) in rows.items()))
+    matrix = Table(("examinee", *ids), tuple((name, *responses) for name, (_, responses) in rows.items()))
     components = Table(("examinee", *PARTS), tuple((name, *made_of) for name, (made_of, _) in rows.items()))
     replace_together(
         {
@@ -93,7 +96,7 @@ def _write(examinees: Sequence[Examinee], questions: Sequence[ExamQuestion], fol
     )
     table = Table(
         ("examinee", *PARTS, "answered", "accuracy"),
-        tuple((name, *made_of, *_accuracy(given)) for name, (made_of, given) in rows.items()),
+        tuple((name, *made_of, *_accuracy(responses)) for name, (made_of, responses) in rows.items()),
     )
     notes = (f"{name}: answers otherwise than before, and takes that one's place" for name in changed)
     return Examinees(table, tuple(notes))
@@ -101,8 +104,8 @@ def _write(examinees: Sequence[Examinee], questions: Sequence[ExamQuestion], fol
 
 def _accuracy(responses: Sequence[int | None]) -> tuple[int, float | None]:
     """How many there are, and the share of right ones."""
-    given = [value for value in responses if value is not None]
-    return len(given), sum(given) / len(given) if given else None
+    answered = [value for value in responses if value is not None]
+    return len(answered), sum(answered) / len(answered) if answered else None
 
 
 def _old(folder: Path, ids: Sequence[str]) -> dict[str, tuple[tuple[str, ...], list[int | None]]]:
@@ -118,8 +121,8 @@ def _old(folder: Path, ids: Sequence[str]) -> dict[str, tuple[tuple[str, ...], l
         raise TrecexamError("not written by `exam score`; give -o another folder", path=path)
     if {*matrix.items} != {*ids}:
         raise TrecexamError("holds responses to another exam: give -o another folder", path=folder)
-    places = [matrix.items.index(name) for name in ids]
-    rows = [[row[place] for place in places] for row in matrix.values.tolist()]
+    column_indices = [matrix.items.index(name) for name in ids]
+    rows = [[row[column_index] for column_index in column_indices] for row in matrix.values.tolist()]
     return {
         name: (components.rows[name], [None if value != value else int(value) for value in row])
         for name, row in zip(matrix.examinees, rows, strict=True)

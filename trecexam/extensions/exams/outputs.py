@@ -13,7 +13,7 @@ from trecexam.tables.plots.model import Plot
 
 
 def _of_fit(plot: Callable[[FittedExam], Plot]) -> Callable[[Assessment, PlotMeasures], Plot]:
-    return lambda track, asked: plot(fit_track(track))
+    return lambda track, plot_measures: plot(fit_track(track))
 
 
 EXAMS = Feature(

@@ -119,9 +119,9 @@ def information_plot(fitted: FittedExam) -> Plot:
     """The exam's information by ability, and its 2PL form where that differs."""
     curves = {name: curve for name, curve in information_curves(fitted) if name in ("test", "test.compat")}
     guessed = bool(fitted.fit.c.any())
-    shown = {"information": curves["test"]}
+    labelled_curves = {"information": curves["test"]}
     if guessed:
-        shown["as released: a²p(1-p)"] = curves["test.compat"]
+        labelled_curves["as released: a²p(1-p)"] = curves["test.compat"]
     peak = float(GRID[int(curves["test"].argmax())])
     also = (
         " The dashed curve is the form in the released code, which takes guesses for knowledge."
@@ -134,7 +134,7 @@ def information_plot(fitted: FittedExam) -> Plot:
         "Fisher information of all items together; the standard error of an ability is 1 over its root. The "
         f"marks below are the examinees.{also}",
         f"The exam tells most at an ability of {peak:.2f}, with {float(curves['test'].max()):.2f}.",
-        shown,
+        labelled_curves,
         fitted.fit.theta.tolist(),
     )
 
@@ -145,15 +145,15 @@ def groups_plot(fitted: FittedExam, grouping: str) -> Plot:
     curves = {
         name[len(start) :]: curve for name, curve in information_curves(fitted) if name.startswith(start)
     }
-    sizes = {group: len(places) for group, places in fitted.exam.groups[grouping].items()}
-    shown = {f"{group} ({sizes[group]})": curve for group, curve in curves.items()}
+    sizes = {group: len(item_indices) for group, item_indices in fitted.exam.groups[grouping].items()}
+    labelled_curves = {f"{group} ({sizes[group]})": curve for group, curve in curves.items()}
     best = max(curves, key=lambda group: float(curves[group].max()))
     return _curves_plot(
         f"information_by_{_file_name(grouping)}",
         f"Information by {cut(grouping, 40)}",
         "The information of the mean item of each group; how many items it has stands behind its name.",
         f"{len(curves)} groups; the curve of {cut(best, 40)} goes highest.",
-        shown,
+        labelled_curves,
         fitted.fit.theta.tolist(),
     )
 
@@ -165,10 +165,10 @@ def radar_plot(fitted: FittedExam, grouping: str) -> Plot:
     Generation", ICML 2024, draw question types by system so.
     """
     exam = fitted.exam
-    groups = {group: list(places) for group, places in exam.groups[grouping].items()}
+    groups = {group: list(item_indices) for group, item_indices in exam.groups[grouping].items()}
     shares = []
-    for places in groups.values():
-        values = exam.values[:, places]
+    for item_indices in groups.values():
+        values = exam.values[:, item_indices]
         n_given = (~np.isnan(values)).sum(axis=1)
         rights = np.nansum(values, axis=1).tolist()
         # None: a system that responded to nothing of the group.
@@ -197,8 +197,8 @@ def radar_plot(fitted: FittedExam, grouping: str) -> Plot:
         Table(
             ("group", *exam.examinees),
             tuple(
-                (f"{group} ({len(places)})", *row)
-                for (group, places), row in zip(groups.items(), shares, strict=True)
+                (f"{group} ({len(item_indices)})", *row)
+                for (group, item_indices), row in zip(groups.items(), shares, strict=True)
             ),
         ),
         _draw_radar,
@@ -212,11 +212,15 @@ def _draw_radar(figure: Figure, plot: Plot) -> None:
     axes.set_theta_offset(np.pi / 2)
     axes.set_theta_direction(-1)
     angles = np.linspace(0, 2 * np.pi, len(plot.table.rows), endpoint=False)
-    drawn = [int(place) for place in str(plot.settings["drawn"]).split()]
+    drawn = [int(examinee_index) for examinee_index in str(plot.settings["drawn"]).split()]
     lines = []
-    for n, place in enumerate(drawn):
+    for n, examinee_index in enumerate(drawn):
         shares = np.array(
-            [np.nan if row[place + 1] is None else row[place + 1] for row in plot.table.rows], float
+            [
+                np.nan if row[examinee_index + 1] is None else row[examinee_index + 1]
+                for row in plot.table.rows
+            ],
+            float,
         )
         lines += axes.plot(
             np.append(angles, angles[0]),
@@ -229,7 +233,7 @@ def _draw_radar(figure: Figure, plot: Plot) -> None:
     axes.set_xticks(angles, [short(str(row[0])) for row in plot.table.rows], fontsize=letters(7.5))
     axes.spines["polar"].set_visible(False)
     # It is below: groups' names are on both sides.
-    names = [short(plot.table.header[place + 1]) for place in drawn]
+    names = [short(plot.table.header[examinee_index + 1]) for examinee_index in drawn]
     axes.legend(
         lines,
         names,
@@ -247,10 +251,10 @@ def _file_name(grouping: str) -> str:
 
 def steps_plot(improvement: Improvement) -> Plot:
     """The mean item's information at every step of an improvement."""
-    shown = {}
+    curves = {}
     for number, step in enumerate(improvement.steps):
         f = step.fit
-        shown[f"step {number}: {len(f.a)} items"] = exam_information(GRID, f.a, f.b, f.c) / len(f.a)
+        curves[f"step {number}: {len(f.a)} items"] = exam_information(GRID, f.a, f.b, f.c) / len(f.a)
     first, last = improvement.steps[0], improvement.steps[-1]
     return _curves_plot(
         "information_by_step",
@@ -260,7 +264,7 @@ def steps_plot(improvement: Improvement) -> Plot:
         f"{len(improvement.steps) - 1} steps from {len(first.items)} to {len(last.items)} items; at the "
         f"examinees' abilities the mean item's information goes from {first.information:.3f} to "
         f"{last.information:.3f}.",
-        shown,
+        curves,
         last.fit.theta.tolist(),
         ordered=True,
     )
@@ -310,14 +314,14 @@ def _draw_information(figure: Figure, plot: Plot) -> None:
     axes.set_xlabel("ability")
     axes.set_ylabel("information" if plot.name == "information" else "information of the mean item")
     if len(names) > 1:
-        told = np.linspace(0, len(names) - 1, min(len(names), _TOLD)).round()
+        legend_indices = np.linspace(0, len(names) - 1, min(len(names), _TOLD)).round()
         # A long legend would lie upon the curves.
         legend_place: dict[str, Any] = (
-            {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if len(told) > _INSIDE else {}
+            {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if len(legend_indices) > _INSIDE else {}
         )
         axes.legend(
-            [lines[int(n)] for n in told],
-            [short(names[int(n)]) for n in told],
+            [lines[int(n)] for n in legend_indices],
+            [short(names[int(n)]) for n in legend_indices],
             frameon=False,
             fontsize=letters(7.5),
             **legend_place,

@@ -86,8 +86,8 @@ def refilling_job(
     questions = filtered.filtered.questions
     failing = {
         question.question_id: question
-        for place, question in enumerate(questions)
-        if can_be_mended(question, filtered.filtered.reasons(place), limits)
+        for question_index, question in enumerate(questions)
+        if can_be_mended(question, filtered.filtered.reasons(question_index), limits)
     }
     hopeless = len(questions) - sum(filtered.stays) - len(failing)
     plan = RefillPlan(exam, questions, failing, hopeless, limits, task_domain)
@@ -131,13 +131,13 @@ def refill(plan: RefillPlan, source: KeepingWriter) -> Rounds[RefilledExam]:
             raise
         result = of_round.after(result)
         before, refused = refused or {}, {}
-        for question_id, kept in prompts.answered():
-            offered = (*before.get(question_id, ()), *read_candidates(kept.text))
+        for question_id, answer in prompts.answered():
+            offered = (*before.get(question_id, ()), *read_candidates(answer.text))
             question = refilled(plan.failing[question_id], offered, plan.limits)
             if question is None:
                 refused[question_id] = tuple(dict.fromkeys(offered))
             else:
-                passing[question_id] = _noted(plan.failing[question_id], question, source.writer, kept.time)
+                passing[question_id] = _noted(plan.failing[question_id], question, source.writer, answer.time)
         if not refused or not of_round.complete:
             break
     assert result is not None
@@ -154,8 +154,8 @@ def refill(plan: RefillPlan, source: KeepingWriter) -> Rounds[RefilledExam]:
 def _noted(old: ExamQuestion, new: ExamQuestion, writer: Writer, time: str) -> ExamQuestion:
     """The refilled question with what was there before, and who wrote the current one."""
     changed = {
-        str(place): choice
-        for place, (choice, other) in enumerate(zip(old.choices, new.choices, strict=True))
+        str(choice_index): choice
+        for choice_index, (choice, other) in enumerate(zip(old.choices, new.choices, strict=True))
         if choice != other
     }
     earlier = old.rest.get(REFILLED)

@@ -154,7 +154,7 @@ def _folder(path: Path) -> ResponseMatrix:
 
 
 def _json_responses(path: Path, examinee: str | None) -> Iterator[_Response]:
-    for place, (number, row) in enumerate(iter_objects(path), 1):
+    for row_number, (number, row) in enumerate(iter_objects(path), 1):
         name = an_id(path, number, row, (EXAMINEE,)) if examinee is None or EXAMINEE in row else examinee
         doc = row["doc"] if isinstance(row.get("doc"), dict) else {}
         # In a row, as the evaluation harness has it, doc_id is the question's number; in a question it is
@@ -162,7 +162,7 @@ def _json_responses(path: Path, examinee: str | None) -> Iterator[_Response]:
         ids = {key: value for key, value in {**doc, **row}.items() if key in _ITEM and value is not None}
         ids |= {"id": row["doc_id"]} if not ids and row.get("doc_id") is not None else {}
         # The released files have no ids: all have the questions in the same order.
-        item = an_id(path, number, ids, _ITEM) if ids else str(place)
+        item = an_id(path, number, ids, _ITEM) if ids else str(row_number)
         values = [row[key] for key in _VALUE if key in row]
         if not values:
             raise ConversionError(path, number, 'no "acc" in it: 1 where the response is right, else 0')
@@ -177,12 +177,12 @@ def _gathered(path: Path, responses: Iterable[_Response]) -> ResponseMatrix:
     values: dict[str, dict[str, float]] = {}
     items: dict[str, str] = {}
     for row in responses:
-        known = values.setdefault(row.examinee, {})
-        if row.item in known:
+        item_values = values.setdefault(row.examinee, {})
+        if row.item in item_values:
             raise ConversionError(
                 row.path, row.line, f"examinee '{row.examinee}' responded to question '{row.item}' before"
             )
-        known[row.item] = row.value
+        item_values[row.item] = row.value
         if items.setdefault(row.item, row.text) != row.text and row.text and items[row.item]:
             raise ConversionError(
                 row.path,
@@ -191,7 +191,7 @@ def _gathered(path: Path, responses: Iterable[_Response]) -> ResponseMatrix:
             )
         items[row.item] = items[row.item] or row.text
     nothing = float("nan")
-    matrix = [[known.get(item, nothing) for item in items] for known in values.values()]
+    matrix = [[item_values.get(item, nothing) for item in items] for item_values in values.values()]
     return ResponseMatrix(
         tuple(values),
         tuple(items),

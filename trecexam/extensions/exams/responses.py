@@ -124,9 +124,9 @@ def response_matrix(q: QueryRatings, ranks: NDArray[np.int32], min_rating: int) 
     Returns:
         Shape (n_rankings, n_items).
     """
-    known = covered_items(q, ranks, 0)
-    known |= np.all(ranks < 0, axis=1, keepdims=True)
-    return np.where(known, covered_items(q, ranks, min_rating).astype(np.float64), np.nan)
+    is_rated = covered_items(q, ranks, 0)
+    is_rated |= np.all(ranks < 0, axis=1, keepdims=True)
+    return np.where(is_rated, covered_items(q, ranks, min_rating).astype(np.float64), np.nan)
 
 
 def usable_responses(
@@ -141,12 +141,15 @@ def usable_responses(
         TrecexamError, ConversionError: as `from_file`.
     """
     notes = []
-    given = ~np.isnan(matrix.values)
-    rows: NDArray[np.bool_] = np.asarray(given.any(axis=1), np.bool_)
-    columns: NDArray[np.bool_] = np.asarray(given.any(axis=0), np.bool_)
-    for kept, names, what in ((rows, matrix.examinees, "examinees"), (columns, matrix.items, "questions")):
-        if not kept.all():
-            out = [name for name, keep in zip(names, kept, strict=True) if not keep]
+    responded = ~np.isnan(matrix.values)
+    rows: NDArray[np.bool_] = np.asarray(responded.any(axis=1), np.bool_)
+    columns: NDArray[np.bool_] = np.asarray(responded.any(axis=0), np.bool_)
+    for has_response, names, what in (
+        (rows, matrix.examinees, "examinees"),
+        (columns, matrix.items, "questions"),
+    ):
+        if not has_response.all():
+            out = [name for name, keep in zip(names, has_response, strict=True) if not keep]
             notes.append(f"without any response, and left out: {what} {shorten_list(out)}")
     examinees = tuple(name for name, keep in zip(matrix.examinees, rows, strict=True) if keep)
     items = tuple(name for name, keep in zip(matrix.items, columns, strict=True) if keep)
@@ -208,9 +211,11 @@ def _components(
             f"no components of examinee {shorten_list(lacking)}, which {source} has: add a line for each",
             path=path,
         )
-    others = [name for name in table.rows if name not in set(examinees)]
-    if others:
-        notes.append(f"examinees with components but without responses, and left out: {shorten_list(others)}")
+    unused_examinees = [name for name in table.rows if name not in set(examinees)]
+    if unused_examinees:
+        notes.append(
+            f"examinees with components but without responses, and left out: {shorten_list(unused_examinees)}"
+        )
     split = Components.of(table.names, [table.rows[name] for name in examinees])
     if len(split.constant) == len(split.names):
         raise TrecexamError(
@@ -227,17 +232,19 @@ def _groups(path: Path | None, items: Sequence[str], notes: list[str]) -> dict[s
     if not any(item in table.rows for item in items):
         raise TrecexamError("none of its items is a question of the exam", path=path)
     members: dict[str, dict[str, list[int]]] = {name: {} for name in table.names}
-    for place, item in enumerate(items):
+    for item_index, item in enumerate(items):
         for name, value in zip(table.names, table.rows.get(item, ()), strict=False):
             for group in filter(None, (part.strip() for part in value.split("|"))):
-                members[name].setdefault(group, []).append(place)
+                members[name].setdefault(group, []).append(item_index)
     lacking = [item for item in items if item not in table.rows]
     if lacking:
         notes.append(f"questions that are in no group: {shorten_list(lacking)}")
     # Levels from the lowest, so that two exams' plots have the same order; others as they come.
-    known = {name.lower(): place for place, name in enumerate((*bloom_words(), *question_types()))}
+    level_order = {name.lower(): rank for rank, name in enumerate((*bloom_words(), *question_types()))}
     return {
-        name: dict(sorted(groups.items(), key=lambda each: known.get(each[0].lower(), len(known))))
+        name: dict(
+            sorted(groups.items(), key=lambda each: level_order.get(each[0].lower(), len(level_order)))
+        )
         for name, groups in members.items()
         if groups
     }

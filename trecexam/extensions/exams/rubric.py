@@ -62,9 +62,9 @@ def fit_track(
         TrecexamError, ConversionError: nothing is graded, or no model can be fitted.
     """
     responses = from_track(track, LabelFiles(components, groups))
-    found = fitted(responses, settings or default_settings())
-    found = replace(found, official=tuple(_against_official(track, found)))
-    return replace(found, notes=tuple(told(found)))
+    exam_fit = fitted(responses, settings or default_settings())
+    exam_fit = replace(exam_fit, official=tuple(_against_official(track, exam_fit)))
+    return replace(exam_fit, notes=tuple(told(exam_fit)))
 
 
 @has_examinees
@@ -103,9 +103,9 @@ def discriminations(track: Assessment, min_rating: int | None = None) -> Mapping
         # All runs alike, or a single item: then none is known, which an empty column says.
         return {}
     of_items = fitting.discriminations(exam.values, default_settings()).tolist()
-    known = {name: a for name, a in zip(exam.items, of_items, strict=True) if not math.isnan(a)}
+    by_item = {name: a for name, a in zip(exam.items, of_items, strict=True) if not math.isnan(a)}
     names = item_names(track.bank)
-    return {key: known[name] for key, name in names.items() if name in known}
+    return {key: by_item[name] for key, name in names.items() if name in by_item}
 
 
 def _against_official(track: Assessment, fitted_exam: ExamFit) -> Iterator[tuple[str, str, Correlation]]:

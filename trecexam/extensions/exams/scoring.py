@@ -155,10 +155,10 @@ def retrievers(named: Sequence[str], documents: int = 3) -> list[Retriever]:
     named_so: dict[str, Retriever] = {}
     for name in dict.fromkeys(named):
         run = runs.get(name)
-        shown = name if run is None else _tag(run.name, tags, Path(name))
-        if shown in named_so:
-            raise TrecexamError(f"two retrievers are called '{shown}': rename a file", path=name)
-        named_so[shown] = Retriever(shown, run, documents)
+        display_name = name if run is None else _tag(run.name, tags, Path(name))
+        if display_name in named_so:
+            raise TrecexamError(f"two retrievers are called '{display_name}': rename a file", path=name)
+        named_so[display_name] = Retriever(display_name, run, documents)
     return list(named_so.values())
 
 
@@ -190,8 +190,8 @@ def texts_of(
         if retriever.run is not None
     }
     if passages is not None:
-        shown = set().union(*ranked.values())
-        texts |= {each.doc_id: each.text for each in read_passages(passages) if each.doc_id in shown}
+        retrieved_ids = set().union(*ranked.values())
+        texts |= {each.doc_id: each.text for each in read_passages(passages) if each.doc_id in retrieved_ids}
     for name, doc_ids in ranked.items():
         if not doc_ids:
             raise TrecexamError(
@@ -212,21 +212,21 @@ def exam_prompts(source: KeepingWriter, setup: ExamSetup) -> PromptSet[str]:
     """
     writer = source.writer
     render = setup.renderer(writer.plain)
-    asked: dict[str, Fitted] = {}
+    prompt_texts: dict[str, Fitted] = {}
     for question in setup.questions:
         context = setup.retriever.context(question, setup.texts)
         if not isinstance(writer, ChoosingWriter):
-            asked[question.question_id] = Fitted(render(question, context), cut=False)
+            prompt_texts[question.question_id] = Fitted(render(question, context), cut=False)
             continue
         among = candidates(question, writer.plain)
         try:
-            asked[question.question_id] = writer.asked(partial(render, question), context, among)
+            prompt_texts[question.question_id] = writer.asked(partial(render, question), context, among)
         except NoRoomError as lengths:
             raise TrecexamError(
                 f"question '{question.question_id}' with its {setup.examples:,} examples has {lengths}: ask "
                 "with fewer --examples, or leave long questions out (`max_question` in [exam], `exam filter`)"
             ) from None
-    return PromptSet.of_fitted(source, asked)
+    return PromptSet.of_fitted(source, prompt_texts)
 
 
 def taking(source: KeepingWriter, setup: ExamSetup) -> Rounds[Examinee]:
@@ -244,7 +244,7 @@ def taking(source: KeepingWriter, setup: ExamSetup) -> Rounds[Examinee]:
     result: AskingResult[str] = yield [prompts]
     read = _chosen if isinstance(source.writer, ChoosingWriter) else _read
     answered = {
-        question_id: read(questions[question_id], kept.text) for question_id, kept in prompts.answered()
+        question_id: read(questions[question_id], reply.text) for question_id, reply in prompts.answered()
     }
     unread = sum(answer.chosen is None for answer in answered.values())
     notes = [f"documents of {len(prompts.cut):,} questions were cut to fit the model"] if prompts.cut else []
@@ -258,7 +258,9 @@ def taking(source: KeepingWriter, setup: ExamSetup) -> Rounds[Examinee]:
 
 def _chosen(question: ExamQuestion, text: str) -> Answered:
     among = candidates(question)
-    scores = [found / len(each) for found, each in zip(json.loads(text), among, strict=True)]
+    scores = [
+        log_probability / len(each) for log_probability, each in zip(json.loads(text), among, strict=True)
+    ]
     return Answered(scores.index(max(scores)), {"scores": scores})
 
 

@@ -69,11 +69,16 @@ def examinees_table(fitted: FittedExam) -> Table:
 def abilities_table(fitted: FittedExam) -> Table:
     """The examinees as a leaderboard, best first, with 95% intervals."""
     rows: list[tuple[Value, ...]] = []
-    thetas = [round(float(fitted.fit.theta[place]), TIE_DECIMALS) for place in fitted.order.tolist()]
-    for place in fitted.order.tolist():
-        theta, accuracy = float(fitted.fit.theta[place]), float(fitted.fit.accuracy[place])
+    thetas = [
+        round(float(fitted.fit.theta[examinee_index]), TIE_DECIMALS)
+        for examinee_index in fitted.order.tolist()
+    ]
+    for examinee_index in fitted.order.tolist():
+        theta, accuracy = float(fitted.fit.theta[examinee_index]), float(fitted.fit.accuracy[examinee_index])
         rank = thetas.index(round(theta, TIE_DECIMALS)) + 1
-        rows.append((rank, fitted.exam.examinees[place], theta, *fitted.interval(place), accuracy))
+        rows.append(
+            (rank, fitted.exam.examinees[examinee_index], theta, *fitted.interval(examinee_index), accuracy)
+        )
     header = ("rank", "examinee", "theta", "theta.low", "theta.high", "accuracy")
     return Table(header, tuple(rows), layout=Layout(("rank", "examinee")))
 
@@ -108,8 +113,8 @@ def information_curves(fitted: FittedExam) -> Iterator[tuple[str, Any]]:
     yield from zip(("test", "test.compat"), whole, strict=True)
     yield from zip(("item", "item.compat"), (curve / len(f.a) for curve in whole), strict=True)
     for grouping, groups in fitted.exam.groups.items():
-        for group, places in groups.items():
-            part = np.array(places, np.intp)
+        for group, item_indices in groups.items():
+            part = np.array(item_indices, np.intp)
             yield f"{grouping}:{group}", item_information(GRID, f.a[part], f.b[part], f.c[part]).mean(axis=1)
 
 
@@ -212,7 +217,7 @@ def steps_table(improvement: Improvement, items: tuple[str, ...], folders: list[
                 step.fit.errors.model,
                 step.fit.errors.baseline,
                 str(step.fit.converged).lower(),
-                " ".join(items[place] for place in step.dropped),
+                " ".join(items[item_index] for item_index in step.dropped),
             )
         )
     return Table(STEP_COLUMNS, tuple(rows))

@@ -37,8 +37,8 @@ def coverage_plot(
     order = sorted(shares, key=lambda query_id: (float(shares[query_id].mean()), query_id))
     name = f"Cover(rel={min_rating})@{depth}"
     rows = tuple(
-        (run, query_id, float(shares[query_id][place]))
-        for place, run in enumerate(runs)
+        (run, query_id, float(shares[query_id][run_index]))
+        for run_index, run in enumerate(runs)
         for query_id in order
     )
     none = sum(not reached.any() for reached in covered.values())

@@ -33,13 +33,13 @@ def grades_plot(counts: NDArray[np.int64]) -> Plot:
     rows = tuple(
         (name, int(count), int(count) / total) for name, count in zip(GRADES, counts.tolist(), strict=True)
     )
-    shown = ", ".join(f"{name}: {share:.1%}" for name, count, share in rows if count)
+    shares_text = ", ".join(f"{name}: {share:.1%}" for name, count, share in rows if count)
     return Plot(
         "grades",
         "All grades",
         "The grader's own answers for every passage and item of the pool that has a text. People's ratings "
         "are not among them.",
-        f"{total:,} cells. {shown}.",
+        f"{total:,} cells. {shares_text}.",
         Table(("grade", "cells", "share"), rows),
         _draw_all,
         Size(
@@ -118,11 +118,11 @@ def _draw_items(figure: Figure, plot: Plot) -> None:
     )
     from matplotlib.patches import Patch
 
-    shown = [n for n in range(len(GRADES)) if n < len(RATINGS) or counts[:, n].any()]
+    grade_indices = [n for n in range(len(GRADES)) if n < len(RATINGS) or counts[:, n].any()]
     figure.legend(
-        handles=[Patch(facecolor=_COLOURS[n], label=GRADES[n]) for n in shown],
+        handles=[Patch(facecolor=_COLOURS[n], label=GRADES[n]) for n in grade_indices],
         loc="outside upper center",
-        ncols=len(shown) if len(shown) <= 8 else 5,
+        ncols=len(grade_indices) if len(grade_indices) <= 8 else 5,
         frameon=False,
         handlelength=0.9,
         handletextpad=0.4,

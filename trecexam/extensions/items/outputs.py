@@ -131,7 +131,7 @@ def _number(value: float) -> float:
 
 
 def _plot_named(name: str) -> Callable[[Assessment, PlotMeasures], Plot]:
-    def make(track: Assessment, asked: PlotMeasures) -> Plot:
+    def make(track: Assessment, plot_measures: PlotMeasures) -> Plot:
         made = _plots(track)
         if name not in made.plots:
             why = made.why_no_grades if name.startswith("grades") else made.why_no_ratings

@@ -56,9 +56,9 @@ def quality(track: Assessment, runs: Sequence[str]) -> Quality:
     items: list[ItemSummary] = []
     grades: list[NDArray[np.int64]] = []
     covered = {}
-    known = item_values(track, "discrimination")
-    place = {run: row for row, run in enumerate(track.runs)}
-    rows = [place[run] for run in runs]
+    discriminations = item_values(track, "discrimination")
+    row_of = {run: row for row, run in enumerate(track.runs)}
+    rows = [row_of[run] for run in runs]
     for q in track.ratings():
         sheet = track.sheets[q.query_id]
         gradable, flat, n_items = sheet.gradable, sheet.flat(), len(sheet.items)
@@ -86,7 +86,7 @@ def quality(track: Assessment, runs: Sequence[str]) -> Quality:
                     covering=int(reached[:, n].sum()),
                     n_runs=len(runs),
                     # Further digits may differ between machines, and so would the outputs.
-                    discrimination=round(known.get((q.query_id, item.item_id), math.nan), 3),
+                    discrimination=round(discriminations.get((q.query_id, item.item_id), math.nan), 3),
                 )
             )
         grades.append(counts)

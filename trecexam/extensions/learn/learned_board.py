@@ -265,7 +265,7 @@ def _of_the_encoder(track: Assessment, pool: LearnedPool, board: LearnedBoard, k
             k,
             track.config.scores.min_relevant,
             DRAWS // 2,
-            others=pool.data.others,
+            other_queries=pool.data.others,
             fits=False,
         )
     ranks_without = {names[at]: rank for rank, at in enumerate(_order(scores.means[0], names), 1)}

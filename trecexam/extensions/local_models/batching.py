@@ -65,13 +65,13 @@ def plan(jobs: Sequence[Sized], max_tokens: int) -> Plan:
     order = sorted(range(len(jobs)), key=lambda i: (-longest[jobs[i].group], jobs[i].group, i))
     batches: list[list[int]] = []
     widest = 0
-    for place in order:
-        widest = max(widest, jobs[place].length)
+    for job_index in order:
+        widest = max(widest, jobs[job_index].length)
         if batches and batches[-1] and (len(batches[-1]) + 1) * widest <= max_tokens:
-            batches[-1].append(place)
+            batches[-1].append(job_index)
         else:
-            batches.append([place])
-            widest = jobs[place].length
+            batches.append([job_index])
+            widest = jobs[job_index].length
     return Plan(batches, [])
 
 
@@ -170,11 +170,16 @@ class Batcher(Generic[Cell_, Job, Result]):
     def _planned(self, jobs: Sequence[Job]) -> tuple[deque[list[Job]], list[Job]]:
         """Batches, and jobs that better wait."""
         batches, left = self.plan(jobs, self.max_tokens)
-        return deque([jobs[place] for place in places] for places in batches), [jobs[place] for place in left]
+        return deque([jobs[job_index] for job_index in job_indices] for job_indices in batches), [
+            jobs[job_index] for job_index in left
+        ]
 
     def _cut(self, jobs: Sequence[Job]) -> Iterator[list[Job]]:
         """Batches of jobs that waited in vain."""
-        return ([jobs[place] for place in places] for places in plan(jobs, self.max_tokens).batches)
+        return (
+            [jobs[job_index] for job_index in job_indices]
+            for job_indices in plan(jobs, self.max_tokens).batches
+        )
 
     def _lower(self, failed: Sequence[tuple[list[Job], bool]]) -> None:
         """Lowers the budget to half of the smallest batch that did not fit.

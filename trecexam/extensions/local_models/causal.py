@@ -112,15 +112,19 @@ class CausalBackend(LocalModel):
         tree = ChoiceTree.of(tokens)
         lengths = [job.length + max(tree.depths) for job in jobs]
         sharing = {length: self._shares(length) for length in set(lengths)}
-        places = {
+        job_indices = {
             able: [p for p, length in enumerate(lengths) if sharing[length] == able] for able in (True, False)
         }
         scores = torch.empty(len(jobs), len(answers), device=self.device)
         with loading.out_of_memory():
-            if places[True]:
-                scores[places[True]] = self._by_tree([jobs[place] for place in places[True]], tree)
-            if places[False]:
-                scores[places[False]] = self._one_by_one([jobs[place] for place in places[False]], tokens)
+            if job_indices[True]:
+                scores[job_indices[True]] = self._by_tree(
+                    [jobs[job_index] for job_index in job_indices[True]], tree
+                )
+            if job_indices[False]:
+                scores[job_indices[False]] = self._one_by_one(
+                    [jobs[job_index] for job_index in job_indices[False]], tokens
+                )
 
         def result() -> list[list[float]]:
             with loading.out_of_memory():
@@ -155,7 +159,7 @@ class CausalBackend(LocalModel):
         total = torch.logsumexp(logits, dim=-1)
         scores = []
         for path, leaf in zip(tree.paths, tree.leaves, strict=True):
-            steps = torch.tensor([(place + 1, token) for place, token in path], device=self.device)
+            steps = torch.tensor([(node + 1, token) for node, token in path], device=self.device)
             answer_score = (logits[:, steps[:, 0], steps[:, 1]] - total[:, steps[:, 0]]).sum(dim=1)
             end = torch.logsumexp(logits[:, leaf + 1, self.ends], dim=-1) - total[:, leaf + 1]
             scores.append(answer_score + end)
@@ -175,26 +179,28 @@ class CausalBackend(LocalModel):
         able = "logits_to_keep" in inspect.signature(self.model.forward).parameters
         scores = torch.empty(len(jobs), len(answers), device=self.device)
 
-        def of_tile(places: Sequence[int], answer: Sequence[int], tile: Tile) -> Tensor:
-            places = [places[each] for each in tile.places]
-            rows = torch.tensor([[*jobs[place].tokens, *answer] for place in places], device=self.device)
+        def of_tile(job_indices: Sequence[int], answer: Sequence[int], tile: Tile) -> Tensor:
+            job_indices = [job_indices[each] for each in tile.places]
+            rows = torch.tensor(
+                [[*jobs[job_index].tokens, *answer] for job_index in job_indices], device=self.device
+            )
             keep = len(answer) + 1
             only = {"logits_to_keep": keep} if able else {}
             logits = self.model(input_ids=rows, use_cache=False, **only).logits[:, -keep:]
             steps = torch.log_softmax(logits.float(), dim=-1)
-            targets = torch.tensor(answer, device=self.device).expand(len(places), -1)[:, :, None]
+            targets = torch.tensor(answer, device=self.device).expand(len(job_indices), -1)[:, :, None]
             answer_score = steps[:, :-1].gather(2, targets).sum(dim=(1, 2))
             return answer_score + torch.logsumexp(steps[:, -1, self.ends], dim=-1)
 
         same: dict[int, list[int]] = {}
-        for place, job in enumerate(jobs):
-            same.setdefault(job.length, []).append(place)
-        for length, places in same.items():
+        for job_index, job in enumerate(jobs):
+            same.setdefault(job.length, []).append(job_index)
+        for length, job_indices in same.items():
             for column, answer in enumerate(answers):
                 parts = self.in_tiles(
-                    [length] * len(places), partial(of_tile, places, answer), self.reading_rows
+                    [length] * len(job_indices), partial(of_tile, job_indices, answer), self.reading_rows
                 )
-                scores[places, column] = in_order(parts)
+                scores[job_indices, column] = in_order(parts)
         return scores
 
     def padded(self, prompts: Sequence[Sequence[int]], length: int) -> tuple[Tensor, Tensor]:

@@ -40,7 +40,7 @@ class ChoiceTree:
         tokens: list[int] = []
         parents: list[int] = []
         depths: list[int] = []
-        places: dict[tuple[int, int], int] = {}
+        node_indices: dict[tuple[int, int], int] = {}
         paths, leaves = [], []
         for answer in answers:
             if not answer:
@@ -48,12 +48,12 @@ class ChoiceTree:
             at, path = -1, []
             for depth, token in enumerate(answer, 1):
                 path.append((at, token))
-                if (at, token) not in places:
-                    places[at, token] = len(tokens)
+                if (at, token) not in node_indices:
+                    node_indices[at, token] = len(tokens)
                     tokens.append(token)
                     parents.append(at)
                     depths.append(depth)
-                at = places[at, token]
+                at = node_indices[at, token]
             if at in leaves:
                 raise ValueError("two answers have the same tokens")
             paths.append(tuple(path))
@@ -63,9 +63,9 @@ class ChoiceTree:
     def sees(self) -> list[list[bool]]:
         """Which node sees which: itself and those on its way to the root; shape (nodes, nodes)."""
         rows = []
-        for place in range(len(self.tokens)):
+        for node in range(len(self.tokens)):
             row = [False] * len(self.tokens)
-            at = place
+            at = node
             while at >= 0:
                 row[at] = True
                 at = self.parents[at]

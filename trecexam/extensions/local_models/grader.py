@@ -148,19 +148,19 @@ class LanguageGrader(PromptedGrader):
 
     def _verified(self, batch: Sequence[tuple[Cell, Answer]]) -> Iterator[tuple[Cell, Answer]]:
         """A batch's answers with what the model says of them; equal ones to an item are sent once."""
-        asked: dict[Cell, list[tuple[Cell, str]]] = {}
+        claims: dict[Cell, list[tuple[Cell, str]]] = {}
         for cell, answer in batch:
             if cell.item.kind not in self._verifiers or answer.status not in {"ok", "unparsed"}:
                 yield cell, answer
                 continue
-            given = answer.raw.strip()
-            asked.setdefault(cell._replace(doc_id="", text=given), []).append((cell, given))
+            claim = answer.raw.strip()
+            claims.setdefault(cell._replace(doc_id="", text=claim), []).append((cell, claim))
         for kind, verifier in self._verifiers.items():
-            for verdicts in verifier.grade(each for each in asked if each.item.kind == kind):
+            for verdicts in verifier.grade(each for each in claims if each.item.kind == kind):
                 for verification, verdict in verdicts:
-                    for cell, given in asked[verification]:
+                    for cell, claim in claims[verification]:
                         failed = verdict.status == "error"
-                        raw = verdict.raw if failed else with_verdict(given, verdict.raw)
+                        raw = verdict.raw if failed else with_verdict(claim, verdict.raw)
                         yield cell, verdict._replace(raw=raw)
 
     def _answered(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
@@ -342,9 +342,9 @@ class LanguageGrader(PromptedGrader):
         if listed is None:
             unread.append((job.cells, output.text))
             return
-        for place, (cell, label) in enumerate(zip(job.cells, listed, strict=True), 1):
+        for rank, (cell, label) in enumerate(zip(job.cells, listed, strict=True), 1):
             answer = self._answer(job.prompt, cell, label)
-            yield cell, answer._replace(raw=with_place(label.text, place, number))
+            yield cell, answer._replace(raw=with_place(label.text, rank, number))
 
     def _answer(self, prompt: Prompt, cell: Cell, output: ModelOutput) -> Answer:
         if output.probabilities is None:

@@ -61,7 +61,7 @@ class ListTokens:
 
     def longest(self, number: int) -> int:
         """Tokens that a list of so many labels may have, and one that ends the answer."""
-        later = max(len(way) for ways in self.later for way in ways)
+        later = max(len(token_ids) for ways in self.later for token_ids in ways)
         return max(map(len, self.first)) + (number - 1) * later + max(map(len, self.closing)) + 1
 
 

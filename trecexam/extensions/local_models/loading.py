@@ -131,11 +131,11 @@ def load_model(folder: Path, auto_class: str, device: str, dtype: torch.dtype) -
         if damaged is not None:
             raise ValueError(f"its weights '{damaged}' are not numbers (NaN)")
         # Only what an answer is made of: penalties and sampling of the model's own files would change it.
-        own = model.generation_config
+        released_settings = model.generation_config
         model.generation_config = transformers.GenerationConfig(  # type: ignore[no-untyped-call]
-            eos_token_id=own.eos_token_id,
-            pad_token_id=own.pad_token_id,
-            decoder_start_token_id=own.decoder_start_token_id,
+            eos_token_id=released_settings.eos_token_id,
+            pad_token_id=released_settings.pad_token_id,
+            decoder_start_token_id=released_settings.decoder_start_token_id,
         )
         return model.to(device).eval()
     except torch.OutOfMemoryError as error:

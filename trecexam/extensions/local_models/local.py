@@ -173,11 +173,11 @@ class LocalModel(ABC):
         numbers = [len(job.cells) for job in jobs]
         scores: list[list[tuple[float, ...]]] = [[] for _ in jobs]
 
-        def of(places: Sequence[int]) -> LabelLists:
-            lists = LabelLists(tokens, [numbers[place] for place in places], self.ends[0])
+        def of(job_indices: Sequence[int]) -> LabelLists:
+            lists = LabelLists(tokens, [numbers[job_index] for job_index in job_indices], self.ends[0])
             # A tile is filled up at its end.
-            for place, row in reversed(list(zip(places, lists.scores, strict=True))):
-                scores[place] = row
+            for job_index, row in reversed(list(zip(job_indices, lists.scores, strict=True))):
+                scores[job_index] = row
             return lists
 
         try:
@@ -232,7 +232,7 @@ class LocalModel(ABC):
         """
 
         def of_tile(tile: Tile) -> Tensor:
-            tokens, mask = self.padded([rows[place] for place in tile.places], tile.length)
+            tokens, mask = self.padded([rows[row_index] for row_index in tile.places], tile.length)
             generated: Tensor = self.model.generate(
                 input_ids=tokens,
                 attention_mask=mask.long(),

@@ -118,20 +118,20 @@ class Seq2SeqBackend(LocalModel):
         scorer = self.scorer
 
         def read(tile: Tile) -> torch.Tensor:
-            tokens, mask = self.padded([rows[place] for place in tile.places], tile.length)
+            tokens, mask = self.padded([rows[row_index] for row_index in tile.places], tile.length)
             return scorer.encode(tokens, mask)
 
         for tile, states in self.in_tiles([padded_length(len(row)) for row in rows], read, self.reading_rows):
-            for place, state in zip(tile.places[: tile.n_prompts], states, strict=False):
-                hidden[place] = state[: len(rows[place])]
+            for row_index, state in zip(tile.places[: tile.n_prompts], states, strict=False):
+                hidden[row_index] = state[: len(rows[row_index])]
 
         def answer(tile: Tile) -> torch.Tensor:
             like = hidden[tile.places[0]]
             states = like.new_zeros(len(tile.places), tile.length, like.shape[1])
             mask = torch.zeros(states.shape[:2], dtype=torch.bool, device=like.device)
-            for row, place in enumerate(tile.places):
-                states[row, : len(rows[place])] = hidden[place]
-                mask[row, : len(rows[place])] = True
+            for tile_row, row_index in enumerate(tile.places):
+                states[tile_row, : len(rows[row_index])] = hidden[row_index]
+                mask[tile_row, : len(rows[row_index])] = True
             return scorer.log_probabilities(states, mask, tree, self.end)
 
         lengths = [padded_length(len(row), ANSWER_STEP) for row in rows]

@@ -73,18 +73,21 @@ def tiled_logits(
 
     caches = _prefix_caches(model, {tuple(job.tokens[: job.prefix]) for job in jobs}, prefix_rows, of_each)
     by_width: dict[int, list[int]] = {}
-    for place, job in enumerate(jobs):
-        by_width.setdefault(padded_length(job.prefix, PREFIX_STEP), []).append(place)
+    for job_index, job in enumerate(jobs):
+        by_width.setdefault(padded_length(job.prefix, PREFIX_STEP), []).append(job_index)
     cut = []
-    for places in by_width.values():
-        widths = [padded_length(jobs[place].length - jobs[place].prefix, COARSE) for place in places]
+    for job_indices in by_width.values():
+        widths = [
+            padded_length(jobs[job_index].length - jobs[job_index].prefix, COARSE)
+            for job_index in job_indices
+        ]
         cut += [
-            part._replace(places=tuple(places[each] for each in part.places))
+            part._replace(places=tuple(job_indices[each] for each in part.places))
             for part in tiles(widths, suffix_rows)
         ]
 
     def of_tile(tile: Tile) -> Tensor:
-        members = [jobs[place] for place in tile.places]
+        members = [jobs[job_index] for job_index in tile.places]
         lengths = [job.prefix for job in members]
         width = padded_length(max(lengths), PREFIX_STEP)
         cache = DynamicCache()
@@ -116,16 +119,16 @@ def plan_shared(jobs: Sequence[Job], max_tokens: int) -> Plan:
     batches: list[list[int]] = []
     size = max_tokens
     prefix: tuple[int, int] | None = None
-    for place in order:
-        job = jobs[place]
+    for job_index in order:
+        job = jobs[job_index]
         begins = (job.prefix, job.group) != prefix
         prefix = job.prefix, job.group
-        own = job.length - job.prefix
-        size += own + (job.prefix if begins else 0)
+        suffix_length = job.length - job.prefix
+        size += suffix_length + (job.prefix if begins else 0)
         if size > max_tokens:
             batches.append([])
             size = job.length
-        batches[-1].append(place)
+        batches[-1].append(job_index)
     return Plan(batches, [])
 
 
@@ -143,13 +146,13 @@ def _prefix_caches(
 
     def layers_of(tile: Tile) -> Any:
         cache = DynamicCache()
-        tokens = torch.tensor([ordered[place] for place in tile.places], device=model.device)
+        tokens = torch.tensor([ordered[prefix_index] for prefix_index in tile.places], device=model.device)
         _read(model, cache, tokens, torch.ones_like(tokens, dtype=torch.bool))
         return cache.layers
 
     for tile, layers in of_each(tiles([len(prefix) for prefix in ordered], rows_of), layers_of):
-        for row, place in enumerate(tile.places[: tile.n_prompts]):
-            caches[ordered[place]] = [(layer.keys[row], layer.values[row]) for layer in layers]
+        for row, prefix_index in enumerate(tile.places[: tile.n_prompts]):
+            caches[ordered[prefix_index]] = [(layer.keys[row], layer.values[row]) for layer in layers]
     return caches
 
 
@@ -218,10 +221,10 @@ def _sees(prefix: Tensor, suffix: Tensor, tree: ChoiceTree) -> Tensor:
     valid = torch.cat([prefix, suffix, suffix.new_ones(jobs, nodes)], dim=1)
     order = torch.zeros(length + nodes, valid.shape[1], dtype=torch.bool, device=suffix.device)
     order[:, : prefix.shape[1]] = True
-    own = order[:, prefix.shape[1] :]
-    own[:length, :length] = torch.ones(length, length, device=suffix.device).tril().bool()
-    own[length:, :length] = True
-    own[length:, length:] = torch.tensor(tree.sees(), device=suffix.device)
+    suffix_part = order[:, prefix.shape[1] :]
+    suffix_part[:length, :length] = torch.ones(length, length, device=suffix.device).tril().bool()
+    suffix_part[length:, :length] = True
+    suffix_part[length:, length:] = torch.tensor(tree.sees(), device=suffix.device)
     return order[None] & valid[:, None]
 
 

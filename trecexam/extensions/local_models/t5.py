@@ -145,7 +145,7 @@ class T5Scorer:
         total = torch.logsumexp(logits, dim=-1)
         scores = []
         for path, leaf in zip(tree.paths, tree.leaves, strict=True):
-            steps = torch.tensor([(place + 1, token) for place, token in (*path, (leaf, end))], device=device)
+            steps = torch.tensor([(node + 1, token) for node, token in (*path, (leaf, end))], device=device)
             scores.append((logits[:, steps[:, 0], steps[:, 1]] - total[:, steps[:, 0]]).sum(dim=1))
         return torch.stack(scores, dim=1)
 
@@ -161,8 +161,10 @@ class T5Scorer:
         mask = torch.ones_like(tokens, dtype=torch.bool)
 
         def theirs(*output: int) -> Tensor:
-            given = torch.tensor([[self.start, *output]], device=device)
-            logits = model(input_ids=tokens, attention_mask=mask.long(), decoder_input_ids=given).logits
+            decoder_tokens = torch.tensor([[self.start, *output]], device=device)
+            logits = model(
+                input_ids=tokens, attention_mask=mask.long(), decoder_input_ids=decoder_tokens
+            ).logits
             next_token: Tensor = logits[0, -1].float().log_softmax(dim=-1)
             return next_token
 
@@ -200,8 +202,8 @@ class T5Scorer:
         prompts, nodes, width = state.shape
         query = layer.query(self._norm(state, layer.norm))
         query = query.view(prompts, nodes, self.heads, self.d_kv)
-        asked = torch.einsum("bnhk,hkd->bhnd", query, layer.key).reshape(prompts, -1, width)
-        scores = torch.bmm(asked, hidden.transpose(1, 2)).float()
+        projected_query = torch.einsum("bnhk,hkd->bhnd", query, layer.key).reshape(prompts, -1, width)
+        scores = torch.bmm(projected_query, hidden.transpose(1, 2)).float()
         scores = scores.masked_fill(blocked, torch.finfo(scores.dtype).min)
         weights = functional.softmax(scores, dim=-1).to(hidden.dtype)
         attended = torch.bmm(weights, hidden).view(prompts, self.heads, nodes, width)

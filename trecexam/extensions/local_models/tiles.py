@@ -39,10 +39,10 @@ def padded_length(length: int, step: int | None = None) -> int:
     return -(-length // step) * step
 
 
-def shared_length(tokens: Sequence[int], others: Sequence[int]) -> int:
+def shared_length(tokens: Sequence[int], other_tokens: Sequence[int]) -> int:
     """How many tokens prompts share, in whole steps, and less than all of the first."""
     length = 0
-    for token, other in zip(tokens[:-1], others, strict=False):
+    for token, other in zip(tokens[:-1], other_tokens, strict=False):
         if token != other:
             break
         length += 1
@@ -65,13 +65,13 @@ def tiles(lengths: Sequence[int], rows_of: Callable[[int], int]) -> list[Tile]:
         Tiles in which each place stands once among the first `n_prompts`.
     """
     by_length: dict[int, list[int]] = {}
-    for place, length in enumerate(lengths):
-        by_length.setdefault(length, []).append(place)
+    for prompt_index, length in enumerate(lengths):
+        by_length.setdefault(length, []).append(prompt_index)
     cut = []
     for length in sorted(by_length, reverse=True):
-        places, rows = by_length[length], rows_of(length)
-        for start in range(0, len(places), rows):
-            part = places[start : start + rows]
+        prompt_indices, rows = by_length[length], rows_of(length)
+        for start in range(0, len(prompt_indices), rows):
+            part = prompt_indices[start : start + rows]
             cut.append(Tile((*part, *[part[-1]] * (rows - len(part))), len(part), length))
     return cut
 
@@ -90,9 +90,9 @@ def in_order(parts: Sequence[tuple[Tile, Tensor]]) -> Tensor:
     import torch
 
     rows = torch.cat([result[: tile.n_prompts] for tile, result in parts])
-    places = [place for tile, _ in parts for place in tile.places[: tile.n_prompts]]
+    prompt_indices = [prompt_index for tile, _ in parts for prompt_index in tile.places[: tile.n_prompts]]
     ordered = torch.empty_like(rows)
-    ordered[torch.tensor(places, device=rows.device)] = rows
+    ordered[torch.tensor(prompt_indices, device=rows.device)] = rows
     return ordered
 
 

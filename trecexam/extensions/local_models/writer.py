@@ -172,8 +172,8 @@ class LocalWriter:
         if self.settings.in_tiles:
             lengths, rows_of = self.backend.writing_tiles([tokens for _, tokens in jobs], free=True)
             whole, left = plan_tiles(lengths, rows_of, budget)
-            rest = [[*places] for _, places in groupby(left, key=lengths.__getitem__)]
-            yield from ([jobs[place] for place in places] for places in (*whole, *rest))
+            rest = [[*job_indices] for _, job_indices in groupby(left, key=lengths.__getitem__)]
+            yield from ([jobs[job_index] for job_index in job_indices] for job_indices in (*whole, *rest))
             return
         jobs = sorted(jobs, key=lambda job: len(job[1]))
         while jobs:

@@ -131,8 +131,8 @@ class Pack:
 
     def below(self, folder: str) -> dict[str, bytes]:
         """The files of a folder, by their names there."""
-        found = ((name, content) for name, content in self.files.items() if name.startswith(folder))
-        return {name.removeprefix(folder): content for name, content in found}
+        matches = ((name, content) for name, content in self.files.items() if name.startswith(folder))
+        return {name.removeprefix(folder): content for name, content in matches}
 
     def to_bytes(self) -> bytes:
         """The file; the same for the same pack."""
@@ -191,19 +191,19 @@ def _contradictions(pack: Pack) -> Iterable[str]:
         yield "`by` in graders.jsonl is not the digest of identity and environment"
     if any(each.grader not in {None, *graders.values()} for each in pack.assessments):
         yield "an assessment names no grader of graders.jsonl"
-    given = (*pack.answers, *pack.conflicts)
-    if any(each.by not in graders or (each.rating is None) == (each.status == "ok") for each in given):
+    all_answers = (*pack.answers, *pack.conflicts)
+    if any(each.by not in graders or (each.rating is None) == (each.status == "ok") for each in all_answers):
         yield "an answer names nobody in graders.jsonl, or its rating does not go with its status"
     if len({(graders[each.by], each.passage, each.item) for each in pack.answers}) < len(pack.answers):
         yield "a grader has two answers to one cell"
 
 
 def _validated(path: Path, part: str, lines: Iterable[Any], read: Callable[[Any], R]) -> tuple[R, ...]:
-    found: list[R] = []
+    records: list[R] = []
     try:
-        found += map(read, lines)
+        records += map(read, lines)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
-        raise refused(path, f"line {len(found) + 1} of {part}: {where} {first['msg']}") from None
-    return tuple(found)
+        raise refused(path, f"line {len(records) + 1} of {part}: {where} {first['msg']}") from None
+    return tuple(records)

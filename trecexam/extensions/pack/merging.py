@@ -59,10 +59,10 @@ def _joined(first: Pack, other: Pack, name: str) -> Pack:
     answers = {cell(each): each for each in first.answers}
     conflicts = dict.fromkeys((*first.conflicts, *other.conflicts))
     for answer in other.answers:
-        known = answers.setdefault(cell(answer), answer)
-        if known.status == "error":
+        first_answer = answers.setdefault(cell(answer), answer)
+        if first_answer.status == "error":
             answers[cell(answer)] = answer
-        elif known.said != answer.said and answer.status != "error":
+        elif first_answer.said != answer.said and answer.status != "error":
             conflicts[Conflict(**answer.model_dump(), pack=name)] = None
     able = {each.name: each for each in other.assessments if each.grader is not None}
     return replace(

@@ -102,10 +102,10 @@ def _pack(loaders: TrackLoaders, *, texts: bool) -> Pack:
     passages = _passages(tracks, least, whole=texts)
     made = {name: _content(folder.shared_out / name) for name in sorted(manifest["outputs"])}
     outputs = {name: content for name, content in made.items() if content is not None}
-    shown = {f"{OUT}{name}": content for name, content in outputs.items() if name.endswith(_SHOWN)}
-    places = {each.shown(path) for each in _views(folder) if (path := _named(each.passages)) is not None}
+    printed_outputs = {f"{OUT}{name}": content for name, content in outputs.items() if name.endswith(_SHOWN)}
+    text_files = {each.shown(path) for each in _views(folder) if (path := _named(each.passages)) is not None}
     about = About(
-        texts_at=tuple(sorted(places)) or (("passages.jsonl",) if passages else ()),
+        texts_at=tuple(sorted(text_files)) or (("passages.jsonl",) if passages else ()),
         min_text=least,
         inputs=dict(sorted(pair for track in tracks.values() for pair in track.digests.items())),
         versions=dict(sorted(manifest.get("versions", {}).items())),
@@ -113,13 +113,13 @@ def _pack(loaders: TrackLoaders, *, texts: bool) -> Pack:
     )
     absent = (each.model_copy(update={"text": None}) for each in passages)
     real = {now: digest for digest, now in digests_standing_in(absent, least).items()}
-    files = _files(folder, tracks, real, least, whole=texts) | shown
+    files = _files(folder, tracks, real, least, whole=texts) | printed_outputs
     graders, answers = _answers(loaders.shared.store, tracks, real)
     return Pack(about, files, passages, graders, assessments, answers)
 
 
 def _assessment(name: str, loader: TrackLoader) -> PackedAssessment:
-    traits, names, known = loader.traits, None, loader.traits.known_passages
+    traits, names, known_passages = loader.traits, None, loader.traits.known_passages
     with suppress(TrecexamError, ConversionError):
         names = traits.model_and_prompt()
     return PackedAssessment(
@@ -133,8 +133,8 @@ def _assessment(name: str, loader: TrackLoader) -> PackedAssessment:
         free_text=traits.free_text,
         cells_share=traits.cells_share,
         known_passages=None
-        if known is None
-        else {query: tuple(sorted(ids)) for query, ids in sorted(known.items())},
+        if known_passages is None
+        else {query: tuple(sorted(ids)) for query, ids in sorted(known_passages.items())},
         model_and_prompt=names,
         reads=tuple(each for each in _READERS if getattr(traits, each) is not None),
     )
@@ -169,15 +169,15 @@ def _answers(
         real: the digest of what replaces a text -> that of the text.
     """
     # As the track's graders say it, which is the order that the report has.
-    said = {identity_digest(each.grader.identity): each.grader.identity for each in tracks.values()}
-    sources = {each.by: each for each in (Source.of(identity, None) for identity in said.values())}
+    identities = {identity_digest(each.grader.identity): each.grader.identity for each in tracks.values()}
+    sources = {each.by: each for each in (Source.of(identity, None) for identity in identities.values())}
     stored = {identity_digest(each): each for each in (json.loads(text) for _, text in store.graders())}
     by: dict[tuple[bytes, str], str] = {}
     answers: list[PackedAnswer] = []
     for each in store.everything():
         made_on = each.grader, json.dumps(each.environment)
         if made_on not in by:
-            source = Source.of(said.get(each.grader, stored[each.grader]), each.environment)
+            source = Source.of(identities.get(each.grader, stored[each.grader]), each.environment)
             by[made_on] = source.by
             sources[source.by] = source
         rating, status, answer, probabilities = each.grade[2:]
@@ -276,16 +276,16 @@ def _sniffed(path: Path) -> str | None:
 def _without_texts(path: Path, least: int) -> Iterator[bytes]:
     """The lines of a graded pool, with what replaces texts."""
     for _, query_id, paragraphs in query_lines(path):
-        kept = []
+        packed_paragraphs = []
         for each in paragraphs:
             text = each.get("text")
             if isinstance(text, str) and text.strip():
                 text = stand_in(_packed_text("a passage", text, least, whole=False), least)
-            kept.append(
+            packed_paragraphs.append(
                 {
                     "paragraph_id": each.get("paragraph_id"),
                     "text": text,
                     "exam_grades": each.get("exam_grades"),
                 }
             )
-        yield json.dumps([query_id, kept], ensure_ascii=False).encode() + b"\n"
+        yield json.dumps([query_id, packed_paragraphs], ensure_ascii=False).encode() + b"\n"

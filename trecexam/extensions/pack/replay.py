@@ -60,7 +60,7 @@ class Replayed:
         packed, settings = self._packed, folder_of(self._folder, self._packed.name).config.grader
         refuse_code(settings.metric, self._folder.root, trusted=self._folder.trust_code)
         factory = available().get(settings.name)
-        known = (
+        readers = (
             {} if factory is None or factory.reading is None else factory.reading(settings, self._folder.root)
         )
         return GraderTraits(
@@ -68,13 +68,13 @@ class Replayed:
             needs_query_text=packed.needs_query_text,
             scale=Scale(*packed.scale),
             score_settings=packed.score_settings,
-            free_text=packed.free_text and "read" in known,
+            free_text=packed.free_text and "read" in readers,
             known_passages=packed.known_passages,
             cells_share=packed.cells_share,
             model_and_prompt=lambda: packed.model_and_prompt,
             cut_texts=lambda: 0,
             environment=lambda: None,
-            **{name: read for name, read in known.items() if name in packed.reads},
+            **{name: read for name, read in readers.items() if name in packed.reads},
         )
 
 
@@ -97,7 +97,7 @@ def digests_standing_in(texts: Iterable[PackedText], min_text: int) -> dict[str,
 def renamed(content: bytes, digests: Mapping[str, str]) -> bytes:
     """A file with other digests for those that it names."""
     named = {old.encode(): new.encode() for old, new in digests.items() if old != new}
-    return _DIGEST.sub(lambda found: named.get(found[0], found[0]), content) if named else content
+    return _DIGEST.sub(lambda match: named.get(match[0], match[0]), content) if named else content
 
 
 def is_of_people(name: str) -> bool:
@@ -111,12 +111,12 @@ def real_digest(text: str) -> str | None:
     return match[1] if match else None
 
 
-def refuse_outside(config: TrackConfig, path: Path, shown: Path) -> None:
+def refuse_outside(config: TrackConfig, path: Path, display_path: Path) -> None:
     """Refuses settings that name files elsewhere than in the track.
 
     Args:
         path: of trecexam.toml.
-        shown: in its place, for the message.
+        display_path: in its place, for the message.
 
     Raises:
         ConfigError: one does.
@@ -132,6 +132,6 @@ def refuse_outside(config: TrackConfig, path: Path, shown: Path) -> None:
                     raise ConfigError(
                         f"`{key}` in [{section}] names {each!r}, which is not in the track, and is neither "
                         "packed nor read: link it into the track, and name the link",
-                        path=shown,
+                        path=display_path,
                         line=line_of_setting(path, *section.split(".", 1), key),
                     )

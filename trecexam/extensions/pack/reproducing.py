@@ -139,8 +139,8 @@ def _check_settings(path: Path, pack: Pack) -> None:
     Raises:
         ConfigError, TrecexamError: there are none, or some would.
     """
-    with TemporaryDirectory() as place:
-        settings = Path(place) / CONFIG_NAME
+    with TemporaryDirectory() as folder:
+        settings = Path(folder) / CONFIG_NAME
         settings.write_bytes(pack.files.get(f"{TRACK}{CONFIG_NAME}", b"["))
         config = load_config(settings)
         refuse_outside(config, settings, path)
@@ -159,22 +159,22 @@ def _with_texts(
         return [*passages], (note,) if absent else ()
     if not folder.is_dir():
         raise TrackError("no such folder of texts", path=folder)
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     other: set[str] = set()
     for file in filter(Path.is_file, sorted(folder.rglob("*"))):
         # Whatever else is in the folder is no file of passages.
         with suppress(ConversionError):
             for doc_id, text in converters.read(file, "passages"):
                 if absent.get(doc_id) == passage_digest(text).hex():
-                    found[doc_id] = text
+                    texts[doc_id] = text
                 elif doc_id in absent:
                     other.add(doc_id)
-    notes = [f"{folder}: has {len(found):,} of {plural(len(absent), 'text')} that are not packed"]
-    if other - found.keys():
-        n_other = plural(len(other - found.keys()), "passage")
+    notes = [f"{folder}: has {len(texts):,} of {plural(len(absent), 'text')} that are not packed"]
+    if other - texts.keys():
+        n_other = plural(len(other - texts.keys()), "passage")
         notes.append(f"{folder}: has another text than was graded of {n_other}: rejected")
-    taken = (each.model_copy(update={"text": found.get(each.docid, each.text)}) for each in passages)
-    return [*taken], tuple(notes)
+    packed_texts = (each.model_copy(update={"text": texts.get(each.docid, each.text)}) for each in passages)
+    return [*packed_texts], tuple(notes)
 
 
 def _made(root: Path, pack: Pack, passages: Sequence[PackedText], *, trust_code: bool) -> TrackFolder:
@@ -253,7 +253,7 @@ def _compared(
         for name, was in pack.about.versions.items()
         if now.get(name) != was
     ]
-    others: list[str] = []
+    differing_files: list[str] = []
     for name, digest in pack.about.outputs.items():
         why = [*causes, *versions]
         if not (out / name).is_file():
@@ -264,9 +264,13 @@ def _compared(
             yield name, SAME, ""
             continue
         if name in before:
-            others.append(name)
+            differing_files.append(name)
             why = [*_difference(before[name], content), *why]
-        yield name, DIFFERS, "; ".join(why) or f"made of what differs, too: {', '.join(others) or 'no table'}"
+        yield (
+            name,
+            DIFFERS,
+            "; ".join(why) or f"made of what differs, too: {', '.join(differing_files) or 'no table'}",
+        )
 
 
 def _difference(before: bytes, now: bytes) -> Iterator[str]:
@@ -275,12 +279,14 @@ def _difference(before: bytes, now: bytes) -> Iterator[str]:
     header = old[0].split("\t") if old else []
     for number, (was, got) in enumerate(zip_longest(old, new, fillvalue=""), 1):
         pairs = zip_longest(was.split("\t"), got.split("\t"), fillvalue="")
-        for place, (one, other) in enumerate(pairs):
-            if one != other:
+        for column_index, (old_value, new_value) in enumerate(pairs):
+            if old_value != new_value:
                 column = (
-                    header[place] if number > 1 and len(header) > 1 and place < len(header) else place + 1
+                    header[column_index]
+                    if number > 1 and len(header) > 1 and column_index < len(header)
+                    else column_index + 1
                 )
-                yield f"line {number}, column {column}: {one!r} then, {other!r} now"
+                yield f"line {number}, column {column}: {old_value!r} then, {new_value!r} now"
                 return
 
 

@@ -116,12 +116,14 @@ def _answer(plan: AnswerPlan, source: KeepingWriter) -> Rounds[Answers]:
         raise
     lines = _write_all(plan, prompts)
     new = before - {*prompts.unanswered()}
-    asked = {bound: {prompts.prompts[bound, item.query_id] for item in plan.questions} for bound in BOUNDS}
+    question_prompts = {
+        bound: {prompts.prompts[bound, item.query_id] for item in plan.questions} for bound in BOUNDS
+    }
     bounds = tuple(
         BoundAnswers(
             _path(plan.folder, bound),
-            asked=len(asked[bound] & new),
-            reused=len(asked[bound] - before),
+            asked=len(question_prompts[bound] & new),
+            reused=len(question_prompts[bound] - before),
             answers=lines[bound],
             cut=sum(cut == bound for cut, _ in prompts.cut),
             unwritten=tuple(
@@ -147,8 +149,8 @@ def _write(plan: AnswerPlan, bound: Bound, prompts: PromptSet[tuple[Bound, str]]
     texts = {item.query_id: item.text for item in plan.questions}
     prompt = named(bound)
     lines = [
-        line_of(_row(question_id, texts[question_id], bound, kept, prompt, prompts.source.writer))
-        for (each, question_id), kept in prompts.answered()
+        line_of(_row(question_id, texts[question_id], bound, answer, prompt, prompts.source.writer))
+        for (each, question_id), answer in prompts.answered()
         if each == bound
     ]
     if lines:
@@ -160,22 +162,22 @@ def _write(plan: AnswerPlan, bound: Bound, prompts: PromptSet[tuple[Bound, str]]
 
 
 def _row(
-    question_id: str, question: str, bound: Bound, kept: Kept, prompt: BlockPrompt, writer: Writer
+    question_id: str, question: str, bound: Bound, answer: Kept, prompt: BlockPrompt, writer: Writer
 ) -> dict[str, Any]:
     return {
         "question_id": question_id,
         "run_id": bound,
         "question": question,
         # Thoughts without an end are no answer.
-        "answer": (without_thoughts(kept.text) or "").strip(),
-        "n_input_tokens": kept.tokens_in,
-        "n_output_tokens": kept.tokens_out,
+        "answer": (without_thoughts(answer.text) or "").strip(),
+        "n_input_tokens": answer.tokens_in,
+        "n_output_tokens": answer.tokens_out,
         "origin": {
             "prompt": prompt.name,
             "model": writer.model,
             "seed": writer.seed,
-            "time": kept.time,
-            "cut": kept.cut,
+            "time": answer.time,
+            "cut": answer.cut,
         },
     }
 

@@ -50,9 +50,9 @@ class _Answers:
         if not first_answers:
             raise refused[0] if refused else ConversionError(path, None, "no answers in it")
         names = list(dict.fromkeys(row.run_id for row in first_answers.values()))
-        given = [row for row in first_answers.values() if row.answer.strip()]
-        run = run_of(path, names, [(row.question_id, _answer_id(row), 1.0) for row in given])
-        texts = {_answer_id(row): row.answer for row in given}
+        answered = [row for row in first_answers.values() if row.answer.strip()]
+        run = run_of(path, names, [(row.question_id, _answer_id(row), 1.0) for row in answered])
+        texts = {_answer_id(row): row.answer for row in answered}
         by_prompt = any(row.by_text for row in rows)
         return Dropped(run, texts, by_prompt, tuple(first_answers.values()), tuple(refused))
 

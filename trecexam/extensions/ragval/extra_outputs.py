@@ -59,7 +59,7 @@ def _head(answers: JudgedAnswers, report: RagvalReport, pictures: dict[str, Pict
 
 
 def _plot_named(name: str) -> Callable[[Assessment, PlotMeasures], Plot]:
-    def make(track: Assessment, asked: PlotMeasures) -> Plot:
+    def make(track: Assessment, plot_measures: PlotMeasures) -> Plot:
         rows = judged(track).rows
         made = {plot.name: plot for plot in report_of(rows).plots} if rows else {}
         if name not in made:

@@ -180,10 +180,12 @@ def _without_known(filtered: FilteredBlocks, source: KeepingWriter) -> Rounds[Fi
     }
     prompts = PromptSet.of_fitted(source, fitted)
     result: AskingResult[str] = yield [prompts]
-    known = {block_id: read_known(kept.text) for block_id, kept in prompts.answered()}
-    knowing = Knowing(**vars(result), answers=known, cut=len(prompts.cut), model=writer.model)
+    model_knows = {block_id: read_known(answer.text) for block_id, answer in prompts.answered()}
+    knowing = Knowing(**vars(result), answers=model_knows, cut=len(prompts.cut), model=writer.model)
     fails = tuple(
-        {KNOWN: f"{writer.model} says that it knows it"} if not fail and known.get(block.block_id) else fail
+        {KNOWN: f"{writer.model} says that it knows it"}
+        if not fail and model_knows.get(block.block_id)
+        else fail
         for block, fail in zip(filtered.blocks, filtered.fails, strict=True)
     )
     return replace(filtered, fails=fails, knowing=knowing)
@@ -195,18 +197,18 @@ def write_filtered(filtered: FilteredBlocks, folder: Path) -> None:
     Raises:
         TrecexamError: they cannot be written, or the blocks would be overwritten.
     """
-    kept, dropped = bytearray(), bytearray()
+    kept_lines, dropped_lines = bytearray(), bytearray()
     for block, fail in zip(filtered.blocks, filtered.fails, strict=True):
         if fail:
             why = "; ".join(f"{name}: {text}" for name, text in fail.items())
-            dropped += line_of({**block.row, "filters": list(fail), "reason": why})
+            dropped_lines += line_of({**block.row, "filters": list(fail), "reason": why})
         else:
-            kept += line_of(block.row)
+            kept_lines += line_of(block.row)
     settings = {"after": filtered.after, "known": filtered.knowing is not None}
     stats = {"file": filtered.path.name, **filtered.stats(), "settings": settings}
     contents = {
-        folder / "kept.jsonl": bytes(kept),
-        folder / "dropped.jsonl": bytes(dropped),
+        folder / "kept.jsonl": bytes(kept_lines),
+        folder / "dropped.jsonl": bytes(dropped_lines),
         folder / "stats.json": to_json(stats).encode(),
     }
     if filtered.path.resolve() in {path.resolve() for path in contents}:

@@ -78,11 +78,11 @@ def judged(track: Assessment) -> JudgedAnswers:
     judged_answers: list[JudgedAnswer] = []
     counted: Counter[str] = Counter()
     prompt = track.traits.prompt
-    given = Counter(rows[0].run_id for rows in of_runs.values())
+    n_runs_of = Counter(rows[0].run_id for rows in of_runs.values())
     for name, answers in of_runs.items():
         run = track.runs[name]
         # As the system calls itself; a run's name has no white space.
-        run_id = answers[0].run_id if given[answers[0].run_id] == 1 else name
+        run_id = answers[0].run_id if n_runs_of[answers[0].run_id] == 1 else name
         for row in sorted(answers, key=lambda answer: answer.question_id):
             ranking = run.ranking(row.question_id, 1)
             stored = grades.get((row.question_id, ranking[0]), []) if ranking else []

@@ -192,8 +192,8 @@ def systems_of(rows: Iterable[JudgedAnswer]) -> tuple[System, ...]:
         if row.run_id not in gathered:
             gathered[row.run_id] = _Gathered()
         gathered[row.run_id].add(row)
-    asked = {question for each in gathered.values() for question in each.answered if question}
-    systems = [each.system(run_id, asked) for run_id, each in gathered.items()]
+    all_questions = {question for each in gathered.values() for question in each.answered if question}
+    systems = [each.system(run_id, all_questions) for run_id, each in gathered.items()]
     return tuple(sorted(systems, key=_order))
 
 
@@ -202,7 +202,7 @@ def swept(parameter: str, systems: Sequence[System]) -> Sweep:
     numbers = {system.parameters[0]: _number(system.parameters[0]) for system in systems if system.parameters}
     numeric = not any(map(math.isnan, numbers.values()))
     if not numeric:
-        numbers = {value: float(place) for place, value in enumerate(sorted(numbers))}
+        numbers = {value: float(rank) for rank, value in enumerate(sorted(numbers))}
     points = [
         Point(system, system.parameters[0], numbers[system.parameters[0]])
         for system in systems
@@ -257,8 +257,8 @@ def places(systems: Sequence[System], baseline: str | None, oracle: str | None) 
             low = limits.pop(0) if baseline is not None else math.nan
             high = limits.pop(0) if oracle is not None else math.nan
             span = high - low
-            place = (mean - low) / span if round(span, TIE_DECIMALS) > 0 else math.nan
-            placed.append(Place(system.run_id, name, matched.shape[1], mean, low, high, place))
+            position = (mean - low) / span if round(span, TIE_DECIMALS) > 0 else math.nan
+            placed.append(Place(system.run_id, name, matched.shape[1], mean, low, high, position))
     return tuple(placed)
 
 
@@ -266,11 +266,13 @@ def _aligned(systems: Sequence[System]) -> NDArray[np.float64]:
     """Shape (n_systems, n_questions, 3), over the known questions of all; NaN where there is no score."""
     known_of_any = {question for system in systems for question in system.questions if question}
     # A sum's last digit depends on the order: it must not be that of the lines.
-    questions = {question: place for place, question in enumerate(sorted(known_of_any))}
+    questions = {question: column_index for column_index, question in enumerate(sorted(known_of_any))}
     aligned = np.full((len(systems), len(questions), len(SCORES)), math.nan)
     for values, system in zip(aligned, systems, strict=True):
-        known = [row for row, question in enumerate(system.questions) if question]
-        values[[questions[system.questions[row]] for row in known]] = system.scores[known]
+        rows_with_question = [row for row, question in enumerate(system.questions) if question]
+        values[[questions[system.questions[row]] for row in rows_with_question]] = system.scores[
+            rows_with_question
+        ]
     return aligned
 
 
@@ -311,9 +313,9 @@ class _Gathered:
         if row.truthfulness is not None and row.relevance is not None:
             self._questions.append(row.question_id)
             self._scores.append((row.truthfulness, row.relevance, row.truthfulness + row.relevance))
-        for known, tokens in zip(self._tokens, (row.n_input_tokens, row.n_output_tokens), strict=True):
+        for token_counts, tokens in zip(self._tokens, (row.n_input_tokens, row.n_output_tokens), strict=True):
             if tokens is not None:
-                known.append(tokens)
+                token_counts.append(tokens)
         if row.parameter is not None:
             self._parameters[row.parameter] = None
         # A number below 0 is none of blocks.
@@ -323,18 +325,21 @@ class _Gathered:
             if blocks is not None:
                 self._blocks.append(blocks)
 
-    def system(self, run_id: str, asked: Set[str]) -> System:
-        given, made = (Tokens(sum(known) if known else None, self._n - len(known)) for known in self._tokens)
+    def system(self, run_id: str, all_questions: Set[str]) -> System:
+        input_tokens, output_tokens = (
+            Tokens(sum(token_counts) if token_counts else None, self._n - len(token_counts))
+            for token_counts in self._tokens
+        )
         scores = np.array(self._scores, np.float64).reshape(-1, len(SCORES))
         return System(
             run_id,
             self._n,
             tuple(self._questions),
             scores,
-            given,
-            made,
+            input_tokens,
+            output_tokens,
             self._repeated,
-            0 if "" in self.answered else len(asked - self.answered),
+            0 if "" in self.answered else len(all_questions - self.answered),
             tuple(self._parameters),
             Retrieved(
                 sum(self._retrieved) if self._retrieved else None,

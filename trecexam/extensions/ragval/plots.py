@@ -111,8 +111,8 @@ def _draw_histograms(figure: Figure, plot: Plot) -> None:
     names = list(dict.fromkeys(str(row[0]) for row in rows))[:_HISTOGRAMS]
     drawn = figure.subplots(len(names), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
     for axes, name in zip(drawn, names, strict=True):
-        own = [row for row in rows if row[0] == name]
-        shares = [100 * float(row[3] or 0) for row in own]
+        run_rows = [row for row in rows if row[0] == name]
+        shares = [100 * float(row[3] or 0) for row in run_rows]
         axes.bar(BINS, shares, color=BLUE, width=0.8)
         axes.set_title(short(name), fontsize=letters(8), loc="left", pad=2)
         axes.set_xticks(BINS)
@@ -173,10 +173,10 @@ def _draw_sweep(figure: Figure, plot: Plot) -> None:
     if len(values) > _VALUES and not numeric:
         across.set_xticks([])
     elif not numeric or _have_room(list(values), logarithmic=logarithmic):
-        shown = [cut(value, _LETTERS // 4, middle=True) for value in values.values()]
-        across.set_xticks(list(values), shown)
+        tick_labels = [cut(value, _LETTERS // 4, middle=True) for value in values.values()]
+        across.set_xticks(list(values), tick_labels)
         across.minorticks_off()
-        if sum(map(len, shown)) > _LETTERS:
+        if sum(map(len, tick_labels)) > _LETTERS:
             across.tick_params(axis="x", rotation=90)
     across.set_xlabel(str(plot.settings["parameter"]))
     _bound_legend(figure)
@@ -184,8 +184,8 @@ def _draw_sweep(figure: Figure, plot: Plot) -> None:
 
 def _have_room(values: Sequence[float], *, logarithmic: bool) -> bool:
     """Whether each value can be written below its place on the axis."""
-    places = np.sort(np.log(values) if logarithmic else np.array(values))
-    return len(places) < 2 or bool(np.diff(places).min() >= _ROOM * np.ptp(places))
+    positions = np.sort(np.log(values) if logarithmic else np.array(values))
+    return len(positions) < 2 or bool(np.diff(positions).min() >= _ROOM * np.ptp(positions))
 
 
 def _numbers(values: Sequence[Value]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -107,15 +107,17 @@ def questions_job(
 
 def _writers(config: TrackConfig, root: Path, number: int) -> list[Writer]:
     """A writer for each question of a block: the model of [generator], hot, with seeds that count up."""
-    own = config.generator
-    first = SEED if own.seed is None else own.seed
-    heat = {} if "temperature" in own.model_fields_set else {"temperature": TEMPERATURE}
+    generator = config.generator
+    first = SEED if generator.seed is None else generator.seed
+    heat = {} if "temperature" in generator.model_fields_set else {"temperature": TEMPERATURE}
     return [
         create_writer(
-            config.model_copy(update={"generator": own.model_copy(update={**heat, "seed": first + place})}),
+            config.model_copy(
+                update={"generator": generator.model_copy(update={**heat, "seed": first + seed_index})}
+            ),
             root,
         )
-        for place in range(number)
+        for seed_index in range(number)
     ]
 
 
@@ -130,16 +132,16 @@ def _plan(folder: TrackFolder, blocks: Path | None, seeds: Sequence[int | None])
         )
     target = folder.root / "bank.questions.jsonl"
     content = read_target(folder, target)
-    known: set[str] = set()
+    known_ids: set[str] = set()
     for path in {*folder.bank(optional=True), *([target] if content.strip() else [])}:
         for line in scan_bank(path):
             if line.error is not None:
                 raise line.error
-            known.add(line.query_id)
+            known_ids.add(line.query_id)
     have, texts = _questions_there(target) if content.strip() else (frozenset(), frozenset())
     blocks_read, rejected = some_blocks(source)
     once = list({block.block_id: block for block in reversed(blocks_read)}.values())[::-1]
-    all_requests = [QuestionRequest(block, place) for block in once for place in range(len(seeds))]
+    all_requests = [QuestionRequest(block, seed_index) for block in once for seed_index in range(len(seeds))]
     requests = tuple(
         request for request in all_requests if (request.block.block_id, seeds[request.place]) not in have
     )
@@ -147,7 +149,7 @@ def _plan(folder: TrackFolder, blocks: Path | None, seeds: Sequence[int | None])
         requests,
         target,
         content,
-        frozenset(known),
+        frozenset(known_ids),
         texts,
         len(all_requests) - len(requests),
         len(blocks_read) - len(once),
@@ -174,11 +176,11 @@ def _prompts(plan: QuestionPlan, writers: Sequence[KeepingWriter]) -> list[Promp
     """The prompts of each writer, by block_id."""
     fitted: dict[str, Fitted] = {}
     by_writer: list[dict[str, Fitted]] = [{} for _ in writers]
-    for block, place in plan.requests:
+    for block, seed_index in plan.requests:
         # The writers differ in their seeds alone.
         if block.block_id not in fitted:
             fitted[block.block_id] = named("question").about(block, writers[0].writer)
-        by_writer[place][block.block_id] = fitted[block.block_id]
+        by_writer[seed_index][block.block_id] = fitted[block.block_id]
     return [PromptSet.of_fitted(*each) for each in zip(writers, by_writer, strict=True)]
 
 
@@ -201,23 +203,23 @@ def _write(plan: QuestionPlan, prompts: Sequence[PromptSet[str]]) -> tuple[int, 
     answered = [dict(each.answered()) for each in prompts]
     lines: list[bytes] = []
     failed: list[dict[str, Any]] = []
-    for block, place in plan.requests:
-        kept = answered[place].get(block.block_id)
-        if kept is None:
+    for block, seed_index in plan.requests:
+        answer = answered[seed_index].get(block.block_id)
+        if answer is None:
             continue
-        writer = prompts[place].source.writer
-        question = read_question(kept.text, cut=kept.cut)
+        writer = prompts[seed_index].source.writer
+        question = read_question(answer.text, cut=answer.cut)
         if isinstance(question, str):
             key = block.block_id, question.casefold()
             question = Unread("the block has this question") if key in texts else question
             texts.add(key)
         if isinstance(question, Unread):
-            reason = f"{question.reason} (cut: raise `max_new_tokens`)" if kept.cut else question.reason
+            reason = f"{question.reason} (cut: raise `max_new_tokens`)" if answer.cut else question.reason
             failed.append(
-                {"block_id": block.block_id, "seed": writer.seed, "reason": reason, "raw": kept.text}
+                {"block_id": block.block_id, "seed": writer.seed, "reason": reason, "raw": answer.text}
             )
         else:
-            lines.append(line_of(_row(plan, writer, block, question, kept, known_ids)))
+            lines.append(line_of(_row(plan, writer, block, question, answer, known_ids)))
     if not lines and not failed:
         return 0, {}
     check_unchanged(plan.output, plan.content)
@@ -232,7 +234,7 @@ def _write(plan: QuestionPlan, prompts: Sequence[PromptSet[str]]) -> tuple[int, 
 
 
 def _row(
-    plan: QuestionPlan, writer: Writer, block: Block, question: str, kept: Kept, known_ids: set[str]
+    plan: QuestionPlan, writer: Writer, block: Block, question: str, answer: Kept, known_ids: set[str]
 ) -> dict[str, Any]:
     number = 1
     while f"{block.block_id}/{number}" in known_ids:
@@ -249,7 +251,7 @@ def _row(
             "prompt": named("question").name,
             "model": writer.model,
             "seed": writer.seed,
-            "time": kept.time,
+            "time": answer.time,
             "text": question,
         },
     }

@@ -121,16 +121,16 @@ def ragval_report(*paths: Path | str, sweep: str | None = None) -> RagvalReport:
         TrecexamError: a file is not there or is named twice, no line can be taken, no line has the parameter,
             or a run has several values of it.
     """
-    given = [Path(path) for path in paths]
-    if not given:
+    files = [Path(path) for path in paths]
+    if not files:
         raise TrecexamError("a file of judged answers is needed")
-    for number, path in enumerate(given):
+    for number, path in enumerate(files):
         if not path.exists():
             raise TrecexamError("no such file", path=path)
-        if any(path.samefile(other) for other in given[:number]):
+        if any(path.samefile(other) for other in files[:number]):
             raise TrecexamError("is named twice: its answers would count twice", path=path)
     rejected: list[ConversionError] = []
-    rows = read_judged(given, rejected.append, parameter=sweep)
+    rows = read_judged(files, rejected.append, parameter=sweep)
     try:
         return replace(report_of(rows, sweep), rejected=tuple(rejected))
     except NoAnswersError as error:
@@ -188,5 +188,5 @@ def _rejected_table(rejected: Iterable[ConversionError]) -> Table:
 
 
 def _some(names: Sequence[str], most: int = 8) -> str:
-    shown = ", ".join(f"'{name[:60]}'" for name in names[:most])
-    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+    listed = ", ".join(f"'{name[:60]}'" for name in names[:most])
+    return listed + (f" and {len(names) - most} more" if len(names) > most else "")

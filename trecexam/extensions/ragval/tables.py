@@ -23,7 +23,7 @@ def report_table(systems: Iterable[System]) -> Table:
     Where an answer says it, too how many retrieved anything, and the blocks an answer.
     """
     systems = tuple(systems)
-    known = any(system.retrieved.answers is not None for system in systems)
+    has_retrieved = any(system.retrieved.answers is not None for system in systems)
     rows = [
         (
             system.run_id,
@@ -32,11 +32,11 @@ def report_table(systems: Iterable[System]) -> Table:
             *(system.mean(name).mean for name in SCORES),
             system.input_tokens.total,
             system.output_tokens.total,
-            *((system.retrieved.answers, system.retrieved.mean_blocks) if known else ()),
+            *((system.retrieved.answers, system.retrieved.mean_blocks) if has_retrieved else ()),
         )
         for system in systems
     ]
-    header = (*REPORT_COLUMNS, *(RETRIEVED_COLUMNS if known else ()))
+    header = (*REPORT_COLUMNS, *(RETRIEVED_COLUMNS if has_retrieved else ()))
     return Table(header, tuple(rows), digits=4, layout=Layout(("run_id",)))
 
 
@@ -84,10 +84,10 @@ def significance_table(comparisons: Iterable[Comparison]) -> Table:
     return Table(header, tuple(map(astuple, comparisons)), small=("p", "p_holm"))
 
 
-def bounds_table(places: Iterable[Place]) -> Table:
+def bounds_table(bounds: Iterable[Place]) -> Table:
     """A row a system and score: where it is between the baseline (0) and the oracle (1)."""
     header = ("run_id", "score", "n", "mean", "baseline", "oracle", "place")
-    return Table(header, tuple(map(astuple, places)))
+    return Table(header, tuple(map(astuple, bounds)))
 
 
 def sweep_table(sweep: Sweep) -> Table:

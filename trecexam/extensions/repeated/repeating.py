@@ -157,8 +157,8 @@ def _repetition(
     first, n = tracks[0], len(tracks)
     if not first.runs:
         raise TrecexamError(f"no runs yet: drop some into {first.folder.runs}", path=first.folder.root)
-    asked = [str(first.measures[0] if measure is None else measure)]
-    of_times = [rubric_values(track, asked) for track in tracks]
+    measure_names = [str(first.measures[0] if measure is None else measure)]
+    of_times = [rubric_values(track, measure_names) for track in tracks]
     runs, (name,) = of_times[0].runs, of_times[0].measures
     values = np.stack([each.matrix(name).T for each in of_times])
     ranks = repeated_ranks(values * _weights(first, runs, of_times[0].query_ids))
@@ -171,8 +171,8 @@ def _repetition(
     ]
     if not rows:
         notes.append("all times agree: does something between here and the model keep its answers?")
-    said = (*notes, *rejected)
-    return Repetition(name, runs, ranks, rows, n, cells, flips, said, tuple(rejected))
+    all_notes = (*notes, *rejected)
+    return Repetition(name, runs, ranks, rows, n, cells, flips, all_notes, tuple(rejected))
 
 
 def _weights(track: Assessment, runs: Sequence[str], query_ids: Sequence[str]) -> NDArray[np.float64]:
@@ -191,8 +191,8 @@ def _differing(of_times: Sequence[Mapping[str, Any]]) -> tuple[tuple[Row, ...], 
         cells += int((codes[0] != MISSING).sum())
         pairs = sum((codes != of_time).sum(axis=0) for of_time in codes)
         different += int(np.sum(pairs))
-        places = np.flatnonzero(pairs)
-        for place, row, column in zip(places, *sheet.at(places), strict=True):
-            ratings = " ".join(_STATUS.get(code, str(code)) for code in codes[:, place].tolist())
+        cell_indices = np.flatnonzero(pairs)
+        for cell_index, row, column in zip(cell_indices, *sheet.at(cell_indices), strict=True):
+            ratings = " ".join(_STATUS.get(code, str(code)) for code in codes[:, cell_index].tolist())
             rows.append((query_id, sheet.doc_ids[row], sheet.items[column].item_id, ratings))
     return tuple(rows), cells, different / (n * (n - 1) * max(cells, 1))

@@ -177,13 +177,15 @@ class _Graded:
         """The sample, and other graded cells for its company: of a grader that costs none."""
         ordered = [self.places[key] for key in sorted(self.places)]
         chosen, rest = ordered[:sample], ordered[sample:]
-        others: list[_Place] = []
+        company: list[_Place] = []
         if not self.metered:
-            of_passage = {place[:-1]: place for place in rest}
-            same = [of_passage[place[:-1]] for place in chosen if place[:-1] in of_passage]
+            of_passage = {cell_index[:-1]: cell_index for cell_index in rest}
+            same = [of_passage[cell_index[:-1]] for cell_index in chosen if cell_index[:-1] in of_passage]
             most = COMPANY * len(chosen)
-            others = list(dict.fromkeys([*same, *rest[:most]]))[:most]
-        return [self.cell(place) for place in chosen], [self.cell(place) for place in others]
+            company = list(dict.fromkeys([*same, *rest[:most]]))[:most]
+        return [self.cell(cell_index) for cell_index in chosen], [
+            self.cell(cell_index) for cell_index in company
+        ]
 
 
 def verify_reproducible(
@@ -209,19 +211,19 @@ def verify_reproducible(
         GraderError: the grader cannot run here; once it has given an answer, `why` says so.
     """
     graded = _graded(loader)
-    chosen, others = graded.drawn(sample)
+    chosen, other_cells = graded.drawn(sample)
     # Tells the meter what was used before, too: a budget is of all.
     Grading(graded.grader, lambda: loader.store).estimate_cells(chosen, len(chosen))
     stopped, total, why = stop or (lambda: False), 2 * len(chosen), ""
     alone: dict[Cell, Answer] = {}
     company: dict[Cell, Answer] = {}
-    in_company = sorted([*chosen, *others], key=lambda cell: _order(cell, "in company"))
-    meant = frozenset(chosen)
+    in_company = sorted([*chosen, *other_cells], key=lambda cell: _order(cell, "in company"))
+    sampled_cells = frozenset(chosen)
     try:
         for answers, calls in ((alone, [[cell] for cell in chosen]), (company, [in_company])):
             for call in calls:
                 for cell, answer in _asked(graded.grader, call, stopped):
-                    if cell in meant:
+                    if cell in sampled_cells:
                         answers[cell] = answer
                 if progress is not None:
                     progress(Progress(len(alone) + len(company), total))
@@ -248,9 +250,9 @@ def estimate_reproducible(loader: TrackLoader, *, sample: int = SAMPLE) -> Estim
         TrecexamError: there is no model to ask, or nothing is graded yet.
     """
     graded = _graded(loader)
-    chosen, others = graded.drawn(sample)
+    chosen, other_cells = graded.drawn(sample)
     grading = Grading(graded.grader, lambda: loader.store)
-    calls = [[cell] for cell in chosen] + [[*chosen, *others]]
+    calls = [[cell] for cell in chosen] + [[*chosen, *other_cells]]
     columns = zip(*(grading.estimate_cells(call, len(call)) for call in calls), strict=True)
     return Estimate._make(None if None in column else sum(column) for column in columns)
 
@@ -262,15 +264,15 @@ def _graded(loader: TrackLoader) -> _Graded:
         TrecexamError: nothing, or by no model.
     """
     track = loader.load()
-    folder, own = loader.folder, loader.track_grader.is_own
+    folder, is_track_grader = loader.folder, loader.track_grader.is_own
     settings = folder.config
-    if own and settings.grader.name == "recorded":
+    if is_track_grader and settings.grader.name == "recorded":
         raise TrecexamError("there is nothing to verify: the grades of `recorded` are read from a file")
-    on_cluster = own and settings.ray.address
+    on_cluster = is_track_grader and settings.ray.address
     grader = loader.grader
     if on_cluster and settings.grader.name not in loader.kind.graders:
         grader = create(settings.grader, folder.root, trust_code=folder.trust_code)
-    places: dict[bytes, _Place] = {}
+    cell_indices: dict[bytes, _Place] = {}
     for query_id, sheet in track.sheets.items():
         passages = [None if text is None else passage_digest(text) for text in sheet.texts]
         items = [asked_digest(item) for item in sheet.items]
@@ -278,21 +280,21 @@ def _graded(loader: TrackLoader) -> _Graded:
         for row, column in zip(*(of_cell.tolist() for of_cell in answered), strict=True):
             passage = passages[row]
             if passage is not None:
-                places.setdefault(_key(passage, items[column]), (query_id, row, column))
+                cell_indices.setdefault(_key(passage, items[column]), (query_id, row, column))
 
-    def cell(place: _Place) -> Cell:
-        query_id, row, column = place
+    def cell(cell_index: _Place) -> Cell:
+        query_id, row, column = cell_index
         sheet = track.sheets[query_id]
         text = sheet.texts[row]
         assert text is not None
         query_text = track.query_texts.get(query_id, "")
         return Cell(query_id, query_text, sheet.doc_ids[row], text, sheet.items[column])
 
-    if not places:
+    if not cell_indices:
         raise TrecexamError(
             f"nothing is graded yet: `trecexam watch {folder.root} --once` grades", path=folder.root
         )
-    return _Graded(grader, track.grades, places, cell, f"graded {track.kind.cell_noun[0]}")
+    return _Graded(grader, track.grades, cell_indices, cell, f"graded {track.kind.cell_noun[0]}")
 
 
 def _key(passage: bytes, item: bytes) -> bytes:
@@ -361,8 +363,15 @@ def _summary(cells: Sequence[RegradedCell], graded: _Graded) -> str:
 
 def _answers(cell: RegradedCell) -> Iterator[tuple[Value, ...]]:
     """A row for each answer: whose it is, and what it is; probabilities are separated by blanks."""
-    asked = cell.cell
+    graded_cell = cell.cell
     for name, answer in zip(("stored", "alone", "company"), cell[1:], strict=True):
         if answer is not None:
             shares = " ".join(map(repr, answer.probabilities or ()))
-            yield asked.query_id, asked.doc_id, asked.item.item_id, name, *answer[:3], shares
+            yield (
+                graded_cell.query_id,
+                graded_cell.doc_id,
+                graded_cell.item.item_id,
+                name,
+                *answer[:3],
+                shares,
+            )

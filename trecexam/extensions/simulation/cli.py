@@ -84,14 +84,14 @@ def runs(
         show.grading("encoding", "encoded", "texts") as encoding,
         show.grading("simulating", "simulated", "steps") as progress,
     ):
-        found: Result = opened.simulate.runs(
+        result: Result = opened.simulate.runs(
             measures or None,
             teams=teams,
             by=by,
             progress=show.steps(progress),
             encoding=show.steps(encoding),
         )
-        return found
+        return result
 
 
 @simulate.command(
@@ -118,11 +118,11 @@ def removal(
         show.grading("encoding", "encoded", "texts") as encoding,
         show.grading("simulating", "simulated", "steps") as progress,
     ):
-        found: Result = opened.simulate.removal(
+        result: Result = opened.simulate.removal(
             measures or None,
             repeats=repeats,
             by=by,
             progress=show.steps(progress),
             encoding=show.steps(encoding),
         )
-        return found
+        return result

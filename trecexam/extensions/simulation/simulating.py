@@ -66,8 +66,8 @@ def simulate_runs(
     depth = track.config.track.depth
     named = stated(track.config.scores, rule, cuts)
     judgments = official_judgments(track)
-    others = other_ways(track, judgments, by, encoding)
-    simulation, notes = _simulation(track, judgments, names_of(official_measures), named, others)
+    other_fillers = other_ways(track, judgments, by, encoding)
+    simulation, notes = _simulation(track, judgments, names_of(official_measures), named, other_fillers)
     team = None
     if teams is not None:
         team, team_notes = _teams(teams, simulation.runs)
@@ -75,7 +75,7 @@ def simulate_runs(
     rows = leave_out(simulation, depth, team, track.config.scores.min_relevant, progress)
     by_measure = {name: [row for row in rows if row.measure == name] for name in simulation.measures}
     shifts = {
-        name: tuple(shift(measure_rows, way) for way in (*HOW, *others))
+        name: tuple(shift(measure_rows, method) for method in (*HOW, *other_fillers))
         for name, measure_rows in by_measure.items()
     }
     first = {row.left_out: row for row in rows}.values()
@@ -87,9 +87,9 @@ def simulate_runs(
             f"first {depth:,} ranks",
         )
     notes += _unfitted(sum(row.unfitted is not None for row in first), len(first))
-    notes += _unlearned(others, len(first))
+    notes += _unlearned(other_fillers, len(first))
     words = _in_words(simulation, named)
-    report = RunsReport(depth, rows, shifts, words, notes, tuple(others))
+    report = RunsReport(depth, rows, shifts, words, notes, tuple(other_fillers))
     return replace(report, notes=(f"labels are mapped: {words}", *notes, *report.moved()))
 
 
@@ -118,15 +118,17 @@ def simulate_removal(
     # As `fill` does: what is pooled since it is judged would not be there without its judgment.
     ranked = track.ranked_passages()
     judgments = official_judgments(track)
-    others = other_ways(track, judgments, by, encoding)
-    simulation, notes = _simulation(track, judgments, names_of(official_measures), named, others, ranked)
+    other_fillers = other_ways(track, judgments, by, encoding)
+    simulation, notes = _simulation(
+        track, judgments, names_of(official_measures), named, other_fillers, ranked
+    )
     rows = remove(simulation, repeats, seed, progress=progress)
     unfitted = sum(row.unfitted for row in rows if row.measure == simulation.measures[0])
     steps = sum(row.measure == simulation.measures[0] for row in rows) * repeats
-    notes += (*_unfitted(unfitted, steps), *_unlearned(others, steps))
+    notes += (*_unfitted(unfitted, steps), *_unlearned(other_fillers, steps))
     words = _in_words(simulation, named)
     notes = (f"labels are mapped: {words}", *notes)
-    return RemovalReport(repeats, seed, rows, words, notes, tuple(others))
+    return RemovalReport(repeats, seed, rows, words, notes, tuple(other_fillers))
 
 
 def _simulation(
@@ -134,7 +136,7 @@ def _simulation(
     judgments: Official,
     measures: Sequence[str] | None,
     rule: ScaleMap | None,
-    others: Mapping[str, Filler],
+    other_fillers: Mapping[str, Filler],
     fillable: Mapping[str, Collection[str]] | None = None,
 ) -> tuple[Simulation, tuple[str, ...]]:
     scores = track.config.scores
@@ -147,7 +149,7 @@ def _simulation(
     }
     names = own_official_measures(track) if measures is None else list(measures)
     try:
-        simulation = Simulation(rankings, judgments.labels, automatic, names, rule, fillable, others)
+        simulation = Simulation(rankings, judgments.labels, automatic, names, rule, fillable, other_fillers)
     except ValueError as error:
         raise TrecexamError(str(error)) from None
     apart = judgments.explain_no_overlap(track.ranked_passages())
@@ -188,17 +190,17 @@ def _notes(
 
 def _teams(path: Path, runs: Sequence[str]) -> tuple[dict[str, str], tuple[str, ...]]:
     team_of = read_teams(path)
-    known = {run: team for run, team in team_of.items() if run in runs}
-    if not known:
+    run_teams = {run: team for run, team in team_of.items() if run in runs}
+    if not run_teams:
         raise TrecexamError(
             f"none of its {len(team_of):,} runs ('{next(iter(team_of))}', ...) is on the leaderboard; use "
             "the names that `trecexam leaderboard` shows",
             path=path,
         )
-    without = [run for run in runs if run not in known]
+    without = [run for run in runs if run not in run_teams]
     if not without:
-        return known, ()
-    return known, (
+        return run_teams, ()
+    return run_teams, (
         f"{len(without):,} of {len(runs):,} runs have no team in {path}: each is left out by itself",
     )
 
@@ -219,8 +221,8 @@ def _unfitted(steps: int, of: int) -> tuple[str, ...]:
     )
 
 
-def _unlearned(others: Mapping[str, Filler], of: int) -> tuple[str, ...]:
-    steps = sum(getattr(filler, "n_unlearned", 0) for filler in others.values())
+def _unlearned(other_fillers: Mapping[str, Filler], of: int) -> tuple[str, ...]:
+    steps = sum(getattr(filler, "n_unlearned", 0) for filler in other_fillers.values())
     if not steps:
         return ()
     return (

@@ -54,16 +54,16 @@ class RunsReport(Result):
     def _runs(self) -> Table:
         header = ("official_measure", "run", "left_out", "unique", "relevant", "filled")
         first = ("rank.full", "rank.holes", "rank.fill", "tau.holes", "tau.fill")
-        ways = (*HOW, *self.others)
-        places = (f"{what}.{how}" for what in ("rank", "mean") for how in ("full", *ways))
+        methods = (*HOW, *self.others)
+        columns = (f"{what}.{how}" for what in ("rank", "mean") for how in ("full", *methods))
         return Table(
-            (*header, *places, *(f"tau.{how}" for how in ways), "map", "unfitted"),
+            (*header, *columns, *(f"tau.{how}" for how in methods), "map", "unfitted"),
             tuple(
                 (
                     *(row.measure, row.run, row.left_out, row.unique, row.relevant, row.filled),
-                    *(row.full.rank, *(row.by(way).rank for way in ways)),
-                    *(row.full.mean, *(row.by(way).mean for way in ways)),
-                    *(row.by(way).tau for way in ways),
+                    *(row.full.rank, *(row.by(method).rank for method in methods)),
+                    *(row.full.mean, *(row.by(method).mean for method in methods)),
+                    *(row.by(method).tau for method in methods),
                     str(row.rule),
                     row.unfitted,
                 )
@@ -98,8 +98,11 @@ class RunsReport(Result):
         return tuple(
             f"{measure}: a run whose own judgments are missing moves by {_moved(holes)}; "
             f"filled, by {_moved(fill)}"
-            + "".join(f"; {way}, by {_moved(other)}" for way, other in zip(self.others, others, strict=True))
-            for measure, (holes, fill, *others) in (self.shifts.items() if self.rows else ())
+            + "".join(
+                f"; {method}, by {_moved(other)}"
+                for method, other in zip(self.others, other_shifts, strict=True)
+            )
+            for measure, (holes, fill, *other_shifts) in (self.shifts.items() if self.rows else ())
         )
 
 
@@ -149,7 +152,7 @@ class RemovalReport(Result):
                     *(row.measure, row.removed, row.n_removed, row.filled),
                     *astuple(row.holes),
                     *astuple(row.fill),
-                    *(value for way in self.others for value in astuple(row.others[way])),
+                    *(value for method in self.others for value in astuple(row.others[method])),
                     row.unfitted,
                 )
                 for row in self.rows

@@ -29,9 +29,13 @@ def other_ways(
     Raises:
         TrecexamError: a way that is none; nothing can be learned here.
     """
-    given = sorted({label for judged in official.judged.values() for label in judged.values() if label > 0})
+    positive_labels = sorted(
+        {label for judged in official.judged.values() for label in judged.values() if label > 0}
+    )
     names = [
-        name for way in ways for name in ([f"{LABEL}{label}" for label in given] if way == "label" else [way])
+        name
+        for method in ways
+        for name in ([f"{LABEL}{label}" for label in positive_labels] if method == "label" else [method])
     ]
     fillers: dict[str, Filler] = {}
     for name in names:

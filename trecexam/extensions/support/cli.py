@@ -53,5 +53,5 @@ def support(track: Path, against: Path | str | None, by: By) -> Result:
     Exit status: 0, or 1 if a line or a run was rejected.
     """
     with trecexam.open_track(track) as opened:
-        found: Result = opened.support(by) if against is None else opened.support.agreement(against)
-    return found
+        result: Result = opened.support(by) if against is None else opened.support.agreement(against)
+    return result

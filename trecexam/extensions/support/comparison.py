@@ -56,16 +56,16 @@ class SupportAgreement(Result):
     @property
     def facts(self) -> dict[str, Any]:
         """How many both labelled, how many only one did, the share of the same, and kappas."""
-        found, kappa = self.found, self.found.kappa
+        agreement, kappa = self.found, self.found.kappa
         return {
-            "n": found.n,
-            "first_only": found.first_only,
-            "second_only": found.second_only,
-            "agreement": found.agreement,
+            "n": agreement.n,
+            "first_only": agreement.first_only,
+            "second_only": agreement.second_only,
+            "agreement": agreement.agreement,
             "kappa": kappa.value,
             "kappa.low": kappa.low,
             "kappa.high": kappa.high,
-            "kappa_linear": found.linear,
+            "kappa_linear": agreement.linear,
         }
 
 
@@ -88,24 +88,24 @@ def support_agreement(track: Assessment, against: Path | str = PEOPLE) -> Suppor
     return _compared(_of_track(track), theirs, "file", (*rejected, *lines))
 
 
-def _read_labels(path: Path, shown: str) -> tuple[Ratings, tuple[Rejected, ...]]:
+def _read_labels(path: Path, display_name: str) -> tuple[Ratings, tuple[Rejected, ...]]:
     """The ratings of a file, and the lines that were rejected; of a citation the first label counts."""
     errors: list[ConversionError] = []
     ratings: Ratings = {}
     for row in read_support_labels(path, errors.append):
-        known = ratings.setdefault(row.query_id, {})
-        if known.setdefault((row.run, row.place, row.doc_id), row.rating) != row.rating:
+        query_labels = ratings.setdefault(row.query_id, {})
+        if query_labels.setdefault((row.run, row.place, row.doc_id), row.rating) != row.rating:
             errors.append(ConversionError(path, row.line, "another label of this citation stands above"))
     if not ratings:
         raise errors[0] if errors else ConversionError(path, None, "no label in it")
-    return ratings, tuple(Rejected(shown, error.line, error.reason, error.lost) for error in errors)
+    return ratings, tuple(Rejected(display_name, error.line, error.reason, error.lost) for error in errors)
 
 
 def _of_track(track: Assessment) -> Ratings:
     """The labels of a track, people's in the grader's place."""
     cited, ours = cited_statements(track), Ratings()
-    for query_id, given in responses_by_query(track, track.responses, track.bank.query_ids):
-        for run, response in given:
+    for query_id, query_responses in responses_by_query(track, track.responses, track.bank.query_ids):
+        for run, response in query_responses:
             for statement, codes, *_ in cited(run, response):
                 labels = zip(statement.doc_ids, codes, strict=True)
                 ours.setdefault(query_id, {}).update(
@@ -136,22 +136,25 @@ def _with_people(track: Assessment) -> tuple[Labels, Labels]:
 
 def _compared(ours: Labels, theirs: Labels, other: str, rejected: tuple[Rejected, ...]) -> SupportAgreement:
     rated = labels_of_both(ours, theirs)
-    found = rater_agreement(rated, graded=True)
-    notes = (*rejected_notes(rejected), *_lines(found, other))
-    return SupportAgreement(rated, found, other, rejected, notes)
+    agreement = rater_agreement(rated, graded=True)
+    notes = (*rejected_notes(rejected), *_lines(agreement, other))
+    return SupportAgreement(rated, agreement, other, rejected, notes)
 
 
-def _lines(found: RaterAgreement, other: str) -> Iterator[str]:
+def _lines(agreement: RaterAgreement, other: str) -> Iterator[str]:
     """What it comes to."""
     ours, theirs = ("of the grader", PEOPLE) if other == PEOPLE else ("of the track", "the file")
-    alone = f"{found.first_only:,} have only a label {ours}, {found.second_only:,} only one of {theirs}"
-    if not found.n:
+    alone = (
+        f"{agreement.first_only:,} have only a label {ours}, {agreement.second_only:,} only one of {theirs}"
+    )
+    if not agreement.n:
         yield f"no citation has both labels; {alone}"
         return
-    yield f"{plural(found.n, 'citation')} with both labels, {found.agreement:.0%} with the same; {alone}"
-    kappa = found.kappa
+    both = plural(agreement.n, "citation")
+    yield f"{both} with both labels, {agreement.agreement:.0%} with the same; {alone}"
+    kappa = agreement.kappa
     if math.isnan(kappa.value):
         yield "Cohen's kappa is not defined: all labels are the same"
         return
     ends = "" if math.isnan(kappa.low) else f" (95% interval {kappa.low:.2f} to {kappa.high:.2f})"
-    yield f"Cohen's kappa {kappa.value:.2f}{ends}, with linear weights {found.linear:.2f}"
+    yield f"Cohen's kappa {kappa.value:.2f}{ends}, with linear weights {agreement.linear:.2f}"

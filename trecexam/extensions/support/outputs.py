@@ -33,18 +33,18 @@ def _own(track: Assessment) -> SupportTables | None:
 
 
 def _files(track: Assessment) -> Mapping[str, bytes]:
-    own = _own(track)
-    if own is None:
+    tables = _own(track)
+    if tables is None:
         return {}
-    return {LABELS_FILE: to_tsv(own.labels()).encode(), RUNS_FILE: to_tsv(own.runs()).encode()}
+    return {LABELS_FILE: to_tsv(tables.labels()).encode(), RUNS_FILE: to_tsv(tables.runs()).encode()}
 
 
 def support_section(track: Assessment) -> tuple[ReportPart, ...]:
     """The section "support"; nothing where there is no support."""
-    own = _own(track)
-    if own is None:
+    tables = _own(track)
+    if tables is None:
         return ()
-    result = Tables({"support": own.runs()}, tuple(own.notes()))
+    result = Tables({"support": tables.runs()}, tuple(tables.notes()))
     files = RUNS_FILE, LABELS_FILE
     return (ReportPart("support", result, "Support by cited passages", _LEAD, files=files, rows=_ROWS),)
 

@@ -115,8 +115,8 @@ class SupportTables:
         track, words = self.track, self.track.config.track.truncate
         if words is not None:
             yield f"responses are cut after {plural(words, 'word')}"
-        for run, given in self._responses.items():
-            over = [response for response in given if response.over]
+        for run, run_responses in self._responses.items():
+            over = [response for response in run_responses if response.over]
             if over:
                 some = shorten_list([response.query_id for response in over], 3)
                 first = f"'{over[0].query_id}' has {over[0].over}"
@@ -151,8 +151,8 @@ class SupportTables:
     def _statements(self) -> Iterator[tuple[str, Response, list[CitedStatement]]]:
         """Each response with its sentences, query by query."""
         cited = cited_statements(self.track)
-        for _, given in responses_by_query(self.track, self._responses, self.track.bank.query_ids):
-            for run, response in given:
+        for _, query_responses in responses_by_query(self.track, self._responses, self.track.bank.query_ids):
+            for run, response in query_responses:
                 yield run, response, cited(run, response)
 
     @cached_property

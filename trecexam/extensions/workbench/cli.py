@@ -52,8 +52,8 @@ def readings(track: Path, measures: tuple[str, ...]) -> Result:
     in [grader].
     """
     with trecexam.open_track(track) as opened, bad_measures():
-        found: Result = opened.verify.readings(measures=measures or None)
-    return found
+        result: Result = opened.verify.readings(measures=measures or None)
+    return result
 
 
 @click.command(epilog="Example: trecexam overall mytrack -m 'Cover(rel=4)@20'")
@@ -67,5 +67,5 @@ def overall(track: Path, measures: tuple[str, ...]) -> Result:
     nCover have it. The last column is the official rank, if TRACK has an official leaderboard.
     """
     with trecexam.open_track(track) as opened, bad_measures():
-        found: Result = opened.overall(measures or None)
-    return found
+        result: Result = opened.overall(measures or None)
+    return result

@@ -156,8 +156,8 @@ class _WorkbenchLine:
     def passage(self, query_id: str, row: dict[str, Any]) -> PooledPassage:
         doc_id = an_id(self.path, self.number, row, ("paragraph_id",))
         data = self._typed(row, "paragraph_data", dict, "JSON object") or {}
-        kept = {"paragraph", "paragraph_data"}
-        rest = {key: value for key, value in _rest(row, _PASSAGE).items() if key not in kept}
+        kept_keys = {"paragraph", "paragraph_data"}
+        rest = {key: value for key, value in _rest(row, _PASSAGE).items() if key not in kept_keys}
         if more := {key: value for key, value in data.items() if key not in {"judgments", "rankings"}}:
             rest["paragraph_data"] = more
         return PooledPassage(
@@ -267,12 +267,14 @@ class _WorkbenchLine:
         return value
 
 
-def _rest(row: Mapping[str, Any], known: set[str], needed: Mapping[str, Any] = _NOTHING) -> dict[str, Any]:
+def _rest(
+    row: Mapping[str, Any], known_keys: set[str], needed: Mapping[str, Any] = _NOTHING
+) -> dict[str, Any]:
     """What no field holds: unknown keys, and nulls and empty values that would not be written otherwise."""
     rest = {}
     for key, value in row.items():
         empty = value is None or value == [] or value == {}
-        if key not in known or (empty and not (key in needed and needed[key] == value)):
+        if key not in known_keys or (empty and not (key in needed and needed[key] == value)):
             rest[key] = value
     return rest
 

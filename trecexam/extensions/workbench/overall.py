@@ -80,8 +80,8 @@ def overall_leaderboard(
         TrecexamError, ValueError: as `Track.leaderboard`.
     """
     board = leaderboard(track, measures)
-    given = names_of(measures)
-    names = track.measures if given is None else given
+    requested_measures = names_of(measures)
+    names = track.measures if requested_measures is None else requested_measures
     check_importance(names, track.bank, track.bank_files)
     covers = [each for each in map(measure, names) if each.NAME in COVER]
     whole = {
@@ -94,5 +94,5 @@ def overall_leaderboard(
     values = evaluate({query_id: sheet.doc_ids for query_id, sheet in track.sheets.items()})
     overall = {str(each): score([values[q][str(whole[each])] for q in query_ids]) for each in covers}
     ranks = track.official_ranks
-    shown = ranks and {run: int(rank) if rank == int(rank) else rank for run, rank in ranks.items()}
-    return OverallLeaderboard(board, overall, shown, board.notes)
+    display_ranks = ranks and {run: int(rank) if rank == int(rank) else rank for run, rank in ranks.items()}
+    return OverallLeaderboard(board, overall, display_ranks, board.notes)

@@ -31,14 +31,14 @@ def pooled_passages(track: Assessment) -> Iterator[PooledPassage]:
     """
     docs = {query_id: sheet.doc_ids for query_id, sheet in track.sheets.items()}
     texts = track.texts
-    places = {(query_id, doc_id) for query_id, doc_ids in docs.items() for doc_id in doc_ids}
+    passage_keys = {(query_id, doc_id) for query_id, doc_ids in docs.items() for doc_id in doc_ids}
     rankings: dict[Place, list[Ranking]] = {}
     for run in track.runs.values():
         for entry in run:
-            place = entry.query_id, entry.doc_id
-            if place in places:
-                rankings.setdefault(place, []).append(
-                    Ranking(run.name, *place, entry.rank, entry.score, entry.query_id)
+            passage_key = entry.query_id, entry.doc_id
+            if passage_key in passage_keys:
+                rankings.setdefault(passage_key, []).append(
+                    Ranking(run.name, *passage_key, entry.rank, entry.score, entry.query_id)
                 )
     judgments: dict[Place, list[Judgment]] = {}
     for qrel in track.official or ():
@@ -51,13 +51,13 @@ def pooled_passages(track: Assessment) -> Iterator[PooledPassage]:
         rows.setdefault((row["query_id"], row["doc_id"]), []).append(row)
     for query_id, doc_ids in docs.items():
         for doc_id in doc_ids:
-            place = query_id, doc_id
-            direct, by_item = _grades(rows.get(place, ()), kinds)
+            passage_key = query_id, doc_id
+            direct, by_item = _grades(rows.get(passage_key, ()), kinds)
             yield PooledPassage(
-                *place,
+                *passage_key,
                 texts.get(doc_id, ""),
-                tuple(judgments.get(place, ())),
-                tuple(rankings.get(place, ())),
+                tuple(judgments.get(passage_key, ())),
+                tuple(rankings.get(passage_key, ())),
                 by_item,
                 direct,
                 {},

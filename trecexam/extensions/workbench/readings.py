@@ -55,9 +55,15 @@ def difference(
             differ += int((ratings.ratings != other_ratings.ratings).sum())
     values = {row.run: row.scores for row in other_board.rows}
     rows = tuple(
-        (row.run, measure, score.mean, values[row.run][place].mean, values[row.run][place].mean - score.mean)
+        (
+            row.run,
+            measure,
+            score.mean,
+            values[row.run][measure_index].mean,
+            values[row.run][measure_index].mean - score.mean,
+        )
         for row in board.rows
-        for place, (measure, score) in enumerate(zip(board.measures, row.scores, strict=True))
+        for measure_index, (measure, score) in enumerate(zip(board.measures, row.scores, strict=True))
     )
     note = f"{differ:,} of {cells:,} ratings differ when read as '{compat}'"
     table = Table(("run", "measure", "value", compat, "difference"), rows)

@@ -153,11 +153,11 @@ def runs_of(passages: Iterable[PooledPassage]) -> dict[str, list[RunEntry]]:
     for passage in passages:
         for ranking in passage.rankings:
             docs = runs.setdefault(ranking.run, {}).setdefault(ranking.query_id, {})
-            known = docs.setdefault(ranking.doc_id, ranking)
-            if (known.rank, known.score) != (ranking.rank, ranking.score):
+            first_ranking = docs.setdefault(ranking.doc_id, ranking)
+            if (first_ranking.rank, first_ranking.score) != (ranking.rank, ranking.score):
                 raise ValueError(
                     f"run '{ranking.run}' ranks document '{ranking.doc_id}' twice for query "
-                    f"'{ranking.query_id}': {known.rank} and {ranking.rank}"
+                    f"'{ranking.query_id}': {first_ranking.rank} and {ranking.rank}"
                 )
     entries = {}
     for run, queries in runs.items():
@@ -180,11 +180,11 @@ def qrels_of(passages: Iterable[PooledPassage]) -> list[Qrel]:
     for passage in passages:
         for judgment in passage.judgments:
             qrel = Qrel(judgment.query_id, judgment.doc_id, judgment.relevance)
-            known = qrels.setdefault((qrel.query_id, qrel.doc_id), qrel)
-            if known != qrel:
+            first_qrel = qrels.setdefault((qrel.query_id, qrel.doc_id), qrel)
+            if first_qrel != qrel:
                 raise ValueError(
                     f"document '{qrel.doc_id}' is judged twice for query '{qrel.query_id}': "
-                    f"{known.relevance} and {qrel.relevance}"
+                    f"{first_qrel.relevance} and {qrel.relevance}"
                 )
     return list(qrels.values())
 

@@ -147,16 +147,16 @@ def improve(
     def progress(step: ImprovementStep) -> None:
         show.log(f"{len(step.items):,} questions: an item's mean information {step.information:.4f}")
 
-    asked: dict[str, Any] = {
+    options: dict[str, Any] = {
         "components": components, "steps": steps, "drop": drop, "progress": progress
     }  # fmt: skip
     if _is_track(source):
         with trecexam.open_track(source) as opened:
-            improved = opened.exam.improve(Settings.of(model or "2pl", priors=True), **asked)
+            improved = opened.exam.improve(Settings.of(model or "2pl", priors=True), **options)
             out = out or opened.exam.out / IMPROVED
     else:
         out = _named(out)
-        improved = fitting.improve_exam(source, Settings.of(model or "3pl", priors=True), **asked)
+        improved = fitting.improve_exam(source, Settings.of(model or "3pl", priors=True), **options)
     why = fitting.write_improvement(improved, out)
     improved = replace(improved, notes=(*improved.notes, *why, f"written: {out}"))
     return improved, 0 if all(step.fit.converged for step in improved.fits) else 1

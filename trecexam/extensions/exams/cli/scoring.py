@@ -116,30 +116,32 @@ def scoring(
         return None, show_estimate(estimate_of, as_json=as_json, doing="answering")
     source = examinee(settings, output)
     status, notes = 0, dict[str, None]()
-    found = None
+    examinees = None
     with working("answering", "answered", "questions") as work:
         for setup in todo:
             took = Job(stage.taking(source, setup)).ask(work.steps, work.stop)
-            found = write_examinees([took], questions, output)
-            notes |= dict.fromkeys(found.notes)
+            examinees = write_examinees([took], questions, output)
+            notes |= dict.fromkeys(examinees.notes)
             for note in (*took.notes, *([f"ended early: {took.why}"] if took.why else [])):
                 notes[f"{took.name}: {note}"] = None
             status = max(status, int(len(took.answers) < len(questions)))
             if took.why:
                 break
     following = f"next: trecexam exam fit {output}/matrix.tsv -o DIR --components {output}/components.tsv"
-    if found is not None:
-        found = replace(found, notes=(*notes, following))
-    return found, exit_status(work.caught, status)
+    if examinees is not None:
+        examinees = replace(examinees, notes=(*notes, following))
+    return examinees, exit_status(work.caught, status)
 
 
-def _settings(**given: Any) -> GeneratorSection:
+def _settings(**options: Any) -> GeneratorSection:
     from pydantic import ValidationError
 
     from trecexam.config import GeneratorSection
 
     try:
-        return GeneratorSection.model_validate({"name": "openai" if given["base_url"] else "causal", **given})
+        return GeneratorSection.model_validate(
+            {"name": "openai" if options["base_url"] else "causal", **options}
+        )
     except ValidationError as error:
         first = error.errors()[0]
         raise click.UsageError(f"--{str(first['loc'][0]).replace('_', '-')}: {first['msg']}") from None

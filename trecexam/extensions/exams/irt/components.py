@@ -48,8 +48,13 @@ class Components:
     @classmethod
     def of(cls, names: Sequence[str], rows: Sequence[Sequence[str]]) -> Components:
         """From each examinee's levels, in the order of `names`."""
-        levels = [tuple(dict.fromkeys(row[place] for row in rows)) for place in range(len(names))]
-        codes = [[levels[place].index(row[place]) for place in range(len(names))] for row in rows]
+        levels = [
+            tuple(dict.fromkeys(row[column_index] for row in rows)) for column_index in range(len(names))
+        ]
+        codes = [
+            [levels[column_index].index(row[column_index]) for column_index in range(len(names))]
+            for row in rows
+        ]
         return cls(tuple(names), tuple(levels), np.array(codes, np.intp).reshape(len(rows), len(names)))
 
     @property
@@ -60,7 +65,7 @@ class Components:
     @property
     def constant(self) -> tuple[str, ...]:
         """The components that have the same level for all examinees, and so no ability of their own."""
-        return tuple(name for name, known in zip(self.names, self.levels, strict=True) if len(known) < 2)
+        return tuple(name for name, levels in zip(self.names, self.levels, strict=True) if len(levels) < 2)
 
     def without(self, names: Sequence[str]) -> Components:
         """The other components.
@@ -68,30 +73,30 @@ class Components:
         Raises:
             ValueError: there is none.
         """
-        kept = [place for place, name in enumerate(self.names) if name not in names]
+        column_indices = [column_index for column_index, name in enumerate(self.names) if name not in names]
         return Components(
-            tuple(self.names[place] for place in kept),
-            tuple(self.levels[place] for place in kept),
-            self.codes[:, kept],
+            tuple(self.names[column_index] for column_index in column_indices),
+            tuple(self.levels[column_index] for column_index in column_indices),
+            self.codes[:, column_indices],
         )
 
     def design(self) -> Floats:
         """Of each examinee, 1 at its levels; shape (n_examinees, n_levels)."""
         design = np.zeros((len(self.codes), self.n_levels))
         start = 0
-        for place, known in enumerate(self.levels):
-            design[np.arange(len(self.codes)), start + self.codes[:, place]] = 1
-            start += len(known)
+        for column_index, levels in enumerate(self.levels):
+            design[np.arange(len(self.codes)), start + self.codes[:, column_index]] = 1
+            start += len(levels)
         return design
 
     def centring(self) -> Floats:
         """What makes centred levels of any, shape (n_levels, n_levels); then the general mean's row below."""
         blocks = np.zeros((self.n_levels + 1, self.n_levels))
         start = 0
-        for known in self.levels:
-            stop = start + len(known)
-            blocks[start:stop, start:stop] = np.eye(len(known)) - 1 / len(known)
-            blocks[-1, start:stop] = 1 / len(known)
+        for levels in self.levels:
+            stop = start + len(levels)
+            blocks[start:stop, start:stop] = np.eye(len(levels)) - 1 / len(levels)
+            blocks[-1, start:stop] = 1 / len(levels)
             start = stop
         return blocks
 

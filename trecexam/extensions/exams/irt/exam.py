@@ -82,7 +82,11 @@ class FittedExam:
         names = self.exam.examinees
         return np.array(
             sorted(
-                range(len(names)), key=lambda place: (-round(float(self.fit.theta[place]), 9), names[place])
+                range(len(names)),
+                key=lambda examinee_index: (
+                    -round(float(self.fit.theta[examinee_index]), 9),
+                    names[examinee_index],
+                ),
             ),
             np.intp,
         )
@@ -112,10 +116,10 @@ class FittedExam:
             for n in range(len(exam.items))
         )
 
-    def interval(self, place: int) -> tuple[float, float]:
+    def interval(self, examinee_index: int) -> tuple[float, float]:
         """The 95% interval of an examinee's ability; NaN where it has no standard error."""
-        half = Z_95 * float(self.fit.se_theta[place])
-        return float(self.fit.theta[place]) - half, float(self.fit.theta[place]) + half
+        half = Z_95 * float(self.fit.se_theta[examinee_index])
+        return float(self.fit.theta[examinee_index]) - half, float(self.fit.theta[examinee_index]) + half
 
 
 def _note(share: float, rest: float, information: float, phi: float) -> str:
@@ -138,13 +142,16 @@ def rest_correlations(values: Floats) -> Floats:
     correlations in item analysis", Psychometrika 28, 1963); of an examinee that misses responses, the share
     is of those it gave. NaN where an item's responses, or the shares, are all the same.
     """
-    given = ~np.isnan(values)
-    right = np.where(given, values, 0.0)
-    others = given.sum(axis=1, keepdims=True) - given
+    responded = ~np.isnan(values)
+    right = np.where(responded, values, 0.0)
+    n_other_responses = responded.sum(axis=1, keepdims=True) - responded
     rest = np.divide(
-        right.sum(axis=1, keepdims=True) - right, others, out=np.full(values.shape, np.nan), where=others > 0
+        right.sum(axis=1, keepdims=True) - right,
+        n_other_responses,
+        out=np.full(values.shape, np.nan),
+        where=n_other_responses > 0,
     )
-    used = given & (others > 0)
+    used = responded & (n_other_responses > 0)
     n = np.maximum(used.sum(axis=0), 1)
     x, y = np.where(used, right, 0.0), np.where(used, rest, 0.0)
     dx, dy = (np.where(used, side - side.sum(axis=0) / n, 0.0) for side in (x, y))
@@ -162,18 +169,18 @@ def likest(values: Floats) -> tuple[NDArray[np.intp], Floats]:
     Of several the first counts. -1 and NaN where there is none: an item that fewer than LEAST_EITHER
     examinees got right, or wrong, would be like any other for which it was the same few.
     """
-    given = (~np.isnan(values)).astype(np.float64)
-    right = np.where(given > 0, values, 0.0)
+    responded = (~np.isnan(values)).astype(np.float64)
+    right = np.where(responded > 0, values, 0.0)
     n_items = values.shape[1]
-    places = np.full(n_items, -1, np.intp)
+    likest_items = np.full(n_items, -1, np.intp)
     phis = np.full(n_items, np.nan)
     # A block of items with all others at once: thousands of items would need a matrix of gigabytes.
     for start in range(0, n_items, 512):
         block = slice(start, min(start + 512, n_items))
-        r, g = right[:, block], given[:, block]
-        both, hits = g.T @ given, r.T @ right
+        r, g = right[:, block], responded[:, block]
+        both, hits = g.T @ responded, r.T @ right
         # Right responses to either item of a pair, and wrong ones, of those who responded to both.
-        right_own, right_other = r.T @ given, g.T @ right
+        right_own, right_other = r.T @ responded, g.T @ right
         wrong_own, wrong_other = both - right_own, both - right_other
         least = np.minimum(np.minimum(right_own, wrong_own), np.minimum(right_other, wrong_other))
         spread = np.where(least >= LEAST_EITHER, right_own * wrong_own * right_other * wrong_other, 0.0)
@@ -187,7 +194,7 @@ def likest(values: Floats) -> tuple[NDArray[np.intp], Floats]:
         phi[rows, start + rows] = -np.inf
         best = phi.argmax(axis=1)
         highest = phi[rows, best]
-        known = np.isfinite(highest)
-        places[block] = np.where(known, best, -1)
-        phis[block] = np.where(known, highest, np.nan)
-    return places, phis
+        is_finite = np.isfinite(highest)
+        likest_items[block] = np.where(is_finite, best, -1)
+        phis[block] = np.where(is_finite, highest, np.nan)
+    return likest_items, phis

@@ -95,10 +95,10 @@ def fit(responses: ArrayLike, settings: Settings | None = None, components: Comp
     values, settings = check(responses), settings or Settings.of()
     began = time.perf_counter()
     notes = [
-        f"the start {given:g} of {name} lies outside its bounds "
+        f"the start {start:g} of {name} lies outside its bounds "
         f"{settings.bounds[name][0]:g} to {settings.bounds[name][1]:g} and is clipped to "
         f"{settings.start[name]:g}"
-        for name, given in settings.clipped.items()
+        for name, start in settings.clipped.items()
     ]
     if components is not None:
         components, dropped = _varying(components, len(values))
@@ -206,8 +206,8 @@ def check(responses: ArrayLike) -> Floats:
 
 def constant(values: Floats) -> NDArray[np.bool_]:
     """The items that all or none of the examinees who responded got right; shape (n_items,)."""
-    right, given = np.nansum(values, axis=0), (~np.isnan(values)).sum(axis=0)
-    return np.asarray((right == 0) | (right == given), np.bool_)
+    right, n_responses = np.nansum(values, axis=0), (~np.isnan(values)).sum(axis=0)
+    return np.asarray((right == 0) | (right == n_responses), np.bool_)
 
 
 def _varying(components: Components, n_examinees: int) -> tuple[Components, list[str]]:
@@ -218,8 +218,8 @@ def _varying(components: Components, n_examinees: int) -> tuple[Components, list
     if len(constant_) == len(components.names):
         raise ValueError("every component is the same for all examinees: there is nothing to tell apart")
     lines = [
-        f"component '{name}' is left out: it is '{known[0]}' for all examinees"
-        for name, known in zip(components.names, components.levels, strict=True)
+        f"component '{name}' is left out: it is '{levels[0]}' for all examinees"
+        for name, levels in zip(components.names, components.levels, strict=True)
         if name in constant_
     ]
     return (components.without(constant_) if constant_ else components), lines
@@ -242,18 +242,18 @@ def _levels(
     errors_ = spread.errors_of(values, centring)
     distinct = components.told_apart()
     parts, start, indistinct = [], 0, []
-    for name, known in zip(components.names, components.levels, strict=True):
-        part = slice(start, start + len(known))
+    for name, levels in zip(components.names, components.levels, strict=True):
+        part = slice(start, start + len(levels))
         of_part = np.where(distinct[part] & ~fixed[part], errors_[:-1][part], np.nan)
-        parts.append(LevelAbilities(name, known, values[part], of_part))
-        sure = zip(known, distinct[part], strict=True)
+        parts.append(LevelAbilities(name, levels, values[part], of_part))
+        sure = zip(levels, distinct[part], strict=True)
         indistinct += [f"{name} '{level}'" for level, is_sure in sure if not is_sure]
-        start += len(known)
+        start += len(levels)
     if indistinct:
         more = f" and {len(indistinct) - 4} more" if len(indistinct) > 4 else ""
-        shown = ", ".join(indistinct[:4]) + more
+        level_names = ", ".join(indistinct[:4]) + more
         notes.append(
-            f"components that go together cannot be told apart ({shown}): their shares are the smallest that "
-            "give the examinees' abilities, and have no standard error"
+            f"components that go together cannot be told apart ({level_names}): their shares are the "
+            "smallest that give the examinees' abilities, and have no standard error"
         )
     return tuple(parts), float(values[-1]), float(errors_[-1])

@@ -82,8 +82,8 @@ def improve(
         if isinstance(split, str):
             stopped = split
             break
-        kept, dropped = split
-        done.append(_step(values, kept, dropped, settings, components))
+        kept_items, dropped_items = split
+        done.append(_step(values, kept_items, dropped_items, settings, components))
         if progress:
             progress(done[-1])
     return Improvement(tuple(done), stopped)
@@ -97,8 +97,8 @@ def _split_off_worst(
     if len(last.items) - count < LEAST_ITEMS:
         return f"fewer than {LEAST_ITEMS} items would be left"
     worst = least_discriminating(last.fit, constant(values[:, last.items]))[:count]
-    kept = np.delete(last.items, worst)
-    return _unfit(values[:, kept]) or (kept, last.items[worst])
+    kept_items = np.delete(last.items, worst)
+    return _unfit(values[:, kept_items]) or (kept_items, last.items[worst])
 
 
 def n_dropped(n_items: int, drop: float) -> int:

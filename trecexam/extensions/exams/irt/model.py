@@ -140,13 +140,13 @@ class Errors(NamedTuple):
 def item_fit(responses: Floats, theta: Floats, a: Floats, b: Floats, c: Floats) -> ItemFit:
     """Infit and outfit of each item."""
     expected = cells(theta, a, b, c)
-    given = ~np.isnan(responses)
+    responded = ~np.isnan(responses)
     variance = expected.p * expected.q
-    squares = np.where(given, (responses - expected.p) ** 2, 0.0)
+    squares = np.where(responded, (responses - expected.p) ** 2, 0.0)
     # An item that the model is sure of has no variance to speak of.
     least = np.maximum(variance, np.finfo(float).tiny)
-    outfit = (squares / least).sum(axis=0) / given.sum(axis=0)
-    return ItemFit(squares.sum(axis=0) / np.where(given, least, 0.0).sum(axis=0), outfit)
+    outfit = (squares / least).sum(axis=0) / responded.sum(axis=0)
+    return ItemFit(squares.sum(axis=0) / np.where(responded, least, 0.0).sum(axis=0), outfit)
 
 
 def errors(responses: Floats, theta: Floats, a: Floats, b: Floats, c: Floats) -> Errors:

@@ -36,16 +36,16 @@ def prompt(
         examples: asked before with their right answers, closed-book: their passages would not fit beside.
         plain: applied to what is filled in, such as the removal of control tokens.
     """
-    shown = [
+    answered_examples = [
         f"{_asked(example, '', plain)} {candidates(example, plain)[example.correct]}" for example in examples
     ]
-    told = f"{_HEADS[kind]}{plain(context)}\n\n" if context else ""
-    return "\n\n".join([*shown, _asked(question, told, plain)])
+    knowledge = f"{_HEADS[kind]}{plain(context)}\n\n" if context else ""
+    return "\n\n".join([*answered_examples, _asked(question, knowledge, plain)])
 
 
-def _asked(question: ExamQuestion, told: str, plain: Callable[[str], str]) -> str:
+def _asked(question: ExamQuestion, knowledge: str, plain: Callable[[str], str]) -> str:
     lines = "\n".join(candidates(question, plain))
-    return f"###Human: Question: {plain(question.question)}\n\n{told}Candidates:\n{lines}\n\n{CUE}"
+    return f"###Human: Question: {plain(question.question)}\n\n{knowledge}Candidates:\n{lines}\n\n{CUE}"
 
 
 def examples_for(
@@ -61,7 +61,7 @@ def examples_for(
     drawn = Random(f"{seed}").sample(range(len(questions)), min(number + 1, len(questions))) if number else []
 
     def chosen(question: ExamQuestion) -> tuple[ExamQuestion, ...]:
-        others = (questions[place] for place in drawn)
-        return tuple(each for each in others if each.question_id != question.question_id)[:number]
+        candidates_drawn = (questions[question_index] for question_index in drawn)
+        return tuple(each for each in candidates_drawn if each.question_id != question.question_id)[:number]
 
     return chosen

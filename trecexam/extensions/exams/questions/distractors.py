@@ -57,7 +57,9 @@ class CandidateLimits:
 
         Of two wrong ones that are close the later one fails; beside the right one the wrong one.
         """
-        places = {place for place, choice in enumerate(question.choices) if not self.fits(choice)}
+        failing_indices = {
+            choice_index for choice_index, choice in enumerate(question.choices) if not self.fits(choice)
+        }
         for how in ("jaccard", "embedding"):
             outside, inside = (self.thresholds.get(f"{side}-candidate-{how}") for side in ("extra", "intra"))
             if outside is None and inside is None:
@@ -65,11 +67,11 @@ class CandidateLimits:
             to_passage, close = self._compared(question, how)
             if outside is not None:
                 right = to_passage[question.correct]
-                places |= {n for n, value in enumerate(to_passage) if value - right > outside + 1e-9}
+                failing_indices |= {n for n, value in enumerate(to_passage) if value - right > outside + 1e-9}
             for first, second in combinations(range(len(question.choices)), 2):
                 if inside is not None and close(first, second) > inside + 1e-9:
-                    places.add(first if second == question.correct else second)
-        return tuple(sorted(places - {question.correct}))
+                    failing_indices.add(first if second == question.correct else second)
+        return tuple(sorted(failing_indices - {question.correct}))
 
     def fits(self, choice: str) -> bool:
         """Whether a candidate is neither too short nor too long."""
@@ -96,8 +98,8 @@ class CandidateLimits:
 
 def can_be_mended(question: ExamQuestion, reasons: Mapping[FilterName, str], limits: CandidateLimits) -> bool:
     """Whether other wrong candidates would make a question stay: nothing else is wrong with it."""
-    others = [name for name in reasons if "-candidate-" not in name and name != "length"]
-    if others or not limits.failing(question):
+    other_filters = [name for name in reasons if "-candidate-" not in name and name != "length"]
+    if other_filters or not limits.failing(question):
         return False
     least, most = limits.settings.min_question, limits.settings.max_question
     return "length" not in reasons or (
@@ -121,10 +123,10 @@ def prompt(
     title = str(question.rest.get("title") or "")
     good = [
         choice
-        for place, choice in enumerate(question.choices)
-        if place != question.correct and place not in failing
+        for choice_index, choice in enumerate(question.choices)
+        if choice_index != question.correct and choice_index not in failing
     ]
-    bad = [question.choices[place] for place in failing] + list(refused)
+    bad = [question.choices[choice_index] for choice_index in failing] + list(refused)
     values = {
         "task_domain": task_domain,
         "documentation": f"{title}\n{question.documentation}" if title else question.documentation,
@@ -159,17 +161,17 @@ def refilled(question: ExamQuestion, offered: Sequence[str], limits: CandidateLi
     The right candidate stays at its place. Each offered one that does not fail itself is used once, in the
     order in which they come.
     """
-    known = {folded(choice) for choice in question.choices}
+    folded_choices = {folded(choice) for choice in question.choices}
     for text in offered:
         failing = limits.failing(question)
         if not failing:
             break
-        if folded(text) in known:
+        if folded(text) in folded_choices:
             continue
         choices = list(question.choices)
         choices[failing[0]] = text
         tried = replace(question, choices=tuple(choices))
         if failing[0] not in limits.failing(tried):
             question = tried
-            known.add(folded(text))
+            folded_choices.add(folded(text))
     return None if limits.failing(question) else question

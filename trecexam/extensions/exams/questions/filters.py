@@ -54,16 +54,20 @@ class Filtered:
     questions: tuple[ExamQuestion, ...]
     results: Mapping[FilterName, FilterResult] = field(default_factory=dict)
 
-    def reasons(self, place: int) -> dict[FilterName, str]:
+    def reasons(self, question_index: int) -> dict[FilterName, str]:
         """Why a question goes, by filter; empty where it stays."""
         return {
-            name: result.reasons[place] for name, result in self.results.items() if place in result.reasons
+            name: result.reasons[question_index]
+            for name, result in self.results.items()
+            if question_index in result.reasons
         }
 
     @property
     def kept(self) -> tuple[ExamQuestion, ...]:
         """The questions that stay."""
-        return tuple(each for place, each in enumerate(self.questions) if not self.reasons(place))
+        return tuple(
+            each for question_index, each in enumerate(self.questions) if not self.reasons(question_index)
+        )
 
 
 def apply(questions: Sequence[ExamQuestion], settings: ExamSection, embed: Embed | None = None) -> Filtered:
@@ -94,7 +98,7 @@ def apply(questions: Sequence[ExamQuestion], settings: ExamSection, embed: Embed
         if name not in off:
             results[name] = _scored(name, values, settings)
     if "duplicates" not in off:
-        dropped = {place for result in results.values() for place in result.reasons}
+        dropped = {question_index for result in results.values() for question_index in result.reasons}
         results["duplicates"] = _duplicates(questions, dropped, settings.duplicates)
     return Filtered(tuple(questions), {name: results[name] for name in FILTERS if name in results})
 
@@ -108,28 +112,28 @@ def read_patterns(path: Path) -> list[re.Pattern[str]]:
 
 def _self_contained(questions: Sequence[ExamQuestion], patterns: Sequence[re.Pattern[str]]) -> FilterResult:
     reasons: dict[int, str] = {}
-    for place, question in enumerate(questions):
+    for question_index, question in enumerate(questions):
         # Typographic quotes are quotes, too.
         stem = re.sub("[\u201c\u201d]", '"', question.question)
         match = next(filter(None, (pattern.search(stem) for pattern in patterns)), None)
         if match:
-            reasons[place] = f"leans on the text it was made from: '{match[0]}'"
+            reasons[question_index] = f"leans on the text it was made from: '{match[0]}'"
     return FilterResult(reasons)
 
 
 def _length(questions: Sequence[ExamQuestion], settings: ExamSection) -> FilterResult:
     reasons: dict[int, str] = {}
-    for place, question in enumerate(questions):
+    for question_index, question in enumerate(questions):
         stem = len(question.question.strip())
         sizes = [len(choice.strip()) for choice in question.choices]
         if not settings.min_question <= stem <= settings.max_question:
-            reasons[place] = (
+            reasons[question_index] = (
                 f"the stem has {stem:,} characters, and {settings.min_question:,} to "
                 f"{settings.max_question:,} are allowed"
             )
         elif not settings.min_choice <= min(sizes) or not max(sizes) <= settings.max_choice:
             size = min(sizes) if min(sizes) < settings.min_choice else max(sizes)
-            reasons[place] = (
+            reasons[question_index] = (
                 f"a candidate has {size:,} characters, and {settings.min_choice:,} to "
                 f"{settings.max_choice:,} are allowed"
             )
@@ -145,8 +149,8 @@ def _scored(name: FilterName, values: Sequence[float], settings: ExamSection) ->
         else "two candidates are close, by"
     )
     reasons = {
-        place: f"{what} {value:.3f} (above {threshold:.3f}; {how})"
-        for place, value in enumerate(values)
+        question_index: f"{what} {value:.3f} (above {threshold:.3f}; {how})"
+        for question_index, value in enumerate(values)
         # What is computed in floats may miss the threshold by a hair.
         if value > threshold + 1e-9
     }
@@ -162,13 +166,13 @@ def _duplicates(questions: Sequence[ExamQuestion], dropped: set[int], threshold:
     stems = [" ".join(words(question.question)) for question in questions]
     # Those that go anyway come last, so that none that stays is a duplicate of them.
     order = [*(p for p in range(len(stems)) if p not in dropped), *sorted(dropped)]
-    ordered = [stems[place] for place in order]
+    ordered = [stems[question_index] for question_index in order]
     reasons: dict[int, str] = {}
-    for place, before in zip(order, _likeness(ordered, threshold), strict=True):
+    for question_index, before in zip(order, _likeness(ordered, threshold), strict=True):
         for column in before.nonzero()[0]:
             first = order[int(column)]
             if first not in reasons:
-                reasons[place] = (
+                reasons[question_index] = (
                     f"like '{questions[first].question_id}', by {before[column]:.3f} of the letters"
                 )
                 break
@@ -184,8 +188,10 @@ def _likeness(stems: Sequence[str], least: float) -> Iterator[NDArray[np.float64
     from rapidfuzz import process
     from rapidfuzz.distance.Indel import normalized_similarity
 
-    known: dict[tuple[str, ...], int] = {}
-    numbers = np.array([known.setdefault(tuple(_NUMBER.findall(stem)), len(known)) for stem in stems])
+    number_codes: dict[tuple[str, ...], int] = {}
+    numbers = np.array(
+        [number_codes.setdefault(tuple(_NUMBER.findall(stem)), len(number_codes)) for stem in stems]
+    )
     for start in range(0, len(stems), _BLOCK):
         block = stems[start : start + _BLOCK]
         # rapidfuzz takes a cutoff for met or not by a hair; it only saves time here.

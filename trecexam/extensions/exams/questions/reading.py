@@ -99,24 +99,24 @@ def read_question(answer: str, *, min_question: int = MIN_STEM) -> Read | Unread
     if len(stem) < min_question:
         return Unread("question too short")
     raw, tail = _candidates(text, marks)
-    right = [place for place, choice in enumerate(raw) if _MARKED.search(choice)]
+    right = [choice_index for choice_index, choice in enumerate(raw) if _MARKED.search(choice)]
     choices = tuple(_tidy(_MARKED.sub("", choice)) for choice in raw)
     if not all(words(choice) and not _ECHO.fullmatch(choice) for choice in choices):
         return Unread("a candidate without text")
-    places = set(_answers(tail, choices)) or set(_claims(tail)) or set(right)
-    if len(places) > 1 or -1 in places:
+    right_indices = set(_answers(tail, choices)) or set(_claims(tail)) or set(right)
+    if len(right_indices) > 1 or -1 in right_indices:
         return Unread("more than one right answer")
-    if not places:
+    if not right_indices:
         return Unread("no answer letter")
-    return Read(stem, choices, places.pop())
+    return Read(stem, choices, right_indices.pop())
 
 
 def read_choice(answer: str, choices: Sequence[str]) -> int | None:
     """The place of the candidate that an examinee chose; None where it named none for certain, or several."""
     text = _plain(answer).strip()
     first = _place(text.partition("\n")[0].strip(), choices)
-    places = {first} if first is not None else set(_answers(text, choices)) or set(_claims(text))
-    return places.pop() if len(places) == 1 and -1 not in places else None
+    choice_indices = {first} if first is not None else set(_answers(text, choices)) or set(_claims(text))
+    return choice_indices.pop() if len(choice_indices) == 1 and -1 not in choice_indices else None
 
 
 def shuffled(read: Read, seed: int, key: str) -> tuple[Read, tuple[int, ...]]:
@@ -131,7 +131,7 @@ def shuffled(read: Read, seed: int, key: str) -> tuple[Read, tuple[int, ...]]:
     order = list(range(len(read.choices)))
     # A string is hashed the same way everywhere.
     Random(f"{seed} {key}").shuffle(order)
-    choices = tuple(read.choices[place] for place in order)
+    choices = tuple(read.choices[choice_index] for choice_index in order)
     return Read(read.question, choices, order.index(read.correct)), tuple(order)
 
 
@@ -170,11 +170,11 @@ def _anywhere(family: str) -> re.Pattern[str]:
 
 
 def _in_order(marks: Sequence[re.Match[str]], family: str) -> list[re.Match[str]] | None:
-    told = "".join(next(filter(None, mark.groups())) for mark in marks)
-    start = told.find(family[:4])
+    letters = "".join(next(filter(None, mark.groups())) for mark in marks)
+    start = letters.find(family[:4])
     if start < 0:
         return None
-    return list(marks[start : start + (5 if told.startswith(family, start) else 4)])
+    return list(marks[start : start + (5 if letters.startswith(family, start) else 4)])
 
 
 def _stem(before: str) -> str:
@@ -200,13 +200,13 @@ def _candidates(text: str, marks: Sequence[re.Match[str]]) -> tuple[list[str], s
     for mark, after in zip(marks, [*marks[1:], None], strict=True):
         part = text[mark.end() : len(text) if after is None else after.start()]
         stop = _AFTER.search(part)
-        told = part[: stop.start()] if stop else part
+        candidate = part[: stop.start()] if stop else part
         if after is None:
             if all("\n" not in each for each in candidates):
-                blank = len(told) - len(told.lstrip())
-                told = told[:blank] + told[blank:].partition("\n")[0]
-            end = mark.end() + len(told)
-        candidates.append(told.strip())
+                blank = len(candidate) - len(candidate.lstrip())
+                candidate = candidate[:blank] + candidate[blank:].partition("\n")[0]
+            end = mark.end() + len(candidate)
+        candidates.append(candidate.strip())
     tail = text[end:]
     again = _QUESTION.search(tail)
     return candidates, tail[: again.start()] if again else tail
@@ -215,9 +215,9 @@ def _candidates(text: str, marks: Sequence[re.Match[str]]) -> tuple[list[str], s
 def _answers(tail: str, choices: Sequence[str]) -> Iterator[int]:
     """The places of the candidates that are said to be right; -1 where one statement names several."""
     for answer in _ANSWER.finditer(tail):
-        place = _place(answer["said"].strip(), choices)
-        if place is not None:
-            yield place
+        choice_index = _place(answer["said"].strip(), choices)
+        if choice_index is not None:
+            yield choice_index
 
 
 def _claims(tail: str) -> Iterator[int]:
@@ -235,18 +235,18 @@ def _place(answer: str, choices: Sequence[str]) -> int | None:
     letter = _LETTER.match(answer)
     if letter is None:
         return None
-    place = "ABCD1234".index(letter[1].upper()) % 4
+    choice_index = "ABCD1234".index(letter[1].upper()) % 4
     rest = letter["rest"]
     if _MORE.match(letter["end"].strip(")]}.:\"'") + rest):
         return -1
-    told = folded(rest)
-    if told in texts and told != texts[place]:
+    candidate_text = folded(rest)
+    if candidate_text in texts and candidate_text != texts[choice_index]:
         return -1
     if letter["end"] or _REASONED.match(rest):
-        return place
+        return choice_index
     # "A pump" and "2 pumps" may be texts, "B pumps" not; lower-case letters are words.
-    if told[: len(texts[place])] == texts[place] or letter[1] in "BCD":
-        return place
+    if candidate_text[: len(texts[choice_index])] == texts[choice_index] or letter[1] in "BCD":
+        return choice_index
     return None
 
 

@@ -35,21 +35,21 @@ def in_passage(choices: Sequence[str], documentation: str) -> list[float]:
     n is the mean length of the candidates in words, rounded down, at least 1; a shorter passage counts
     as a whole.
     """
-    told = [words(choice) for choice in choices]
-    n = max(1, sum(map(len, told)) // len(told))
+    choice_words = [words(choice) for choice in choices]
+    n = max(1, sum(map(len, choice_words)) // len(choice_words))
     tokens = words(documentation)
-    best = [0.0] * len(told)
-    bags = [Counter(each) for each in told]
-    known = [frozenset(each) for each in told]
+    best = [0.0] * len(choice_words)
+    bags = [Counter(each) for each in choice_words]
+    vocabularies = [frozenset(each) for each in choice_words]
     seen: set[tuple[str, ...]] = set()
     for start in range(max(1, len(tokens) - n + 1)):
         window = tokens[start : start + n]
         if window in seen:
             continue
         seen.add(window)
-        for place, bag in enumerate(bags):
-            if not known[place].isdisjoint(window):
-                best[place] = max(best[place], jaccard(bag, Counter(window)))
+        for choice_index, bag in enumerate(bags):
+            if not vocabularies[choice_index].isdisjoint(window):
+                best[choice_index] = max(best[choice_index], jaccard(bag, Counter(window)))
     return best
 
 
@@ -60,7 +60,7 @@ def bag(choice: str) -> Counter[str]:
 
 def extra(similarities: Sequence[float], correct: int) -> float:
     """By how much the closest wrong candidate is closer to the passage than the right one; -1..1."""
-    wrong = max(value for place, value in enumerate(similarities) if place != correct)
+    wrong = max(value for choice_index, value in enumerate(similarities) if choice_index != correct)
     return wrong - similarities[correct]
 
 

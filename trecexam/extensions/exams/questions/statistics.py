@@ -71,8 +71,8 @@ def description(questions: Sequence[ExamQuestion], kinds: Sequence[QuestionKind]
 
 def filter_counts(filtered: Filtered) -> dict[str, dict[str, Any]]:
     """For each filter that was used: how many questions it takes out, how many of these no other one does."""
-    places = range(len(filtered.questions))
-    reasons = [filtered.reasons(place) for place in places]
+    question_indices = range(len(filtered.questions))
+    reasons = [filtered.reasons(question_index) for question_index in question_indices]
     return {
         name: {
             "dropped": len(result.reasons),

@@ -59,9 +59,13 @@ def question_type(question: str) -> str:
     sentence = re.split(r"(?<=[.!?])\s+", question.strip())[-1]
     words = [data["forms"].get(word, word) for word in _words(sentence)]
     following = [*words[1:], ""]
-    asked = [pair for pair in zip(words, following, strict=False) if pair[0] in data["types"]]
-    sure = (word for word, after in asked if word not in data["conjunctions"] or after in data["auxiliaries"])
-    return next(sure, asked[0][0] if asked else "other")
+    question_words = [pair for pair in zip(words, following, strict=False) if pair[0] in data["types"]]
+    sure = (
+        word
+        for word, after in question_words
+        if word not in data["conjunctions"] or after in data["auxiliaries"]
+    )
+    return next(sure, question_words[0][0] if question_words else "other")
 
 
 def _words(text: str) -> list[str]:

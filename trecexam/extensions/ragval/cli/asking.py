@@ -70,5 +70,5 @@ def _say(made: Questions) -> None:
         click.echo(f"{plural(made.plan.twice, 'block')} were there twice; each counts once", err=True)
     if made.cut:
         click.echo(f"{plural(made.cut, 'block')} cut at the end", err=True)
-    there = f", {made.plan.there:,} were there" if made.plan.there else ""
-    click.echo(f"{plural(made.questions, 'new question')}{there}: {made.plan.output}", err=True)
+    existing = f", {made.plan.there:,} were there" if made.plan.there else ""
+    click.echo(f"{plural(made.questions, 'new question')}{existing}: {made.plan.output}", err=True)

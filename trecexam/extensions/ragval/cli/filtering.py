@@ -70,10 +70,12 @@ def filtering(
     if track is not None:
         with trecexam.open_track(track) as opened:
             calls = opened.ragval.without_known, opened.ragval.estimate_known
-            asked, caught = ask(*calls, filtered, only_estimate=estimate, as_json=as_json and estimate)
-        if asked is None:
+            without_known, caught = ask(
+                *calls, filtered, only_estimate=estimate, as_json=as_json and estimate
+            )
+        if without_known is None:
             return None, 0
-        filtered = asked
+        filtered = without_known
     write_filtered(filtered, output)
     if filtered.knowing is not None:
         _say_known(filtered.knowing)

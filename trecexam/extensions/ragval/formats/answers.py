@@ -147,8 +147,8 @@ def write_judged(rows: Iterable[JudgedAnswer], file: BinaryIO) -> None:
     import orjson
 
     for row in rows:
-        own = {key: value for key, value in asdict(row).items() if key not in _NOT_WRITTEN}
-        file.write(orjson.dumps({**row.more, **own} if row.more else own) + b"\n")
+        columns = {key: value for key, value in asdict(row).items() if key not in _NOT_WRITTEN}
+        file.write(orjson.dumps({**row.more, **columns} if row.more else columns) + b"\n")
 
 
 def file_names(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
@@ -160,8 +160,8 @@ def file_names(paths: Sequence[str | os.PathLike[str]]) -> list[str]:
     whole = [Path(path).absolute().parts for path in paths]
     bare = [(*parts[:-1], _bare(parts[-1])) for parts in whole]
     names = []
-    for own, full in zip(bare, whole, strict=True):
-        tails = (own[-depth:] for depth in range(1, len(own) + 1))
+    for bare_parts, full in zip(bare, whole, strict=True):
+        tails = (bare_parts[-depth:] for depth in range(1, len(bare_parts) + 1))
         alone = (tail for tail in tails if sum(other[-len(tail) :] == tail for other in bare) == 1)
         names.append("/".join(next(alone, full[-1:])))
     return names
@@ -191,19 +191,21 @@ def _read(
             try:
                 row = _object(path, number, line)
                 run_id = name if row.get("run_id") is None else an_id(path, number, row, ("run_id",))
-                known: dict[str, Any] = {
+                common_fields: dict[str, Any] = {
                     "line": number,
                     "by_text": row.get("question_id") is None,
                     "run_id": run_id,
                     "question": _optional_text(path, number, row, "question"),
                     "retrieved": row.get("retrieved"),
                 }
-                given = None
+                question_id = None
                 if row.get("question_id") is not None:
-                    given = an_id(path, number, row, ("question_id",))
+                    question_id = an_id(path, number, row, ("question_id",))
                 # Counted last: a line that is refused for something else is no answer.
-                made = make(path, number, row, question_id=given or known["question"], **known)
-                occurrence = counted.add(path, number, run_id, given, known["question"])
+                made = make(
+                    path, number, row, question_id=question_id or common_fields["question"], **common_fields
+                )
+                occurrence = counted.add(path, number, run_id, question_id, common_fields["question"])
             except ConversionError as error:
                 refused(error)
                 continue
@@ -225,22 +227,22 @@ class _Counted:
         self._first: dict[tuple[str, str], tuple[str, int]] = {}
         self._times: dict[tuple[str, str], int] = {}
 
-    def add(self, path: str, number: int, run_id: str, given: str | None, question: str) -> int:
+    def add(self, path: str, number: int, run_id: str, question_id: str | None, question: str) -> int:
         """Which of the run's answers to the question this is.
 
         Raises:
             ConversionError: its id stood before.
         """
-        if given is None:
+        if question_id is None:
             times = self._times.get((run_id, question), 0) + 1 if question else 1
             self._times[run_id, question] = times
             return times
-        first = self._first.setdefault((run_id, given), (path, number))
+        first = self._first.setdefault((run_id, question_id), (path, number))
         if first != (path, number):
             raise ConversionError(
                 path,
                 number,
-                f"question '{given[:80]}' was answered by run '{run_id[:80]}' before, at "
+                f"question '{question_id[:80]}' was answered by run '{run_id[:80]}' before, at "
                 f"{first[0]}:{first[1]}, which counts: leave one out, or give each system its own run_id",
             )
         return 1

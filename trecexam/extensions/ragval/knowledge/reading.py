@@ -35,8 +35,8 @@ def read_question(answer: str, *, cut: bool = False) -> str | Unread:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) > 1 and lines[0].endswith(":") and not any(mark in lines[0] for mark in _MARKS):
         del lines[0]
-    asked = [line for line in lines if any(mark in line for mark in _MARKS)]
-    if len(asked) > 1 and sum(_LISTED.match(line) is not None for line in asked) > 1:
+    question_lines = [line for line in lines if any(mark in line for mark in _MARKS)]
+    if len(question_lines) > 1 and sum(_LISTED.match(line) is not None for line in question_lines) > 1:
         return Unread("several questions")
     question = " ".join(lines)
     if len(question) <= 2 * LONGEST:

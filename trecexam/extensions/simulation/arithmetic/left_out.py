@@ -61,9 +61,9 @@ class LeftOut:
     unfitted: str | None
     others: Mapping[str, RankAndMean] = field(default_factory=dict)
 
-    def by(self, way: str) -> RankAndMean:
+    def by(self, method: str) -> RankAndMean:
         """Its standing with "holes", with "fill", or by another way."""
-        return {"holes": self.holes, "fill": self.fill, **self.others}[way]
+        return {"holes": self.holes, "fill": self.fill, **self.others}[method]
 
 
 @dataclass(frozen=True)
@@ -112,11 +112,11 @@ def leave_out(
     left_out: list[LeftOut] = []
     for done, (name, rows) in enumerate(members.items(), 1):
         outcome = simulation.drop(unique[name])
-        relevant = sum(simulation.label(place) >= min_relevant for place in unique[name])
+        relevant = sum(simulation.label(passage) >= min_relevant for passage in unique[name])
         for index, measure in enumerate(simulation.measures):
             full = simulation.full[index]
-            others = [means[index] for means in outcome.others.values()]
-            boards = (full, outcome.holes[index], outcome.fill[index], *others)
+            other_means = [means[index] for means in outcome.others.values()]
+            boards = (full, outcome.holes[index], outcome.fill[index], *other_means)
             at = [_ranked(board, full) for board in boards]
             for row in rows:
                 full_rank, holes, fill, *rest = (
@@ -145,14 +145,14 @@ def leave_out(
     return tuple(sorted(left_out, key=lambda entry: (order[entry.measure], entry.full.rank, entry.run)))
 
 
-def shift(rows: Sequence[LeftOut], way: str) -> Shift:
+def shift(rows: Sequence[LeftOut], method: str) -> Shift:
     """How far the runs of these rows move, with their judgments left out, or with the holes filled.
 
     Args:
         rows: of one measure.
-        way: as of `LeftOut.by`.
+        method: as of `LeftOut.by`.
     """
-    pairs = [(row, row.by(way)) for row in rows]
+    pairs = [(row, row.by(method)) for row in rows]
     moves = {row.run: abs(now.rank - row.full.rank) for row, now in pairs}
     greatest = max(moves.values(), default=0)
     taus = [now.tau for _, now in pairs if not np.isnan(now.tau)]

@@ -86,14 +86,14 @@ def remove(
     Returns:
         Measure by measure, step by step.
     """
-    places = simulation.places
+    passages = simulation.places
     rng = np.random.default_rng(seed)
     outcomes: dict[int, list[Outcome]] = {step: [] for step in steps}
     for repeat in range(repeats):
-        order = rng.permutation(len(places)).tolist()
+        order = rng.permutation(len(passages)).tolist()
         for index, step in enumerate(steps, 1):
-            removed = order[: round(len(places) * step / 100)]
-            outcomes[step].append(simulation.drop([places[i] for i in removed]))
+            removed = order[: round(len(passages) * step / 100)]
+            outcomes[step].append(simulation.drop([passages[i] for i in removed]))
             if progress:
                 progress(repeat * len(steps) + index, repeats * len(steps))
     return tuple(

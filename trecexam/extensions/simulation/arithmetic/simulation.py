@@ -89,9 +89,9 @@ class Simulation:
         measures: Sequence[str],
         rule: ScaleMap | None = None,
         fillable: Mapping[str, Collection[str]] | None = None,
-        others: Mapping[str, Filler] | None = None,
+        other_fillers: Mapping[str, Filler] | None = None,
     ) -> None:
-        self._fillable, self._others = fillable, others or {}
+        self._fillable, self._others = fillable, other_fillers or {}
         self.runs = tuple(sorted(rankings))
         self.measures = tuple(dict.fromkeys(_measure(name) for name in measures))
         self.query_ids = tuple(sorted(official))
@@ -106,8 +106,10 @@ class Simulation:
             if label >= 0 and doc_id in automatic.get(query_id, ())
         }
         self._new = {
-            query_id: known if fillable is None else {d: known[d] for d in known.keys() & fillable[query_id]}
-            for query_id, known in automatic.items()
+            query_id: labels
+            if fillable is None
+            else {d: labels[d] for d in labels.keys() & fillable[query_id]}
+            for query_id, labels in automatic.items()
         }
         self._values = self._evaluated(official, self.query_ids)
         self.full = _means(self._values)
@@ -129,9 +131,9 @@ class Simulation:
         """How many judged passages have an automatic label that takes the place of a dropped judgment."""
         return sum(doc_id in self._new[query_id] for query_id, doc_id in self._both)
 
-    def label(self, place: Place) -> int:
+    def label(self, passage: Place) -> int:
         """A passage's official label."""
-        return self._official[place[0]][place[1]]
+        return self._official[passage[0]][passage[1]]
 
     def first(self, run: str, query_id: str, depth: int) -> Sequence[str]:
         """The first `depth` doc_ids of a run for a query."""
@@ -145,7 +147,7 @@ class Simulation:
         if self._rule is not None:
             return self._rule, None
         dropped_places = set(dropped)
-        pairs = [pair for place, pair in self._both.items() if place not in dropped_places]
+        pairs = [pair for passage, pair in self._both.items() if passage not in dropped_places]
         try:
             return fitted([label for label, _ in pairs], [human for _, human in pairs]), None
         except ValueError as error:
@@ -162,8 +164,8 @@ class Simulation:
         n_filled = 0
         for query_id, docs in dropped_docs.items():
             remain[query_id] = {d: label for d, label in self._official[query_id].items() if d not in docs}
-            known = self._new.get(query_id, {})
-            new = {doc_id: rule(known[doc_id]) for doc_id in docs if doc_id in known}
+            new_labels = self._new.get(query_id, {})
+            new = {doc_id: rule(new_labels[doc_id]) for doc_id in docs if doc_id in new_labels}
             n_filled += len(new)
             filled[query_id] = remain[query_id] | new
         n_dropped = sum(map(len, dropped_docs.values()))

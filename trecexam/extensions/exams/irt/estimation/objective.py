@@ -53,8 +53,8 @@ class Objective:
         """What the vector means."""
         n = self.n_items
         items = {name: np.full(n, self.settings.start[name]) for name in "abc"}
-        for place, name in enumerate(self.free):
-            items[name] = vector[place * n : (place + 1) * n]
+        for parameter_index, name in enumerate(self.free):
+            items[name] = vector[parameter_index * n : (parameter_index + 1) * n]
         return ParameterPoint(items["a"], items["b"], items["c"], vector[len(self.free) * n :])
 
     def theta(self, point: ParameterPoint) -> Floats:

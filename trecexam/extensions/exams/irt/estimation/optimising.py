@@ -137,14 +137,16 @@ def _from_corners(objective: Objective, vector: Floats, bounds: Floats, scale: F
     n_items_part = len(objective.free) * n
     held = bounds.copy()
     held[n_items_part:] = vector[n_items_part:, None]
-    kept, kept_values = vector.copy(), objective.by_item(objective.point(vector))
+    best, best_values = vector.copy(), objective.by_item(objective.point(vector))
     for corner in _CORNERS:
         start = vector.copy()
-        for place, name in enumerate(objective.free):
-            start[place * n : (place + 1) * n] = objective.settings.bounds[name][corner[name]]
+        for parameter_index, name in enumerate(objective.free):
+            start[parameter_index * n : (parameter_index + 1) * n] = objective.settings.bounds[name][
+                corner[name]
+            ]
         tried, _ = _minimised(objective, start, held, scale, _CORNER_ITERATIONS)
         values = objective.by_item(objective.point(tried))
-        better = np.tile(values > kept_values + 1e-9, len(objective.free))
-        kept[:n_items_part][better] = tried[:n_items_part][better]
-        kept_values = np.maximum(values, kept_values)
-    return kept
+        better = np.tile(values > best_values + 1e-9, len(objective.free))
+        best[:n_items_part][better] = tried[:n_items_part][better]
+        best_values = np.maximum(values, best_values)
+    return best

@@ -47,20 +47,20 @@ def standard_errors(objective: Objective, point: ParameterPoint) -> StandardErro
     settings, theta = objective.settings, objective.theta(point)
     curved = curvature(objective.responses, theta, point.a, point.b, point.c)
     items, by_theta = curved.items, curved.theta
-    for place, (name, at) in enumerate(zip("abc", (point.a, point.b, point.c), strict=True)):
+    for parameter_index, (name, at) in enumerate(zip("abc", (point.a, point.b, point.c), strict=True)):
         if name in settings.priors:
-            items[:, place, place] -= log_prior(name, settings.priors[name], at).second
+            items[:, parameter_index, parameter_index] -= log_prior(name, settings.priors[name], at).second
     if "theta" in settings.priors:
         by_theta = by_theta - log_prior("theta", settings.priors["theta"], theta).second
     fixed = at_bound(objective, point)
     design = np.eye(len(theta)) if objective.design is None else objective.design
-    known = np.stack([fixed[name] for name in "abc"], axis=1)
+    is_fixed = np.stack([fixed[name] for name in "abc"], axis=1)
     abilities = _abilities(objective, by_theta, theta, design)
-    known |= _undetermined(items, known)[:, None]
+    is_fixed |= _undetermined(items, is_fixed)[:, None]
     cross = np.einsum("jk,jix->kix", design, curved.cross) if objective.design is not None else curved.cross
-    cross = np.where(known[None], 0.0, cross)
+    cross = np.where(is_fixed[None], 0.0, cross)
     cross[fixed["theta"]] = 0
-    inverse = np.linalg.inv(_without(items, known))
+    inverse = np.linalg.inv(_without(items, is_fixed))
     tied = np.einsum("kix,ixy->kiy", cross, inverse)
     flat = (len(design.T), -1)
     schur = abilities - tied.reshape(flat) @ cross.reshape(flat).T
@@ -72,7 +72,7 @@ def standard_errors(objective: Objective, point: ParameterPoint) -> StandardErro
         tied[:] = 0
     spread = np.einsum("kix,kl,liy->ixy", tied, covariance, tied, optimize=True)
     variances = np.diagonal(inverse + spread, axis1=1, axis2=2)
-    of_items = np.where(known, np.nan, np.sqrt(np.maximum(variances, 0)))
+    of_items = np.where(is_fixed, np.nan, np.sqrt(np.maximum(variances, 0)))
     of_theta = np.sqrt(np.maximum(np.einsum("jk,kl,jl->j", design, covariance, design), 0))
     covariance[fixed["theta"]] = covariance[:, fixed["theta"]] = np.nan
     of_theta[(design @ fixed["theta"]) > 0] = np.nan
@@ -98,32 +98,32 @@ def _abilities(objective: Objective, by_theta: Floats, theta: Floats, design: Fl
     return block
 
 
-def _undetermined(items: Floats, known: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _undetermined(items: Floats, is_fixed: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """The items whose own block has no inverse: the responses do not tell some of their parameters apart."""
-    least = np.linalg.eigvalsh(_without(items, known))
+    least = np.linalg.eigvalsh(_without(items, is_fixed))
     return np.asarray(least[:, 0] <= 1e-10 * np.maximum(least[:, -1], 1.0), np.bool_)
 
 
-def _without(items: Floats, known: NDArray[np.bool_]) -> Floats:
+def _without(items: Floats, is_fixed: NDArray[np.bool_]) -> Floats:
     """The blocks with 1 on the diagonal and 0 beside it for fixed parameters."""
-    either = known[:, :, None] | known[:, None, :]
+    either = is_fixed[:, :, None] | is_fixed[:, None, :]
     blocks: Floats = np.where(either, np.eye(3), items)
     return blocks
 
 
-def inverse_information(matrix: Floats, known: NDArray[np.bool_]) -> Floats | None:
+def inverse_information(matrix: Floats, is_fixed: NDArray[np.bool_]) -> Floats | None:
     """The inverse over what is not known, 0 elsewhere, and over directions without any information.
 
     None where the matrix has a negative direction: this is no maximum.
     """
     inverse = np.zeros_like(matrix)
-    open_ = ~known
+    open_ = ~is_fixed
     if open_.any():
         values, vectors = np.linalg.eigh(matrix[np.ix_(open_, open_)])
         floor = 1e-9 * float(np.abs(values).max())
         if values[0] < -max(floor, 1e-6):
             return None
-        kept = values > floor
-        vectors = vectors[:, kept]
-        inverse[np.ix_(open_, open_)] = (vectors / values[kept]) @ vectors.T
+        informative = values > floor
+        vectors = vectors[:, informative]
+        inverse[np.ix_(open_, open_)] = (vectors / values[informative]) @ vectors.T
     return inverse
