@@ -53,7 +53,7 @@ GOLDEN = LineForm(is_gold, gold_query, gold_items, forgiving=True)
 @cache
 def declared_forms() -> tuple[LineForm, ...]:
     """The forms that formats declare."""
-    return tuple(known.bank_lines for known in formats() if known.bank_lines is not None)
+    return tuple(file_format.bank_lines for file_format in formats() if file_format.bank_lines is not None)
 
 
 def _form(row: Mapping[str, Any]) -> LineForm | None:

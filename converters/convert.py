@@ -27,13 +27,13 @@ TARGETS = {
 
 def targets(source: str) -> tuple[str, ...]:
     """The formats that files of this one can be converted to."""
-    declared = (name for known in _readers(source) for name in (known.name, *known.becomes))
+    declared = (name for file_format in _readers(source) for name in (file_format.name, *file_format.becomes))
     return tuple(name for name in dict.fromkeys((*TARGETS.get(source, ()), *declared)) if name != source)
 
 
 def _readers(source: str) -> list[Format]:
     """The formats that read such a file."""
-    return [known for known in formats() if source in (known.name, *known.of)]
+    return [file_format for file_format in formats() if source in (file_format.name, *file_format.of)]
 
 
 def converted(
@@ -67,13 +67,15 @@ def converted(
     if source == target:
         return records
     if target not in targets(source):
-        known = ", ".join((source, *targets(source)))
-        if target not in {known.name for known in formats()}:
+        becomes = ", ".join((source, *targets(source)))
+        if target not in {each.name for each in formats()}:
             raise ConversionError(path, None, f"no format '{target}'; see `trecexam formats`")
         hint = ""
         if source == "queries" and target in TARGETS["responses"]:
             hint = " (if these are generated responses, say so: --from responses)"
-        raise ConversionError(path, None, f"'{source}' does not become '{target}'; it becomes {known}{hint}")
+        raise ConversionError(
+            path, None, f"'{source}' does not become '{target}'; it becomes {becomes}{hint}"
+        )
     if source == "bank" and target == "queries":
         return read_bank_queries(path)
     if source == "bank":

@@ -192,10 +192,10 @@ def iter_lines(
             parts, size = [lines[-1]], len(lines[-1])
             if not block and not lines[0]:
                 return
-            here = lines[:-1] if block else lines
+            block_lines = lines[:-1] if block else lines
             # With most blocks nothing can be wrong, but with what began before them.
             is_plain = max_line >= _BLOCK and b"\r" not in block and b"\0" not in block
-            for line in here[:1] if is_plain else here:
+            for line in block_lines[:1] if is_plain else block_lines:
                 number += 1
                 line = line.rstrip(b"\r")
                 if len(line) > max_line:
@@ -204,8 +204,8 @@ def iter_lines(
                     raise ConversionError(path, number, "a NUL byte: this is not a text file")
                 yield number, line
             if is_plain:
-                yield from enumerate(here[1:], number + 1)
-                number += len(here) - 1
+                yield from enumerate(block_lines[1:], number + 1)
+                number += len(block_lines) - 1
             if not block:
                 return
 

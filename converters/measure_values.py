@@ -55,9 +55,9 @@ def looks_like_values(start: Head) -> bool:
     if row is not None:
         return row.keys() >= set(_JSON)
     # The last line may be cut; one tab separates a query from its text.
-    shown = start.lines[:-1] or start.lines
-    lines = [line.decode(errors="replace").split() for line in shown]
-    if any(line.count(b"\t") not in (0, len(row) - 1) for line, row in zip(shown, lines, strict=True)):
+    whole_lines = start.lines[:-1] or start.lines
+    lines = [line.decode(errors="replace").split() for line in whole_lines]
+    if any(line.count(b"\t") not in (0, len(row) - 1) for line, row in zip(whole_lines, lines, strict=True)):
         return False
     if _header(lines[0]):
         return True
@@ -172,13 +172,13 @@ def write_values(rows: Iterable[MeasureValue], file: BinaryIO, form: str) -> Non
     for row in rows if form == "ranking" else ():
         every.setdefault((row.query_id, row.measure), []).append(row.value)
     for row in rows:
-        others = every.get((row.query_id, row.measure), ())
+        run_values = every.get((row.query_id, row.measure), ())
         fields = {
             "run": column(row.run, "the run"),
             "query": column(row.query_id, "the query id"),
             "measure": column(row.measure, "the measure"),
             "value": repr(row.value),
-            "rank": str(1 + sum(other > row.value for other in others)),
+            "rank": str(1 + sum(other > row.value for other in run_values)),
             "Q0": "Q0",
         }
         file.write("\t".join(fields[name] for name in COLUMNS[form]).encode() + b"\n")
@@ -187,8 +187,8 @@ def write_values(rows: Iterable[MeasureValue], file: BinaryIO, form: str) -> Non
 def _header(columns: Sequence[str]) -> tuple[str, ...]:
     """What each column is, where a line names them; () where it does not."""
     names = tuple(_NAMES.get(name.lower(), "") for name in columns)
-    known = set(names)
-    whole = len(known) == len(names) and "" not in known and known >= {"query", "measure", "value"}
+    name_set = set(names)
+    whole = len(name_set) == len(names) and "" not in name_set and name_set >= {"query", "measure", "value"}
     return names if whole else ()
 
 
@@ -199,7 +199,7 @@ def _told(path: str | os.PathLike[str], rows: Sequence[Sequence[str]]) -> str:
     if width == 6 and rows[0][1].upper() == "Q0":
         return "ranking"
     if width == 4:
-        second, third = ({row[place] for row in rows if len(row) == 4} for place in (1, 2))
+        second, third = ({row[column_index] for row in rows if len(row) == 4} for column_index in (1, 2))
         # Queries have means, and ids that are numbers; measures have neither.
         for of_queries in ((ALL in second, ALL in third), (_are_numbers(second), _are_numbers(third))):
             if of_queries[0] != of_queries[1]:

@@ -77,7 +77,7 @@ def nugget_bank_items(path: _Path, number: int, row: Mapping[str, Any]) -> Itera
     query_id, _ = nugget_bank_query(path, number, row)
     banks = {"nugget_bank": row} if _is_bare(row) else row
     around = {} if _is_bare(row) else {key: value for key, value in row.items() if key not in BANKS}
-    found = False
+    has_nuggets = False
     for bank, (kind, text_key) in BANKS.items():
         listed = banks.get(bank)
         entries: Iterable[tuple[str | None, Any]] = ()
@@ -86,9 +86,9 @@ def nugget_bank_items(path: _Path, number: int, row: Mapping[str, Any]) -> Itera
         elif isinstance(listed, list):
             entries = ((None, entry) for entry in listed)
         for text, entry in entries:
-            found = True
+            has_nuggets = True
             yield _item(path, number, query_id, kind, text_key, text, entry, around)
-    if not found:
+    if not has_nuggets:
         raise ConversionError(path, number, f"query '{query_id}' has no nuggets")
 
 
@@ -109,11 +109,11 @@ def _item(
         raise ConversionError(
             path, number, f"{what} is neither an object nor a list that begins with AND, OR"
         )
-    said = {text_key: text, **entry} if text is not None else entry
-    text = a_text(path, number, said, (text_key,), what, blank=True)
+    fields = {text_key: text, **entry} if text is not None else entry
+    text = a_text(path, number, fields, (text_key,), what, blank=True)
     id_key, made = f"{text_key}_id", made_id(query_id, text)
     # The id that the framework makes is of the text alone, and may be there of another topic, too.
-    given = None if entry.get(id_key) is None else an_id(path, number, entry, (id_key,))
+    stated_id = None if entry.get(id_key) is None else an_id(path, number, entry, (id_key,))
     metadata = entry.get("metadata")
     ours = metadata.get(_OURS) if isinstance(metadata, dict) else None
     ours = ours if isinstance(ours, dict) else {}
@@ -122,7 +122,7 @@ def _item(
     pairs = [tuple(each) for each in choices or () if isinstance(each, list)]
     return Item(
         query_id,
-        made if given is None or made.endswith(f"/{given}") else given,
+        made if stated_id is None or made.endswith(f"/{stated_id}") else stated_id,
         text,
         kind,
         tuple(_answers(path, number, entry.get("answers"), what)),
@@ -258,9 +258,11 @@ def _v3_entry(item: Item, text_key: str) -> dict[str, Any]:
     if entry.get(id_key) is None:
         written[id_key] = item.item_id
     listed = entry.get("answers")
-    said = listed.items() if isinstance(listed, dict) else ((None, each) for each in listed or ())
-    known = {each.get("answer", key): {"answer": key, **each} for key, each in said if isinstance(each, dict)}
-    answers = {text: known.get(text, {"answer": text}) for text in item.gold_answers}
+    pairs = listed.items() if isinstance(listed, dict) else ((None, each) for each in listed or ())
+    answer_entries = {
+        each.get("answer", key): {"answer": key, **each} for key, each in pairs if isinstance(each, dict)
+    }
+    answers = {text: answer_entries.get(text, {"answer": text}) for text in item.gold_answers}
     if answers or "answers" in entry:
         written["answers"] = answers
     if item.importance != _importance(entry):

@@ -113,8 +113,8 @@ def assigned_grades(path: Path, number: int, row: Mapping[str, Any]) -> Iterator
         if not nugget.strip():
             continue
         assignment = next((entry[key] for key in ASSIGNMENT_KEYS if entry.get(key) is not None), None)
-        known = assignment.strip().lower() if isinstance(assignment, str) else None
-        if known not in RATINGS:
+        label = assignment.strip().lower() if isinstance(assignment, str) else None
+        if label not in RATINGS:
             what = "no assignment" if assignment is None else f"the assignment {str(assignment)[:40]!r}"
             raise ConversionError(
                 path, number, f"a nugget of query '{query_id}' has {what}; known are {', '.join(RATINGS)}"
@@ -123,7 +123,7 @@ def assigned_grades(path: Path, number: int, row: Mapping[str, Any]) -> Iterator
             query_id,
             doc_id,
             item_id,
-            RATINGS[known],
+            RATINGS[label],
             str(assignment),
             model if isinstance(model, str) else "",
             "",
@@ -197,7 +197,7 @@ def listed_items(
         text = a_text(path, number, entry, text_keys, f"a {kind} of query '{query_id}'", blank=True)
         if all(entry.get(key) is None for key in ITEM_KEYS):
             made = made_id(query_id, text)
-            numbered = (f"{made}-{place}" for place in range(2, len(listed) + 2))
+            numbered = (f"{made}-{suffix}" for suffix in range(2, len(listed) + 2))
             item_id = next(each for each in chain((made,), numbered) if each not in used_ids)
         else:
             item_id = an_id(path, number, entry, ITEM_KEYS)

@@ -46,12 +46,12 @@ def _naming(path: str | os.PathLike[str], texts: Sequence[str]) -> Iterator[tupl
     """As `iter_lines`, of the first line that is not blank, and of those that have all these texts."""
     with open_bytes(path) as stream, reading(path, 1):
         lines = stream.read().split(b"\n")
-    first = next((place for place, line in enumerate(lines) if line.strip()), 0)
-    named, *others = (text.encode("utf-8", "surrogatepass") for text in texts)
-    chosen = [(place, line) for place, line in enumerate(lines) if named in line and place > first]
-    for place, line in ((first, lines[first]), *chosen):
-        if place == first or all(other in line for other in others):
-            yield place + 1, line.rstrip(b"\r")
+    first = next((index for index, line in enumerate(lines) if line.strip()), 0)
+    named, *other_texts = (text.encode("utf-8", "surrogatepass") for text in texts)
+    chosen = [(index, line) for index, line in enumerate(lines) if named in line and index > first]
+    for index, line in ((first, lines[first]), *chosen):
+        if index == first or all(other in line for other in other_texts):
+            yield index + 1, line.rstrip(b"\r")
 
 
 def _rows(
@@ -129,12 +129,12 @@ def with_overrides(content: bytes, rows: Sequence[HumanRating]) -> bytes:
     lines = ["\t".join(values.get(name, "") for name in names).encode() for values in written]
     fields = [*(name for name in names if name in _KNOWN), "cannot"]
     read = [row for _, row in _rows("overrides.tsv", enumerate([header, *lines], number), lambda error: None)]
-    meant = [
+    expected = [
         row._replace(who=values["who"], why=values["why"], when=values["when"], note=values["note"])
         for row, values in zip(rows, written, strict=True)
     ]
     if [[getattr(row, name) for name in fields] for row in read] != [
-        [getattr(row, name) for name in fields] for row in meant
+        [getattr(row, name) for name in fields] for row in expected
     ]:
         raise ValueError("this rating would not be read back unchanged: an id has unusual white space in it")
     return start + newline + b"".join(line + b"\n" for line in lines)

@@ -56,8 +56,8 @@ def write_queries(queries: Iterable[Query], file: BinaryIO) -> None:
     Raises:
         ValueError: an id has a tab or a line end in it, or is empty.
     """
-    for place, query in enumerate(queries):
-        if place == 0 and (
+    for index, query in enumerate(queries):
+        if index == 0 and (
             _is_header(query.query_id, query.text) or query.query_id.lstrip().startswith(("{", "[", "<"))
         ):
             # A first query that reads as a header line would be skipped as one, or taken for another dialect.

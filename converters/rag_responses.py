@@ -235,18 +235,18 @@ def _metadata(response: Response) -> dict[str, Any]:
 def _with_places(response: Response) -> dict[str, Any]:
     """The references and the sentences of a response, which cite them by their places."""
     references = list(response.references)
-    known = {doc_id: place for place, doc_id in enumerate(references)}
+    reference_index = {doc_id: index for index, doc_id in enumerate(references)}
     answer = []
     for sentence in response.sentences:
-        places = []
+        cited_indices = []
         for citation in sentence.citations:
-            if citation.doc_id not in known:
-                known[citation.doc_id] = len(references)
+            if citation.doc_id not in reference_index:
+                reference_index[citation.doc_id] = len(references)
                 references.append(citation.doc_id)
-            places.append(known[citation.doc_id])
+            cited_indices.append(reference_index[citation.doc_id])
         # No list of references has such a place.
-        places += [-1] * sentence.out_of_range
-        answer.append({"text": sentence.text, "citations": places})
+        cited_indices += [-1] * sentence.out_of_range
+        answer.append({"text": sentence.text, "citations": cited_indices})
     return {"references": references, "response_length": response.n_words, "answer": answer}
 
 
@@ -261,10 +261,10 @@ def _response(path: str | os.PathLike[str], number: int, row: Mapping[str, Any],
     named = any(fields.get(key) is not None for key in RUN_KEYS)
     run = an_id(path, number, fields, RUN_KEYS) if named else stem
     references, documents = _references(path, number, row), tuple(_documents(row.get("documents")))
-    known = frozenset(document.doc_id for document in documents)
-    sentences = tuple(_sentences(path, number, row, references, known))
-    said = metadata.items() if isinstance(metadata, dict) else ()
-    plain = tuple((key, value) for key, value in said if isinstance(value, str | int | float))
+    document_ids = frozenset(document.doc_id for document in documents)
+    sentences = tuple(_sentences(path, number, row, references, document_ids))
+    metadata_items = metadata.items() if isinstance(metadata, dict) else ()
+    plain = tuple((key, value) for key, value in metadata_items if isinstance(value, str | int | float))
     response = Response(query_id, run, sentences, query_text, references, "", documents, plain)
     if not response.text:
         reason = f"the response to query '{query_id or query_text[:40]}' has no text"
@@ -315,15 +315,15 @@ def _sentences(
             )
         yield Sentence(text)
         return
-    for place, entry in enumerate(row[key]):
+    for index, entry in enumerate(row[key]):
         if isinstance(entry, str):
             yield Sentence(entry)
             continue
         if not isinstance(entry, dict) or not isinstance(entry.get("text"), str):
-            raise ConversionError(path, number, f'entry {place} of "{key}" has no text')
+            raise ConversionError(path, number, f'entry {index} of "{key}" has no text')
         cited = list(_citations(path, number, entry.get("citations"), references, documents))
-        known = tuple(citation for citation in cited if citation is not None)
-        yield Sentence(entry["text"], known, len(cited) - len(known))
+        valid = tuple(citation for citation in cited if citation is not None)
+        yield Sentence(entry["text"], valid, len(cited) - len(valid))
 
 
 def _citations(
@@ -373,9 +373,9 @@ def _sniff(start: Head) -> bool:
     cut = bool(row) and all(value is None for value in row.values())
     if cut and (("metadata" in row and "_id" not in row) or ("references" in row and named_run)):
         return True
-    known = named_run or any(key in row for key in (*QUERY_KEYS, "metadata", "prompt"))
+    named = named_run or any(key in row for key in (*QUERY_KEYS, "metadata", "prompt"))
     lists = any(key in row and isinstance(row[key], list | None) for key in ("answer", "responses"))
-    return known and (lists or "response" in row or ("text" in row and named_run))
+    return named and (lists or "response" in row or ("text" in row and named_run))
 
 
 def _never(_: Head) -> bool:

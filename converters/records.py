@@ -152,16 +152,16 @@ class Response(NamedTuple):
 
     def truncated(self, words: int) -> Response:
         """The response up to so many words, cut within a sentence where they end there."""
-        kept: list[Sentence] = []
+        sentences: list[Sentence] = []
         for sentence in self.sentences:
             split = sentence.text.split()
             if len(split) > words:
                 if words:
-                    kept.append(sentence._replace(text=" ".join(split[:words])))
+                    sentences.append(sentence._replace(text=" ".join(split[:words])))
                 break
-            kept.append(sentence)
+            sentences.append(sentence)
             words -= len(split)
-        return self._replace(sentences=tuple(kept))
+        return self._replace(sentences=tuple(sentences))
 
 
 class RunRank(NamedTuple):

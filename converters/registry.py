@@ -101,8 +101,8 @@ def _by_name() -> Mapping[str, Format]:
     from importlib.metadata import entry_points
 
     by_name: dict[str, Format] = {}
-    for name, place in BUILT_IN.items():
-        module, _, attribute = place.partition(":")
+    for name, address in BUILT_IN.items():
+        module, _, attribute = address.partition(":")
         by_name[name] = getattr(import_module(module), attribute or "FORMAT")
     for entry in entry_points(group="converters.formats"):
         if entry.name not in by_name:
@@ -122,10 +122,10 @@ def sniff(path: str | os.PathLike[str]) -> str:
         ConversionError: it looks like none, or cannot be read.
     """
     start = head(path)
-    for known in formats():
-        if known.sniff(start):
-            return known.name
-    names = ", ".join(known.name for known in formats())
+    for file_format in formats():
+        if file_format.sniff(start):
+            return file_format.name
+    names = ", ".join(file_format.name for file_format in formats())
     raise ConversionError(path, 1, f"not in a format known here ({names})")
 
 
@@ -148,17 +148,17 @@ def write(records: Iterable[Any], path: str | os.PathLike[str], format: str) -> 
         ConversionError: the format is unknown or cannot be written.
         ValueError: a record cannot be written in this format (an id with white space, a duplicate).
     """
-    known = _format(format, path)
-    if known.write is None:
+    file_format = _format(format, path)
+    if file_format.write is None:
         raise ConversionError(path, None, f"the format '{format}' is only read, not written")
     with open_write(path) as file:
-        known.write(records, file)
+        file_format.write(records, file)
 
 
 def _format(name: str, path: str | os.PathLike[str]) -> Format:
-    known = _by_name()
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"known here: {', '.join(known)}"
+    by_name = _by_name()
+    if name not in by_name:
+        near = difflib.get_close_matches(name, by_name, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else f"known here: {', '.join(by_name)}"
         raise ConversionError(path, None, f"no format '{name}'; {hint}")
-    return known[name]
+    return by_name[name]

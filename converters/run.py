@@ -81,10 +81,10 @@ class Run:
         counts = np.diff(self.offsets)
         if counts.max(initial=0) <= depth:
             return self.offsets, self.doc_ids
-        kept = np.minimum(counts, depth)
-        offsets = np.concatenate(([0], np.cumsum(kept)))
-        within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], kept)
-        return offsets, self.doc_ids.take(column(np.repeat(self.offsets[:-1], kept) + within))
+        n_top = np.minimum(counts, depth)
+        offsets = np.concatenate(([0], np.cumsum(n_top)))
+        within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], n_top)
+        return offsets, self.doc_ids.take(column(np.repeat(self.offsets[:-1], n_top) + within))
 
     def count(self, query_id: str) -> int:
         """How many documents the run has for a query; 0 where it skips it."""
@@ -195,12 +195,12 @@ def _break_ties(
         group = doc_ids[start:end]
         docs = group.to_pylist()
         # Code points sort as their UTF-8 bytes do, which is strcmp's order.
-        places = sorted(range(len(docs)), key=docs.__getitem__, reverse=True)
-        if places != list(range(len(docs))):
+        order = sorted(range(len(docs)), key=docs.__getitem__, reverse=True)
+        if order != list(range(len(docs))):
             if not pieces:
                 scores = scores.copy()
-            scores[start:end] = scores[start:end][places]
-            pieces += [doc_ids[done:start], group.take(column(np.array(places)))]
+            scores[start:end] = scores[start:end][order]
+            pieces += [doc_ids[done:start], group.take(column(np.array(order)))]
             done = end
     return scores, pa.concat_arrays([*pieces, doc_ids[done:]]) if pieces else doc_ids
 
@@ -224,7 +224,9 @@ def _suspects(offsets: NDArray[np.int64], doc_ids: Any) -> list[int]:
         for start, stop in itertools.pairwise(bounds):
             hashes[start:stop].sort()
         equal = (hashes[1:] == hashes[:-1]).nonzero()[0]
-        left, right = (np.searchsorted(bounds, places, side="right") - 1 for places in (equal, equal + 1))
+        left, right = (
+            np.searchsorted(bounds, positions, side="right") - 1 for positions in (equal, equal + 1)
+        )
         suspects.update((query + left[left == right]).tolist())
         query = end
     return sorted(suspects)
@@ -243,12 +245,12 @@ def _hashes(strings: Any) -> NDArray[np.uint64]:
     # Every eight bytes as one number, starting at every byte.
     words = np.ndarray((len(data) - 7,), "<u8", data, strides=(1,))
     starts, lengths = offsets[:-1] - first, np.diff(offsets)
-    masks = np.array([(1 << 8 * kept) - 1 for kept in range(9)], np.uint64)
+    masks = np.array([(1 << 8 * n_bytes) - 1 for n_bytes in range(9)], np.uint64)
     factor, shift = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
     hashes = lengths.astype(np.uint64)
     for step in range(0, int(lengths.max(initial=0)), 8):
-        places = np.minimum(starts + step, len(words) - 1)
-        hashes ^= words[places] & masks[np.clip(lengths - step, 0, 8)]
+        word_indices = np.minimum(starts + step, len(words) - 1)
+        hashes ^= words[word_indices] & masks[np.clip(lengths - step, 0, 8)]
         hashes *= factor
         hashes ^= hashes >> shift
     return hashes

@@ -71,17 +71,17 @@ def _pieces(sentence: str, max_tokens: int) -> Iterator[tuple[str, int]]:
     """A sentence, cut after `max_tokens` tokens where it is longer: (text, tokens)."""
     starts = [token.start() for token in _TOKEN.finditer(sentence)]
     cuts = [0, *starts[max_tokens::max_tokens], len(sentence)]
-    for place, (start, end) in enumerate(pairwise(cuts)):
-        yield sentence[start:end], min(max_tokens, len(starts) - place * max_tokens)
+    for piece_index, (start, end) in enumerate(pairwise(cuts)):
+        yield sentence[start:end], min(max_tokens, len(starts) - piece_index * max_tokens)
 
 
-def passage_id(run: str, query_id: str, place: int) -> str:
+def passage_id(run: str, query_id: str, number: int) -> str:
     """The id of a response's passage, the same at each reading and free of white space.
 
     Different (run, query, place) never have the same: white space, "/" and "%" inside of names are
     percent-encoded.
     """
-    return f"{safe_name(run)}/{safe_name(query_id)}/{place}"
+    return f"{safe_name(run)}/{safe_name(query_id)}/{number}"
 
 
 def response_id(run: str, query_id: str) -> str:
@@ -105,8 +105,8 @@ def response_passages(
         whole = Passage(response_id(response.run, response.query_id), response.text)
         return [whole] if response.text.strip() else []
     return [
-        Passage(passage_id(response.run, response.query_id, place), text)
-        for place, text in enumerate(segments(response.text, max_tokens), 1)
+        Passage(passage_id(response.run, response.query_id, number), text)
+        for number, text in enumerate(segments(response.text, max_tokens), 1)
     ]
 
 
@@ -128,14 +128,14 @@ def response_ranking(
     """
     doc_ids: list[str] = []
     if pool != "citations":
-        own = response_passages(response, max_tokens, unit=unit) if passages is None else passages
-        doc_ids += (passage.doc_id for passage in own)
+        own_passages = response_passages(response, max_tokens, unit=unit) if passages is None else passages
+        doc_ids += (passage.doc_id for passage in own_passages)
     if pool != "text":
         doc_ids += (citation.doc_id for sentence in response.sentences for citation in sentence.citations)
     order = list(dict.fromkeys(doc_ids))
     return [
-        RankedPassage(response.query_id, doc_id, float(len(order) - place))
-        for place, doc_id in enumerate(order)
+        RankedPassage(response.query_id, doc_id, float(len(order) - rank))
+        for rank, doc_id in enumerate(order)
     ]
 
 

@@ -45,10 +45,10 @@ def read_support_labels(
     Raises:
         ConversionError: the file cannot be read to its end, is empty, or lacks a column.
     """
-    places: list[int] | None = None
+    column_indices: list[int] | None = None
     for number, line in iter_filled(path):
         fields = [field.strip() for field in decode(path, number, line).split("\t")]
-        if places is None:
+        if column_indices is None:
             lacks = [name for name in _COLUMNS if name not in fields]
             if lacks:
                 raise ConversionError(
@@ -56,21 +56,23 @@ def read_support_labels(
                     number,
                     f"no column `{lacks[0]}`: the header is {', '.join(_COLUMNS)}, with tabs between",
                 )
-            places = [fields.index(name) for name in _COLUMNS]
+            column_indices = [fields.index(name) for name in _COLUMNS]
             continue
         try:
-            if len(fields) <= max(places):
+            if len(fields) <= max(column_indices):
                 raise ConversionError(path, number, f"{len(fields)} columns, and the header has more")
-            run, query_id, place, doc_id, label = (fields[column] for column in places)
-            if not place.isdecimal() or len(place) > 9 or int(place) < 1:
-                raise ConversionError(path, number, f"'{place[:40]}' is not a sentence: they count from 1")
+            run, query_id, sentence_number, doc_id, label = (fields[column] for column in column_indices)
+            if not sentence_number.isdecimal() or len(sentence_number) > 9 or int(sentence_number) < 1:
+                raise ConversionError(
+                    path, number, f"'{sentence_number[:40]}' is not a sentence: they count from 1"
+                )
             if label not in LABELS and label not in NO_LABEL:
-                known = ", ".join(LABELS)
-                raise ConversionError(path, number, f"'{label[:40]}' is no label; there are {known}")
+                label_names = ", ".join(LABELS)
+                raise ConversionError(path, number, f"'{label[:40]}' is no label; there are {label_names}")
             if label in LABELS and not doc_id:
                 raise ConversionError(path, number, f"'{label}' of no passage: doc_id is empty")
         except ConversionError as error:
             on_error(error)
             continue
         if label in LABELS:
-            yield SupportLabel(number, run, query_id, int(place), doc_id, LABELS.index(label))
+            yield SupportLabel(number, run, query_id, int(sentence_number), doc_id, LABELS.index(label))

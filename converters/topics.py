@@ -155,23 +155,23 @@ def _values(path: str | os.PathLike[str], text: str, start: int = 0) -> Iterator
     """
     decode = json.JSONDecoder().raw_decode
     line, counted = 1, 0
-    place = _after_space(text, _after_space(text, start) + 1)
-    while text[place] not in "]}":
-        line += text.count("\n", counted, place)
-        counted = place
+    position = _after_space(text, _after_space(text, start) + 1)
+    while text[position] not in "]}":
+        line += text.count("\n", counted, position)
+        counted = position
         try:
-            value, place = decode(text, place)
+            value, position = decode(text, position)
         except RecursionError:
             raise ConversionError(path, line, "nested too deeply") from None
         yield line, value
-        place = _after_space(text, place)
-        if text[place] in ",:":
-            place = _after_space(text, place + 1)
+        position = _after_space(text, position)
+        if text[position] in ",:":
+            position = _after_space(text, position + 1)
 
 
-def _after_space(text: str, place: int) -> int:
-    space = _SPACE.match(text, place)
-    return space.end() if space else place
+def _after_space(text: str, position: int) -> int:
+    space = _SPACE.match(text, position)
+    return space.end() if space else position
 
 
 #: How deep elements may be in each other, and how much text one SGML topic may have, in characters.
@@ -211,10 +211,10 @@ def dialect(start: Head) -> str | None:
     if not _MARKUP.match(start.lines[0]):
         return None
     text = b"\n".join(start.lines)
-    for place, tag in enumerate(_OPENED.finditer(text)):
+    for index, tag in enumerate(_OPENED.finditer(text)):
         name = tag[1].lower()
         # The outermost elements' names are the tracks' own: <webtrack2009>, <xml><topics>.
-        if place > 2:
+        if index > 2:
             break
         if name == b"top":
             return "sgml"
@@ -232,12 +232,12 @@ def sgml_topics(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
     topic: _Topic | None = None
     for number, line in iter_lines(path):
         text = decode(path, number, line)
-        place, indent = 0, len(text) - len(text.lstrip())
+        position, indent = 0, len(text) - len(text.lstrip())
         for tag in _TAG.finditer(text):
             closing, name = bool(tag[1]), tag[2].lower()
             if name not in ("top", *_ID_NAMES, *_TEXT_NAMES, *_OTHER_NAMES) and tag.start() > indent:
                 continue  # a word in angle brackets, or a mark-up of words
-            before, place = text[place : tag.start()], tag.end()
+            before, position = text[position : tag.start()], tag.end()
             if topic is None:
                 _nothing(path, number, before)
                 if name == "top" and not closing:
@@ -256,9 +256,9 @@ def sgml_topics(path: str | os.PathLike[str]) -> Iterator[tuple[int, Query]]:
                     path, number, f"a topic begins inside the one of line {topic.line}: its </top> is missing"
                 )
         if topic is None:
-            _nothing(path, number, text[place:])
+            _nothing(path, number, text[position:])
         else:
-            topic.add(path, number, text[place:] + "\n")
+            topic.add(path, number, text[position:] + "\n")
     if topic is not None:
         raise ConversionError(path, topic.line, "this topic has no </top>: is the file complete?")
 

@@ -158,16 +158,20 @@ def _plain(path: str | os.PathLike[str]) -> Iterator[Qrel] | None:
     if not is_whole or "\0" in text or _SPACE_OF_UNICODE.search(text) or not _PLAIN.fullmatch(text):
         return None
     columns, n_lines = text.split(), text.count("\n") + 1
-    query_ids, iterations, doc_ids, labels = (columns[place::4] for place in range(4))
+    query_ids, iterations, doc_ids, labels = (columns[column_index::4] for column_index in range(4))
     if len(set(map(" ".join, zip(query_ids, iterations, doc_ids, strict=True)))) != n_lines:
         return None
     label_of = {label: int(label) for label in set(labels)}
     if max(label_of.values()) > HIGHEST_LABEL:
         return None
     # One text of each, however often it is there.
-    known = {text: text for text in {*query_ids, *iterations}}.__getitem__
+    unique_text = {text: text for text in {*query_ids, *iterations}}.__getitem__
     return map(
-        Qrel, map(known, query_ids), doc_ids, map(label_of.__getitem__, labels), map(known, iterations)
+        Qrel,
+        map(unique_text, query_ids),
+        doc_ids,
+        map(label_of.__getitem__, labels),
+        map(unique_text, iterations),
     )
 
 

@@ -273,8 +273,10 @@ def _fast(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any, An
     codes = []
     for chunk in table["query"].chunks:
         # Each block has its own dictionary.
-        here = [query_ids.setdefault(query_id, len(query_ids)) for query_id in chunk.dictionary.to_pylist()]
-        codes.append(np.array(here, np.int32)[numbers(chunk.indices)])
+        block_codes = [
+            query_ids.setdefault(query_id, len(query_ids)) for query_id in chunk.dictionary.to_pylist()
+        ]
+        codes.append(np.array(block_codes, np.int32)[numbers(chunk.indices)])
     scores = numbers(table["score"].combine_chunks())
     doc_ids = table["doc"].combine_chunks()
     tags = {tag for chunk in table["tag"].chunks for tag in chunk.dictionary.to_pylist()}
@@ -318,10 +320,10 @@ def _careful(path: Path, skip: int = 0) -> tuple[str, tuple[str, ...], Any, Any,
                 if short and len(columns) == short:
                     columns = _six(path, number, columns)
                 elif short or len(columns) < 6:
-                    wanted = "6: query_id Q0 doc_id rank score tag"
+                    expected = "6: query_id Q0 doc_id rank score tag"
                     if short:
-                        wanted = f"{short} here: query_id doc_id rank{' score' * (short - 3)}"
-                    raise ConversionError(path, number, f"has {counted(columns)}, a run line has {wanted}")
+                        expected = f"{short} here: query_id doc_id rank{' score' * (short - 3)}"
+                    raise ConversionError(path, number, f"has {counted(columns)}, a run line has {expected}")
                 if not line.isascii():
                     decode(path, number, line)
                 score = _finite(path, number, columns[4])
@@ -377,8 +379,8 @@ def _name_duplicate(path: Path, error: DuplicateError, skip: int) -> ConversionE
     first = 0
     for number, line in iter_lines(path):
         columns = line.split()
-        place = 2 if len(columns) >= 6 else 1
-        if columns and number > skip and (columns[0], columns[place]) == duplicate:
+        doc_column = 2 if len(columns) >= 6 else 1
+        if columns and number > skip and (columns[0], columns[doc_column]) == duplicate:
             if first:
                 return ConversionError(
                     path,

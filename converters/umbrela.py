@@ -45,12 +45,12 @@ def read_judgments(path: str | os.PathLike[str]) -> Iterator[TextJudgment]:
 
 
 def _qrels(path: Path, _: str | None) -> Iterator[Qrel]:
-    for place, each in enumerate(read_judgments(path), 1):
+    for line_number, each in enumerate(read_judgments(path), 1):
         if not each.query_id or not each.doc_id:
             reason = (
                 'no "qid" and "docid", as umbrela writes none; `trecexam init --recorded` goes by the texts'
             )
-            raise ConversionError(path, place, reason)
+            raise ConversionError(path, line_number, reason)
         if each.label is not None:
             yield Qrel(each.query_id, each.doc_id, each.label)
 

@@ -156,7 +156,7 @@ class Track(OfExtensions):
         if not self._is_joint:
             return tuple(str(measure(each)) for each in self._loader.load().measures)
         of_each = self._loaders.load().assessments.items()
-        return tuple(f"{name}:{measure(own)}" for name, each in of_each for own in each.measures)
+        return tuple(f"{name}:{measure(column)}" for name, each in of_each for column in each.measures)
 
     def __repr__(self) -> str:
         try:
@@ -174,8 +174,8 @@ class Track(OfExtensions):
             """
             at = None if name.startswith("_") else accessors().get(name)
             if at is None:
-                own = f'; use track["{name}"]' if name in self.graders else _instead(name)
-                raise AttributeError(f"a track has no '{name}'{own}")
+                hint = f'; use track["{name}"]' if name in self.graders else _instead(name)
+                raise AttributeError(f"a track has no '{name}'{hint}")
             made = self.__dict__[name] = named(at)(self)
             return made
 
@@ -302,8 +302,8 @@ def _instead(name: str) -> str:
     kinds = _kinds()
     calls = {
         f"{group}.{call}": call
-        for group, own in kinds.items()
-        for kind in (own, *added(own))
+        for group, base in kinds.items()
+        for kind in (base, *added(base))
         for call in dir(kind)
         if not call.startswith("_") and call not in ("folder", "track") and callable(getattr(kind, call))
     }
@@ -317,21 +317,21 @@ def _instead(name: str) -> str:
     if same:
         return f"; use {' or '.join(f'track.{each}' for each in dict.fromkeys(same))}"
     public = [each for each in dir(Track) if not each.startswith("_")]
-    known = [*public, *calls.values(), *kinds]
-    return did_you_mean(name, known, "; dir(track) names what it has", before="; ")
+    names = [*public, *calls.values(), *kinds]
+    return did_you_mean(name, names, "; dir(track) names what it has", before="; ")
 
 
 def _kinds() -> dict[str, type[Accessor]]:
     """The groups of calls that a track has, and those of extensions: name -> class."""
-    own = {
+    kinds = {
         group: kind
         for group, made in vars(Track).items()
         if isinstance(made, property) and (kind := getattr(groups, _class_of(made), None))
     }
     for name, at in accessors().items():
         with suppress(ImportError):
-            own[name] = named(at)
-    return own
+            kinds[name] = named(at)
+    return kinds
 
 
 def _class_of(made: property) -> str:

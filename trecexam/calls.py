@@ -111,10 +111,10 @@ def added(group: type[Accessor]) -> list[type[Accessor]]:
 def _members(kind: type) -> dict[str, str]:
     """What a group of calls has, by name -> as written after the group's name: ".fit()", "()"."""
     kinds = (*reversed(kind.__mro__), *(added(kind) if issubclass(kind, Accessor) else ()))
-    own = {name: member for base in kinds for name, member in vars(base).items()}
-    names = sorted(name for name in own if not name.startswith("_") and name not in ("track", "folder"))
-    called = {"__call__": "()"} if "__call__" in own else {}
-    return called | {name: f".{name}{'' if isinstance(own[name], property) else '()'}" for name in names}
+    members = {name: member for base in kinds for name, member in vars(base).items()}
+    names = sorted(name for name in members if not name.startswith("_") and name not in ("track", "folder"))
+    called = {"__call__": "()"} if "__call__" in members else {}
+    return called | {name: f".{name}{'' if isinstance(members[name], property) else '()'}" for name in names}
 
 
 def on_loaded(
@@ -157,19 +157,19 @@ def on_graded(
 
 
 def on_track(
-    joint: Callable[Concatenate[LoadedTrack, P], Noted], one: Callable[Concatenate[Assessment, P], Noted]
+    joint: Callable[Concatenate[LoadedTrack, P], Noted], single: Callable[Concatenate[Assessment, P], Noted]
 ) -> Callable[Concatenate[OpenTrack, P], Noted]:
     """As `on_graded`; of several graders `joint` answers for all, unless one of them is meant."""
-    noted = _noted(one)
+    noted = _noted(single)
 
-    @wraps(one)
+    @wraps(single)
     def method(self: OpenTrack, /, *args: P.args, **kwargs: P.kwargs) -> Noted:
         _check_arguments(method, self, *args, **kwargs)
         if self._is_joint:
             return joint(self._loaders.load(), *args, **kwargs)
         return noted(self._loader.load(), *args, **kwargs)
 
-    return _with_self(method, one)
+    return _with_self(method, single)
 
 
 def _noted(
@@ -260,13 +260,13 @@ def _loader_for(
         TrecexamError: the function is about documents, and the one that is meant labels none; or none is
             meant, and those that may label some cannot go on.
     """
-    asked = AskedOf.of(function)
+    needs = AskedOf.of(function)
     if track._is_joint:
-        bank_needed = not asked.bank_optional
+        bank_needed = not needs.bank_optional
         loader = track._loaders.first_asked(
-            lambda each: asked.applies(each, *args, **kwargs), bank_needed=bank_needed
+            lambda each: needs.applies(each, *args, **kwargs), bank_needed=bank_needed
         )
-        if asked.documents and not loader.load(bank_needed=bank_needed).of_documents:
+        if needs.documents and not loader.load(bank_needed=bank_needed).of_documents:
             unable = track._loaders.load().unable
             if unable:
                 raise TrecexamError(
@@ -277,11 +277,11 @@ def _loader_for(
         took(loader.name, tuple(track._loaders))
         return loader
     loader = track._loader
-    if asked.documents and not loader.kind.ranks:
-        others = [name for name, other in track._loaders.items() if other.kind.ranks]
+    if needs.documents and not loader.kind.ranks:
+        other_graders = [name for name, other in track._loaders.items() if other.kind.ranks]
         raise TrecexamError(
             f"the grader {loader.name} labels no documents that runs rank"
-            + (f": take --grader {', '.join(others)}" if others else ""),
+            + (f": take --grader {', '.join(other_graders)}" if other_graders else ""),
             path=track.folder.config_path,
         )
     return loader
@@ -316,18 +316,18 @@ def _with_self(
         further: keywords that the function does not have, with their types.
     """
     signature = inspect.signature(function)
-    first, *others = signature.parameters.values()
-    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    first, *rest = signature.parameters.values()
+    self_parameter = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     more = [
         inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, default=False if what is bool else None, annotation=what
         )
         for name, what in (further or {}).items()
     ]
-    shown: Any = method
-    shown.__signature__ = signature.replace(parameters=(own, *others, *more))
+    signed: Any = method
+    signed.__signature__ = signature.replace(parameters=(self_parameter, *rest, *more))
     # Else `inspect` and `typing.get_type_hints` tell of an argument that the method has not.
-    shown.__annotations__ = {
+    signed.__annotations__ = {
         **{name: what for name, what in method.__annotations__.items() if name != first.name},
         **(further or {}),
     }

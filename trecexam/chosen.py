@@ -12,17 +12,17 @@ taken_graders: ContextVar[dict[str, tuple[str, ...]] | None] = ContextVar("taken
 
 def took(grader: str, of: tuple[str, ...]) -> None:
     """Notes that an answer is of one of several graders, as none was chosen."""
-    taken = taken_graders.get()
-    if taken is not None and len(of) > 1:
-        taken[grader] = of
+    answering = taken_graders.get()
+    if answering is not None and len(of) > 1:
+        answering[grader] = of
 
 
 def taken_notes() -> tuple[str, ...]:
     """Which grader answered because none was chosen, and which others there is; says it once."""
-    taken = taken_graders.get() or {}
+    answering = taken_graders.get() or {}
     notes = []
-    for grader, others in taken.items():
-        rest = ", ".join(each for each in others if each != grader)
+    for grader, candidates in answering.items():
+        rest = ", ".join(each for each in candidates if each != grader)
         notes.append(f"shown for the grader {grader}; --grader selects another: {rest}")
-    taken.clear()
+    answering.clear()
     return tuple(notes)

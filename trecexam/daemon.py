@@ -225,8 +225,8 @@ class Daemon:
 def _settings(folder: TrackFolder) -> tuple[object, object]:
     """Changes when trecexam.toml, or the file of a prompt or a metric that it names, changes."""
     folders = list(usable_folders(folder).values())
-    own = [path for each in folders for path in (each.prompt(), each.metric())]
-    return stamp(folder.config_path), tuple(path and stamp(path) for path in own)
+    named_paths = [path for each in folders for path in (each.prompt(), each.metric())]
+    return stamp(folder.config_path), tuple(path and stamp(path) for path in named_paths)
 
 
 def _stamps(loaders: TrackLoaders) -> dict[Path, Stamp]:

@@ -100,11 +100,11 @@ def cannot_go_on(name: str, error: Exception) -> str:
     return f"{name} cannot go on: {error}"
 
 
-def did_you_mean(name: str, known: Collection[str], otherwise: str = "", *, before: str = "") -> str:
+def did_you_mean(name: str, candidates: Collection[str], otherwise: str = "", *, before: str = "") -> str:
     """A guess at what was meant by a name that is not known; `otherwise` where none of the known is like it.
 
     Args:
         before: stands before the guess.
     """
-    near = difflib.get_close_matches(name, known, n=1)
+    near = difflib.get_close_matches(name, candidates, n=1)
     return f"{before}did you mean '{near[0]}'?" if near else otherwise

@@ -79,9 +79,9 @@ class Extension:
     bank_writer: str | None = None
 
     def __post_init__(self) -> None:
-        for place in (*(each.at for each in self.commands.values()), *self._places()):
-            if place.count(":") != 1:
-                raise TrecexamError(f"extension '{self.name}' names '{place}': give \"module:name\"")
+        for address in (*(each.at for each in self.commands.values()), *self._places()):
+            if address.count(":") != 1:
+                raise TrecexamError(f"extension '{self.name}' names '{address}': give \"module:name\"")
 
     def _places(self) -> Iterator[str]:
         yield from self.accessors.values()
@@ -92,7 +92,7 @@ class Extension:
         yield from self.kinds.values()
         yield from self.item_values.values()
         single = (self.promise, self.teacher, self.elsewhere, self.models, self.answers, self.bank_writer)
-        yield from (place for place in single if place is not None)
+        yield from (address for address in single if address is not None)
 
 
 @cache
@@ -103,12 +103,14 @@ def extensions() -> tuple[Extension, ...]:
         TrecexamError: one cannot be imported, or is none, or two name the same thing.
     """
     ours = import_module(GROUP)
-    found = {name: f"{GROUP}.{name}:EXTENSION" for _, name, _ in pkgutil.iter_modules(ours.__path__)}
-    found = dict(sorted(found.items()))
+    addresses = {name: f"{GROUP}.{name}:EXTENSION" for _, name, _ in pkgutil.iter_modules(ours.__path__)}
+    addresses = dict(sorted(addresses.items()))
     for name, at in sorted(_installed()):
-        if found.setdefault(name, at) != at:
-            raise TrecexamError(f"two extensions are called '{name}': {found[name]} and {at}; uninstall one")
-    loaded = tuple(_load(name, at) for name, at in found.items())
+        if addresses.setdefault(name, at) != at:
+            raise TrecexamError(
+                f"two extensions are called '{name}': {addresses[name]} and {at}; uninstall one"
+            )
+    loaded = tuple(_load(name, at) for name, at in addresses.items())
     for kind in ("commands", "accessors", "graders", "settings", "kinds"):
         names: dict[str, str] = {}
         for extension in loaded:

@@ -76,27 +76,27 @@ def look_at(folder: Path, but: Path) -> tuple[Found, ...]:
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
         and not path.name.endswith(IGNORED_SUFFIXES)
     ]
-    found = _by_ids([_looked_at(path) for path in paths])
+    files = _by_ids([_looked_at(path) for path in paths])
     for role in ONE:
-        found = _one(found, role)
-    found = _asked(found)
-    if not any(each.role for each in found):
+        files = _one(files, role)
+    files = _asked(files)
+    if not any(each.role for each in files):
         raise TrackError(
             "no file here is in a format that a track takes; see `trecexam formats`", path=folder
         )
-    return tuple(found)
+    return tuple(files)
 
 
-def told(found: Iterable[Found], folder: Path) -> Iterator[str]:
+def told(files: Iterable[Found], folder: Path) -> Iterator[str]:
     """A line for each file, or for each folder of many that are alike: what it is read as, and why."""
     alike: dict[tuple[object, ...], list[Found]] = {}
-    for each in found:
+    for each in files:
         alike.setdefault((each.path.parent, each.role, each.format, each.why), []).append(each)
     for group in alike.values():
         names = [each.path.relative_to(folder).as_posix() for each in group]
         if len(names) > _LISTED:
-            place = group[0].path.parent.relative_to(folder).as_posix()
-            names = [f"{len(names)} files in {'the folder' if place == '.' else place}"]
+            folder_name = group[0].path.parent.relative_to(folder).as_posix()
+            names = [f"{len(names)} files in {'the folder' if folder_name == '.' else folder_name}"]
         first = group[0]
         for name in names:
             if first.role is None:
@@ -157,15 +157,15 @@ def _first(records: Iterable[Any]) -> list[Any]:
     return first
 
 
-def _by_ids(found: Sequence[Found]) -> list[Found]:
+def _by_ids(files: Sequence[Found]) -> list[Found]:
     """Queries and passages that the other files' ids show to be the other of both."""
-    asked, documents = _named(found)
+    query_ids, documents = _named(files)
     changed = []
-    for each in found:
+    for each in files:
         other: Role = "passages" if each.role == "queries" else "queries"
         ids = each.query_ids | each.doc_ids
-        here, there = (asked, documents) if each.role == "queries" else (documents, asked)
-        if each.role in ("queries", "passages") and not ids & here and ids & there:
+        own_ids, other_ids = (query_ids, documents) if each.role == "queries" else (documents, query_ids)
+        if each.role in ("queries", "passages") and not ids & own_ids and ids & other_ids:
             with suppress(ConversionError):
                 queries, docs = _ids(each.path, other)
                 why = f"its ids are those of {other} in runs and judgments"
@@ -174,23 +174,23 @@ def _by_ids(found: Sequence[Found]) -> list[Found]:
     return changed
 
 
-def _named(found: Iterable[Found]) -> tuple[set[str], set[str]]:
+def _named(files: Iterable[Found]) -> tuple[set[str], set[str]]:
     """The ids of queries and of documents that runs, responses, judgments and banks name."""
-    naming = [each for each in found if each.role in _NAMING]
+    naming = [each for each in files if each.role in _NAMING]
     return set().union(*(each.query_ids for each in naming)), set().union(*(each.doc_ids for each in naming))
 
 
-def _one(found: Sequence[Found], role: Role) -> list[Found]:
+def _one(files: Sequence[Found], role: Role) -> list[Found]:
     """The files with at most one of a role: the first by its ids, then `test` in its name, then its size."""
-    candidates = [each for each in found if each.role == role]
+    candidates = [each for each in files if each.role == role]
     if len(candidates) < 2:
-        return list(found)
-    asked, documents = _named(each for each in found if each.role != role)
+        return list(files)
+    query_ids, documents = _named(each for each in files if each.role != role)
     if role == "qrels":
-        asked = {query_id for each in found if each.role == "queries" for query_id in each.query_ids}
+        query_ids = {query_id for each in files if each.role == "queries" for query_id in each.query_ids}
 
     def rank(each: Found) -> tuple[int, bool, int]:
-        named = len(each.doc_ids & documents if role == "passages" else each.query_ids & asked)
+        named = len(each.doc_ids & documents if role == "passages" else each.query_ids & query_ids)
         # All splits of a collection are about its queries, and the one for training is the largest.
         named = min(named, 1) if role == "qrels" else named
         return named, "test" in each.path.name.lower(), each.path.stat().st_size
@@ -203,19 +203,19 @@ def _one(found: Sequence[Found], role: Role) -> list[Found]:
     left = f"{best.path.name} is read as {role}, since {why}{option}"
     changed = {each.path: replace(each, role=None, why=left) for each in candidates}
     changed[best.path] = replace(best, why=f"of {len(candidates)} such files, since {why}")
-    return [changed.get(each.path, each) for each in found]
+    return [changed.get(each.path, each) for each in files]
 
 
-def _asked(found: Sequence[Found]) -> list[Found]:
+def _asked(files: Sequence[Found]) -> list[Found]:
     """The files without runs, banks and judgments that name none of the queries that are taken."""
-    queries = next((each for each in found if each.role == "queries"), None)
+    queries = next((each for each in files if each.role == "queries"), None)
     # Of more queries the rest is not known.
     if queries is None or len(queries.query_ids) >= _LOOKED_AT:
-        return list(found)
+        return list(files)
     why = f"none of the queries at its beginning is in {queries.path.name}"
     return [
         replace(each, role=None, why=f"{why}; --{each.role} takes it nevertheless")
         if each.role in _NAMING and each.query_ids and not each.query_ids & queries.query_ids
         else each
-        for each in found
+        for each in files
     ]

@@ -156,8 +156,8 @@ def not_runs(sources: Sources) -> list[str]:
 def without_records(root: Path, sources: Sources) -> list[str]:
     """A line for each file that has nothing in it, and what to put where."""
     targets = dict(_plan(root, sources))
-    given = [*_given(sources), *(("runs", path) for path in _in_folders(sources) if path in targets)]
-    reasons = ((option, path, _nothing_in(option, path)) for option, path in given)
+    inputs = [*_given(sources), *(("runs", path) for path in _in_folders(sources) if path in targets)]
+    reasons = ((option, path, _nothing_in(option, path)) for option, path in inputs)
     return [
         f"{path}: {reason}; put {_HAS[option]} into {targets[path]}, or remove it"
         for option, path, reason in reasons
@@ -206,13 +206,13 @@ def _mistaken(option: str, path: Path, grader: str | None) -> str:
         return ""
     # A TSV of queries may hold anything, and responses are told from their lines.
     if option == "runs":
-        own = kind != "qrels" and (grader == "ragval" or "answer" in (first_object(head(path)) or {}))
+        fits = kind != "qrels" and (grader == "ragval" or "answer" in (first_object(head(path)) or {}))
     elif {option, kind} == {"queries", "passages"} and (named_as(path.name) == kind or _is_beir(path)):
         # Their lines are alike: what the name says, or BEIR's titles, counts.
-        own = False
+        fits = False
     else:
-        own = not (option == "queries" and kind in ("run", "qrels", "leaderboard")) and _reads(path, option)
-    if own:
+        fits = not (option == "queries" and kind in ("run", "qrels", "leaderboard")) and _reads(path, option)
+    if fits:
         return ""
     if kind == "leaderboard":
         return (
@@ -255,15 +255,15 @@ def _plan(root: Path, sources: Sources) -> list[tuple[Path, Path]]:
         plan.append((sources.recorded, root / _recorded_name(sources.recorded)))
     if isinstance(sources.prompt, Path):
         plan.append((sources.prompt, root / sources.prompt.name))
-    for given in sources.runs:
-        if given.is_dir():
+    for run_path in sources.runs:
+        if run_path.is_dir():
             plan += [
-                (path, root / "runs" / path.relative_to(given))
-                for path in sorted(given.rglob("*"))
+                (path, root / "runs" / path.relative_to(run_path))
+                for path in sorted(run_path.rglob("*"))
                 if path.is_file() and not path.name.startswith(".")
             ]
         else:
-            plan.append((given, root / "runs" / given.name))
+            plan.append((run_path, root / "runs" / run_path.name))
     targets: dict[Path, Path] = {}
     for source, target in plan:
         if target in targets:
@@ -327,8 +327,9 @@ def _config(root: Path, sources: Sources, plan: list[tuple[Path, Path]]) -> str:
     for section, settings in sources.settings.items():
         values.setdefault(section, {}).update(settings)
     comments = {
-        f"graders.{name}": _RAG_COMMENTS[f"graders.{name}"] + (_WRITTEN if "write_bank" in given else "")
-        for name, given in values.get("graders", {}).items()
+        f"graders.{name}": _RAG_COMMENTS[f"graders.{name}"]
+        + (_WRITTEN if "write_bank" in section_values else "")
+        for name, section_values in values.get("graders", {}).items()
     }
     of_all = {"grader": _RAG_COMMENTS["grader"]} if sources.rag else {}
     return render_config(values, full=False, comments=of_all | comments)

@@ -112,17 +112,17 @@ def read_prompt_file(path: Path, form: type[File]) -> tuple[File, bool]:
     try:
         return form.model_validate({"template": text} if jinja else tomllib.loads(text)), jinja
     except tomllib.TOMLDecodeError as error:
-        place = re.search(r"\(at line (\d+)", str(error))
-        line = int(place[1]) if place else len(text.splitlines())
+        line_match = re.search(r"\(at line (\d+)", str(error))
+        line = int(line_match[1]) if line_match else len(text.splitlines())
         raise GraderError(f"this prompt is not valid TOML: {error}", path=path, line=line) from None
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"]))
-        known = ", ".join(form.model_fields)
-        raise GraderError(f"`{name}`: {first['msg']}; a prompt has {known}", path=path) from None
+        field_names = ", ".join(form.model_fields)
+        raise GraderError(f"`{name}`: {first['msg']}; a prompt has {field_names}", path=path) from None
 
 
-def checked_slots(template: str, path: Path, known: Sequence[str], *, jinja: bool) -> frozenset[str]:
+def checked_slots(template: str, path: Path, slot_names: Sequence[str], *, jinja: bool) -> frozenset[str]:
     """The slots that a template of the user's has.
 
     Raises:
@@ -134,22 +134,24 @@ def checked_slots(template: str, path: Path, known: Sequence[str], *, jinja: boo
         line = getattr(error, "lineno", None)
         raise GraderError(f"this prompt is not valid Jinja: {error}", path=path, line=line) from None
     if not jinja and (double := re.search(r"\{\{\s*([A-Za-z_]+)\s*\}\}", template)):
-        right = double[1] if double[1] in known else known[-1]
+        right = double[1] if double[1] in slot_names else slot_names[-1]
         raise GraderError(f"double braces are Jinja's: write {{{right}}}, or name the file .jinja", path=path)
-    unknown = sorted(slots_used - set(known))
+    unknown = sorted(slots_used - set(slot_names))
     if unknown:
-        own = "" if jinja else " (braces of your own: write the prompt as a .jinja file)"
-        raise GraderError(f"unknown slot '{unknown[0]}'; a prompt has {', '.join(known)}{own}", path=path)
+        hint = "" if jinja else " (braces of your own: write the prompt as a .jinja file)"
+        raise GraderError(
+            f"unknown slot '{unknown[0]}'; a prompt has {', '.join(slot_names)}{hint}", path=path
+        )
     return slots_used
 
 
 def read_own_prompt(
-    path: Path, form: type[OwnFile], known: Sequence[str], needed: Mapping[str, Sequence[str]]
+    path: Path, form: type[OwnFile], slot_names: Sequence[str], needed: Mapping[str, Sequence[str]]
 ) -> OwnPrompt[OwnFile]:
     """The prompt in a `.toml` file or a Jinja template.
 
     Args:
-        known: the slots that there are.
+        slot_names: the slots that there are.
         needed: what a prompt must have a place for -> the slots that are such a place, the usual one first.
 
     Raises:
@@ -157,7 +159,7 @@ def read_own_prompt(
     """
     file, jinja = read_prompt_file(path, form)
     template = file.template.removesuffix("\n")
-    present = checked_slots(template, path, known, jinja=jinja)
+    present = checked_slots(template, path, slot_names, jinja=jinja)
     for what, names in needed.items():
         if present.isdisjoint(names):
             slot = f"{{{{ {names[0]} }}}}" if jinja else f"{{{names[0]}}}"

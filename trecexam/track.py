@@ -228,9 +228,9 @@ class TrackFolder:
         files: list[Path] = []
         for pattern in patterns:
             glob = any(c in pattern for c in "*?[")
-            here = sorted(self.root.glob(pattern)) if glob else [self.root / pattern]
-            if here and here[0].exists():
-                files += here
+            matches = sorted(self.root.glob(pattern)) if glob else [self.root / pattern]
+            if matches and matches[0].exists():
+                files += matches
             elif self.write_bank is None:
                 section = self._named_in("bank", "track")
                 raise TrackError(
@@ -270,9 +270,9 @@ class TrackFolder:
     def takes_as_bank(self, path: Path) -> bool:
         """Whether a file of this path, there or not, is one of the bank's."""
         patterns = self.config.track.bank
-        place = PurePath(os.path.abspath(path))  # noqa: PTH100 - a link is named by its own path
+        absolute = PurePath(os.path.abspath(path))  # noqa: PTH100 - a link is named by its own path
         root = escape(os.path.abspath(self.root))  # noqa: PTH100
-        return any(place.match(os.path.join(root, pattern)) for pattern in patterns or BANK_PATTERNS)  # noqa: PTH118
+        return any(absolute.match(os.path.join(root, pattern)) for pattern in patterns or BANK_PATTERNS)  # noqa: PTH118
 
     def run_files(self) -> tuple[Path, ...]:
         """Everything but folders in the drop folder and its sub-folders, sorted: also what cannot be a run.
@@ -305,8 +305,8 @@ class TrackFolder:
 
     def _named_in(self, key: str, shared: str) -> str:
         """The section that says what holds: the grader's own, else the one that graders share."""
-        own = None if self.grader is None else self.whole.graders[self.grader]
-        return shared if own is None or key not in own.model_fields_set else f"graders.{self.grader}"
+        section = None if self.grader is None else self.whole.graders[self.grader]
+        return shared if section is None or key not in section.model_fields_set else f"graders.{self.grader}"
 
     def _input_file(self, key: str, named: str | None, *defaults: str, section: str = "track") -> Path | None:
         if named is not None:
@@ -317,10 +317,10 @@ class TrackFolder:
                     path=self.config_path,
                 )
             return path
-        here = [self.root / name for name in defaults]
+        candidates = [self.root / name for name in defaults]
         # A link to nothing is no absent file: who put it there has to be told.
-        return next((path for path in here if path.exists()), None) or next(
-            (path for path in here if path.is_symlink()), None
+        return next((path for path in candidates if path.exists()), None) or next(
+            (path for path in candidates if path.is_symlink()), None
         )
 
 
@@ -331,11 +331,11 @@ def folder_of_track(path: Path, *tracks: TrackFolder, runs_alone: bool = False) 
         tracks: looked at beside those whose folders the path is in.
         runs_alone: drop folders only.
     """
-    for place in dict.fromkeys((Path(os.path.abspath(path)), path.resolve())):  # noqa: PTH100
-        around = [root for root in (place, *place.parents) if (root / CONFIG_NAME).is_file()]
+    for start in dict.fromkeys((Path(os.path.abspath(path)), path.resolve())):  # noqa: PTH100
+        around = [root for root in (start, *start.parents) if (root / CONFIG_NAME).is_file()]
         for track in (*tracks, *map(_as_far_as_readable, around)):
             for folder in (track.runs,) if runs_alone else (track.runs, track.out, track.state):
-                if place.is_relative_to(os.path.abspath(folder)) or place.is_relative_to(folder.resolve()):  # noqa: PTH100
+                if start.is_relative_to(os.path.abspath(folder)) or start.is_relative_to(folder.resolve()):  # noqa: PTH100
                     return folder
     return None
 

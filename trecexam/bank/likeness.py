@@ -24,5 +24,5 @@ def copies(text: str, query_text: str) -> bool:
     item_words, query = words(text), words(query_text)
     if not item_words or not query:
         return False
-    telling, asked = (tuple(word for word in side if word not in _IDLE) for side in (item_words, query))
-    return item_words == query or (bool(telling) and telling == asked)
+    telling, query_words = (tuple(word for word in side if word not in _IDLE) for side in (item_words, query))
+    return item_words == query or (bool(telling) and telling == query_words)

@@ -94,14 +94,14 @@ def asked_digest(item: Item) -> bytes:
 
 def item_digest(item: Item) -> bytes:
     """sha256 of what an item is: its text, kind and answer key (not its id)."""
-    asked = [item.kind, item.text, list(item.gold_answers), [list(choice) for choice in item.choices]]
+    content = [item.kind, item.text, list(item.gold_answers), [list(choice) for choice in item.choices]]
     if item.query_text:
-        asked.append(item.query_text)
-    return hashlib.sha256(_canonical(asked)).digest()
+        content.append(item.query_text)
+    return hashlib.sha256(_canonical(content)).digest()
 
 
-def _canonical(asked: object) -> bytes:
-    return json.dumps(asked, ensure_ascii=False, separators=(",", ":")).encode()
+def _canonical(content: object) -> bytes:
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def passage_digest(text: str) -> bytes:
@@ -119,7 +119,7 @@ def asked(
     query_texts: Mapping[str, str],
     *,
     with_query: bool = False,
-    known: Collection[str] | None = None,
+    known_query_ids: Collection[str] | None = None,
 ) -> Bank:
     """The part of a bank that a grader of these kinds of items grades.
 
@@ -127,12 +127,12 @@ def asked(
         kinds: "question", "nugget"; or "query" alone: then each query of the bank (of all queries, where
             the bank has none) has one item, its own text. A query without a text has none, nor has one
             whose items are all retired.
-        known: the queries that a grader which knows them by their ids has grades of: only these have an item,
-            and one without a text its id for it.
+        known_query_ids: the queries that a grader which knows them by their ids has grades of: only these
+            have an item, and one without a text its id for it.
         with_query: the grader is told the query's text beside each item; a query without a text has no items.
     """
-    if known is not None:
-        query_ids = bank.query_ids or (() if bank.retired else sorted(known))
+    if known_query_ids is not None:
+        query_ids = bank.query_ids or (() if bank.retired else sorted(known_query_ids))
         return Bank(
             {
                 # Queries of the same text have different grades: the id is a part of the prompt's key.
@@ -142,7 +142,7 @@ def asked(
                     ),
                 )
                 for query_id in query_ids
-                if query_id in known
+                if query_id in known_query_ids
             },
             bank.retired,
         )
@@ -156,23 +156,23 @@ def asked(
             },
             bank.retired,
         )
-    kept, retired = (_of_kinds(items, kinds) for items in (bank.items, bank.retired))
+    active, retired = (_of_kinds(items, kinds) for items in (bank.items, bank.retired))
     if with_query:
-        kept = {
+        active = {
             query_id: tuple(item._replace(query_text=query_texts[query_id]) for item in items)
-            for query_id, items in kept.items()
+            for query_id, items in active.items()
             if query_texts.get(query_id, "").strip()
         }
-    return Bank(kept, retired)
+    return Bank(active, retired)
 
 
 def _of_kinds(
     by_query: Mapping[str, tuple[Item, ...]], kinds: Collection[str]
 ) -> dict[str, tuple[Item, ...]]:
-    kept = {
+    items_of_kinds = {
         query_id: tuple(item for item in items if item.kind in kinds) for query_id, items in by_query.items()
     }
-    return {query_id: items for query_id, items in kept.items() if items}
+    return {query_id: items for query_id, items in items_of_kinds.items() if items}
 
 
 def item_by_query(item: Item) -> Item:

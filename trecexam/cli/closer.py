@@ -213,5 +213,5 @@ def history(track: Path, entry: int | None, labels: bool) -> Result:
     with trecexam.open_track(track) as opened:
         if entry is None and not labels:
             return opened.history()
-        found = opened.history.entry(entry)
-    return Tables({"labels": found.tables["labels"]}, about=found.facts) if labels else found
+        changes = opened.history.entry(entry)
+    return Tables({"labels": changes.tables["labels"]}, about=changes.facts) if labels else changes

@@ -97,7 +97,9 @@ def _format_of_name(target: Path) -> str:
 
     suffix = Path(target.name.removesuffix(".gz")).suffix
     matching = [
-        known.name for known in converters.formats() if known.write and suffix in known.extensions[:1]
+        file_format.name
+        for file_format in converters.formats()
+        if file_format.write and suffix in file_format.extensions[:1]
     ]
     if len(matching) != 1:
         raise click.UsageError(f"the name {target.name} does not tell the format: name it with --to")
@@ -121,16 +123,16 @@ def formats() -> Tables:
 
     rows = tuple(
         (
-            known.name,
-            " ".join(known.extensions),
+            file_format.name,
+            " ".join(file_format.extensions),
             "yes",
-            "yes" if known.write else "no",
-            ", ".join(targets(known.name)),
-            known.description,
-            known.told_by,
-            known.example,
+            "yes" if file_format.write else "no",
+            ", ".join(targets(file_format.name)),
+            file_format.description,
+            file_format.told_by,
+            file_format.example,
         )
-        for known in converters.formats()
+        for file_format in converters.formats()
     )
     names = ("format", "extensions", "read", "write", "also converts to", "what", "told apart by", "example")
     return Tables({"formats": Table(names, rows, layout=Layout(("format",), ("what",)))})

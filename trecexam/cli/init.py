@@ -119,7 +119,7 @@ class InitOptions:
     "coverage. --recorded then has relevance labels.",
 )
 @click.option("--link", is_flag=True, help="Link the files instead of copying them.")
-def init(track: Path, **given: Any) -> None:
+def init(track: Path, **values: Any) -> None:
     """Make the folder TRACK from your files, with a drop folder runs/ and a commented trecexam.toml."""
     # Imports pydantic, which --help must not load.
     from trecexam.line.lacking import lacking
@@ -127,7 +127,7 @@ def init(track: Path, **given: Any) -> None:
     from trecexam.scaffold import make_track, not_runs, without_records
     from trecexam.track import TrackFolder
 
-    options = InitOptions(**given)
+    options = InitOptions(**values)
     if options.folder is not None:
         options = _with_found(options, options.folder, track)
     sources = _sources(options)
@@ -178,33 +178,33 @@ def _with_found(options: InitOptions, folder: Path, track: Path) -> InitOptions:
     """
     from trecexam.folder_roles import ONE, look_at, told
 
-    found = look_at(folder, but=track)
+    files = look_at(folder, but=track)
     named = (*ONE[:-1], "bank", "runs")
     left = {role: f"--{role} is given" for role in named if getattr(options, role)}
     if options.grader not in (None, "recorded") and not options.rag:
         left.setdefault("recorded", f"--grader {options.grader} grades")
-    found = tuple(
+    files = tuple(
         replace(each, role=None, why=left[each.role])
         if each.role in left
         else replace(each, role=None, why="--rag takes labels of relevance alone")
         if options.rag and each.role == "recorded" and not _is_in(each.path, *LABELS)
         else each
-        for each in found
+        for each in files
     )
-    for line in told(found, folder):
+    for line in told(files, folder):
         click.echo(line, err=True)
-    responses = not options.rag and any(each.format == "responses" and each.role for each in found)
-    bank = options.bank or any(each.role in ("bank", "recorded") for each in found)
+    responses = not options.rag and any(each.format == "responses" and each.role for each in files)
+    bank = options.bank or any(each.role in ("bank", "recorded") for each in files)
     if responses and (bank or options.grader in ("recorded", "erag", "ragval")):
         click.echo("note: these are responses: --rag adds graders of nuggets, support and more", err=True)
     elif responses:
         click.echo("note: responses and no test bank: made with the four graders of --rag", err=True)
         options = replace(options, rag=True)
-    taken: dict[str, Any] = {each.role: each.path for each in found if each.role in ONE}
+    paths_by_role: dict[str, Any] = {each.role: each.path for each in files if each.role in ONE}
     for role in ("bank", "runs"):
         if role not in left:
-            taken[role] = tuple(each.path for each in found if each.role == role)
-    return replace(options, **taken)
+            paths_by_role[role] = tuple(each.path for each in files if each.role == role)
+    return replace(options, **paths_by_role)
 
 
 def _is_in(recorded: Path | None, *formats: str) -> bool:
@@ -241,8 +241,8 @@ def _sources(options: InitOptions) -> Sources:
     if options.rag:
         _check_rag(options)
     if options.grader is not None and options.grader not in available():
-        known = ", ".join(available())
-        raise click.BadParameter(f"'{options.grader}'; known here: {known}", param_hint="--grader")
+        grader_names = ", ".join(available())
+        raise click.BadParameter(f"'{options.grader}'; known here: {grader_names}", param_hint="--grader")
     settings: dict[str, dict[str, Any]] = {"track": {}, "grader": _grader_settings(options)}
     if options.pool_judged:
         settings["track"]["pool_judged"] = True
@@ -294,8 +294,8 @@ def _grader(options: InitOptions) -> str | None:
 def _grader_settings(options: InitOptions) -> dict[str, str]:
     from trecexam.config import GraderSection
 
-    given = {"base_url": options.base_url, "metric": options.metric}
-    settings = {key: value for key, value in given.items() if value is not None}
+    optional = {"base_url": options.base_url, "metric": options.metric}
+    settings = {key: value for key, value in optional.items() if value is not None}
     _check(GraderSection, settings)
     return settings
 

@@ -46,9 +46,9 @@ class OpenGroup(SuggestingGroup):
         return sorted({*super().list_commands(ctx), *self._added})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        own = super().get_command(ctx, cmd_name)
-        if own is not None or cmd_name not in self._added:
-            return own
+        own_command = super().get_command(ctx, cmd_name)
+        if own_command is not None or cmd_name not in self._added:
+            return own_command
         command: click.Command = named(self._added[cmd_name])
         return command
 

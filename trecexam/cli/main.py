@@ -66,7 +66,7 @@ def commands() -> dict[str, tuple[str, str, str]]:
     Raises:
         TrecexamError: an extension cannot be loaded, or has a command of a name in use.
     """
-    found = dict(COMMANDS)
+    by_name = dict(COMMANDS)
     for extension in extensions():
         for name, command in extension.commands.items():
             if " " in name:
@@ -76,18 +76,18 @@ def commands() -> dict[str, tuple[str, str, str]]:
                     f"the extension '{extension.name}' has a command '{name}', as trecexam has"
                 )
             module, _, function = command.at.partition(":")
-            found[name] = (module, function, command.line)
-    return found
+            by_name[name] = (module, function, command.line)
+    return by_name
 
 
 def grouped() -> dict[str, list[str]]:
     """Heading -> its commands: the first ones, then each group with those that extensions add."""
-    found = {"Commands": list(FIRST), **{name: list(known) for name, known in GROUPS.items()}}
+    by_group = {"Commands": list(FIRST), **{name: list(names) for name, names in GROUPS.items()}}
     for extension in extensions():
         for name, command in extension.commands.items():
             if name not in FIRST and " " not in name:
-                found.setdefault(command.group, []).append(name)
-    return found
+                by_group.setdefault(command.group, []).append(name)
+    return by_group
 
 
 class _CommandGroup(LazyGroup):

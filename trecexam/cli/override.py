@@ -81,30 +81,30 @@ def override(
     # Item ids come from the bank, and the other person's words from a shared file.
     what = printable(f"{query_id} {doc_id}" + (f" {done.row.item_id}" if done.row.item_id else ""))
 
-    def shown(rating: int | None) -> str:
+    def rating_text(rating: int | None) -> str:
         if rating is None:
             return "withdrawn"
         return done.words[rating] if done.words else str(rating)
 
-    machine = "no rating" if done.machine is None else shown(done.machine)
+    machine = "no rating" if done.machine is None else rating_text(done.machine)
     if not done.written:
         click.echo(f"{what}: {who} said so already", err=True)
         return
     judged = scale and not done.row.item_id
     if done.after is None:
-        own = (
+        remaining = (
             ""
             if done.row.rating is None
-            else f"{shown(done.row.rating)} ({done.row.who}) is kept, people differ: "
+            else f"{rating_text(done.row.rating)} ({done.row.who}) is kept, people differ: "
         )
-        now = own + ("no judgment counts" if judged else f"back to the grader's {machine}")
+        now = remaining + ("no judgment counts" if judged else f"back to the grader's {machine}")
     else:
-        now = f"{shown(done.after.rating)} ({printable(done.after.who)})"
+        now = f"{rating_text(done.after.rating)} ({printable(done.after.who)})"
         now += " is the judgment" if judged else f" in place of the grader's {machine}"
     click.echo(f"{what}: {now}", err=True)
     if done.before is not None and done.after is not None and done.before.who != done.after.who:
         click.echo(
-            printable(f"{done.before.who} had said {shown(done.before.rating)}: {done.before.why}")
+            printable(f"{done.before.who} had said {rating_text(done.before.rating)}: {done.before.why}")
             + f"; both are kept in {'judgments' if judged else 'overrides'}.tsv, {COUNTING[rule]} counts",
             err=True,
         )

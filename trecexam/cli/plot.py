@@ -48,7 +48,7 @@ KINDS = (".pdf", ".svg", ".png")
     metavar="MEASURE",
     help="Plot this measure, in ir_measures' notation [default: the track's first].",
 )
-def plot(name: str | None, track: Path | None, output: Path | None, **asked: Any) -> None:
+def plot(name: str | None, track: Path | None, output: Path | None, **options: Any) -> None:
     """Draw the plot NAME of TRACK for a paper; without NAME, list the plots.
 
     Fonts are embedded as TrueType, the picture has no title, and marks differ without colour, too. The same
@@ -66,7 +66,7 @@ def plot(name: str | None, track: Path | None, output: Path | None, **asked: Any
         raise click.UsageError(f"{output or 'no FILE'}: give -o with a name that ends in {', '.join(KINDS)}")
     if track is None:
         raise click.UsageError(f"give the track too: trecexam plot {name} TRACK -o {output}")
-    chosen = {key: value for key, value in asked.items() if value is not None}
+    chosen = {key: value for key, value in options.items() if value is not None}
     with trecexam.open_track(track) as opened, bad_measures():
         figure: PaperFigure = opened.plot(name, **chosen)
     for note in figure.notes:

@@ -113,8 +113,8 @@ def answer(
     people = form == "table" or (form is None and output is None and show.on_terminal())
     say(result, result.notes if form == "latex" or (people and not wide) else result.notes_on_all)
     if people:
-        shown = show.table_lines(result.for_people(), wide=wide, styled=output is None)
-        text = "".join(f"{line}\n" for line in shown)
+        lines = show.table_lines(result.for_people(), wide=wide, styled=output is None)
+        text = "".join(f"{line}\n" for line in lines)
     else:
         text = {"json": result.to_json, "latex": result.to_latex}.get(form or "", result.to_tsv)()
     show.write(text, output)

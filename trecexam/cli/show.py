@@ -76,12 +76,12 @@ def write(text: str, output: Path | None) -> None:
 
 def _fitted(table: Table, layout: Layout, *, wide: bool, more: str, styled: bool = True) -> Iterator[str]:
     style = _styled if styled else _plain
-    shown = fitted(table, None if wide else width(), layout)
-    for number, (heading, *rows) in enumerate(shown.tables):
+    fit = fitted(table, None if wide else width(), layout)
+    for number, (heading, *rows) in enumerate(fit.tables):
         yield from [*([""] if number else []), style(heading, bold=True), *rows]
-    left_out = [f"left out: {shorten_list(shown.left_out, 4, quote='')}"] if shown.left_out else []
-    left_out += ["long names are cut"] if shown.cut else []
-    notes = [*shown.legend, *left_out, *([more] if left_out else [])]
+    left_out = [f"left out: {shorten_list(fit.left_out, 4, quote='')}"] if fit.left_out else []
+    left_out += ["long names are cut"] if fit.cut else []
+    notes = [*fit.legend, *left_out, *([more] if left_out else [])]
     yield from (style(line, dim=True) for line in wrapped("; ".join(notes), width()))
 
 

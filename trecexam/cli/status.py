@@ -64,9 +64,9 @@ def graders(prompts: bool) -> Tables:
         )
         columns = ("prompt", "asks about", "ratings", "decode", "source")
         return Tables({"prompts": Table(columns, prompt_rows, layout=Layout(("prompt",), most=3))})
-    known = [(name, factory.summary, factory.missing()) for name, factory in available().items()]
-    known += [(place.name, place.summary, place.missing()) for place in elsewhere()]
-    rows = tuple((name, "no" if missing else "yes", what, missing) for name, what, missing in known)
+    grader_rows = [(name, factory.summary, factory.missing()) for name, factory in available().items()]
+    grader_rows += [(remote.name, remote.summary, remote.missing()) for remote in elsewhere()]
+    rows = tuple((name, "no" if missing else "yes", what, missing) for name, what, missing in grader_rows)
     header = ("grader", "available", "what", "missing")
     return Tables({"graders": Table(header, rows, layout=Layout(("grader",)))})
 

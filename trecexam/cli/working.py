@@ -47,8 +47,8 @@ class Working(NamedTuple):
 def working(doing: str = "asking", done: str = "asked", what: str = "prompts") -> Iterator[Working]:
     """Shows how far asking is, and stops it on SIGINT and SIGTERM."""
     stopped: list[bool] = []
-    with show.grading(doing, done, what) as shown, signals(lambda: stopped.append(True)) as caught:
-        yield Working(shown, show.steps(shown), lambda: bool(stopped), caught)
+    with show.grading(doing, done, what) as progress, signals(lambda: stopped.append(True)) as caught:
+        yield Working(progress, show.steps(progress), lambda: bool(stopped), caught)
 
 
 def ask(
@@ -57,7 +57,7 @@ def ask(
     *args: object,
     only_estimate: bool,
     as_json: bool,
-    **given: object,
+    **options: object,
 ) -> tuple[Made | None, list[int]]:
     """What asking came to, and the signals that stopped it; None where only an estimate is shown.
 
@@ -65,10 +65,10 @@ def ask(
         do, estimate: calls with the same arguments, which are `args` and `given`.
     """
     if only_estimate or as_json:
-        show_estimate(partial(estimate, *args, **given), as_json=as_json)
+        show_estimate(partial(estimate, *args, **options), as_json=as_json)
         return None, []
     with working() as work:
-        made = do(*args, **given, progress=work.steps, stop=work.stop)
+        made = do(*args, **options, progress=work.steps, stop=work.stop)
     return made, work.caught
 
 
@@ -139,28 +139,28 @@ def show_several_estimates(
     from converters.errors import ConversionError
     from trecexam.graders.base import Estimate as Estimated
 
-    found = {f"bank of {name}": estimated for name, estimated in banks.items()}
+    estimate_of = {f"bank of {name}": estimated for name, estimated in banks.items()}
     measures: dict[str, Callable[[], MeasuredTime | None]] = {}
     for name, ask in estimates.items():
         try:
-            found[name], measures[name] = ask()
+            estimate_of[name], measures[name] = ask()
         except (TrecexamError, ConversionError) as error:
             click.echo(cannot_go_on(name, error), err=True)
-    if not found:
+    if not estimate_of:
         raise TrecexamError("no grader of this track can run")
-    found["sum"] = reduce(Estimated.plus, found.values())
-    keys = list(dict.fromkeys(key for each in found.values() for key in each.columns()))
+    estimate_of["sum"] = reduce(Estimated.plus, estimate_of.values())
+    keys = list(dict.fromkeys(key for each in estimate_of.values() for key in each.columns()))
     rows: list[dict[str, Value]] = [
-        {"grader": name, **dict.fromkeys(keys), **each.columns()} for name, each in found.items()
+        {"grader": name, **dict.fromkeys(keys), **each.columns()} for name, each in estimate_of.items()
     ]
     table = Table(("grader", *keys), tuple(tuple(row.values()) for row in rows))
     if not as_json:
         show.table(table)
-    for name, row in zip(found, rows, strict=True):
+    for name, row in zip(estimate_of, rows, strict=True):
         row["minutes"] = None
         if name not in measures:
             continue
-        estimated = found[name]
+        estimated = estimate_of[name]
         doing = f"grading by {name}"
         if estimated.tokens_in is not None:
             sample = _paced_time(estimated, doing, grades=True)
@@ -168,8 +168,8 @@ def show_several_estimates(
             sample = _measured_time(measures[name], doing, "graded", "passage", cells=True)
         row["minutes"] = None if sample is None else round(sample.seconds / 60, 2)
     if as_json:
-        known = [row["minutes"] for row in rows[:-1] if isinstance(row["minutes"], float)]
-        rows[-1]["minutes"] = sum(known) if known else None
+        minutes = [row["minutes"] for row in rows[:-1] if isinstance(row["minutes"], float)]
+        rows[-1]["minutes"] = sum(minutes) if minutes else None
         show.table(table, as_json=True, json_value=rows)
 
 

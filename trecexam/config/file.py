@@ -93,14 +93,14 @@ def _explain(error: ValidationError, path: Path, text: str) -> ConfigError:
     line = _line_of(text, location)
     name = ".".join(location)
     if first["type"] == "extra_forbidden":
-        known = list(_section(location).model_fields)
-        near = difflib.get_close_matches(location[-1], known, n=1, cutoff=0.5)
+        setting_names = list(_section(location).model_fields)
+        near = difflib.get_close_matches(location[-1], setting_names, n=1, cutoff=0.5)
         what = "section" if len(location) == 1 else "setting"
-        hint = f"did you mean `{near[0]}`?" if near else f"known here: {', '.join(known)}"
-        given = first["input"]
+        hint = f"did you mean `{near[0]}`?" if near else f"known here: {', '.join(setting_names)}"
+        setting = first["input"]
         # An empty section with nearly the name of another is that one, misspelled.
-        misspelled = difflib.get_close_matches(location[-1], known, n=1, cutoff=0.75) and not given
-        of_grader = isinstance(given, dict) and given.keys() <= NamedGrader.model_fields.keys()
+        misspelled = difflib.get_close_matches(location[-1], setting_names, n=1, cutoff=0.75) and not setting
+        of_grader = isinstance(setting, dict) and setting.keys() <= NamedGrader.model_fields.keys()
         of_grader = of_grader and not misspelled
         if len(location) == 1 and of_grader:
             hint = f"that of a grader is [graders.{name}]; {hint}"
@@ -168,19 +168,23 @@ def render_config(
         if section == "graders":
             lines += _several(values.get(section, {}), comments, full=full)
             continue
-        model, given = _section([section, ""]), values.get(section, {})
+        model, section_values = _section([section, ""]), values.get(section, {})
         shared = _as_in_grader(model) if full else []
-        keys = [key for key in model.model_fields if full or key in given or key in first.get(section, ())]
+        keys = [
+            key
+            for key in model.model_fields
+            if full or key in section_values or key in first.get(section, ())
+        ]
         if keys:
             off = section in _SWITCHES and section not in values
             lines += ["", f"# [{section}]" if off else f"[{section}]", *_comment(comments.get(section))]
         for key in keys:
             field = model.model_fields[key]
             # Of what `init` was given nobody has to be told what it is.
-            if key not in shared and (full or key not in given):
+            if key not in shared and (full or key not in section_values):
                 lines.append(f"# {field.description}")
-            if key in given:
-                lines.append(f"{key} = {toml_value(given[key])}")
+            if key in section_values:
+                lines.append(f"{key} = {toml_value(section_values[key])}")
             elif key not in shared:
                 default = (field.examples or [""])[0] if field.default is None else field.default
                 lines.append(f"# {key} = {toml_value(default)}")
@@ -197,36 +201,36 @@ def _several(
     graders: Mapping[str, Mapping[str, Any]], comments: Mapping[str, str], *, full: bool
 ) -> Iterator[str]:
     """The sections of several graders; in full what they may have beside [track], [grader], [scores]."""
-    others = (GraderSection, ScoresSection, TrackSection)
-    own = [key for key in NamedGrader.model_fields if key == "runs" or _is_own(key, others)]
+    shared_sections = (GraderSection, ScoresSection, TrackSection)
+    own_keys = [key for key in NamedGrader.model_fields if key == "runs" or _is_own(key, shared_sections)]
     if full:
         yield ""
         yield "# [graders.NAME]"
         yield "# Several graders in one track: a section for each, with what differs from [track], [grader]"
         yield "# and [scores]. It has the settings of [grader] and [scores]; bank, qrels, depth, pool, unit,"
         yield "# official_leaderboard and pool_judged of [track]; and these:"
-    for key in own if full else ():
+    for key in own_keys if full else ():
         field = NamedGrader.model_fields[key]
         default = (field.examples or [""])[0] if field.default is None else field.default
         yield f"# {field.description}"
         yield f"# {key} = {toml_value(default)}"
-    for name, given in graders.items():
+    for name, section_values in graders.items():
         yield ""
         yield f"[graders.{name}]"
         yield from _comment(comments.get(f"graders.{name}"))
-        yield from (f"{key} = {toml_value(value)}" for key, value in given.items())
+        yield from (f"{key} = {toml_value(value)}" for key, value in section_values.items())
 
 
-def _is_own(key: str, others: Sequence[type[BaseModel]]) -> bool:
-    return not any(key in section.model_fields for section in others)
+def _is_own(key: str, sections: Sequence[type[BaseModel]]) -> bool:
+    return not any(key in section.model_fields for section in sections)
 
 
 def _as_in_grader(section: type[BaseModel]) -> list[str]:
     """The settings of a section that [grader] has too, and explains."""
     if section is GraderSection or not issubclass(section, LanguageModelSection):
         return []
-    own = section.__annotations__
-    return [key for key in LanguageModelSection.model_fields if key not in own]
+    annotations = section.__annotations__
+    return [key for key in LanguageModelSection.model_fields if key not in annotations]
 
 
 def toml_value(value: Any) -> str:

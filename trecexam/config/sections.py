@@ -130,8 +130,8 @@ class TrackSection(Section):
 
     @field_validator("unit")
     @classmethod
-    def _of_own_text(cls, value: str, others: ValidationInfo) -> str:
-        if value == "response" and others.data.get("pool") == "citations":
+    def _of_own_text(cls, value: str, info: ValidationInfo) -> str:
+        if value == "response" and info.data.get("pool") == "citations":
             raise ValueError(
                 'no text of a response is graded with `pool` = "citations": set that to "text" or "both", or '
                 "leave `unit` out"

@@ -75,15 +75,15 @@ def effective(
     Raises:
         ConfigError: settings that do not go together.
     """
-    own = config.graders[name]
+    grader_section = config.graders[name]
     shared = _set(config.grader)
-    if "model" in own.model_fields_set:
+    if "model" in grader_section.model_fields_set:
         shared = {key: value for key, value in shared.items() if key not in _OF_THE_MODEL}
-    if "name" in own.model_fields_set:
+    if "name" in grader_section.model_fields_set:
         shared = {}
 
     def made(section: type[S], which: str, of_all: Mapping[str, Any]) -> S:
-        values = {**defaults.get(which, {}), **of_all, **own.given(section)}
+        values = {**defaults.get(which, {}), **of_all, **grader_section.given(section)}
         try:
             return section.model_validate(values)
         except ValidationError as error:
@@ -109,8 +109,8 @@ def purse_of(config: TrackConfig, name: str | None) -> str:
     """
     if name is None or not config.graders:
         return "grader"
-    own = config.graders[name].model_fields_set
-    return f"graders.{name}" if own & {"name", "budget", "budget_tokens"} else "grader"
+    fields_set = config.graders[name].model_fields_set
+    return f"graders.{name}" if fields_set & {"name", "budget", "budget_tokens"} else "grader"
 
 
 def _set(section: Section) -> dict[str, Any]:

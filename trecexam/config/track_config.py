@@ -64,8 +64,8 @@ class TrackConfig(Section):
     @property
     def has_writer(self) -> bool:
         """Whether a language model is named that can write test banks: in [generator], or in [grader]."""
-        own, grader = self.generator, self.grader
-        if own.model is not None or own.base_url is not None or own.name is not None:
+        generator, grader = self.generator, self.grader
+        if generator.model is not None or generator.base_url is not None or generator.name is not None:
             return True
         return grader.name in LANGUAGE_MODELS or (grader.name == "ragval" and grader.model is not None)
 
@@ -135,9 +135,11 @@ def config_class() -> type[TrackConfig]:
         ConfigError: one of them has a name in use.
     """
     declared = {name: at for extension in extensions() for name, at in extension.settings.items()}
-    taken = sorted(declared.keys() & TrackConfig.model_fields.keys())
-    if taken:
-        raise ConfigError(f"an extension declares the section [{taken[0]}], which trecexam has: uninstall it")
+    clashes = sorted(declared.keys() & TrackConfig.model_fields.keys())
+    if clashes:
+        raise ConfigError(
+            f"an extension declares the section [{clashes[0]}], which trecexam has: uninstall it"
+        )
     if not declared:
         return TrackConfig
     sections: dict[str, Any] = {name: named(at) for name, at in declared.items()}

@@ -144,15 +144,15 @@ def replace_all(folder: Path, contents: Mapping[str, bytes], ours: Iterable[str]
     """
     make_folder(folder)
     replace_together({folder / name: content for name, content in contents.items()})
-    kept = {folder / name for name in contents}
-    gone = [path for pattern in ours for path in folder.glob(pattern) if path not in kept]
-    for path in gone:
+    new_paths = {folder / name for name in contents}
+    stale = [path for pattern in ours for path in folder.glob(pattern) if path not in new_paths]
+    for path in stale:
         remove(path)
     # The deepest first; what has other files in it stays.
-    for place in sorted({each for path in gone for each in path.parents}, reverse=True):
-        if place.is_relative_to(folder) and place != folder:
+    for directory in sorted({each for path in stale for each in path.parents}, reverse=True):
+        if directory.is_relative_to(folder) and directory != folder:
             with contextlib.suppress(OSError):
-                place.rmdir()
+                directory.rmdir()
 
 
 def sweep(folder: Path) -> None:

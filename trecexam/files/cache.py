@@ -51,16 +51,16 @@ class FileCache:
             frozen: the stored result counts, though the file changed.
         """
         now = stamp(path)
-        known = self._known.get((kind, path))
-        if known is None or (known[0] != now and not frozen):
+        cached = self._known.get((kind, path))
+        if cached is None or (cached[0] != now and not frozen):
             try:
                 value: Any = read(path)
             except ConversionError as error:
                 value = error
-            known = self._known[(kind, path)] = (now, value)
-        if isinstance(known[1], ConversionError):
-            raise known[1]
-        result: T = known[1]
+            cached = self._known[(kind, path)] = (now, value)
+        if isinstance(cached[1], ConversionError):
+            raise cached[1]
+        result: T = cached[1]
         return result
 
     def has(self, kind: str, path: Path) -> bool:

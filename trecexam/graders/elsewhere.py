@@ -25,11 +25,11 @@ class Elsewhere(Protocol):
         """What must be installed first; "" where nothing is missing."""
         ...
 
-    def grader(self, grader: Grader, settings: GraderSection, root: Path, places: RaySection) -> Grader:
+    def grader(self, grader: Grader, settings: GraderSection, root: Path, ray: RaySection) -> Grader:
         """The same grader, whose work is done there: its identity and its answers are the same."""
         ...
 
-    def writer(self, model: Any, places: RaySection, memory: Path, section: str) -> Any:
+    def writer(self, model: Any, ray: RaySection, memory: Path, section: str) -> Any:
         """The same writer (see `trecexam.graders.writing.Writer`), whose work is done there."""
         ...
 

@@ -235,7 +235,7 @@ def load_model(folder: Path, device: str | None, dtype: str | None = None) -> An
     _check_installed()
     if device is not None:
         check_device(device)
-    _refuse_own_modules(folder)
+    _refuse_modules(folder)
     # A progress bar for the tensors of a small model is noise in a log.
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     from sentence_transformers import SentenceTransformer
@@ -257,7 +257,7 @@ def load_model(folder: Path, device: str | None, dtype: str | None = None) -> An
         ) from error
 
 
-def _refuse_own_modules(folder: Path) -> None:
+def _refuse_modules(folder: Path) -> None:
     """Refuses a model with own modules: sentence-transformers 5 imports them from a local folder.
 
     Raises:
@@ -270,10 +270,10 @@ def _refuse_own_modules(folder: Path) -> None:
         types = [str(module["type"]) for module in json.loads(path.read_bytes())]
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise GraderError(f"this list of modules cannot be read: {error}", path=path) from None
-    own = [name for name in types if not name.startswith("sentence_transformers.")]
-    if own:
+    modules = [name for name in types if not name.startswith("sentence_transformers.")]
+    if modules:
         raise GraderError(
-            f"the module '{own[0]}' is the model's own code, which is never run: choose another model",
+            f"the module '{modules[0]}' is the model's own code, which is never run: choose another model",
             path=path,
         )
 
@@ -332,9 +332,11 @@ def arguments(settings: GraderSection, root: Path, cuts: Sequence[float]) -> dic
     Raises:
         GraderError: there are no weights, or the settings have another number of cut points.
     """
-    given = len(settings.cut_points or ())
-    if given not in (0, len(cuts)):
-        raise GraderError(f"`cut_points` in [grader] are {given}: give {len(cuts)} cosines in rising order")
+    n_cut_points = len(settings.cut_points or ())
+    if n_cut_points not in (0, len(cuts)):
+        raise GraderError(
+            f"`cut_points` in [grader] are {n_cut_points}: give {len(cuts)} cosines in rising order"
+        )
     return {
         "folder": embedding_folder(settings.model, settings.revision, root),
         "cut_points": settings.cut_points or cuts,

@@ -75,10 +75,10 @@ class FixedShapes:
                 for text in texts
             ]
             return np.concatenate(alone).astype(np.float32)
-        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+        order = sorted(range(len(texts)), key=lambda text_index: len(texts[text_index]))
         vectors: list[Vectors | None] = [None] * len(texts)
-        for place, vector in self._encoded([texts[place] for place in order]):
-            vectors[order[place]] = vector
+        for text_index, vector in self._encoded([texts[text_index] for text_index in order]):
+            vectors[order[text_index]] = vector
         return np.array(vectors, np.float32)
 
     def _encoded(self, texts: Sequence[str]) -> Iterator[tuple[int, Vectors]]:

@@ -71,7 +71,7 @@ class KeptVectors:
             return {}
         text_of = {self._key(text): text for text in texts}
         keys = list(text_of)
-        kept: dict[str, NDArray[Any]] = {}
+        vectors: dict[str, NDArray[Any]] = {}
         with self._undamaged(), closing(sqlite3.connect(self.path, PATIENCE)) as connection:
             for start in range(0, len(keys), LOOKED_UP):
                 part = keys[start : start + LOOKED_UP]
@@ -83,8 +83,8 @@ class KeptVectors:
                 for key, content in rows:
                     vector, check = content[:-_CHECK], content[-_CHECK:]
                     if check == _check(key, vector):
-                        kept[text_of[key]] = np.frombuffer(vector, self._dtype).astype(self._dtype)
-        return kept
+                        vectors[text_of[key]] = np.frombuffer(vector, self._dtype).astype(self._dtype)
+        return vectors
 
     def add(self, vectors: Mapping[str, NDArray[Any]]) -> None:
         """Keeps vectors; where that cannot be done, it is left."""

@@ -80,10 +80,10 @@ class RecordedGrader:
         """Of qrels query_id -> the doc_ids with a grade; None of other recordings, which have items."""
         if self._format != "qrels":
             return None
-        known: dict[str, set[str]] = {}
+        doc_ids_by_query: dict[str, set[str]] = {}
         for doc_id, query_id in self._recording.by_doc:
-            known.setdefault(query_id, set()).add(doc_id)
-        return known
+            doc_ids_by_query.setdefault(query_id, set()).add(doc_id)
+        return doc_ids_by_query
 
     @property
     def item_kinds(self) -> Collection[str]:

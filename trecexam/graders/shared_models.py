@@ -19,10 +19,10 @@ class SharedModels:
 
     def get(self, of: Hashable, make: Callable[[], M]) -> M:
         """The model that was made of this, or a new one."""
-        known: M | None = self._made.get(of)
-        if known is None:
-            known = self._made[of] = make()
-        return known
+        model: M | None = self._made.get(of)
+        if model is None:
+            model = self._made[of] = make()
+        return model
 
 
 _CURRENT: ContextVar[SharedModels | None] = ContextVar("shared_models", default=None)

@@ -49,8 +49,8 @@ class SupportEmbedding(EmbeddingGrader):
 
     @cached_property
     def identity(self) -> Mapping[str, Any]:
-        own = dict(super().identity)
-        return {**own, "grader": "embedding-support", "window": WINDOW}
+        base = dict(super().identity)
+        return {**base, "grader": "embedding-support", "window": WINDOW}
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         import numpy as np
@@ -98,16 +98,18 @@ class SupportRecorded:
     @cached_property
     def known_passages(self) -> Mapping[str, Collection[str]]:
         """query_id -> the passages that it has labels of."""
-        known: dict[str, set[str]] = {}
+        doc_ids_by_query: dict[str, set[str]] = {}
         for name, doc_id in self._ratings:
-            known.setdefault(name.rpartition("/")[0].rpartition("/")[2], set()).add(doc_id)
-        return known
+            doc_ids_by_query.setdefault(name.rpartition("/")[0].rpartition("/")[2], set()).add(doc_id)
+        return doc_ids_by_query
 
     def grade(self, cells: Iterable[Cell]) -> Iterator[Sequence[tuple[Cell, Answer]]]:
         rating_of = self._ratings
-        known = [(cell, rating_of.get((cell.item.item_id, cell.doc_id))) for cell in cells]
+        cell_ratings = [(cell, rating_of.get((cell.item.item_id, cell.doc_id))) for cell in cells]
         graded = [
-            (cell, Answer(rating, "ok", LABELS[rating])) for cell, rating in known if rating is not None
+            (cell, Answer(rating, "ok", LABELS[rating]))
+            for cell, rating in cell_ratings
+            if rating is not None
         ]
         if graded:
             yield graded

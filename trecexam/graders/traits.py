@@ -91,16 +91,16 @@ _SAID_AT_ONCE = tuple(each.name for each in fields(GraderTraits) if each.name no
 
 def traits_of(grader: Grader) -> GraderTraits:
     """What a grader says of itself now, and the default of all that it does not say."""
-    own = getattr(grader, "traits", None)
-    if isinstance(own, GraderTraits):
-        return own
-    said: dict[str, Any] = {name: getattr(grader, name, _LATE) for name in _SAID_AT_ONCE}
-    said = {name: value for name, value in said.items() if value is not _LATE}
-    said["item_kinds"] = frozenset(said.get("item_kinds", ITEM_KINDS))
+    declared = getattr(grader, "traits", None)
+    if isinstance(declared, GraderTraits):
+        return declared
+    values: dict[str, Any] = {name: getattr(grader, name, _LATE) for name in _SAID_AT_ONCE}
+    values = {name: value for name, value in values.items() if value is not _LATE}
+    values["item_kinds"] = frozenset(values.get("item_kinds", ITEM_KINDS))
     # Of a recording it is the prompt's name.
-    said |= {} if callable(said.get("prompt")) else {"prompt": None}
+    values |= {} if callable(values.get("prompt")) else {"prompt": None}
     return GraderTraits(
-        **said,
+        **values,
         model_and_prompt=partial(getattr, grader, "model_and_prompt", None),
         cut_texts=partial(getattr, grader, "cut", 0),
         environment=partial(getattr, grader, "environment", None),

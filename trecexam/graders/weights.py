@@ -149,20 +149,20 @@ def weights_digest(folder: Path, memory: Path | None = None) -> str:
 
 
 def _digests(files: Sequence[Path], memory: Path | None) -> list[str]:
-    known: dict[str, list[object]] = {} if memory is None else recall(memory)
+    saved_entries: dict[str, list[object]] = {} if memory is None else recall(memory)
     current: dict[str, list[object]] = {}
     for path in files:
         key, of_file = str(path.resolve()), list(stamp(path) or ())
-        kept = known.get(key)
-        if kept is not None and kept[:-1] == of_file:
-            current[key] = kept
+        saved_entry = saved_entries.get(key)
+        if saved_entry is not None and saved_entry[:-1] == of_file:
+            current[key] = saved_entry
             continue
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         current[key] = [*of_file, digest]
-    known = {key: kept for key, kept in known.items() if Path(key).exists()}
-    if memory is not None and {**known, **current} != known:
+    saved_entries = {key: saved_entry for key, saved_entry in saved_entries.items() if Path(key).exists()}
+    if memory is not None and {**saved_entries, **current} != saved_entries:
         # A folder that may only be read loses nothing but time.
         with contextlib.suppress(TrecexamError):
-            remember(memory, {**known, **current})
+            remember(memory, {**saved_entries, **current})
     return [str(entry[-1]) for entry in current.values()]

@@ -87,7 +87,7 @@ class Assessment(TrackInputs):
         line of theirs; "runs" the runs' files, and how many are left out; "official" and "ranks" the official
         judgments and leaderboard; "settings" all that trecexam.toml, grader and program decide.
         """
-        shown = self.folder.shown
+        name_of = self.folder.shown
         official, ranks = self.folder.qrels(), self.folder.official_leaderboard()
         merged = official is not None and written_by(official) is not None
         return {
@@ -102,15 +102,20 @@ class Assessment(TrackInputs):
                 [
                     self.left_out_runs,
                     *(
-                        (run, shown(path), self.digests.get(shown(path)), self.run_contents[run].query_texts)
+                        (
+                            run,
+                            name_of(path),
+                            self.digests.get(name_of(path)),
+                            self.run_contents[run].query_texts,
+                        )
                         for run, path in self.run_files.items()
                     ),
                 ]
             ),
             "official": _digest(
-                [self.official is None, official and self.digests.get(shown(official)), merged]
+                [self.official is None, official and self.digests.get(name_of(official)), merged]
             ),
-            "ranks": _digest([ranks and self.digests.get(shown(ranks))]),
+            "ranks": _digest([ranks and self.digests.get(name_of(ranks))]),
             "settings": _digest(
                 [
                     self.config.model_dump(

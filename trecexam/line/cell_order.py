@@ -57,24 +57,28 @@ def missing_rows(
     """
     # How many queries ask an item.
     uses = Counter(asked_digest(item) for sheet in track.sheets.values() for item in sheet.items)
-    asked: set[tuple[str, bytes]] = set()
+    queued_cells: set[tuple[str, bytes]] = set()
     for query_id, sheet in track.sheets.items():
         seen: set[str] = set()
         digests = [asked_digest(item) for item in sheet.items]
         shared = np.array([uses[digest] > 1 for digest in digests], np.bool_)
         any_shared = bool(shared.any())
-        meant = None if only is None else frozenset(only.get(query_id, ()))
+        chosen_ids = None if only is None else frozenset(only.get(query_id, ()))
         if sheet.cells is not None:
             rows, of_cells = sheet.where((sheet.flat() == MISSING) & sheet.gradable)
             for at in np.argsort(of_cells, kind="stable"):
                 row, columns = int(rows[at]), of_cells[at : at + 1]
                 key = sheet.texts[row] or "", digests[columns[0]]
-                if key not in asked and (meant is None or sheet.doc_ids[row] in meant):
-                    asked.add(key)
+                if key not in queued_cells and (chosen_ids is None or sheet.doc_ids[row] in chosen_ids):
+                    queued_cells.add(key)
                     yield MissingRow(sheet, row, columns)
             continue
         for row, text in enumerate(sheet.texts):
-            if text is None or text in seen or (meant is not None and sheet.doc_ids[row] not in meant):
+            if (
+                text is None
+                or text in seen
+                or (chosen_ids is not None and sheet.doc_ids[row] not in chosen_ids)
+            ):
                 continue
             seen.add(text)
             columns = (sheet.codes[row] == MISSING).nonzero()[0]
@@ -82,10 +86,10 @@ def missing_rows(
             if any_shared:
                 new = []
                 for column in columns.tolist():
-                    if shared[column] and (text, digests[column]) in asked:
+                    if shared[column] and (text, digests[column]) in queued_cells:
                         continue
                     new.append(column)
-                    asked.add((text, digests[column]))
+                    queued_cells.add((text, digests[column]))
                 columns = np.array(new, np.intp)
             if len(columns):
                 yield MissingRow(sheet, row, columns)
@@ -106,13 +110,13 @@ def ranks_items(track: Assessment) -> bool:
     return is_useful(track) and track.traits.cells_share not in ("prompts", "answer")
 
 
-def cell_scores(track: Assessment, places: ItemPlaces) -> Mapping[str, NDArray[np.float64]]:
+def cell_scores(track: Assessment, item_ranks: ItemPlaces) -> Mapping[str, NDArray[np.float64]]:
     """query_id -> how useful each cell is, shape (passages, items): the weight of the passage, see
     `retrieved_weights`, divided by the place of the item among those of the passage, counted from 1.
     """
     return {
-        query_id: (_weights(track.pool[query_id]) + _LEAST)[:, None] / (place + 1)
-        for query_id, place in places.items()
+        query_id: (_weights(track.pool[query_id]) + _LEAST)[:, None] / (ranks + 1)
+        for query_id, ranks in item_ranks.items()
     }
 
 
@@ -152,7 +156,7 @@ def _words(text: str) -> list[str]:
 def useful_cells(
     track: Assessment,
     only: Mapping[str, Collection[str]] | None = None,
-    places: ItemPlaces | None = None,
+    item_ranks: ItemPlaces | None = None,
 ) -> Iterator[Cell]:
     """The missing cells of a track, the most useful ones first.
 
@@ -161,7 +165,7 @@ def useful_cells(
 
     Args:
         only: query_id -> the doc_ids whose cells are meant; None for all.
-        places: see `ItemPlaces`; None for `item_places`.
+        item_ranks: see `ItemPlaces`; None for `item_places`.
     """
     rows = list(missing_rows(track, only))
     lengths = [len(row.columns) for row in rows]
@@ -169,7 +173,7 @@ def useful_cells(
     passage = np.repeat(np.arange(len(rows)), lengths)
     column = np.concatenate([np.empty(0, np.intp), *(row.columns for row in rows)])
     if ranks_items(track):
-        scores = cell_scores(track, item_places(track) if places is None else places)
+        scores = cell_scores(track, item_places(track) if item_ranks is None else item_ranks)
         of_rows = (scores[row.sheet.query_id][row.row, row.columns] for row in rows)
         useful = np.concatenate([np.empty(0), *of_rows])
     else:

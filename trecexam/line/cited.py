@@ -58,9 +58,9 @@ def cited_statements(track: Assessment) -> Callable[[str, Response], list[CitedS
         }
 
     def of_response(run: str, response: Response) -> list[CitedStatement]:
-        known, cited = codes_of(response.query_id), []
+        query_codes, cited = codes_of(response.query_id), []
         for statement in statements_of(run, response, citations):
-            codes = tuple(known[statement.text, doc_id] for doc_id in statement.doc_ids)
+            codes = tuple(query_codes[statement.text, doc_id] for doc_id in statement.doc_ids)
             human: tuple[HumanRating | None, ...] = (None,) * len(codes)
             if ratings and codes:
                 item_id = statement.item_id
@@ -81,9 +81,9 @@ def responses_by_query(
 ) -> Iterator[tuple[str, list[tuple[str, Response]]]]:
     """Each of these queries with the responses of these runs to it."""
     by_query: dict[str, list[tuple[str, Response]]] = {query_id: [] for query_id in query_ids}
-    wanted = frozenset(runs)
+    run_names = frozenset(runs)
     for run, responses in track.responses.items():
-        for response in responses if run in wanted else ():
+        for response in responses if run in run_names else ():
             if response.query_id in by_query:
                 by_query[response.query_id].append((run, response))
     yield from by_query.items()
@@ -93,8 +93,8 @@ def cited_values(track: Assessment, runs: Sequence[str], query_ids: Sequence[str
     """The measures of `SUPPORT`, shape (runs, queries, 3); 0 where a run has no response to a query."""
     row_of = {run: row for row, run in enumerate(runs)}
     values, cited = np.zeros((len(runs), len(query_ids), len(SUPPORT))), cited_statements(track)
-    for column, (_, given) in enumerate(responses_by_query(track, runs, query_ids)):
-        for run, response in given:
+    for column, (_, responses) in enumerate(responses_by_query(track, runs, query_ids)):
+        for run, response in responses:
             values[row_of[run], column] = support_scores([each.weights for each in cited(run, response)])
     return values
 

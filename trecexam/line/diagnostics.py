@@ -23,12 +23,12 @@ POLICY = {"zero": "counts as 0", "seed": "counts as 1", "skip": "does not count"
 
 
 def without_text(
-    folder: TrackFolder, inputs: TrackInputs, known: Collection[str], depth: int
+    folder: TrackFolder, inputs: TrackInputs, ids_with_text: Collection[str], depth: int
 ) -> Iterator[Rejected]:
     """A row for each run with pooled documents that no passages file has.
 
     Args:
-        known: ids of the documents that have a text.
+        ids_with_text: ids of the documents that have a text.
         depth: ranks of each run that are pooled.
     """
     for name, run in inputs.runs.items():
@@ -37,7 +37,7 @@ def without_text(
             for query_id in inputs.bank.query_ids
             for doc_id in run.ranking(query_id, depth)
         ]
-        lost = [(query_id, doc_id) for query_id, doc_id in pooled if doc_id not in known]
+        lost = [(query_id, doc_id) for query_id, doc_id in pooled if doc_id not in ids_with_text]
         if lost:
             query_id, doc_id = lost[0]
             yield Rejected(
@@ -122,10 +122,10 @@ def _missing(track: Assessment) -> Iterator[str]:
 def nothing_graded(track: Assessment) -> str:
     """Why no passage of the pool has a rating, and what to do."""
     counts = track.counts
-    asked = counts.unparsed + counts.refused + counts.error
-    if asked:
+    n_answers = counts.unparsed + counts.refused + counts.error
+    if n_answers:
         return (
-            f"the grader gave no rating: of {asked:,} answers {counts.unparsed:,} are unparsed, "
+            f"the grader gave no rating: of {n_answers:,} answers {counts.unparsed:,} are unparsed, "
             f"{counts.refused:,} refused, {counts.error:,} errors; see `trecexam "
             f"verify grading {track.folder.root}`"
         )
@@ -134,10 +134,10 @@ def nothing_graded(track: Assessment) -> str:
     return f"nothing is graded yet; `trecexam watch {track.folder.root} --once` grades"
 
 
-def resolve_min_rating(track: Assessment, asked: int | None) -> int:
-    if asked is None:
+def resolve_min_rating(track: Assessment, min_rating: int | None) -> int:
+    if min_rating is None:
         return track.config.scores.min_rating
     most = track.traits.scale.max_rating
-    if asked > most:
-        raise TrecexamError(f"no rating reaches {asked}: the grader rates 0..{most}")
-    return asked
+    if min_rating > most:
+        raise TrecexamError(f"no rating reaches {min_rating}: the grader rates 0..{most}")
+    return min_rating

@@ -202,7 +202,7 @@ def _responses(
     first_lines: dict[str, int] = {}
     rows: list[tuple[str, str, float]] = []
     texts: dict[str, str] = {}
-    known: list[Response] = []
+    accepted: list[Response] = []
     documents: dict[str, str] = {}
     twice: dict[str, None] = {}
     for number, response in responses:
@@ -222,11 +222,11 @@ def _responses(
         response = response._replace(query_id=query_id, documents=())
         if words is not None:
             response = response.truncated(words)
-        known.append(response)
+        accepted.append(response)
         passages = [] if pool == "citations" else response_passages(response, unit=unit)
         texts.update(passages)
         rows += response_ranking(response, pool, unit=unit, passages=passages)
-    if not known:
+    if not accepted:
         raise refused[0] if refused else ConversionError(path, None, "no responses in it")
     if not rows:
         raise ConversionError(path, None, 'no citations in it, and `pool` in [track] is "citations"')
@@ -235,7 +235,7 @@ def _responses(
         texts,
         by_prompt,
         refused=tuple(refused),
-        responses=tuple(known),
+        responses=tuple(accepted),
         documents=documents,
         documents_twice=tuple(twice),
     )

@@ -111,8 +111,8 @@ class DroppedRuns:
             read_run=self._read_run,
         )
         texts = hashlib.sha256(json.dumps(sorted(query_texts.items())).encode()).hexdigest()
-        taken: dict[Path, Dropped] = {}
-        own: dict[str, str] = {}
+        accepted: dict[Path, Dropped] = {}
+        own_texts: dict[str, str] = {}
         left_out: dict[tuple[str, ...], list[Path]] = {}
         incomplete: list[str] = []
         documents: dict[str, str] = {}
@@ -121,25 +121,27 @@ class DroppedRuns:
         for path in self.folder.run_files():
             if path in hold and not self._files.has(self.reading, path):
                 continue
-            shown = self.folder.shown(path)
+            file_name = self.folder.shown(path)
             try:
                 dangling = dangling_link(path)
                 if dangling:
                     raise ConversionError(path, None, dangling)
                 dropped = self._files.get(self.reading, path, read, frozen=path in hold)
-                self._check(path, dropped, own)
+                self._check(path, dropped, own_texts)
             except ConversionError as error:
-                rejected.append(Rejected(shown, error.line, error.reason, "file"))
+                rejected.append(Rejected(file_name, error.line, error.reason, "file"))
                 continue
             tags[path] = dropped.run.name
-            rejected += (Rejected(shown, error.line, error.reason, error.lost) for error in dropped.refused)
+            rejected += (
+                Rejected(file_name, error.line, error.reason, error.lost) for error in dropped.refused
+            )
             reader = answers_reader() if dropped.answers else None
             if reader is not None:
-                rejected += reader.not_judged(shown, dropped.answers, bank)
-                known = tuple(row for row in dropped.answers if row.question_id in bank.items)
-                if not known:
+                rejected += reader.not_judged(file_name, dropped.answers, bank)
+                answers_in_bank = tuple(row for row in dropped.answers if row.question_id in bank.items)
+                if not answers_in_bank:
                     continue
-                dropped = replace(dropped, answers=known)
+                dropped = replace(dropped, answers=answers_in_bank)
             else:
                 unknown = tuple(_unknown(dropped.run, bank))
                 if len(unknown) == len(dropped.run.query_ids):
@@ -154,8 +156,8 @@ class DroppedRuns:
                 reason = (
                     f"{n:,} of {plural(total, 'response')} rejected: a query left without a response scores 0"
                 )
-                incomplete.append(located(shown, None, reason))
-            own.update(dropped.texts)
+                incomplete.append(located(file_name, None, reason))
+            own_texts.update(dropped.texts)
             other = {
                 doc_id: None
                 for doc_id, text in dropped.documents.items()
@@ -168,25 +170,25 @@ class DroppedRuns:
                     f"{plural(len(other), 'document')} of its responses had another text in a line before or "
                     f"in another file: {shorten_list(list(other))}; the last text counts"
                 )
-                twice.append(located(shown, None, reason))
-            asked = tuple(row for row in dropped.responses if row.query_id in bank.items)
-            taken[path] = replace(dropped, responses=asked) if dropped.responses else dropped
+                twice.append(located(file_name, None, reason))
+            responses_in_bank = tuple(row for row in dropped.responses if row.query_id in bank.items)
+            accepted[path] = replace(dropped, responses=responses_in_bank) if dropped.responses else dropped
         # Of several graders each may take other runs, and a run has one name: that among all there are.
-        runs = {path: dropped.run for path, dropped in taken.items()}
+        runs = {path: dropped.run for path, dropped in accepted.items()}
         named = runs.keys() if self.folder.grader is None else tags.keys()
         names = name_runs({path: tags[path] for path in named}, self.folder.runs)
         files = {names[path]: path for path in sorted(runs, key=names.__getitem__)}
-        of = {name: taken[path] for name, path in files.items()}
+        of = {name: accepted[path] for name, path in files.items()}
 
         def content(path: Path) -> RunContent:
-            known_by = texts if taken[path].by_prompt else ""
+            known_by = texts if accepted[path].by_prompt else ""
             return RunContent(path, self._files.stamp_of(self.reading, path), known_by)
 
         return TakenRuns(
             {name: dropped.run.renamed(name) for name, dropped in of.items()},
             files,
             {name: content(path) for name, path in files.items()},
-            own,
+            own_texts,
             documents,
             {name: dropped.answers for name, dropped in of.items() if dropped.answers},
             frozenset(name for name, dropped in of.items() if dropped.generated),
@@ -206,8 +208,8 @@ class DroppedRuns:
         """Removes what is kept on disk of files that are gone."""
         self._columns.forget(but=set(self.folder.run_files()))
 
-    def _check(self, path: Path, dropped: Dropped, own: Mapping[str, str]) -> None:
-        if any(own.get(doc_id, text) != text for doc_id, text in dropped.texts.items()):
+    def _check(self, path: Path, dropped: Dropped, own_texts: Mapping[str, str]) -> None:
+        if any(own_texts.get(doc_id, text) != text for doc_id, text in dropped.texts.items()):
             raise ConversionError(
                 path,
                 None,
@@ -234,10 +236,12 @@ class DroppedRuns:
     ) -> Iterator[str]:
         """A line for each set of queries that some runs have and the bank does not have."""
         for unknown, paths in left_out.items():
-            path, *others = paths
+            path, *other_paths = paths
             some = f"{len(unknown)} of its {len(runs[path].query_ids)} queries"
-            if others:
-                some = f"{plural(len(unknown), 'query')} of this run and of {plural(len(others), 'other')}"
+            if other_paths:
+                some = (
+                    f"{plural(len(unknown), 'query')} of this run and of {plural(len(other_paths), 'other')}"
+                )
             reason = f"{some} are not in the bank, and were left out: {shorten_list(unknown, dots=True)}"
             yield located(self.folder.shown(path), self._line_of(path, unknown[0]), reason)
 
@@ -247,10 +251,10 @@ class DroppedRuns:
         for path, run in runs.items():
             first_and_last = run.query_ids[0], run.query_ids[-1]
             start = (tuple(run.ranking(query_id, _COMPARED_FIRST)) for query_id in first_and_last)
-            others = alike.setdefault((run.query_ids, len(run), *start), [])
-            first = next((other for other in others if _equal(runs[other], run)), None)
+            candidates = alike.setdefault((run.query_ids, len(run), *start), [])
+            first = next((other for other in candidates if _equal(runs[other], run)), None)
             if first is None:
-                others.append(path)
+                candidates.append(path)
                 continue
             reason = f"the same rankings and scores as in {self.folder.shown(first)}, and both count"
             yield located(self.folder.shown(path), None, f"{reason}: remove one if that is a slip")

@@ -20,8 +20,8 @@ class Environments(NamedTuple):
     @classmethod
     def of_rows(cls, rows: list[tuple[Mapping[str, str] | None, int]]) -> Environments:
         """From what `GradeStore.environments` returns."""
-        known = tuple((details, count) for details, count in rows if details is not None)
-        return cls(known, sum(count for details, count in rows if details is None))
+        environments = tuple((details, count) for details, count in rows if details is not None)
+        return cls(environments, sum(count for details, count in rows if details is None))
 
     @property
     def mixed(self) -> tuple[str, ...]:
@@ -42,10 +42,10 @@ class Environments(NamedTuple):
         """As "12,000 answers on cpu float32, 3,000 on cuda bfloat16", with whatever else differs."""
         further = [name for name in self.mixed if name not in ("device", "dtype")]
         texts = []
-        for place, (details, count) in enumerate(self.known):
+        for index, (details, count) in enumerate(self.known):
             where = [details[name] for name in ("device", "dtype") if name in details]
             where += [f"{name} {details[name]}" for name in further if name in details]
-            texts.append(f"{count:,}{'' if place else ' answers'} on {' '.join(where)}")
+            texts.append(f"{count:,}{'' if index else ' answers'} on {' '.join(where)}")
         if self.unknown:
             texts.append(f"{self.unknown:,} on what is not known")
         return ", ".join(texts)

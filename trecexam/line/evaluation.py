@@ -65,8 +65,8 @@ def rubric_values(
     check_importance(names, track.bank, track.bank_files)
     computed = [measure(name) for name in names]
     _check_kind(track, computed)
-    own = measures is None and min_rating is None
-    if own:
+    is_default = measures is None and min_rating is None
+    if is_default:
         cache = track.cache.get("values on rubric", None, ValueCache)
     else:
         cache = track.cache.get("other values", (tuple(names), min_rating), ValueCache, _OTHERS)
@@ -107,11 +107,11 @@ def _check_kind(track: Assessment, measures: Sequence[Measure]) -> None:
 
 def _cited_values(track: Assessment, cache: ValueCache, measures: Sequence[Measure]) -> MeasureValues:
     names = _printed(measures)
-    places = [SUPPORT.index(name) for name in names]
+    column_indices = [SUPPORT.index(name) for name in names]
 
     def evaluate(query_ids: Sequence[str], runs: Sequence[Run]) -> Iterator[NDArray[np.float64]]:
         values = cited_values(track, [run.name for run in runs], query_ids)
-        yield from values[:, :, places]
+        yield from values[:, :, column_indices]
 
     return cache.values(track.runs, track.run_contents, names, track.sheets, tuple, evaluate)
 
@@ -136,8 +136,8 @@ def official_values(
     computed = [measure(name, official=True) for name in names]
 
     def prepare(query_ids: Sequence[str]) -> Evaluator:
-        kept = set(query_ids)
-        return on_qrels(computed, [qrel for qrel in official.rows if qrel.query_id in kept], query_ids)
+        id_set = set(query_ids)
+        return on_qrels(computed, [qrel for qrel in official.rows if qrel.query_id in id_set], query_ids)
 
     part = f"values on official{', all' if query_ids is None else ''}"
     cache = ValueCache() if measures is not None else track.cache.get(part, None, ValueCache)
@@ -155,8 +155,8 @@ def check_runs(track: Assessment, runs: Collection[str] | None) -> None:
         raise TrecexamError(f"runs: give a list, as [{runs!r}]")
     for run in () if runs is None else runs:
         if run not in track.runs:
-            known = did_you_mean(run, track.runs, f"there are {shorten_list(track.runs) or 'none'}")
-            raise TrecexamError(f"no run '{run}'; {known}", path=track.folder.root)
+            hint = did_you_mean(run, track.runs, f"there are {shorten_list(track.runs) or 'none'}")
+            raise TrecexamError(f"no run '{run}'; {hint}", path=track.folder.root)
 
 
 def values_of_runs(
@@ -294,12 +294,12 @@ class Evaluator:
         subtopics: bool = True,
     ) -> None:
         columns = [each for each in measures if supported(each) and (subtopics or each.NAME not in DIVERSITY)]
-        others = [each for each in measures if each not in columns]
+        other_measures = [each for each in measures if each not in columns]
         self.names = _printed(measures)
         self.on_columns = ColumnEvaluator(columns, judged)
         self._places = [self.names.index(str(each)) for each in columns]
-        self._others = [(self.names.index(name), name) for name in _printed(others)]
-        self._rest = judgments().evaluator(others, judged.query_ids) if others else None
+        self._others = [(self.names.index(name), name) for name in _printed(other_measures)]
+        self._rest = judgments().evaluator(other_measures, judged.query_ids) if other_measures else None
 
     def values(self, run: Run, ranked: Ranked | None = None) -> NDArray[np.float64]:
         """The values of a run, shape (queries, measures).
@@ -312,8 +312,8 @@ class Evaluator:
         values[:, self._places] = on_columns.values(run) if ranked is None else on_columns.values_at(ranked)
         if self._rest is not None:
             by_query = self._rest({q: run.ranking(q) for q in query_ids if q in run})
-            for place, name in self._others:
-                values[:, place] = [by_query[q][name] for q in query_ids]
+            for column_index, name in self._others:
+                values[:, column_index] = [by_query[q][name] for q in query_ids]
         return values
 
 

@@ -100,9 +100,9 @@ def with_recorded_answers(track: Assessment) -> Assessment:
     for query_id, sheet in track.sheets.items():
         digests = [asked_digest(item) for item in sheet.items]
         codes = sheet.flat().copy()
-        places = np.flatnonzero((codes == MISSING) & sheet.gradable)
-        for place, row, column in zip(places, *sheet.at(places), strict=True):
-            codes[place] = codes_of.get((sheet.texts[row] or "", digests[column]), MISSING)
+        cell_indices = np.flatnonzero((codes == MISSING) & sheet.gradable)
+        for cell_index, row, column in zip(cell_indices, *sheet.at(cell_indices), strict=True):
+            codes[cell_index] = codes_of.get((sheet.texts[row] or "", digests[column]), MISSING)
         sheets[query_id] = replace(sheet, codes=codes.reshape(sheet.codes.shape))
     return replace(track, sheets=sheets)
 
@@ -139,7 +139,7 @@ class Grading:
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
         only: Mapping[str, Collection[str]] | None = None,
-        places: ItemPlaces | None = None,
+        item_ranks: ItemPlaces | None = None,
     ) -> Graded:
         """Grades the cells that have no grade yet, committing batch by batch.
 
@@ -150,13 +150,13 @@ class Grading:
             stop: asked between batches; when it says True, grading ends after the batch in hand. Requests
                 that are on their way to a server get `LAST_ANSWERS` seconds.
             only: query_id -> the doc_ids whose cells are meant; None for all.
-            places: which items are most promising for which passage, see `useful_cells`.
+            item_ranks: which items are most promising for which passage, see `useful_cells`.
 
         Raises:
             GraderError: the grader cannot go on; what it graded is stored.
         """
         total = track.counts.missing if only is None else count_missing(track, only)
-        missing = useful_cells(track, only, places) if is_useful(track) else missing_cells(track, only)
+        missing = useful_cells(track, only, item_ranks) if is_useful(track) else missing_cells(track, only)
         return self.run_cells(missing, total, progress, stop)
 
     def run_cells(
@@ -253,11 +253,11 @@ class Grading:
 
     def _spent_beside(self) -> Spent:
         """What the graders used whose budget is the same one, those of extensions, too."""
-        own = identity_digest(self._grader.identity)
-        others = {identity_digest(each.identity): each for each in self._beside()}
-        spent = (self._spent_by(each) for digest, each in others.items() if digest != own)
+        own_digest = identity_digest(self._grader.identity)
+        graders_by_digest = {identity_digest(each.identity): each for each in self._beside()}
+        spent = (self._spent_by(each) for digest, each in graders_by_digest.items() if digest != own_digest)
         meter = traits_of(self._grader).meter
-        rest = Usage(*self._store().paid(self._purse, {own, *others}))
+        rest = Usage(*self._store().paid(self._purse, {own_digest, *graders_by_digest}))
         return reduce(Spent.plus, spent, NOTHING_SPENT if meter is None else _spent(meter, rest))
 
     def _spent_by(self, grader: Grader) -> Spent:

@@ -52,5 +52,5 @@ def _runs_here(loader: TrackLoader) -> bool:
     if isinstance(loader.grader, WritingGrader):
         return runs_here(loader.grader.writer)
     settings = loader.config
-    own = loader.track_grader.is_own and is_standard(settings.grader.name)
-    return own and settings.ray.address is None
+    is_builtin = loader.track_grader.is_own and is_standard(settings.grader.name)
+    return is_builtin and settings.ray.address is None

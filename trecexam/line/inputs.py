@@ -47,7 +47,7 @@ class InputReader:
         kinds: Collection[str] = ("question", "nugget"),
         *,
         with_query: bool = False,
-        known: Collection[str] | None = None,
+        known_query_ids: Collection[str] | None = None,
         shared: SharedInputs | None = None,
         kind: Kind | None = None,
     ) -> None:
@@ -60,7 +60,7 @@ class InputReader:
         self.folder = folder
         self.kinds = kinds
         self.with_query = with_query
-        self.known = known
+        self.known = known_query_ids
         self._items = None if kind is None else kind.items
         self._queries = None if kind is None else kind.queries
         self._shared = shared or SharedInputs(folder)
@@ -82,14 +82,14 @@ class InputReader:
     def _paths(self, bank_files: Sequence[Path] | None = None) -> list[Path]:
         """Every file that is looked for, but the passages of a dataset."""
         folder = self.folder
-        own = (
+        other_paths = (
             folder.recorded(),
             folder.prompt(),
             folder.metric(),
             folder.overrides(),
             folder.judgments() if folder.config.judging.scale else None,
         )
-        return [*self._read_paths(bank_files), *(p for p in own if p is not None), folder.config_path]
+        return [*self._read_paths(bank_files), *(p for p in other_paths if p is not None), folder.config_path]
 
     def _read_paths(self, bank_files: Sequence[Path] | None = None) -> list[Path]:
         """Every file that is read here, but those of people."""
@@ -111,11 +111,11 @@ class InputReader:
     ) -> tuple[Hashable, Hashable]:
         """How files are read, and their state: `_read` gives the same exactly when both are equal."""
         folder, paths = self.folder, self._read_paths(bank_files)
-        known = None if self.known is None else (folder.recorded(), frozenset(self.known))
+        recording_key = None if self.known is None else (folder.recorded(), frozenset(self.known))
         settings = folder.config.track.model_dump_json(exclude={"depth", "pool_judged", "min_text"})
         return (
             (
-                *(frozenset(self.kinds), self.with_query, known, folder.recorded() is None, settings),
+                *(frozenset(self.kinds), self.with_query, recording_key, folder.recorded() is None, settings),
                 self._items and folder.config.grader.citations,
             ),
             tuple((path, stamp(path), path in hold and self._dropped.stamp_of(path)) for path in paths),
@@ -215,8 +215,8 @@ class InputReader:
 
         Of a grader without own items: else its means would be over queries that nobody was asked.
         """
-        own = self._own_queries()
-        items = {query_id: of_query for query_id, of_query in bank.items.items() if query_id in own}
+        own_queries = self._own_queries()
+        items = {query_id: of_query for query_id, of_query in bank.items.items() if query_id in own_queries}
         return replace(bank, items=items) if items else bank
 
     def _known_queries(self, bank: Bank, texts: Mapping[str, str]) -> tuple[str, ...]:
@@ -270,19 +270,19 @@ class InputReader:
         first: dict[str, str] = {}
         queries: dict[str, str] = {}
         for path in files:
-            here, texts, blank = self._files.get("bank", path, read_bank_file)
-            shown = self.folder.shown(path)
-            for item in here:
-                if first.setdefault(item.item_id, shown) != shown:
+            file_items, texts, blank = self._files.get("bank", path, read_bank_file)
+            file_name = self.folder.shown(path)
+            for item in file_items:
+                if first.setdefault(item.item_id, file_name) != file_name:
                     other = first[item.item_id]
                     raise ConversionError(
                         path,
                         None,
                         f"item id '{item.item_id}' is in {other} too; ids must differ over all bank files",
                     )
-            items += here
+            items += file_items
             queries.update(texts)
-            rejected += (Rejected(shown, error.line, error.reason, error.lost) for error in blank)
+            rejected += (Rejected(file_name, error.line, error.reason, error.lost) for error in blank)
         if self.folder.config.track.facets:
             items = [item_by_query(item) for item in items]
             # The text of a facet is none of its query.
@@ -296,8 +296,8 @@ class InputReader:
         if read is None:
             return ()
         rows, refused = read
-        shown = self.folder.shown(path)
-        rejected += (Rejected(shown, error.line, error.reason, error.lost) for error in refused)
+        file_name = self.folder.shown(path)
+        rejected += (Rejected(file_name, error.line, error.reason, error.lost) for error in refused)
         return rows
 
     @property
@@ -317,7 +317,7 @@ class InputReader:
         Raises:
             TrackError: nothing is.
         """
-        part = asked(bank, self.kinds, texts, with_query=self.with_query, known=self.known)
+        part = asked(bank, self.kinds, texts, with_query=self.with_query, known_query_ids=self.known)
         if part.query_ids:
             needs_text = self.known is None and (self._bankless or self.with_query)
             queries_without_text = [

@@ -25,9 +25,9 @@ def known_names(columns: Sequence[str]) -> dict[str, str]:
     """`NAME:MEASURE` -> the same with the name that people have for the measure, where they have one."""
     parts = {column: column.partition(":") for column in columns}
     return {
-        column: f"{name}:{known}"
+        column: f"{name}:{short_name}"
         for column, (name, _, measure) in parts.items()
-        for known in short_names([measure]).values()
+        for short_name in short_names([measure]).values()
     }
 
 
@@ -37,10 +37,10 @@ def short_columns(columns: Sequence[str]) -> dict[str, str]:
 
     Those of the same grader that would be called alike keep their names.
     """
-    known = known_names(columns)
+    readable_names = known_names(columns)
     short = {}
     for column in columns:
-        name, _, measure = known.get(column, column).partition(":")
+        name, _, measure = readable_names.get(column, column).partition(":")
         bare = measure.partition("@")[0].partition("(")[0]
         short[column] = f"{name}:{_LETTERS.get(bare, bare)}"
     times = Counter(short.values())

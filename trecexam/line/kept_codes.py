@@ -53,13 +53,15 @@ class KeptCodes:
             for (token, shape), part in zip(shapes, parts, strict=True)
         }
 
-    def write(self, store: Stamp | None, kept: Mapping[bytes, Codes]) -> None:
+    def write(self, store: Stamp | None, codes_of: Mapping[bytes, Codes]) -> None:
         """Keeps codes that are those of the store; where they cannot be written, it is read again."""
-        if store is None or not kept:
+        if store is None or not codes_of:
             return
-        shapes = {token.hex(): codes.shape for token, codes in kept.items()}
+        shapes = {token.hex(): codes.shape for token, codes in codes_of.items()}
         about = {"of": self._of(store), "shapes": shapes}
-        content = json.dumps(about).encode() + b"\n" + b"".join(codes.tobytes() for codes in kept.values())
+        content = (
+            json.dumps(about).encode() + b"\n" + b"".join(codes.tobytes() for codes in codes_of.values())
+        )
         with contextlib.suppress(TrecexamError):
             write_kept(self._path, content)
 

@@ -168,10 +168,10 @@ class TrackLoaders(Mapping[str, TrackLoader]):
                 f'graders={{"{names[0]}": ...}}',
                 path=folder.config_path,
             )
-        given = {**({} if grader is None else {names[0]: grader}), **(graders or {})}
-        for name in given:
+        graders_by_name = {**({} if grader is None else {names[0]: grader}), **(graders or {})}
+        for name in graders_by_name:
             folder_of(folder, name)
-        self._given = given
+        self._given = graders_by_name
         self._loaders: dict[str, TrackLoader | None] = dict.fromkeys(names)
 
     def __enter__(self) -> TrackLoaders:
@@ -279,19 +279,19 @@ class TrackLoaders(Mapping[str, TrackLoader]):
         return LoadedTrack(self.folder, assessments, unable)
 
 
-def each_once(said: Mapping[str, Sequence[L]], named: Callable[[str, L], L]) -> list[L]:
+def each_once(lines_by_name: Mapping[str, Sequence[L]], named: Callable[[str, L], L]) -> list[L]:
     """Lines of several graders: what all of them say stands once, and what others say with their names.
 
     Args:
-        said: grader -> its lines.
+        lines_by_name: grader -> its lines.
         named: adds a grader's name to a note.
     """
-    every = [set(lines) for lines in said.values()]
+    every = [set(lines) for lines in lines_by_name.values()]
     shared = set.intersection(*every) if len(every) > 1 else set()
-    first = dict.fromkeys(line for lines in said.values() for line in lines if line in shared)
+    first = dict.fromkeys(line for lines in lines_by_name.values() for line in lines if line in shared)
     return [
         *first,
-        *(named(name, line) for name, lines in said.items() for line in lines if line not in shared),
+        *(named(name, line) for name, lines in lines_by_name.items() for line in lines if line not in shared),
     ]
 
 
@@ -301,13 +301,13 @@ def of_each(loaders: TrackLoaders, ask: Callable[[TrackLoader], T]) -> list[T]:
     Raises:
         TrecexamError, ConversionError: none can.
     """
-    said: list[T] = []
+    answers: list[T] = []
     errors: list[TrecexamError | ConversionError] = []
     for name in loaders:
         try:
-            said.append(ask(loaders[name]))
+            answers.append(ask(loaders[name]))
         except (TrecexamError, ConversionError) as error:
             errors.append(error)
-    if not said:
+    if not answers:
         raise errors[0]
-    return said
+    return answers

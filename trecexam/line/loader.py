@@ -145,7 +145,7 @@ class TrackLoader:
             self.folder,
             traits.item_kinds & self.kind.item_kinds if one_of_several else traits.item_kinds,
             with_query=traits.needs_query_text,
-            known=traits.known_passages,
+            known_query_ids=traits.known_passages,
             shared=self.shared,
             kind=self.kind,
         )
@@ -231,17 +231,23 @@ class TrackLoader:
             check_importance(self.config.measures(), inputs.bank, inputs.bank_files)
         depth = depth or self.config.track.depth
         # Where the runs that are meant are said, nothing but what they have is.
-        pool = self._pool(inputs, depth) if select_runs is None else self._new_pool(inputs, depth, own=False)
+        pool = (
+            self._pool(inputs, depth)
+            if select_runs is None
+            else self._new_pool(inputs, depth, outside_runs=False)
+        )
         # Otherwise Arrow keeps what the pool was made with, twice what all runs take, for a while.
         pa.default_memory_pool().release_unused()
-        judging, known = self.config.judging, (inputs.bank, pool.doc_ids, pool.keys)
-        shown, best = self.folder.shown(self.folder.overrides()), self.traits.scale.max_rating
+        judging, bank_and_pool = self.config.judging, (inputs.bank, pool.doc_ids, pool.keys)
+        file_name, best = self.folder.shown(self.folder.overrides()), self.traits.scale.max_rating
         cited = inputs.asked.cited_by({row.query_id for _, row in inputs.human})
         overrides = resolve(
-            inputs.human, shown, *known, best, judging.rule, cited=cited, absent=self.kind.absent
+            inputs.human, file_name, *bank_and_pool, best, judging.rule, cited=cited, absent=self.kind.absent
         )
-        shown = self.folder.shown(self.folder.judgments())
-        judgments = resolve(inputs.judged, shown, *known, judging.best or 0, judging.rule, own_scale=True)
+        file_name = self.folder.shown(self.folder.judgments())
+        judgments = resolve(
+            inputs.judged, file_name, *bank_and_pool, judging.best or 0, judging.rule, own_scale=True
+        )
         grades = StoredGrades(self.store, self.grader, self.track_grader.kept_codes)
         self._sheets = sheets_of(self._sheets, grades, inputs.asked, pool, overrides)
         noted = replace(inputs, notes=(*inputs.notes, *pool.notes))
@@ -281,19 +287,19 @@ class TrackLoader:
 
     def _pool(self, inputs: TrackInputs, depth: int) -> TrackPool:
         """The pool of these inputs, as other graders have it where they look at the same."""
-        track, known = self.config.track, self.traits.known_passages
-        ids = None if known is None else tuple((query, frozenset(of)) for query, of in known.items())
+        track, passages = self.config.track, self.traits.known_passages
+        ids = None if passages is None else tuple((query, frozenset(of)) for query, of in passages.items())
         # Without passages a recording has the texts.
         recorded = None if self.folder.passages() else self.folder.recorded()
         texts = recorded and (recorded, stamp(recorded))
         of = (depth, self._runs, track.pool_judged, track.min_text, ids, texts, self.inputs.whole_answers)
         return inputs.pools.get(of, None, lambda: self._new_pool(inputs, depth))
 
-    def _new_pool(self, inputs: TrackInputs, depth: int, *, own: bool = True) -> TrackPool:
+    def _new_pool(self, inputs: TrackInputs, depth: int, *, outside_runs: bool = True) -> TrackPool:
         texts = self.shared.texts(self.folder)
         if inputs.asked.citing is not None:
             return cited_pool(self.folder, inputs, self.traits, texts)
-        return track_pool(self.folder, inputs, self.traits, texts, depth, outside_runs=own)
+        return track_pool(self.folder, inputs, self.traits, texts, depth, outside_runs=outside_runs)
 
     @property
     def _graded(self) -> int:
@@ -331,7 +337,7 @@ class TrackLoader:
         progress: Callable[[Progress], None] | None = None,
         stop: Callable[[], bool] | None = None,
         only: Mapping[str, Collection[str]] | None = None,
-        places: ItemPlaces | None = None,
+        item_ranks: ItemPlaces | None = None,
     ) -> tuple[Assessment, Graded]:
         """Grades the cells that have no grade yet, see `Grading.run`; the track with its new grades.
 
@@ -339,7 +345,7 @@ class TrackLoader:
         """
         section = self.folder.section
         with naming(section):
-            outcome = self.grading.run(track, progress, stop, only, places)
+            outcome = self.grading.run(track, progress, stop, only, item_ranks)
         self.shared.graded[identity_digest(self.grader.identity)] += outcome.cells
         self._seen_graded = self._graded
         if self.purse == section:
@@ -354,8 +360,8 @@ class TrackLoader:
         """Keeps the codes of a loaded track for the next process, where its store is open to write."""
         kept_codes = self.track_grader.kept_codes
         if kept_codes is not None and self.store.write:
-            kept = {sheet.token: sheet.codes for sheet in track.sheets.values()}
-            kept_codes.write(self.store.at_rest(settle=True), kept)
+            codes_by_token = {sheet.token: sheet.codes for sheet in track.sheets.values()}
+            kept_codes.write(self.store.at_rest(settle=True), codes_by_token)
 
     def forget_errors(self) -> int:
         """Drops the grader's answers with the status "error"; how many. The track must be loaded again."""

@@ -160,12 +160,13 @@ def _expected(track: Assessment) -> tuple[str, ...]:
 def _against(track: Assessment) -> tuple[str, ...]:
     """A line on items that count against, where measures are shown that know nothing of that."""
     weighted = {str(each) for each in _weighted(track.measures) if each["weights"] == ITEM}
-    others = [name for name in track.measures if str(measure(name)) not in weighted]
-    if not others or not track.bank.n_against:
+    unweighted = [name for name in track.measures if str(measure(name)) not in weighted]
+    if not unweighted or not track.bank.n_against:
         return ()
     return (
         f"{track.bank.n_against:,} of {len(track.bank):,} items have a negative weight, and count against in "
-        f"measures with weights={ITEM!r} alone: for labels and for {', '.join(others)} they are like others",
+        f"measures with weights={ITEM!r} alone: for labels and for {', '.join(unweighted)} they are like "
+        "others",
     )
 
 

@@ -79,7 +79,7 @@ def write_missing_banks(
         if hold or (stop is not None and stop()):
             break
 
-        def shown(done: int, total: int, name: str = name) -> None:
+        def named_progress(done: int, total: int, name: str = name) -> None:
             if progress is not None:
                 progress(Progress(done, total, name, PROMPTS))
 
@@ -90,7 +90,7 @@ def write_missing_banks(
             if not folder.config.has_writer:
                 raise folder.no_bank_yet()
             doing("the test banks")
-            made = bank_writer().write(folder, shown, stop, loaders.spent_by_graders)
+            made = bank_writer().write(folder, named_progress, stop, loaders.spent_by_graders)
         except LockedError as error:
             errors[name] = TrecexamError(error.reason, path=error.path)
         except (TrecexamError, ConversionError) as error:

@@ -125,9 +125,9 @@ def resolve(
         replaced = [voice] if voice in of_cell else []
         if takes_back(row):
             opinions = {of for of, at in of_cell.items() if not takes_back(decisions[at].row)}
-            own = [of for of in (voice, (row.who, not voice[1])) if of in opinions]
-            if own and (row.kind or rule != "latest"):
-                voice = own[0]
+            own_voices = [of for of in (voice, (row.who, not voice[1])) if of in opinions]
+            if own_voices and (row.kind or rule != "latest"):
+                voice = own_voices[0]
                 replaced = [voice]
             elif row.kind != UNDONE:
                 replaced = list(of_cell)

@@ -32,11 +32,11 @@ def remember_pace(
     pace = {"requests": requests, "cells": cells, "seconds": round(seconds, 3), "day": day}
     digest = identity_digest(identity).hex()
     # The order is that of the gradings.
-    others = [(key, value) for key, value in recall(path).items() if key != digest]
-    kept = [*others, (digest, pace)][-MOST_GRADERS:]
+    other_paces = [(key, value) for key, value in recall(path).items() if key != digest]
+    paces = [*other_paces, (digest, pace)][-MOST_GRADERS:]
     # What was graded is stored; only a later estimate has no minutes.
     with suppress(TrecexamError):
-        remember(path, dict(kept))
+        remember(path, dict(paces))
 
 
 def paced_time(path: Path, identity: Mapping[str, Any], estimate: Estimate) -> MeasuredTime | None:

@@ -73,11 +73,11 @@ def pool_with_ranks(runs: Sequence[Run], query_ids: Iterable[str], depth: int) -
     import pyarrow as pa
 
     queries = list(query_ids)
-    place = {query_id: number for number, query_id in enumerate(queries)}
+    query_index = {query_id: number for number, query_id in enumerate(queries)}
     parts, lengths = [], np.zeros((len(runs), len(queries)), np.int64)
     query_of: list[NDArray[np.int64]] = []
     for number, run in enumerate(runs):
-        at = np.array([place.get(query_id, -1) for query_id in run.query_ids], np.int64)
+        at = np.array([query_index.get(query_id, -1) for query_id in run.query_ids], np.int64)
         offsets, top = run.top(depth)
         counts = np.diff(offsets)
         lengths[number, at[at >= 0]] = counts[at >= 0]

@@ -49,16 +49,16 @@ class PooledRows:
         depth = longest if depth is None else min(depth, longest)
         if depth > track.depth or not track.pool.keys() >= set(judged.query_ids):
             return None
-        place = {run: number for number, run in enumerate(track.runs)}
-        of_runs = [place[run.name] for run in runs]
+        run_index = {run: number for number, run in enumerate(track.runs)}
+        of_runs = [run_index[run.name] for run in runs]
         rows = np.full((len(runs), len(judged.query_ids), depth), _NOTHING, np.int32)
         starts = judged.offsets.tolist()
         for number, query_id in enumerate(judged.query_ids):
             pooled = track.pool[query_id]
             ranks = pooled.ranks[of_runs, :depth]
             doc_ids = strings(pooled.doc_ids)
-            places = pc.call_function("index_in", [doc_ids], judged.lookups[number])
-            row_of = numbers(places).astype(np.int32)
+            row_indices = pc.call_function("index_in", [doc_ids], judged.lookups[number])
+            row_of = numbers(row_indices).astype(np.int32)
             row_of = np.append(np.where(row_of >= 0, row_of + starts[number], -1), _NOTHING)
             rows[:, number, : ranks.shape[1]] = row_of[ranks]
         return cls(judged.query_ids, {run.name: number for number, run in enumerate(runs)}, rows)
@@ -66,7 +66,7 @@ class PooledRows:
     def ranked(self, run: Run) -> Ranked:
         """The run's join with the judgments, as `trecexam.scores.columns.ranked.rows_at_ranks` gives it."""
         of_run = self.rows[self.place[run.name]]
-        there = of_run != _NOTHING
-        offsets = np.concatenate(([0], np.cumsum(there.sum(axis=1)))).astype(np.int64)
+        has_row = of_run != _NOTHING
+        offsets = np.concatenate(([0], np.cumsum(has_row.sum(axis=1)))).astype(np.int64)
         retrieved = np.array([run.count(query_id) for query_id in self.query_ids], np.int64)
-        return Ranked(offsets, of_run[there], retrieved)
+        return Ranked(offsets, of_run[has_row], retrieved)

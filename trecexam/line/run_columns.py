@@ -108,10 +108,12 @@ class MappedRun(Run):
 
     def ranking(self, query_id: str, depth: int | None = None) -> list[str]:
         """As of any run."""
-        place = self._index.get(query_id)
-        if place is None:
+        query_index = self._index.get(query_id)
+        if query_index is None:
             return []
-        (start, end), (more, last) = (bounds[place : place + 2].tolist() for bounds in self._bounds)
+        (start, end), (more, last) = (
+            bounds[query_index : query_index + 2].tolist() for bounds in self._bounds
+        )
         ranking: list[str] = self._entries.first["doc_id"][start:end].to_pylist()
         if more < last and (depth is None or len(ranking) < depth):
             ranking += self._entries.rest["doc_id"][more:last].to_pylist()
@@ -130,9 +132,9 @@ class MappedRun(Run):
 
     def _places(self) -> NDArray[np.int64]:
         """Where in the two parts each entry lies."""
-        places = np.empty(len(self), np.int64)
-        places[np.concatenate(_split(self.offsets))] = np.arange(len(self))
-        return places
+        positions = np.empty(len(self), np.int64)
+        positions[np.concatenate(_split(self.offsets))] = np.arange(len(self))
+        return positions
 
 
 def _split(offsets: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -205,9 +207,9 @@ class RunColumns:
         """Removes the columns of run files other than these."""
         if not self.write:
             return
-        kept = set(map(_stem, but))
+        kept_stems = set(map(_stem, but))
         for columns in self._folder.glob("*.arrow"):
-            if columns.stem not in kept:
+            if columns.stem not in kept_stems:
                 with contextlib.suppress(OSError):
                     columns.unlink()
 
@@ -232,8 +234,8 @@ def _packed(run: Run, of_file: Stamp | None, name: str) -> bytes:
 def _batches(run: Run) -> tuple[Any, Any]:
     """The entries at the first ranks of all queries, and the others."""
     first, rest = (
-        pa.record_batch([run.doc_ids.take(column(places)), column(run.scores[places])], ["doc_id", "score"])
-        for places in _split(run.offsets)
+        pa.record_batch([run.doc_ids.take(column(rows)), column(run.scores[rows])], ["doc_id", "score"])
+        for rows in _split(run.offsets)
     )
     return first, rest
 

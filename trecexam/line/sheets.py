@@ -108,9 +108,9 @@ class Sheet:
         """The codes, one a cell: a view."""
         return self.codes.reshape(-1)
 
-    def at(self, places: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def at(self, flat_indices: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(rows, columns) of the cells at these places of `flat`."""
-        keys = places if self.cells is None else self.cells[places]
+        keys = flat_indices if self.cells is None else self.cells[flat_indices]
         return np.divmod(keys, max(len(self.items), 1))
 
     def where(self, mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -122,14 +122,14 @@ class Sheet:
         key = row * len(self.items) + column
         if self.cells is None:
             return key
-        place = int(np.searchsorted(self.cells, key))
-        return place if place < len(self.cells) and self.cells[place] == key else None
+        flat_index = int(np.searchsorted(self.cells, key))
+        return flat_index if flat_index < len(self.cells) and self.cells[flat_index] == key else None
 
     def place_of(self, doc_id: str, item_id: str) -> int:
         """Where in `flat` the cell of a passage and an item is; they are one."""
-        place = self.place(self.row_of[doc_id], self.column_of[item_id])
-        assert place is not None
-        return place
+        flat_index = self.place(self.row_of[doc_id], self.column_of[item_id])
+        assert flat_index is not None
+        return flat_index
 
     def matrix(self) -> NDArray[np.int8]:
         """The codes of shape (len(doc_ids), len(items)), NOT_ASKED where there is no cell.

@@ -104,15 +104,15 @@ def _values(loader: TrackLoader) -> dict[str, Any]:
 def joint_status(loaders: TrackLoaders) -> Status:
     """The same of each of several graders, and the sum of their cells and of what they used."""
     graders: dict[str, Mapping[str, Any]] = {}
-    said: dict[str, tuple[str, ...]] = {}
+    notes_by_grader: dict[str, tuple[str, ...]] = {}
     pid = holder(loaders.folder.lock_path)
     for name in loaders:
         try:
             status = status_of(loaders[name])
             of_track = ("track", "watched_by", "stored_grades")
-            own = {key: value for key, value in status.values.items() if key not in of_track}
-            graders[name] = {"kind": loaders[name].kind.name, **own, "notes": [*status.notes]}
-            said[name] = status.notes
+            grader_values = {key: value for key, value in status.values.items() if key not in of_track}
+            graders[name] = {"kind": loaders[name].kind.name, **grader_values, "notes": [*status.notes]}
+            notes_by_grader[name] = status.notes
         except (TrecexamError, ConversionError) as error:
             graders[name] = {"unable": str(error)}
     summed = ("graded", *(field.name for field in fields(Counts)), *USAGE)
@@ -130,7 +130,7 @@ def joint_status(loaders: TrackLoaders) -> Status:
         "total": total,
     }
     unable = [f"{name}: {each['unable']}" for name, each in graders.items() if "unable" in each]
-    notes = each_once(said, lambda name, line: f"{name}: {line}")
+    notes = each_once(notes_by_grader, lambda name, line: f"{name}: {line}")
     return Status(values, (*([f"watched by {watched_by}"] if watched_by else []), *unable, *notes))
 
 

@@ -148,9 +148,9 @@ class GradeStore(StoreConnection):
         with self._errors():
             last: int = self._db.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()[0]
             if len(digests) > max(_MANY, _SHARE * last):
-                meant = frozenset(digests)
+                digest_set = frozenset(digests)
                 everything = self._db.execute(f"SELECT digest, id FROM {table}")
-                row_of = {digest: row for digest, row in everything if digest in meant}
+                row_of = {digest: row for digest, row in everything if digest in digest_set}
                 return [row_of.get(digest) for digest in digests]
             rows = [self._db.execute(query, (digest,)).fetchone() for digest in digests]
         return [None if row is None else row[0] for row in rows]
@@ -230,8 +230,8 @@ class GradeStore(StoreConnection):
 
     def paid(self, purse: str, without: Collection[bytes] = ()) -> tuple[int, int, int]:
         """(requests, tokens in, tokens out) paid from a purse, but for graders with these digests."""
-        others = f"SELECT id FROM grader WHERE digest IN ({', '.join('?' * len(without))})"
-        return self._used(f"purse = ? AND grader_id NOT IN ({others})", purse, *without)
+        excluded_ids = f"SELECT id FROM grader WHERE digest IN ({', '.join('?' * len(without))})"
+        return self._used(f"purse = ? AND grader_id NOT IN ({excluded_ids})", purse, *without)
 
     def _used(self, which: str, *values: object) -> tuple[int, int, int]:
         query = f"SELECT sum(requests), sum(tokens_in), sum(tokens_out) FROM paid WHERE {which}"

@@ -92,13 +92,13 @@ class StoreConnection:
         return db
 
     def _connect_read_only(self) -> sqlite3.Connection:
-        place = f"file:{quote(str(self.path.absolute()))}"
+        file_uri = f"file:{quote(str(self.path.absolute()))}"
         # Beside a WAL, SQLite wants to make a file even to read, unless told that nobody writes.
         for mode in ("?mode=ro", "?immutable=1"):
             if not self.path.exists():
                 break
             db = sqlite3.connect(
-                place + mode,
+                file_uri + mode,
                 uri=True,
                 isolation_level=None,
                 timeout=self._patience,

@@ -59,10 +59,10 @@ class StoredGrades:
     Free text that a model wrote stays as stored; what it means follows the prompt's parser.
     """
 
-    def __init__(self, store: GradeStore, grader: Grader, kept: KeptCodes | None = None) -> None:
-        """Args: kept: the codes as they were read last, where they may be taken from there."""
+    def __init__(self, store: GradeStore, grader: Grader, kept_codes: KeptCodes | None = None) -> None:
+        """Args: kept_codes: the codes as they were read last, where they may be taken from there."""
         self.store = store
-        self._kept = kept
+        self._kept = kept_codes
         self._grader = grader
         self.identity = grader.identity
         traits = traits_of(grader)
@@ -86,20 +86,22 @@ class StoredGrades:
         Args:
             shapes: which cells each query has.
         """
-        kept = self._kept.read(self.store.at_rest()) if self._kept and shapes else {}
-        known = [kept.get(shape.token) if kept else None for shape in shapes]
-        new = iter(self._codes([shape for shape, codes in zip(shapes, known, strict=True) if codes is None]))
-        return [next(new) if codes is None else codes for codes in known]
+        codes_by_token = self._kept.read(self.store.at_rest()) if self._kept and shapes else {}
+        cached_codes = [codes_by_token.get(shape.token) if codes_by_token else None for shape in shapes]
+        new = iter(
+            self._codes([shape for shape, codes in zip(shapes, cached_codes, strict=True) if codes is None])
+        )
+        return [next(new) if codes is None else codes for codes in cached_codes]
 
     def _codes(self, shapes: Sequence[SheetShape]) -> list[Codes]:
         grader_id = self.grader_id
         if grader_id is None or not shapes:
             return [np.full(shape.size, MISSING, np.int8) for shape in shapes]
         texts, (items, readers) = self._passage_rows(shapes), self._item_keys(shapes)
-        found: list[Codes] = []
+        codes_by_query: list[Codes] = []
         for part in _together([len(shape.items) for shape in shapes]):
-            rows = {row for place in part for row in items[place].tolist() if row in readers}
-            n_cells = sum(shapes[place].n_cells for place in part)
+            rows = {row for query_index in part for row in items[query_index].tolist() if row in readers}
+            n_cells = sum(shapes[query_index].n_cells for query_index in part)
             # What was read of an answer when it was stored is looked at only where it holds still.
             read = [
                 of_keys
@@ -107,10 +109,10 @@ class StoredGrades:
                 for of_keys in (self._read_anew(columns, readers) if self._read else [_of_keys(columns)])
             ]
             keys, codes = _in_order(read)
-            for place in part:
-                at = _looked_up(keys, shapes[place].keys(texts[place], items[place]))
-                found.append(np.where(at >= 0, codes[at], np.int8(MISSING)).astype(np.int8))
-        return found
+            for query_index in part:
+                at = _looked_up(keys, shapes[query_index].keys(texts[query_index], items[query_index]))
+                codes_by_query.append(np.where(at >= 0, codes[at], np.int8(MISSING)).astype(np.int8))
+        return codes_by_query
 
     def _item_keys(
         self, shapes: Sequence[SheetShape]
@@ -162,14 +164,16 @@ class StoredGrades:
         assert self._read is not None
         # Models say the same few things again and again.
         numbers: dict[str, int] = {}
-        said = np.array([numbers.setdefault(answer, len(numbers)) for answer in columns.answers], np.int64)
+        answer_index = np.array(
+            [numbers.setdefault(answer, len(numbers)) for answer in columns.answers], np.int64
+        )
         answers = list(numbers)
-        rows, place = np.unique(columns.item_ids, return_inverse=True)
+        rows, row_of = np.unique(columns.item_ids, return_inverse=True)
         readable = columns.codes >= UNPARSED
-        pairs, pair_of = np.unique((place * len(answers) + said)[readable], return_inverse=True)
+        pairs, pair_of = np.unique((row_of * len(answers) + answer_index)[readable], return_inverse=True)
         of_rows = [readers.get(row, ()) for row in rows.tolist()]
         for variant in range(max(map(len, of_rows))):
-            keys = np.array([of[variant][0] if len(of) > variant else -1 for of in of_rows], np.int64)[place]
+            keys = np.array([of[variant][0] if len(of) > variant else -1 for of in of_rows], np.int64)[row_of]
             read = np.full(len(pairs), MISSING, np.int8)
             for at, pair in enumerate(pairs.tolist()):
                 row, answer = divmod(pair, len(answers))
@@ -183,9 +187,9 @@ class StoredGrades:
     def _passage_rows(self, shapes: Sequence[SheetShape]) -> list[NDArray[np.int64]]:
         """The row in the store of each query's passages; -1 where there is none."""
         texts = list({text for shape in shapes for text in shape.texts if text is not None})
-        known = self.store.passage_ids([passage_digest(text) for text in texts])
+        passage_ids = self.store.passage_ids([passage_digest(text) for text in texts])
         rows: dict[str | None, int] = {
-            text: row for text, row in zip(texts, known, strict=True) if row is not None
+            text: row for text, row in zip(texts, passage_ids, strict=True) if row is not None
         }
         return [np.array([rows.get(text, -1) for text in shape.texts], np.int64) for shape in shapes]
 
@@ -228,15 +232,15 @@ class StoredGrades:
         if grader_id is None:
             return Distributions(sheet.spread(chances, np.nan), 0)
         if read and self._probabilities is not None:
-            given = self._read_answers(grader_id, sheet, self._probabilities)
-            return Distributions(sheet.spread(chances if given is None else given, np.nan), 0)
+            read_values = self._read_answers(grader_id, sheet, self._probabilities)
+            return Distributions(sheet.spread(chances if read_values is None else read_values, np.nan), 0)
         stored = np.zeros(sheet.codes.size, np.bool_)
-        for place, grade in self._graded(grader_id, sheet):
+        for cell_index, grade in self._graded(grader_id, sheet):
             # A grader of users' own may have stored anything.
             if grade.probabilities is not None:
                 whole = len(grade.probabilities) == MAX_RATING + 1
-                chances[place] = grade.probabilities if whole else np.inf
-                stored[place] = True
+                chances[cell_index] = grade.probabilities if whole else np.inf
+                stored[cell_index] = True
         good = usable(chances)
         chances[~good] = np.nan
         total = chances.sum(axis=1, keepdims=True)
@@ -249,8 +253,8 @@ class StoredGrades:
         if self._cosines is None:
             return None
         grader_id = self.grader_id
-        given = None if grader_id is None else self._read_answers(grader_id, sheet, self._cosines)
-        return sheet.spread(np.full(sheet.codes.size, np.nan) if given is None else given, np.nan)
+        cosines = None if grader_id is None else self._read_answers(grader_id, sheet, self._cosines)
+        return sheet.spread(np.full(sheet.codes.size, np.nan) if cosines is None else cosines, np.nan)
 
     def _read_answers(
         self,
@@ -271,9 +275,9 @@ class StoredGrades:
             return None
         keys, values = _in_order(parts)
         at = _looked_up(keys, sheet.shape.keys(texts, items)).reshape(-1)
-        found: NDArray[np.float64] = values[at]
-        found[at < 0] = np.nan
-        return found
+        read_values: NDArray[np.float64] = values[at]
+        read_values[at < 0] = np.nan
+        return read_values
 
     def _graded(self, grader_id: int, sheet: Sheet) -> Iterator[tuple[int, GradeRow]]:
         """Where each cell with an answer is in `Sheet.flat`, and its whole grade, item by item."""
@@ -281,13 +285,13 @@ class StoredGrades:
         item_rows = self.store.item_ids([asked_digest(item) for item in sheet.items])
         rows, columns = sheet.at(np.arange(sheet.codes.size))
         in_order = np.argsort(columns, kind="stable")
-        for column, places in groupby(in_order.tolist(), lambda place: int(columns[place])):
+        for column, cell_indices in groupby(in_order.tolist(), lambda cell_index: int(columns[cell_index])):
             item_row = item_rows[column]
             answers = {} if item_row is None else self.store.answers(grader_id, item_row)
-            for place in places if answers else ():
-                grade = answers.get(int(passages[rows[place]]))
+            for cell_index in cell_indices if answers else ():
+                grade = answers.get(int(passages[rows[cell_index]]))
                 if grade is not None:
-                    yield place, grade
+                    yield cell_index, grade
 
     def rows(
         self,
@@ -315,8 +319,8 @@ class StoredGrades:
             digests = ["" if text is None else passage_digest(text).hex() for text in sheet.texts]
             item_digests = [item_digest(item).hex() for item in sheet.items]
             rows, columns = (of_cell.tolist() for of_cell in sheet.at(np.arange(sheet.codes.size)))
-            for place, grade in self._graded(grader_id, sheet):
-                doc_id, item = sheet.doc_ids[rows[place]], sheet.items[columns[place]]
+            for cell_index, grade in self._graded(grader_id, sheet):
+                doc_id, item = sheet.doc_ids[rows[cell_index]], sheet.items[columns[cell_index]]
                 rating, status = self.reading(item, grade)
                 yield {
                     "query_id": query_id,
@@ -328,8 +332,8 @@ class StoredGrades:
                     "probabilities": grade.probabilities,
                     "model": model,
                     "prompt": prompt or self._prompt(item.kind),
-                    "passage_sha256": digests[rows[place]],
-                    "item_sha256": item_digests[columns[place]],
+                    "passage_sha256": digests[rows[cell_index]],
+                    "item_sha256": item_digests[columns[cell_index]],
                     **_human(human.get((query_id, doc_id, item.item_id))),
                 }
 
@@ -363,11 +367,11 @@ class StoredGrades:
 def _together(sizes: Sequence[int]) -> Iterator[range]:
     """Queries, by their places, that are looked up together: so many that they have `_MOST_ITEMS` or more."""
     begin = total = 0
-    for place, size in enumerate(sizes):
+    for query_index, size in enumerate(sizes):
         total += size
-        if total >= _MOST_ITEMS or place == len(sizes) - 1:
-            yield range(begin, place + 1)
-            begin, total = place + 1, 0
+        if total >= _MOST_ITEMS or query_index == len(sizes) - 1:
+            yield range(begin, query_index + 1)
+            begin, total = query_index + 1, 0
 
 
 def _of_keys(columns: GradeColumns) -> tuple[NDArray[np.int64], Codes]:
@@ -386,13 +390,13 @@ def _in_order(parts: Sequence[tuple[NDArray[np.int64], NDArray[Any]]]) -> tuple[
     return keys, values
 
 
-def _looked_up(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.intp]:
+def _looked_up(keys: NDArray[np.int64], targets: NDArray[np.int64]) -> NDArray[np.intp]:
     """Where each of these is among sorted keys; -1 where it is not."""
     if not len(keys):
-        return np.full(wanted.shape, -1)
-    at = np.searchsorted(keys, wanted)
+        return np.full(targets.shape, -1)
+    at = np.searchsorted(keys, targets)
     at[at == len(keys)] = 0
-    return np.where(keys[at] == wanted, at, -1)
+    return np.where(keys[at] == targets, at, -1)
 
 
 def _human(row: HumanRating | None) -> dict[str, Any]:

@@ -22,22 +22,26 @@ Sheets = Mapping[str, Sheet]
 
 
 def sheets_of(
-    before: Sheets, grades: StoredGrades, asked: Asked, pool: TrackPool, overrides: Overrides
+    before: Sheets, grades: StoredGrades, questions: Asked, pool: TrackPool, overrides: Overrides
 ) -> Sheets:
     """The cells of every query; only where passages, texts or items changed grades are looked up."""
     sheets: dict[str, Sheet] = {}
     new: dict[str, SheetShape] = {}
     for query_id, doc_ids in pool.doc_ids.items():
-        keys, items = tuple(map(pool.gradable.get, doc_ids)), asked.bank.items[query_id]
-        cells = None if asked.citing is None else _cells(doc_ids, asked.citing[query_id])
-        known, human = before.get(query_id), overrides.queries.get(query_id)
-        same = known is not None and (known.doc_ids, known.texts, known.items) == (doc_ids, keys, items)
-        if known is not None and same and _equal(known.cells, cells):
-            sheets[query_id] = known if known.overrides == human else replace(known, overrides=human)
+        keys, items = tuple(map(pool.gradable.get, doc_ids)), questions.bank.items[query_id]
+        cells = None if questions.citing is None else _cells(doc_ids, questions.citing[query_id])
+        old, human = before.get(query_id), overrides.queries.get(query_id)
+        same = old is not None and (old.doc_ids, old.texts, old.items) == (
+            doc_ids,
+            keys,
+            items,
+        )
+        if old is not None and same and _equal(old.cells, cells):
+            sheets[query_id] = old if old.overrides == human else replace(old, overrides=human)
         else:
             new[query_id] = SheetShape(keys, items, cells)
-    found = grades.codes(list(new.values()))
-    for (query_id, shape), codes in zip(new.items(), found, strict=True):
+    new_codes = grades.codes(list(new.values()))
+    for (query_id, shape), codes in zip(new.items(), new_codes, strict=True):
         human = overrides.queries.get(query_id)
         sheets[query_id] = Sheet(
             query_id, pool.queries[query_id].doc_ids, shape.texts, shape.items, codes, human, shape.cells
@@ -45,8 +49,8 @@ def sheets_of(
     return {query_id: sheets[query_id] for query_id in pool.queries}
 
 
-def _equal(some: NDArray[np.int64] | None, others: NDArray[np.int64] | None) -> bool:
-    return some is others or (some is not None and others is not None and np.array_equal(some, others))
+def _equal(some: NDArray[np.int64] | None, other: NDArray[np.int64] | None) -> bool:
+    return some is other or (some is not None and other is not None and np.array_equal(some, other))
 
 
 def _cells(doc_ids: Sequence[str], citing: Sequence[Sequence[str]]) -> NDArray[np.int64]:
@@ -59,10 +63,10 @@ def _cells(doc_ids: Sequence[str], citing: Sequence[Sequence[str]]) -> NDArray[n
 def with_new_grades(sheets: Sheets, grades: StoredGrades) -> Sheets:
     """The same cells with the grades that came since for those without one, or with an error."""
     stale = [sheet for sheet in sheets.values() if ((sheet.codes == MISSING) | (sheet.codes == ERROR)).any()]
-    found = grades.codes([sheet.shape for sheet in stale])
+    new_codes = grades.codes([sheet.shape for sheet in stale])
     changed = {
         sheet.query_id: replace(sheet, codes=codes)
-        for sheet, codes in zip(stale, found, strict=True)
+        for sheet, codes in zip(stale, new_codes, strict=True)
         if (codes != sheet.codes).any()
     }
     return {query_id: changed.get(query_id, sheet) for query_id, sheet in sheets.items()}

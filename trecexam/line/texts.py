@@ -69,12 +69,12 @@ class Texts:
 
 
 def _passages(
-    path: Path, doc_ids: Collection[str], shown: str
+    path: Path, doc_ids: Collection[str], file_name: str
 ) -> tuple[dict[str, str], tuple[Rejected, ...]]:
     rejected: list[Rejected] = []
 
     def refuse(error: ConversionError) -> None:
-        rejected.append(Rejected(shown, error.line, error.reason, error.lost))
+        rejected.append(Rejected(file_name, error.line, error.reason, error.lost))
 
     texts: dict[str, str] = {}
     lines: dict[str, int] = {}
@@ -87,10 +87,10 @@ def _passages(
                 reason = (
                     f"passage '{doc_id}' has another text on line {first}, which counts; this one does not"
                 )
-                rejected.append(Rejected(shown, line, reason, "line"))
+                rejected.append(Rejected(file_name, line, reason, "line"))
     except ConversionError as error:
         # A truncated archive: what came before the end counts, the rest is named.
-        rejected.append(Rejected(shown, error.line, error.reason, "file"))
+        rejected.append(Rejected(file_name, error.line, error.reason, "file"))
     return texts, tuple(rejected)
 
 

@@ -28,17 +28,17 @@ class TrackGrader:
     """The grader of one track; made when it is first asked for."""
 
     def __init__(
-        self, folder: TrackFolder, given: Grader | None = None, models: SharedModels | None = None
+        self, folder: TrackFolder, grader: Grader | None = None, models: SharedModels | None = None
     ) -> None:
         """A grader that is not made yet.
 
         Args:
-            given: a grader in place of the one that the settings name.
+            grader: a grader in place of the one that the settings name.
             models: those that it may have in common with other graders of the track.
         """
         self._folder = folder
         self._models = models or SharedModels()
-        self._given = given
+        self._given = grader
         self._recording = self._recording_now()
 
     @property
@@ -101,8 +101,8 @@ class TrackGrader:
         """Codes as they were read last; None where what is read may be another thing tomorrow."""
         traits, config = self.traits, self._folder.config.grader
         # What of a model's words is a rating is decided by code: that of others has no fingerprint.
-        own = self.is_own and is_standard(config.name) and GOLD not in traits.item_kinds
-        if traits.free_text and not own:
+        is_builtin = self.is_own and is_standard(config.name) and GOLD not in traits.item_kinds
+        if traits.free_text and not is_builtin:
             return None
         reader = [
             __version__,

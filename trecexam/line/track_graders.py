@@ -75,11 +75,11 @@ def folder_of(folder: TrackFolder, name: str | None = None) -> TrackFolder:
 
 def usable_folders(folder: TrackFolder) -> dict[str, TrackFolder]:
     """The folder as each of the graders sees it, by name; without those whose settings cannot be used."""
-    found = {}
+    folders = {}
     for name in grader_names(folder):
         with suppress(ConfigError):
-            found[name] = folder_of(folder, name)
-    return found
+            folders[name] = folder_of(folder, name)
+    return folders
 
 
 def kind_of(folder: TrackFolder, item_kinds: frozenset[str]) -> Kind:
@@ -96,7 +96,7 @@ def kind_of(folder: TrackFolder, item_kinds: frozenset[str]) -> Kind:
     if kind is None:
         return kind_of_items(item_kinds)
     if not kind.item_kinds & item_kinds:
-        about, known = (" and ".join(sorted(kinds)) for kinds in (item_kinds, kind.item_kinds))
+        about, expected_kinds = (" and ".join(sorted(kinds)) for kinds in (item_kinds, kind.item_kinds))
         if folder.config.grader.name == "embedding":
             raise LackingError(
                 f"`embedding` cannot grade {kind.name}: name a language model in [grader] (`name`, `model`, "
@@ -105,8 +105,8 @@ def kind_of(folder: TrackFolder, item_kinds: frozenset[str]) -> Kind:
                 path=folder.config_path,
             )
         raise ConfigError(
-            f"[graders.{folder.grader}] is of the kind {kind.name}, which asks about {known}, and its grader "
-            f"asks about {about}: set another `prompt` or `kind`",
+            f"[graders.{folder.grader}] is of the kind {kind.name}, which asks about {expected_kinds}, and "
+            f"its grader asks about {about}: set another `prompt` or `kind`",
             path=folder.config_path,
             line=line_of_setting(folder.config_path, "graders", str(folder.grader)),
         )
@@ -123,8 +123,8 @@ def declared_kind(folder: TrackFolder) -> Kind | None:
 def _effective(config: TrackConfig, name: str, root: Path, path: Path) -> TrackConfig:
     kind = _kind(config, name, root, path)
     settings: dict[str, Mapping[str, Any]] = dict(kind.settings)
-    own = config.graders[name]
-    asks = own.name if "name" in own.model_fields_set else config.grader.name
+    grader_section = config.graders[name]
+    asks = grader_section.name if "name" in grader_section.model_fields_set else config.grader.name
     prompt = _prompt_named(name)
     if prompt is not None:
         settings["grader"] = {**settings.get("grader", {}), "prompt": prompt.name}
@@ -139,18 +139,24 @@ def _kind(config: TrackConfig, name: str, root: Path, path: Path) -> Kind:
     Raises:
         ConfigError: it says none.
     """
-    kinds, own = available(), config.graders[name]
-    if own.kind is not None:
-        if own.kind in kinds:
-            return kinds[own.kind]
-        hint = did_you_mean(own.kind, kinds, f"known here: {', '.join(kinds)}")
+    kinds, grader_section = available(), config.graders[name]
+    if grader_section.kind is not None:
+        if grader_section.kind in kinds:
+            return kinds[grader_section.kind]
+        hint = did_you_mean(grader_section.kind, kinds, f"known here: {', '.join(kinds)}")
         line = line_of_setting(path, "graders", name, "kind")
-        raise ConfigError(f'`graders.{name}.kind` = "{own.kind}": no such kind; {hint}', path=path, line=line)
+        raise ConfigError(
+            f'`graders.{name}.kind` = "{grader_section.kind}": no such kind; {hint}', path=path, line=line
+        )
     if name in kinds:
         return kinds[name]
-    prompt = _prompt_named(own.prompt or name)
-    if prompt is None and own.prompt is not None and Path(own.prompt).suffix.lower() in PROMPT_SUFFIXES:
-        prompt = load_prompt(root / own.prompt)
+    prompt = _prompt_named(grader_section.prompt or name)
+    if (
+        prompt is None
+        and grader_section.prompt is not None
+        and Path(grader_section.prompt).suffix.lower() in PROMPT_SUFFIXES
+    ):
+        prompt = load_prompt(root / grader_section.prompt)
     if prompt is None:
         raise ConfigError(
             f"what [graders.{name}] grades is not known: set `kind` in it, one of {', '.join(kinds)}",
@@ -164,7 +170,7 @@ def _kind(config: TrackConfig, name: str, root: Path, path: Path) -> Kind:
 
 def _prompt_named(name: str) -> Prompt | None:
     """The published prompt of this name, whatever its letters' case."""
-    return {known.lower(): prompt for known, prompt in published().items()}.get(name.lower())
+    return {prompt_name.lower(): prompt for prompt_name, prompt in published().items()}.get(name.lower())
 
 
 def _whose_people(config: TrackConfig, name: str, folder: TrackFolder) -> str:

@@ -106,8 +106,10 @@ def cited_pool(folder: TrackFolder, inputs: TrackInputs, traits: GraderTraits, t
     }
     cited = {doc_id for of_query in queries.values() for doc_id in of_query.doc_ids}
     has_texts = folder.passages() is not None or folder.config.track.dataset is not None
-    known, rejected, notes = document_texts(cited, inputs, texts_of, read=bool(cited) and has_texts)
-    texts = {doc_id: text for doc_id in sorted(cited & known.keys()) if (text := known[doc_id]).strip()}
+    texts_by_id, rejected, notes = document_texts(cited, inputs, texts_of, read=bool(cited) and has_texts)
+    texts = {
+        doc_id: text for doc_id in sorted(cited & texts_by_id.keys()) if (text := texts_by_id[doc_id]).strip()
+    }
     by_id = {doc_id for of_query in (traits.known_passages or {}).values() for doc_id in of_query}
     keys = {**{doc_id: doc_id for doc_id in sorted(cited & by_id)}, **texts}
     return TrackPool(queries, texts, keys, keys, rejected, (), notes)
@@ -117,11 +119,12 @@ def _outside(
     folder: TrackFolder, inputs: TrackInputs, traits: GraderTraits, queries: Mapping[str, PooledQuery]
 ) -> dict[str, set[str]]:
     """Passages that are pooled though no run has them: judged ones, or all that a grader knows by id."""
-    known = traits.known_passages
-    if known is None:
+    known_passages = traits.known_passages
+    if known_passages is None:
         return judged_outside(inputs, queries) if folder.config.track.pool_judged else {}
     return {
-        query_id: set(known[query_id]).difference(of_query.doc_ids) for query_id, of_query in queries.items()
+        query_id: set(known_passages[query_id]).difference(of_query.doc_ids)
+        for query_id, of_query in queries.items()
     }
 
 
@@ -138,17 +141,17 @@ def _texts(
         doc_ids: of the runs.
         judged: others, for which alone the track need not have passages.
     """
-    own = inputs.own_texts
+    own_texts = inputs.own_texts
     whole_answers = judges_answers(traits.item_kinds)
-    asked = set(doc_ids) - own.keys()
+    needed_ids = set(doc_ids) - own_texts.keys()
     if judged and (texts_of.has_source or inputs.documents) and not whole_answers:
-        asked |= set(judged) - own.keys()
+        needed_ids |= set(judged) - own_texts.keys()
     # Where all that was dropped was refused, that is the news, and not the missing passages.
-    if not asked and (doc_ids or inputs.rejected or whole_answers):
-        return own, (), ()
-    read = texts_of.has_source or asked.isdisjoint(inputs.documents)
-    texts, rejected, notes = document_texts(asked, inputs, texts_of, read=read)
-    return {**texts, **own} if own else texts, rejected, notes
+    if not needed_ids and (doc_ids or inputs.rejected or whole_answers):
+        return own_texts, (), ()
+    read = texts_of.has_source or needed_ids.isdisjoint(inputs.documents)
+    texts, rejected, notes = document_texts(needed_ids, inputs, texts_of, read=read)
+    return {**texts, **own_texts} if own_texts else texts, rejected, notes
 
 
 def document_texts(

@@ -56,26 +56,28 @@ class ValueCache:
         if tuple(measures) != self._measures:
             self._measures, self._runs, self._on_all = tuple(measures), {}, None
         fresh = [q for q in query_ids if q not in self._tokens or self._tokens[q] != tokens[q]]
-        known = {name: kept for name, kept in self._following(query_ids).items() if name in runs}
-        new = [name for name in runs if name not in known or known[name].content != contents[name]]
+        cached = {name: entry for name, entry in self._following(query_ids).items() if name in runs}
+        new = [name for name in runs if name not in cached or cached[name].content != contents[name]]
         old = [name for name in runs if name not in set(new)]
         for names, stale in ((new, list(query_ids)), (old, fresh)):
             if not names or not stale:
                 continue
             prepared = self._prepared(stale, tokens, prepare)
-            places = [place for place, q in enumerate(query_ids) if q in set(stale)] if names is old else None
+            stale_indices = (
+                [row for row, q in enumerate(query_ids) if q in set(stale)] if names is old else None
+            )
             for name, values in zip(names, evaluate(prepared, [runs[name] for name in names]), strict=True):
-                if places is not None:
-                    values, part = known[name].values.copy(), values
-                    values[places] = part
-                known[name] = _OfRun(contents[name], values)
+                if stale_indices is not None:
+                    values, part = cached[name].values.copy(), values
+                    values[stale_indices] = part
+                cached[name] = _OfRun(contents[name], values)
                 self.evaluated += len(stale)
         for name in new:
             # Without queries there is nothing to evaluate on.
-            known.setdefault(name, _OfRun(contents[name], np.zeros((len(query_ids), len(self._measures)))))
+            cached.setdefault(name, _OfRun(contents[name], np.zeros((len(query_ids), len(self._measures)))))
         # Not before: where an evaluation was broken off, all is as it was.
-        self._tokens, self._runs = dict(tokens), known
-        arrays = [known[name].values for name in runs]
+        self._tokens, self._runs = dict(tokens), cached
+        arrays = [cached[name].values for name in runs]
         shape = (len(arrays), len(query_ids), len(self._measures))
         array = np.stack(arrays) if arrays else np.zeros(shape)
         return MeasureValues(tuple(runs), query_ids, self._measures, array)
@@ -93,12 +95,12 @@ class ValueCache:
 
     def _following(self, query_ids: tuple[str, ...]) -> dict[str, _OfRun]:
         """What is kept with the rows of these queries; a new query's are zero until it is evaluated."""
-        before = {query_id: place for place, query_id in enumerate(self._tokens)}
+        before = {query_id: query_index for query_index, query_id in enumerate(self._tokens)}
         if tuple(before) == query_ids:
             return dict(self._runs)
-        places = np.array([before.get(query_id, -1) for query_id in query_ids], np.intp)
+        old_indices = np.array([before.get(query_id, -1) for query_id in query_ids], np.intp)
         nothing = np.zeros((1, len(self._measures)))
         return {
-            name: kept._replace(values=np.vstack([kept.values, nothing])[places])
-            for name, kept in self._runs.items()
+            name: entry._replace(values=np.vstack([entry.values, nothing])[old_indices])
+            for name, entry in self._runs.items()
         }

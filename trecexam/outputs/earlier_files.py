@@ -42,13 +42,13 @@ def remove_gone(folder: TrackFolder, names: Sequence[str]) -> None:
     if before:
         _move_histories(folder, next(iter(before)), names[0])
     usable = usable_folders(folder)
-    for place, name in enumerate(before):
+    for index, name in enumerate(before):
         # One whose settings cannot be used has failed.
         if (name in names and name not in usable) or not _NAME.fullmatch(name):
             continue
-        now, own = usable.get(name), out / name
-        outputs = (*_outputs(read_object(own / _MANIFEST)), _MANIFEST)
-        paths = {each: (out if place == 0 and each not in OF_ALL else own) / each for each in outputs}
+        now, grader_out = usable.get(name), out / name
+        outputs = (*_outputs(read_object(grader_out / _MANIFEST)), _MANIFEST)
+        paths = {each: (out if index == 0 and each not in OF_ALL else grader_out) / each for each in outputs}
         _remove(out, (path for each, path in paths.items() if now is None or now.output(each) != path))
 
 
@@ -59,13 +59,13 @@ def remove_waiting(folder: TrackFolder, unable: Mapping[str, Exception]) -> list
         unable: name -> why a grader cannot go on.
     """
     removed = []
-    for name, own in usable_folders(folder).items():
-        if isinstance(unable.get(name), LackingError) and own.manifest_path.exists():
-            outputs = (*_outputs(read_object(own.manifest_path)), _MANIFEST)
-            _remove(folder.shared_out, map(own.output, outputs))
+    for name, grader_folder in usable_folders(folder).items():
+        if isinstance(unable.get(name), LackingError) and grader_folder.manifest_path.exists():
+            outputs = (*_outputs(read_object(grader_folder.manifest_path)), _MANIFEST)
+            _remove(folder.shared_out, map(grader_folder.output, outputs))
             removed.append(
-                f"{name}: removed its files of an earlier update from {_shown(own)}; when it can go on they "
-                "are made again, from the stored grades"
+                f"{name}: removed its files of an earlier update from {_shown(grader_folder)}; when it can "
+                "go on they are made again, from the stored grades"
             )
     return removed
 
@@ -77,9 +77,11 @@ def stale_files(folder: TrackFolder, unable: Mapping[str, Exception]) -> dict[st
         unable: name -> why a grader cannot go on.
     """
     return {
-        name: f"its files in {_shown(own)} are of an earlier update"
-        for name, own in usable_folders(folder).items()
-        if name in unable and not isinstance(unable[name], LackingError) and own.manifest_path.exists()
+        name: f"its files in {_shown(grader_folder)} are of an earlier update"
+        for name, grader_folder in usable_folders(folder).items()
+        if name in unable
+        and not isinstance(unable[name], LackingError)
+        and grader_folder.manifest_path.exists()
     }
 
 

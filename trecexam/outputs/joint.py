@@ -98,8 +98,8 @@ class JointOutputs:
     def _put_manifest(self, track: LoadedTrack, contents: Mapping[str, bytes]) -> list[str]:
         """Writes the manifest, of what is in out/ now: each grader's own is what it wrote last."""
         out, stale = self.folder.shared_out, stale_files(self.folder, track.unable)
-        own: dict[str, dict[str, Any]] = {name: {} for name in self._names}
-        own |= {name: read_object(folder.manifest_path) for name, folder in self._folders.items()}
+        manifests: dict[str, dict[str, Any]] = {name: {} for name in self._names}
+        manifests |= {name: read_object(folder.manifest_path) for name, folder in self._folders.items()}
         # The report and what was rejected are written when all graders are at their end.
         earlier = read_object(out / MANIFEST).get("outputs", {})
         outputs: dict[str, str] = {name: files.sha256(content) for name, content in contents.items()}
@@ -107,27 +107,27 @@ class JointOutputs:
             if name in earlier and (out / name).exists():
                 outputs.setdefault(name, earlier[name])
         for name, folder in self._folders.items():
-            for output, digest in own[name].get("outputs", {}).items():
+            for output, digest in manifests[name].get("outputs", {}).items():
                 outputs[folder.output(output).relative_to(out).as_posix()] = digest
         graders = {
             name: {
                 "kind": each.kind.name if (each := track.assessments.get(name)) else None,
                 "files": "out/" if name == self._names[0] else f"out/{name}/",
-                **{key: value for key, value in own[name].items() if key not in _SHARED},
-                "config": own[name].get("config"),
+                **{key: value for key, value in manifests[name].items() if key not in _SHARED},
+                "config": manifests[name].get("config"),
                 **({"unable": str(track.unable[name])} if name in track.unable else {}),
                 **({"stale": stale[name]} if name in stale else {}),
             }
             for name in self._names
         }
         manifest = {
-            "complete": not track.unable and all(each.get("complete") for each in own.values()),
+            "complete": not track.unable and all(each.get("complete") for each in manifests.values()),
             "graders": graders,
             "inputs": {
-                file: digest for each in own.values() for file, digest in each.get("inputs", {}).items()
+                file: digest for each in manifests.values() for file, digest in each.get("inputs", {}).items()
             },
             "outputs": outputs,
-            "versions": next((each["versions"] for each in own.values() if "versions" in each), {}),
+            "versions": next((each["versions"] for each in manifests.values() if "versions" in each), {}),
         }
         return self._put({MANIFEST: to_json(manifest).encode()})
 

@@ -104,12 +104,12 @@ class Outputs:
                 return Written(written, None, complete=False)
             doing(f"out/{key}")
             token = [track.part_digests[part] for part in group.parts]
-            known = earlier.get(key)
-            if known is None or known.token != token:
+            previous = earlier.get(key)
+            if previous is None or previous.token != token:
                 contents = group.make(track)
                 written += self._put(contents)
-                known = _Made(token, {name: files.sha256(content) for name, content in contents.items()})
-            made[key] = known
+                previous = _Made(token, {name: files.sha256(content) for name, content in contents.items()})
+            made[key] = previous
         hashes = {name: digest for group in groups for name, digest in made[group.key].hashes.items()}
         if stop():
             return Written(written, None, complete=False)
@@ -240,13 +240,13 @@ class Outputs:
     def _stamps(self) -> dict[str, list[int]]:
         # A folder's stamp changes with what else is put there, so of the history it is the log's that counts.
         paths = [path for folder in self._folders() for path in sorted(folder.glob("[!.]*"))]
-        places = {
+        path_of = {
             path.relative_to(self.folder.out).as_posix(): path
             for path in (*(path for path in paths if path.is_file()), self.history.log_path)
         }
         # What is of all graders is no output of the first.
-        places |= {name: self.folder.output(name) for name in OF_ALL}
-        stamps = {name: stamp(path) for name, path in places.items()}
+        path_of |= {name: self.folder.output(name) for name in OF_ALL}
+        stamps = {name: stamp(path) for name, path in path_of.items()}
         return {name: list(value) for name, value in stamps.items() if value is not None}
 
     def _folders(self) -> tuple[Path, ...]:
@@ -312,7 +312,7 @@ def _rejected(rows: Sequence[Rejected]) -> Table:
 def _extra_folders() -> tuple[str, ...]:
     """The folders of items that have scores of their own; each may have one of plots."""
     folders = (feature.extra.folder for feature in features() if feature.extra is not None)
-    return tuple(place for folder in folders for place in (folder, f"{folder}/{PLOTS}"))
+    return tuple(subfolder for folder in folders for subfolder in (folder, f"{folder}/{PLOTS}"))
 
 
 def _extra_files(track: Assessment) -> ExtraFiles:

@@ -67,13 +67,13 @@ def find_plot(name: str) -> FeaturePlot:
     Raises:
         TrecexamError: there is none; it names the nearest and all.
     """
-    known = track_plots()
+    plots = track_plots()
     if not name:
-        raise TrecexamError(f"which plot? There are {', '.join(known)}")
-    if name not in known:
-        guess = did_you_mean(name, known, before="; ") or ";"
-        raise TrecexamError(f"no plot '{name}'{guess} there are {', '.join(known)}")
-    return known[name]
+        raise TrecexamError(f"which plot? There are {', '.join(plots)}")
+    if name not in plots:
+        guess = did_you_mean(name, plots, before="; ") or ";"
+        raise TrecexamError(f"no plot '{name}'{guess} there are {', '.join(plots)}")
+    return plots[name]
 
 
 def plots_table() -> Table:
@@ -82,7 +82,7 @@ def plots_table() -> Table:
     return Table(("plot", "what", "of"), tuple(rows))
 
 
-def _applies(track: Assessment, name: str = "", **asked: object) -> bool:
+def _applies(track: Assessment, name: str = "", **options: object) -> bool:
     """Whether a grader has this plot."""
     declared = find_plot(name)
     feature = next(each for each in features() if name in each.plots)
@@ -147,9 +147,9 @@ def plot_of_all(
         (width, height),
         font_size,
     )
-    said = {grader: grades_notes(each) for grader, each in track.assessments.items()}
+    notes_by_grader = {grader: grades_notes(each) for grader, each in track.assessments.items()}
     unable = (cannot_go_on(grader, error) for grader, error in track.unable.items())
-    figure.notes = (*each_once(said, lambda grader, line: f"{grader}: {line}"), *unable)
+    figure.notes = (*each_once(notes_by_grader, lambda grader, line: f"{grader}: {line}"), *unable)
     return figure
 
 
@@ -164,12 +164,12 @@ def _figure(
     if not LEAST <= font_size <= MOST:
         raise ValueError(f"font size {font_size:g}: give {LEAST:g} to {MOST:g} points")
     size = (None if length is None else inches(length) for length in lengths)
-    asked = PlotMeasures(*(None if each is None else str(each) for each in measures))
-    for kind, value in asked._asdict().items():
+    plot_measures = PlotMeasures(*(None if each is None else str(each) for each in measures))
+    for kind, value in plot_measures._asdict().items():
         if value is not None and kind not in declared.of:
             raise TrecexamError(f"plot {name} has no {kind.replace('_', ' ')} to choose; leave out {value}")
     # Imports matplotlib, which no other call needs.
     from trecexam.tables.plots.paper import paper_figure
 
     across, up = size
-    return paper_figure(make(asked), width=across, height=up, letters=font_size)
+    return paper_figure(make(plot_measures), width=across, height=up, letters=font_size)

@@ -118,9 +118,9 @@ def updated(
     except StoppedError:
         return Updated(Update(True, 0, 0, Counts(), (), complete=False, written=()))
     doing("the batch in hand, then all of out/")
-    places = _promising(track, stop, encoding)
+    item_ranks = _promising(track, stop, encoding)
     along = _AlongTheWay(loader, outputs, track, progress, written)
-    track, outcome = loader.grade(track, along.progress, stop, places=places)
+    track, outcome = loader.grade(track, along.progress, stop, item_ranks=item_ranks)
     ungraded = tuple(left_out(track)) if outcome.complete else ()
     rejected = rejected_rows(track, ungraded)
     # Imports numpy's BLAS, whose threads take more time to wait for one another than to multiply.
@@ -215,8 +215,8 @@ def _promising(
     at = next((extension.promise for extension in extensions() if extension.promise is not None), None)
     if at is None:
         return item_places(track) if ranks_items(track) and track.counts.missing else None
-    places: ItemPlaces | None = named(at)(track, stop, encoding)
-    return places
+    item_ranks: ItemPlaces | None = named(at)(track, stop, encoding)
+    return item_ranks
 
 
 @contextlib.contextmanager

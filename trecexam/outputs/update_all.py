@@ -49,15 +49,15 @@ def update_all(
         TrecexamError, ConversionError: with the reason, if no grader can go on.
     """
     remove_gone(loaders.folder, tuple(loaders))
-    given: dict[str, Any] = {"encoding": encoding, "regrade": regrade}
+    options: dict[str, Any] = {"encoding": encoding, "regrade": regrade}
     names = tuple(loaders) if only is None else (only,)
     # All of them first: other graders ask about the queries that have items.
     banks = write_missing_banks(loaders, names, progress, stop, hold, doing)
     if len(loaders) == 1:
         for error in banks.errors.values():
             raise error
-        one = update(loaders.first, progress, stop, hold, doing=doing, **given)
-        return replace(one, notes=(*banks.notes, *one.notes))
+        result = update(loaders.first, progress, stop, hold, doing=doing, **options)
+        return replace(result, notes=(*banks.notes, *result.notes))
     tracks: dict[str, Assessment] = {}
     errors = dict(banks.errors)
     done: dict[str, Updated] = {}
@@ -68,9 +68,9 @@ def update_all(
         if name in errors:
             continue
 
-        def named(told: Progress, name: str = name) -> None:
+        def named(step: Progress, name: str = name) -> None:
             if progress is not None:
-                progress(told._replace(grader=name))
+                progress(step._replace(grader=name))
 
         def at(stage: str, name: str = name) -> None:
             doing(f"{stage} ({name})")
@@ -80,7 +80,7 @@ def update_all(
             joint.write_leaderboard(_loaded(loaders, tracks, errors, hold))
 
         try:
-            done[name] = updated(loaders[name], named, stop, hold, doing=at, written=written, **given)
+            done[name] = updated(loaders[name], named, stop, hold, doing=at, written=written, **options)
         except (StoreError, LockedError):
             raise
         except (TrecexamError, ConversionError) as error:
@@ -123,9 +123,9 @@ def grade_all(
         if stop is not None and stop():
             break
 
-        def named(told: Progress, name: str = name) -> None:
+        def named(step: Progress, name: str = name) -> None:
             if progress is not None:
-                progress(told._replace(grader=name))
+                progress(step._replace(grader=name))
 
         try:
             loader = loaders[name]
@@ -218,8 +218,8 @@ def _summed(
 
 def _places(names: Sequence[str], lacking: Collection[str]) -> Iterator[str]:
     """Whose the files are that have the same name for each grader."""
-    first, *others = names
-    folders = ", ".join(f"{name}: out/{name}/" for name in others if name not in lacking)
+    first, *other_names = names
+    folders = ", ".join(f"{name}: out/{name}/" for name in other_names if name not in lacking)
     if first not in lacking:
         yield f"out/rubric.qrels and the other files directly in out/ are of {first}; {folders}".rstrip("; ")
     else:

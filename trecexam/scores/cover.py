@@ -293,7 +293,7 @@ def register() -> None:
     provider = CoverProvider()  # type: ignore[no-untyped-call]
     providers.register(provider)  # type: ignore[no-untyped-call]
     pipeline = ir_measures.DefaultPipeline.providers
-    pipeline[:] = [known for known in pipeline if known.NAME != provider.NAME] + [provider]
+    pipeline[:] = [existing for existing in pipeline if existing.NAME != provider.NAME] + [provider]
 
 
 Cover = _Cover()  # type: ignore[no-untyped-call]

@@ -91,7 +91,7 @@ class RubricJudgments:
     def evaluator(self, measures: Sequence[str | Measure], query_ids: Sequence[str]) -> Evaluate:
         """See `Judgments.evaluator`."""
         metrics = [measure(name) for name in measures]
-        queries = [self._queries[known] for known in dict.fromkeys(query_ids) if known in self._queries]
+        queries = [self._queries[query] for query in dict.fromkeys(query_ids) if query in self._queries]
         rows: list[RubricQrel] = list(label_qrels(queries, self._rule, self._min_rating, self._min_answers))
         subtopics = _Once(lambda: [row for q in queries for row in subtopic_qrels(q, self._min_rating)])
         ratings = _Once(lambda: [row for q in queries for row in rating_qrels(q)])

@@ -30,10 +30,10 @@ def with_probabilities(q: QueryRatings, stated: Floats) -> QueryRatings:
     Raises:
         ValueError: another shape.
     """
-    known = (usable(stated) & (q.ratings >= 0))[..., None]
-    stated = np.where(known, stated, 0)
+    usable_cells = (usable(stated) & (q.ratings >= 0))[..., None]
+    stated = np.where(usable_cells, stated, 0)
     better = np.flip(np.cumsum(np.flip(stated, -1), axis=-1), -1)[..., 1:]
-    shares = np.divide(better, stated.sum(axis=-1, keepdims=True), out=certain(q.ratings), where=known)
+    shares = np.divide(better, stated.sum(axis=-1, keepdims=True), out=certain(q.ratings), where=usable_cells)
     return replace(q, at_least=np.clip(shares, 0.0, 1.0))
 
 

@@ -64,10 +64,10 @@ class ItemRows(NamedTuple):
                 "(out/rubric.subtopics.qrels)"
             )
         if self.greatest is not None and self.greatest <= 1 < measure["rel"]:
-            kept = {key: value for key, value in measure.params.items() if key != "partial"}
+            params = {key: value for key, value in measure.params.items() if key != "partial"}
             raise ValueError(
                 f"{measure}: these qrels say 0 or 1 of each item, reached or not, and no rating: ask for "
-                f"{type(measure)(**{**kept, 'rel': 1})}, of rows made with that rating (trecexam export "
+                f"{type(measure)(**{**params, 'rel': 1})}, of rows made with that rating (trecexam export "
                 "subtopics --min-rating), or pass track.qrels() of trecexam"
             )
 
@@ -93,8 +93,8 @@ def rows_of(qrels: Any) -> list[Any]:
     # Of a frame, ir_measures keeps four columns alone.
     columns = getattr(qrels, "columns", ())
     if hasattr(qrels, "itertuples") and set(columns) >= _RATED:
-        known = (("rating", -1), ("importance", ""), ("weight", 1.0))
-        missing = {name: value for name, value in known if name in columns}
+        defaults = (("rating", -1), ("importance", ""), ("weight", 1.0))
+        missing = {name: value for name, value in defaults if name in columns}
         return _passages(qrels.fillna(missing).itertuples(index=False))
     if hasattr(qrels, "itertuples") and set(columns) >= _CARRYING:
         return [_carrying(row) for row in qrels.itertuples(index=False)]
@@ -190,16 +190,16 @@ def _table(query_id: str, rows: Sequence[Any], subtopics: dict[str, int]) -> Que
         best[row.doc_id] = max(row.relevance, best.get(row.doc_id, row.relevance))
     doc_ids = sorted(best)
     labels = np.array([best[doc_id] for doc_id in doc_ids], np.int32)
-    place = {doc_id: i for i, doc_id in enumerate(doc_ids)}
+    row_index = {doc_id: i for i, doc_id in enumerate(doc_ids)}
     if any(hasattr(row, "ratings") for row in rows):
-        carried = _carried(query_id, rows, place)
-        at_least = _probabilities(rows, place, carried[0].shape[1])
+        carried = _carried(query_id, rows, row_index)
+        at_least = _probabilities(rows, row_index, carried[0].shape[1])
         return QueryJudgments(query_id, doc_ids, labels, *carried, ItemRows(), at_least)
     names = sorted({getattr(row, "iteration", "0") for row in rows}, key=subtopics.__getitem__)
     column = {name: i for i, name in enumerate(names)}
     ratings = np.full((len(doc_ids), len(names)), -1, np.int32)
     for row in rows:
-        cell = place[row.doc_id], column[getattr(row, "iteration", "0")]
+        cell = row_index[row.doc_id], column[getattr(row, "iteration", "0")]
         ratings[cell] = max(ratings[cell], row.relevance)
     unnamed = any(str(name) in _NO_ITEM for name in names)
     item_rows = ItemRows(query_id if unnamed else None, int(labels.max()) if rows else None)
@@ -207,7 +207,7 @@ def _table(query_id: str, rows: Sequence[Any], subtopics: dict[str, int]) -> Que
 
 
 def _carried(
-    query_id: str, rows: Sequence[Any], place: dict[str, int]
+    query_id: str, rows: Sequence[Any], row_index: dict[str, int]
 ) -> tuple[NDArray[np.integer], tuple[str, ...] | None, tuple[float, ...] | None]:
     """The ratings that rows carry, and the importances and weights of the items."""
     if not all(hasattr(row, "ratings") for row in rows):
@@ -223,18 +223,20 @@ def _carried(
             raise ValueError(
                 f"qrels of query {query_id!r}: rows carry {n_items} ratings and {len(of_items)} {name}"
             )
-    ratings = np.full((len(place), n_items), -1, np.int8)
+    ratings = np.full((len(row_index), n_items), -1, np.int8)
     for row in rows:
-        ratings[place[row.doc_id]] = row.ratings
+        ratings[row_index[row.doc_id]] = row.ratings
     return ratings, getattr(rows[0], "importances", None), getattr(rows[0], "weights", None)
 
 
-def _probabilities(rows: Sequence[Any], place: dict[str, int], n_items: int) -> NDArray[np.float64] | None:
+def _probabilities(
+    rows: Sequence[Any], row_index: dict[str, int], n_items: int
+) -> NDArray[np.float64] | None:
     """`QueryRatings.at_least` of the rows; None where one carries no probabilities."""
     carried: list[Any] = [getattr(row, "at_least", None) for row in rows]
     if any(each is None for each in carried):
         return None
-    at_least = np.zeros((len(place), n_items, MAX_RATING))
+    at_least = np.zeros((len(row_index), n_items, MAX_RATING))
     for row, each in zip(rows, carried, strict=True):
-        at_least[place[row.doc_id]] = np.reshape(each, (n_items, MAX_RATING))
+        at_least[row_index[row.doc_id]] = np.reshape(each, (n_items, MAX_RATING))
     return at_least

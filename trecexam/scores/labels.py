@@ -104,8 +104,8 @@ def labels(
         if rule != "count":
             label_of[doc_id] = rating
         else:
-            place = q.doc_ids.index(doc_id)
-            label_of[doc_id] = max(int(reached[place]), min_answers) if rating >= min_rating else 0
+            row_index = q.doc_ids.index(doc_id)
+            label_of[doc_id] = max(int(reached[row_index]), min_answers) if rating >= min_rating else 0
     return label_of
 
 

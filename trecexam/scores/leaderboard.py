@@ -37,7 +37,7 @@ class Scores(tuple[Score, ...]):
 
     def __new__(cls, scores: Iterable[Score], measures: Sequence[str]) -> Self:
         made = super().__new__(cls, scores)
-        made._places = {name: place for place, name in enumerate(measures)}
+        made._places = {name: index for index, name in enumerate(measures)}
         return made
 
     def __getnewargs__(self) -> tuple[tuple[Score, ...], tuple[str, ...]]:
@@ -148,8 +148,8 @@ class Leaderboard(Result):
     def columns(self) -> dict[str, Any]:
         """`run` (text), then each measure and its standard error (float64), also where there are no runs."""
         columns = {"run": texts([row.run for row in self.rows])}
-        for place, name in enumerate(self.measures):
-            scores = [row.scores[place] for row in self.rows]
+        for index, name in enumerate(self.measures):
+            scores = [row.scores[index] for row in self.rows]
             columns[name] = np.array([score.mean for score in scores], np.float64)
             columns[f"{name}.stderr"] = np.array([score.stderr for score in scores], np.float64)
         return columns

@@ -86,9 +86,9 @@ def measure(name: str | Measure, *, official: bool = False) -> Measure:
 
 def short_names(measures: Iterable[str]) -> dict[str, str]:
     """Measure -> nuggetizer's name of it, where that is shorter; `vital_score@20` is accepted everywhere."""
-    known = {str(score): name for name, score in NUGGET_SCORES.items() if len(name) < len(str(score))}
+    short = {str(score): name for name, score in NUGGET_SCORES.items() if len(name) < len(str(score))}
     parts = [(name, *name.partition("@")) for name in measures]
-    return {name: f"{known[score]}{at}{cutoff}" for name, score, at, cutoff in parts if score in known}
+    return {name: f"{short[score]}{at}{cutoff}" for name, score, at, cutoff in parts if score in short}
 
 
 def headings(measures: Iterable[str]) -> dict[str, str]:
@@ -127,18 +127,18 @@ def at_min_rating(metric: Measure, min_rating: int, *, counts: bool) -> Measure 
         None where min_rating has no bearing on the measure, as on nDCG of labels that are ratings.
     """
     if metric.NAME in DIVERSITY:
-        kept = {key: value for key, value in metric.params.items() if key != "rel"}
-        return type(metric)(**kept)
+        params = {key: value for key, value in metric.params.items() if key != "rel"}
+        return type(metric)(**params)
     if metric.NAME not in COVER and counts:
         return metric
     rel = metric.SUPPORTED_PARAMS.get("rel")
     if rel is None or ("rel" not in metric.params and rel.default is NOT_PROVIDED):
         return None
-    kept = dict(metric.params)
-    if kept.get("partial") is not None and kept["partial"] >= min_rating:
+    params = dict(metric.params)
+    if params.get("partial") is not None and params["partial"] >= min_rating:
         # From there on an item has full credit.
-        del kept["partial"]
-    return type(metric)(**{**kept, "rel": min_rating})
+        del params["partial"]
+    return type(metric)(**{**params, "rel": min_rating})
 
 
 @lru_cache(1024)
@@ -160,13 +160,13 @@ def _nearest(name: str) -> str:
     base = name.strip().split("@")[0].split("(")[0].strip()
     # Some measures have several names; one is enough.
     registry = sorted(ir_measures.measures.registry.items())
-    known = {key.lower(): key if key in NUGGET_SCORES else each.NAME for key, each in registry}
-    close = difflib.get_close_matches(base.lower(), known, n=2 * _NAMED, cutoff=0.5)
-    near = list(dict.fromkeys(known[key] for key in close))[:_NAMED]
+    names_by_key = {key.lower(): key if key in NUGGET_SCORES else each.NAME for key, each in registry}
+    close = difflib.get_close_matches(base.lower(), names_by_key, n=2 * _NAMED, cutoff=0.5)
+    near = list(dict.fromkeys(names_by_key[key] for key in close))[:_NAMED]
     if near:
         return f"did you mean {' or '.join(filter(None, (', '.join(near[:-1]), near[-1])))}?"
-    others = len({each.NAME for _, each in registry}) - len(_USUAL)
-    return f"known are {', '.join(_USUAL)} and {others} more of ir_measures"
+    n_others = len({each.NAME for _, each in registry}) - len(_USUAL)
+    return f"known are {', '.join(_USUAL)} and {n_others} more of ir_measures"
 
 
 def _from_trec_eval(name: str) -> str | None:
@@ -209,13 +209,13 @@ def _check_parameters(metric: Measure) -> None:
 
 
 def _takes(metric: Measure) -> str:
-    known = [_describe(key, info) for key, info in metric.SUPPORTED_PARAMS.items()]
+    parameters = [_describe(key, info) for key, info in metric.SUPPORTED_PARAMS.items()]
     at = (
         f", and {metric.NAME}@x sets `{metric.AT_PARAM}`"
         if metric.AT_PARAM in metric.SUPPORTED_PARAMS
         else ""
     )
-    return f"it takes {', '.join(known)}{at}" if known else "it takes no parameters"
+    return f"it takes {', '.join(parameters)}{at}" if parameters else "it takes no parameters"
 
 
 def _describe(key: str, info: Any) -> str:

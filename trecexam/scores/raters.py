@@ -125,23 +125,23 @@ def ratings_of_both(
     Yields:
         (query_id, the item's place among the first's, its ratings); queries are numbered as in `items`.
     """
-    for number, (query_id, places) in enumerate(items.items()):
+    for number, (query_id, item_pairs) in enumerate(items.items()):
         left, right = first[query_id], second[query_id]
         row_of = {doc_id: row for row, doc_id in enumerate(right.doc_ids)}
         pairs = [(row, row_of[doc_id]) for row, doc_id in enumerate(left.doc_ids) if doc_id in row_of]
         left_rows, right_rows = np.array(pairs, np.int64).reshape(-1, 2).T
-        for place, right_place in places:
-            a = left.ratings[left_rows, place].astype(np.int64)
+        for item_index, right_place in item_pairs:
+            a = left.ratings[left_rows, item_index].astype(np.int64)
             b = right.ratings[right_rows, right_place].astype(np.int64)
             both = (a >= 0) & (b >= 0)
             yield (
                 query_id,
-                place,
+                item_index,
                 RatedTwice(
                     np.full(int(both.sum()), number, np.int64),
                     a[both],
                     b[both],
-                    int((left.ratings[:, place] >= 0).sum() - both.sum()),
+                    int((left.ratings[:, item_index] >= 0).sum() - both.sum()),
                     int((right.ratings[:, right_place] >= 0).sum() - both.sum()),
                 ),
             )

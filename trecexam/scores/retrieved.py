@@ -21,7 +21,7 @@ def retrieved_weights(ranks: NDArray[np.int32], n: int) -> Floats:
         n: how many passages there are.
     """
     at_rank = ranks[:, : len(WEIGHTS)]
-    there = at_rank >= 0
+    is_retrieved = at_rank >= 0
     # numpy.add.at reads beyond weights that are to be repeated for each run (numpy 2.4.6).
-    adds = np.broadcast_to(WEIGHTS[: at_rank.shape[1]], at_rank.shape)[there]
-    return np.round(np.bincount(at_rank[there], adds, minlength=n), 9)
+    adds = np.broadcast_to(WEIGHTS[: at_rank.shape[1]], at_rank.shape)[is_retrieved]
+    return np.round(np.bincount(at_rank[is_retrieved], adds, minlength=n), 9)

@@ -112,7 +112,7 @@ def fitted(table: Table, width: int | None, layout: Layout | None = None) -> Fit
     left_out = [each for each in rest if each.of not in allowed]
     rest = [each for each in rest if each.of in allowed]
     tables: list[tuple[str, ...]] = []
-    shown: list[_Field] = []
+    shown_fields: list[_Field] = []
     was_cut = False
     while rest or not tables:
         rest = list(_under_headings(rest))
@@ -129,13 +129,13 @@ def fitted(table: Table, width: int | None, layout: Layout | None = None) -> Fit
         widths = [each.natural for each in in_line] if width is None else _narrowed(in_line, width)
         was_cut = was_cut or any(each.widest > to for each, to in zip(in_line, widths, strict=True))
         tables.append(tuple(_lines(in_line, widths, len(table.rows))))
-        shown += chosen
+        shown_fields += chosen
         if not layout.split:
             break
-    legend = dict.fromkeys(each.legend for each in shown if each.legend)
+    legend = dict.fromkeys(each.legend for each in shown_fields if each.legend)
     return Fitted(
         tuple(tables),
-        tuple(_unseen(table, fields.values(), (*left_out, *rest), shown)),
+        tuple(_unseen(table, fields.values(), (*left_out, *rest), shown_fields)),
         was_cut,
         tuple(legend),
     )
@@ -175,14 +175,17 @@ def cells_of(table: Table) -> Cells:
     fields = {each.name: each for each in _fields(table) if each.name not in table.layout.without}
     keys = [fields[name] for name in table.layout.keys if name in fields]
     ranks = tuple("" if rank is None else str(rank) for rank in table.layout.ranks)
-    shown = [_Field("rank", "rank", "rank", ranks, True)] if ranks else []
-    shown += [*keys, *_ordered([each for each in fields.values() if each not in keys], table.layout.first)]
-    texts = ([" ".join(text.split()) for text in each.texts] for each in shown)
+    shown_fields = [_Field("rank", "rank", "rank", ranks, True)] if ranks else []
+    shown_fields += [
+        *keys,
+        *_ordered([each for each in fields.values() if each not in keys], table.layout.first),
+    ]
+    texts = ([" ".join(text.split()) for text in each.texts] for each in shown_fields)
     return Cells(
-        tuple(each.heading for each in shown),
-        tuple(each.numeric for each in shown),
+        tuple(each.heading for each in shown_fields),
+        tuple(each.numeric for each in shown_fields),
         tuple(zip(*texts, strict=True)),
-        tuple(dict.fromkeys(each.legend for each in shown if each.legend)),
+        tuple(dict.fromkeys(each.legend for each in shown_fields if each.legend)),
     )
 
 
@@ -192,11 +195,11 @@ def _belongs(column: str, name: str) -> bool:
 
 
 def _unseen(
-    table: Table, fields: Iterable[_Field], left_out: Sequence[_Field], shown: Sequence[_Field]
+    table: Table, fields: Iterable[_Field], left_out: Sequence[_Field], shown_fields: Sequence[_Field]
 ) -> Iterator[str]:
     """The columns that are not shown; of what belongs to one of them nothing need be said."""
     names = {each.name for each in left_out}
-    bare = {each.name for each in shown if each.bare and not each.legend}
+    bare = {each.name for each in shown_fields if each.bare and not each.legend}
     for each in fields:
         if each.name in names and (each.of == each.name or each.of not in names):
             yield each.heading
@@ -231,8 +234,8 @@ def _spreads(name: str, values: Mapping[str, Sequence[Value]]) -> tuple[list[str
 
 
 def _text(form: str, values: Sequence[Value]) -> str:
-    known = all(isinstance(value, int | float) and math.isfinite(value) for value in values)
-    return form.format(*values) if known else ""
+    all_finite = all(isinstance(value, int | float) and math.isfinite(value) for value in values)
+    return form.format(*values) if all_finite else ""
 
 
 def _behind(texts: Sequence[str], spreads: Sequence[str]) -> tuple[str, ...]:

@@ -20,12 +20,12 @@ def html_table(
     legend: Sequence[str] = (),
 ) -> str:
     """The first rows as an HTML table, with the legend below it. Numbers stand right, texts left."""
-    shown = rows[:_ROWS]
+    first_rows = rows[:_ROWS]
     below = [*legend]
     below += [plural(len(rows) - _ROWS, "more row")] if len(rows) > _ROWS else []
     head = f"<caption>{_safe(caption)}</caption>" if caption else ""
     heads = "".join(f"<th>{_safe(name)}</th>" for name in header)
-    body = "".join(_row(row, numeric) for row in shown)
+    body = "".join(_row(row, numeric) for row in first_rows)
     return f"<table>{head}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{_small(below)}"
 
 
@@ -42,8 +42,8 @@ def _small(lines: Iterable[str]) -> str:
 
 def _row(cells: Iterable[str], numeric: Sequence[bool]) -> str:
     style = {False: " style='text-align: left'", True: ""}
-    shown = (f"<td{style[at]}>{_safe(cell)}</td>" for cell, at in zip(cells, numeric, strict=True))
-    return f"<tr>{''.join(shown)}</tr>"
+    html_cells = (f"<td{style[at]}>{_safe(cell)}</td>" for cell, at in zip(cells, numeric, strict=True))
+    return f"<tr>{''.join(html_cells)}</tr>"
 
 
 def _safe(text: str) -> str:

@@ -40,9 +40,9 @@ def as_text(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
         if number and (left < 7 or number == at_once):
             lines.append(f"... {plural(len(tables) - number, 'more table')}: .tables has them")
             break
-        shown = list(_table_lines(table, width, left // (at_once - number) - 1))
-        lines += shown
-        left -= len(shown)
+        table_lines = list(_table_lines(table, width, left // (at_once - number) - 1))
+        lines += table_lines
+        left -= len(table_lines)
     return "\n".join([*lines, *below])
 
 
@@ -56,14 +56,14 @@ def _table_lines(table: Table, width: int, most: int) -> Iterator[str]:
         layout=replace(table.layout, split=False, ranks=table.layout.ranks[:most]),
     )
     yield from caption
-    shown = fitted(first, width)
-    yield from shown.tables[0]
+    fit = fitted(first, width)
+    yield from fit.tables[0]
     more = len(table.rows) - most
     if more > 0:
         yield f"... {plural(more, 'more row')}"
-    left_out = [f"left out: {shorten_list(shown.left_out, 4, quote='')}"] if shown.left_out else []
+    left_out = [f"left out: {shorten_list(fit.left_out, 4, quote='')}"] if fit.left_out else []
     has_all = [".to_pandas() has all"] if left_out or more > 0 else []
-    if last := "; ".join([*shown.legend, *left_out, *has_all]):
+    if last := "; ".join([*fit.legend, *left_out, *has_all]):
         yield from wrapped(last, width, most=2)
 
 
@@ -81,8 +81,8 @@ def as_html(tables: Sequence[Table], notes: Sequence[str] = ()) -> str:
     """What a notebook shows: the tables' first rows, then the notes; everything escaped."""
     parts = []
     for table in tables[:_HTML_TABLES]:
-        shown = cells_of(table)
-        parts.append(html_table(shown.header, shown.numeric, shown.rows, table.caption, shown.legend))
+        cells = cells_of(table)
+        parts.append(html_table(cells.header, cells.numeric, cells.rows, table.caption, cells.legend))
     more = len(tables) - _HTML_TABLES
     parts += [html_notes([f"{plural(more, 'more table')}: .tables has them"])] if more > 0 else []
     return "".join([*parts, html_notes(notes)])
@@ -100,22 +100,22 @@ def latex_text(text: str) -> str:
 
 
 def _latex_table(table: Table) -> str:
-    shown = cells_of(table)
+    cells = cells_of(table)
     lines = [r"\begin{table}", r"\centering"]
-    caption = "; ".join(filter(None, [table.caption, *shown.legend]))
+    caption = "; ".join(filter(None, [table.caption, *cells.legend]))
     lines += [rf"\caption{{{latex_text(caption)}}}"] if caption else []
     lines += [
-        rf"\begin{{tabular}}{{{''.join('r' if each else 'l' for each in shown.numeric)}}}",
+        rf"\begin{{tabular}}{{{''.join('r' if each else 'l' for each in cells.numeric)}}}",
         r"\toprule",
-        _latex_row(map(latex_text, shown.header)),
+        _latex_row(map(latex_text, cells.header)),
         r"\midrule",
         *(
             _latex_row(
                 # A hyphen before a number is a minus.
                 latex_text(text).replace("-", "$-$") if numeric else latex_text(text)
-                for text, numeric in zip(row, shown.numeric, strict=True)
+                for text, numeric in zip(row, cells.numeric, strict=True)
             )
-            for row in shown.rows
+            for row in cells.rows
         ),
         r"\bottomrule",
         r"\end{tabular}",

@@ -155,9 +155,9 @@ class Result(Framed):
             return f"it is a column: result[{name!r}]"
         if name in self.tables:
             return f"it is a table: result.tables[{name!r}]"
-        known = [each for each in (*dir(type(self)), *vars(self), *facts) if not each.startswith("_")]
+        attributes = [each for each in (*dir(type(self)), *vars(self), *facts) if not each.startswith("_")]
         columns = ", ".join(self.table.header[:8])
-        return did_you_mean(name, known, f"its columns are result[COLUMN]: {columns}")
+        return did_you_mean(name, attributes, f"its columns are result[COLUMN]: {columns}")
 
 
 @dataclass(frozen=True)

@@ -53,14 +53,14 @@ class Layout:
 
 def only_named(name: str, columns: Iterable[str]) -> str | None:
     """The one of the columns `GRADER:NAME` that has this name behind the grader's; None unless it is one."""
-    found = [column for column in columns if column.endswith(f":{name}")]
-    return found[0] if len(found) == 1 else None
+    matches = [column for column in columns if column.endswith(f":{name}")]
+    return matches[0] if len(matches) == 1 else None
 
 
 def headed(name: str, short: Mapping[str, str]) -> str | None:
     """The column that people are shown by this name, see `Layout.short`; None where there is none."""
     heading, dot, of = str(name).partition(".")
-    return next((f"{column}{dot}{of}" for column, shown in short.items() if shown == heading), None)
+    return next((f"{column}{dot}{of}" for column, short_name in short.items() if short_name == heading), None)
 
 
 def nearest(name: str, columns: Sequence[str]) -> str:
@@ -95,8 +95,8 @@ class TableRow(dict[str, Value]):
         )
 
     def __missing__(self, name: str) -> Value:
-        if (found := headed(name, self._short) or only_named(name, self)) is not None:
-            return self[found]
+        if (column := headed(name, self._short) or only_named(name, self)) is not None:
+            return self[column]
         raise KeyError(f"a row has no column {name!r}; it has {nearest(name, list(self))}")
 
 
@@ -119,9 +119,9 @@ class Table(Framed):
     caption: str = ""
 
     def __repr__(self) -> str:
-        shown = to_aligned(replace(self, rows=self.rows[:_ROWS]))
+        text = to_aligned(replace(self, rows=self.rows[:_ROWS]))
         more = len(self.rows) - _ROWS
-        return shown + (f"... {plural(more, 'more row')}" if more > 0 else "")
+        return text + (f"... {plural(more, 'more row')}" if more > 0 else "")
 
     def __iter__(self) -> Iterator[TableRow]:
         return map(self._row, self.rows)
@@ -154,18 +154,18 @@ class Table(Framed):
             KeyError: neither a column nor a row; it names the columns.
         """
         if name in self.header:
-            place = self.header.index(name)
-            return [row[place] for row in self.rows]
-        found = tuple(row for row in self.rows if row and row[0] == name)
-        column = None if found else headed(name, self.layout.short) or only_named(name, self.header)
+            column_index = self.header.index(name)
+            return [row[column_index] for row in self.rows]
+        matches = tuple(row for row in self.rows if row and row[0] == name)
+        column = None if matches else headed(name, self.layout.short) or only_named(name, self.header)
         if column in self.header:
             return self[column]
-        if not found:
+        if not matches:
             raise KeyError(
                 f"{name!r} is no column, and no row has it as {self.header[0]}; "
                 f"columns: {nearest(name, self._headings())}"
             )
-        return self._row(found[0]) if len(found) == 1 else replace(self, rows=found)
+        return self._row(matches[0]) if len(matches) == 1 else replace(self, rows=matches)
 
     def _headings(self) -> list[str]:
         """The columns as people are shown them, without what is shown behind their values."""
@@ -177,11 +177,11 @@ class Table(Framed):
 
         Rows of one group are next to each other.
         """
-        places = [self.header.index(name) for name in names]
-        rest = [place for place in range(len(self.header)) if place not in places]
-        header = tuple(self.header[place] for place in rest)
-        for key, rows in groupby(self.rows, lambda row: tuple(row[place] for place in places)):
-            cells = tuple(tuple(row[place] for place in rest) for row in rows)
+        key_indices = [self.header.index(name) for name in names]
+        rest = [i for i in range(len(self.header)) if i not in key_indices]
+        header = tuple(self.header[i] for i in rest)
+        for key, rows in groupby(self.rows, lambda row: tuple(row[i] for i in key_indices)):
+            cells = tuple(tuple(row[i] for i in rest) for row in rows)
             yield key, replace(self, header=header, rows=cells)
 
     def columns(self) -> dict[str, Any]:
@@ -237,7 +237,7 @@ def to_json(value: Any) -> str:
 def by_column(table: Table) -> Iterator[tuple[str, Sequence[Value]]]:
     """The table's columns, with their names."""
     # Of a hundred thousand rows zip(*rows) takes half a second.
-    return ((name, [row[place] for row in table.rows]) for place, name in enumerate(table.header))
+    return ((name, [row[i] for row in table.rows]) for i, name in enumerate(table.header))
 
 
 def column_texts(values: Sequence[Value], digits: int, *, small: bool = False) -> list[str]:

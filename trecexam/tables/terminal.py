@@ -92,23 +92,23 @@ def cut_apart(texts: Sequence[str], width: int) -> list[str]:
         width: at least 8.
     """
     distinct = [*dict.fromkeys(map(printable, texts))]
-    shown = {text: cut(text, width, middle=True) for text in distinct}
-    for alike in _alike(shown):
-        shown.update(_around_difference(alike, width))
-    used = set(shown.values())
+    cut_texts = {text: cut(text, width, middle=True) for text in distinct}
+    for alike in _alike(cut_texts):
+        cut_texts.update(_around_difference(alike, width))
+    used = set(cut_texts.values())
     numbers = itertools.count(1)
-    for text in [text for alike in _alike(shown) for text in alike]:
-        while shown[text] in used:
+    for text in [text for alike in _alike(cut_texts) for text in alike]:
+        while cut_texts[text] in used:
             mark = f"…#{next(numbers)}"
-            shown[text] = _head(text[: 4 * width], max(0, width - len(mark))) + mark
-        used.add(shown[text])
-    return [shown[printable(text)] for text in texts]
+            cut_texts[text] = _head(text[: 4 * width], max(0, width - len(mark))) + mark
+        used.add(cut_texts[text])
+    return [cut_texts[printable(text)] for text in texts]
 
 
-def _alike(shown: dict[str, str]) -> list[list[str]]:
+def _alike(cut_texts: dict[str, str]) -> list[list[str]]:
     """The texts that are shown as others are, those that are shown alike together."""
     groups = defaultdict(list)
-    for text, as_shown in shown.items():
+    for text, as_shown in cut_texts.items():
         groups[as_shown].append(text)
     return [group for group in groups.values() if len(group) > 1]
 

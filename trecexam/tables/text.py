@@ -27,10 +27,10 @@ def counted(names: Sequence[str], noun: str) -> str:
 
 def shorten_list(names: Collection[str], most: int = 5, quote: str = "'", *, dots: bool = False) -> str:
     """The first of these names, and how many more there are; with `dots` only that there are more."""
-    shown = ", ".join(f"{quote}{name}{quote}" for name in islice(names, most))
+    listed = ", ".join(f"{quote}{name}{quote}" for name in islice(names, most))
     if len(names) <= most:
-        return shown
-    return f"{shown}, ..." if dots else f"{shown} and {len(names) - most:,} more"
+        return listed
+    return f"{listed}, ..." if dots else f"{listed} and {len(names) - most:,} more"
 
 
 def sentence(reason: str) -> str:

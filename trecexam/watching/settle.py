@@ -39,12 +39,12 @@ class Settler:
         for path, value in stamps.items():
             if self._done.get(path) == value:
                 continue
-            known = self._since.get(path)
-            if known is None or known[0] != value:
+            last_change = self._since.get(path)
+            if last_change is None or last_change[0] != value:
                 # A time in the future (another machine's clock) must not make a file wait for long.
-                age = max(0.0, wall - value.mtime_ns / 1e9) if known is None else 0.0
-                known = self._since[path] = (value, now - min(age, self.settle))
-            left = known[1] + self.settle - now
+                age = max(0.0, wall - value.mtime_ns / 1e9) if last_change is None else 0.0
+                last_change = self._since[path] = (value, now - min(age, self.settle))
+            left = last_change[1] + self.settle - now
             if left <= 0 or path in hints:
                 self._done[path] = value
                 del self._since[path]

@@ -84,14 +84,14 @@ def test_an_assessor_sees_and_takes_back_her_own_ratings_alone(track: Track) -> 
     query, folder = query_to_rate(track), track.folder
     take(folder, query, "q1-d03", "", 3, "Ann", "a")
     with pytest.raises(TrecexamError, match="no rating to withdraw"):
-        take(folder, query, "q1-d03", "", None, "Bob", "b", own=True)
+        take(folder, query, "q1-d03", "", None, "Bob", "b", own_only=True)
     # Bob did not see Ann's, and need not.
-    bob = take(folder, query, "q1-d03", "", 1, "Bob", "b", seen_token(None), own=True)
+    bob = take(folder, query, "q1-d03", "", 1, "Bob", "b", seen_token(None), own_only=True)
     assert bob.written
     with pytest.raises(RatingConflictError, match="Bob says 1"):
-        take(folder, query, "q1-d03", "", 2, "Bob", "b", seen_token(None), own=True)
-    assert take(folder, query, "q1-d03", "", 2, "Bob", "b", seen_token(bob.row), own=True).written
-    assert not take(folder, query, "q1-d03", "", 2, "Bob", "b", own=True).written
+        take(folder, query, "q1-d03", "", 2, "Bob", "b", seen_token(None), own_only=True)
+    assert take(folder, query, "q1-d03", "", 2, "Bob", "b", seen_token(bob.row), own_only=True).written
+    assert not take(folder, query, "q1-d03", "", 2, "Bob", "b", own_only=True).written
 
 
 def test_who_cannot_judge_says_why_and_no_score_changes(track: Track) -> None:

@@ -201,7 +201,7 @@ def record_assessment(
     value = rating if isinstance(rating, int) else None
     outcome = take(
         folder, query, doc_id, item_id, value, who, why, seen,
-        cannot=cannot, seconds=seconds, note=note, own=True,
+        cannot=cannot, seconds=seconds, note=note, own_only=True,
     )  # fmt: skip
     return assessment_of(outcome.row)
 

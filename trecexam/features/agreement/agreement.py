@@ -125,8 +125,10 @@ def agreements(
     compared = []
     notes: list[str] = []
     for choice in choices:
-        own = {q.query_id: labels(q, choice.rule, choice.min_rating, choice.min_answers) for q in ratings}
-        pairs = pair(own, judged.judged)
+        grader_labels = {
+            q.query_id: labels(q, choice.rule, choice.min_rating, choice.min_answers) for q in ratings
+        }
+        pairs = pair(grader_labels, judged.judged)
         if not len(pairs.query):
             why = judged.explain_no_overlap({q.query_id: q.doc_ids for q in ratings})
             if why:
@@ -236,14 +238,14 @@ def thresholds_table(agreements: Iterable[Agreement]) -> Table:
 
 def crosstabs(agreements: Sequence[Agreement]) -> dict[str, Table]:
     """The tables for people by name: labels down, judgments across, each row with its kappa."""
-    found = {}
+    tables_by_name = {}
     for number, agreed in enumerate(agreements, 1):
         for table in agreed.tables:
             name = table.name if len(agreements) == 1 else f"{table.name} {number}"
-            found[name] = replace(
+            tables_by_name[name] = replace(
                 crosstab(table), caption="" if len(agreements) == 1 else str(agreed.thresholds)
             )
-    return found
+    return tables_by_name
 
 
 def crosstab(table: Crosstab) -> Table:
@@ -338,9 +340,9 @@ def figures_note(agreed: Agreement) -> Iterator[str]:
         ("label", binary.labels, binary.counts.sum(axis=1)),
         ("judgment", binary.judgments, binary.counts.sum(axis=0)),
     ):
-        given = [name for name, n in zip(names, sums.tolist(), strict=True) if n]
-        if len(given) == 1:
-            yield f"{at}: every {side} is {given[0]}, so the binary kappa says nothing"
+        present = [name for name, n in zip(names, sums.tolist(), strict=True) if n]
+        if len(present) == 1:
+            yield f"{at}: every {side} is {present[0]}, so the binary kappa says nothing"
 
 
 def interval_note(n_queries: int) -> Iterator[str]:

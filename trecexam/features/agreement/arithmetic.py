@@ -196,11 +196,11 @@ def _counts(pairs: Pairs, automatic: Sequence[int], official: Sequence[int]) -> 
 
 
 def _places(what: str, values: Ints, levels: Sequence[int]) -> Ints:
-    place = {level: number for number, level in enumerate(levels)}
-    unknown = set(values.tolist()) - place.keys()
+    level_index = {level: number for number, level in enumerate(levels)}
+    unknown = set(values.tolist()) - level_index.keys()
     if unknown:
         raise ValueError(f"the {what} {min(unknown)} is none of {', '.join(map(str, levels))}")
-    return np.array([place[level] for level in values.tolist()], np.int64)
+    return np.array([level_index[level] for level in values.tolist()], np.int64)
 
 
 def _graded(
@@ -234,7 +234,7 @@ def _grouped(
     name: str, counts: Ints, automatic: Sequence[int], official: Sequence[int], groupings: Groupings
 ) -> Crosstab:
     rows, columns = (
-        [next(place for place, group in enumerate(side) if level in group.levels) for level in levels]
+        [next(i for i, group in enumerate(side) if level in group.levels) for level in levels]
         for side, levels in zip(groupings, (automatic, official), strict=True)
     )
     square = _collapse(counts, rows, columns, len(groupings[0]))
@@ -257,8 +257,8 @@ def _crosstab(
         else kappa(
             _collapse(
                 counts,
-                [int(place != row) for place in range(len(labels))],
-                [int(place != column) for place in range(len(judgments))],
+                [int(index != row) for index in range(len(labels))],
+                [int(index != column) for index in range(len(judgments))],
                 2,
             )
         )

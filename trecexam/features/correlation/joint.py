@@ -80,17 +80,17 @@ def compare_all(
     p, draws = DEFAULT_P if rbo_p is None else rbo_p, QueryDraws()
     pairs: list[tuple[Key, Correlation]] = []
     notes: dict[str, None] = {}
-    for one, other in combinations(columns, 2):
-        runs = [run for run in one.values.runs if run in set(other.values.runs)]
-        queries = [query for query in one.values.query_ids if query in set(other.values.query_ids)]
-        both = f"{one.grader} and {other.grader}"
+    for left, other in combinations(columns, 2):
+        runs = [run for run in left.values.runs if run in set(other.values.runs)]
+        queries = [query for query in left.values.query_ids if query in set(other.values.query_ids)]
+        both = f"{left.grader} and {other.grader}"
         if not runs or not queries:
             notes[f"{both}: no {'queries' if runs else 'runs'} in common"] = None
             continue
-        if one.grader != other.grader:
+        if left.grader != other.grader:
             notes[f"{both}: over {plural(len(runs), 'run')} and {plural(len(queries), 'query')}"] = None
-        sides = [column.values.matrix(column.measure, runs, queries) for column in (one, other)]
-        key = one.name, other.name
+        sides = [column.values.matrix(column.measure, runs, queries) for column in (left, other)]
+        key = left.name, other.name
         if per_query:
             each = per_query_correlations(*sides, rbo_p=p)
             pairs += [((*key, query), value) for query, value in zip(queries, each, strict=True)]
@@ -125,9 +125,9 @@ def _columns(track: LoadedTrack, measures: Sequence[MeasureLike] | None) -> Iter
     else:
         of_grader: dict[str, list[str]] = {}
         for measure in names_of(measures) or ():
-            name, own = track.named(measure)
-            of_grader.setdefault(name, []).append(own)
-        named = [(name, tuple(own)) for name, own in of_grader.items()]
+            name, measure_name = track.named(measure)
+            of_grader.setdefault(name, []).append(measure_name)
+        named = [(name, tuple(measure_name)) for name, measure_name in of_grader.items()]
     for name, columns in named:
         if not is_graded(track[name]):
             # All would be 0, and tied.
@@ -147,15 +147,15 @@ def _official(
     """The columns of each grader with the official side: with judgments where its labels are of documents."""
     for name in dict.fromkeys(column.grader for column in columns):
         each = track[name]
-        asked = official_measures
+        chosen_measures = official_measures
         if not each.of_documents:
-            given = (LEADERBOARD,) if official_measures is None else names_of(official_measures) or ()
-            asked = [official for official in given if of_leaderboard(official)]
-            if not asked or each.official_leaderboard is None:
+            requested = (LEADERBOARD,) if official_measures is None else names_of(official_measures) or ()
+            chosen_measures = [official for official in requested if of_leaderboard(official)]
+            if not chosen_measures or each.official_leaderboard is None:
                 continue
-        own = [column.measure for column in columns if column.grader == name]
+        grader_measures = [column.measure for column in columns if column.grader == name]
         with suppress(NothingToCompareError):
-            yield name, compare(each, own, asked, per_query=per_query, rbo_p=rbo_p)
+            yield name, compare(each, grader_measures, chosen_measures, per_query=per_query, rbo_p=rbo_p)
 
 
 def _official_name(measure: str) -> str:

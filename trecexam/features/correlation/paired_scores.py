@@ -117,17 +117,21 @@ def paired_scores(
         variants = _variants(track, measures, min_ratings, first=first)
     else:
         variants = [[_Variant(name, None, values)] for name in values.measures]
-    given = None if official_measures is None else [n for n in official_measures if not of_leaderboard(n)]
-    names = [str(measure(n)) for n in (official_measures_of(track) if given is None else given)]
+    judged_measures = (
+        None if official_measures is None else [n for n in official_measures if not of_leaderboard(n)]
+    )
+    names = [
+        str(measure(n)) for n in (official_measures_of(track) if judged_measures is None else judged_measures)
+    ]
     pairs: list[PairedScores] = []
     if queries and names:
-        official = official_values(track, given, set(queries))
+        official = official_values(track, judged_measures, set(queries))
         pairs += _with_judgments(
-            track, variants, official, names[: 1 if first and given is None else None], queries
+            track, variants, official, names[: 1 if first and judged_measures is None else None], queries
         )
     if ranked and (official_measures or not (first and pairs)):
-        shown = dict(list(sides.items())[:1]) if first and not official_measures else sides
-        pairs += _with_leaderboard(shown, variants, ranked, over)
+        chosen_sides = dict(list(sides.items())[:1]) if first and not official_measures else sides
+        pairs += _with_leaderboard(chosen_sides, variants, ranked, over)
     if not pairs:
         raise nothing_to_compare(track)
     return tuple(pairs)
@@ -168,13 +172,17 @@ def _asked_sides(
     sides = {} if track.official_leaderboard is None else track.official_leaderboard.sides
     if not official_measures:
         return sides
-    asked = [name for name in official_measures if of_leaderboard(name)]
-    if asked and track.official_leaderboard is None:
+    leaderboard_measures = [name for name in official_measures if of_leaderboard(name)]
+    if leaderboard_measures and track.official_leaderboard is None:
         raise TrecexamError(f"no official leaderboard: {HOW_TO_ADD}", path=track.folder.root)
-    for name in asked:
+    for name in leaderboard_measures:
         if name != LEADERBOARD and name not in sides:
             raise TrecexamError(f"the official leaderboard has no '{name}'; it has {', '.join(sides)}")
-    return {name: side for name, side in sides.items() if LEADERBOARD in asked or name in asked}
+    return {
+        name: side
+        for name, side in sides.items()
+        if LEADERBOARD in leaderboard_measures or name in leaderboard_measures
+    }
 
 
 def _with_leaderboard(
@@ -276,10 +284,10 @@ def _thresholds(
     judged = {scores.official_measure for scores in pairs}
     official = official_measures_of(track) if official_measures is None else official_measures
     on_judgments = [name for name in official if not of_leaderboard(str(name))]
-    own = [
+    rubric_measures = [
         name for name in (track.measures if measures is None else measures) if str(measure(name)) in rubric
     ]
-    yield from rating_cautions(track.config, own)
+    yield from rating_cautions(track.config, rubric_measures)
     yield from judgment_cautions(track, [name for name in on_judgments if str(measure(name)) in judged])
 
 
@@ -333,25 +341,28 @@ def _variants(
     _refuse_off_scale(track, min_ratings)
     counts = track.config.scores.label == "count"
     # Two measures that differ in nothing but `rel` are the same at a min_rating.
-    places: dict[tuple[str, int | None], int] = {}
-    for place, rubric_measure in enumerate(compared):
+    measure_indices: dict[tuple[str, int | None], int] = {}
+    for measure_index, rubric_measure in enumerate(compared):
         for min_rating in min_ratings:
             changed = at_min_rating(rubric_measure, min_rating, counts=counts)
             key = (str(rubric_measure), None) if changed is None else (str(changed), min_rating)
-            places.setdefault(key, place)
+            measure_indices.setdefault(key, measure_index)
     # Of those that need no labels of their own all are computed in one pass over the runs.
-    passes = {(name, rating): rating if _relabelled(name, counts=counts) else None for name, rating in places}
+    passes = {
+        (name, rating): rating if _relabelled(name, counts=counts) else None
+        for name, rating in measure_indices
+    }
     values_at = {
         at: rubric_values(
             track,
-            list(dict.fromkeys(name for name, rating in places if passes[name, rating] == at)),
+            list(dict.fromkeys(name for name, rating in measure_indices if passes[name, rating] == at)),
             min_rating=at,
         )
         for at in dict.fromkeys(passes.values())
     }
     variants: list[list[_Variant]] = [[] for _ in compared]
-    for (name, rating), place in places.items():
-        variants[place].append(_Variant(name, rating, values_at[passes[name, rating]]))
+    for (name, rating), measure_index in measure_indices.items():
+        variants[measure_index].append(_Variant(name, rating, values_at[passes[name, rating]]))
     return variants
 
 
@@ -377,8 +388,8 @@ def _compared(track: TrackInputs) -> str:
     line = f"compared over {plural(len(queries), 'query')} and {plural(len(track.runs), 'run')}"
     if unjudged:
         line += f"; without official judgments, and left out: {shorten_list(unjudged)}"
-    others = len(judged) - len(queries)
-    return line + (f"; {others:,} judged queries are not in the bank" if others else "")
+    n_outside_bank = len(judged) - len(queries)
+    return line + (f"; {n_outside_bank:,} judged queries are not in the bank" if n_outside_bank else "")
 
 
 def _refused(track: Assessment) -> Iterator[TrecexamError]:

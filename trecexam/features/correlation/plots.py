@@ -32,89 +32,91 @@ def official_plots(track: Assessment, compared: LeaderboardComparison) -> dict[s
     Args:
         compared: as in out/; the correlations that are known are not computed again.
     """
-    known = _by_sides(compared)
+    correlations = _by_sides(compared)
     scores = paired_scores(track, first=True)[0]
-    plots = {"scatter": _scatter(scores, known)}
-    points = _points(track, scores.official_measure, known)
+    plots = {"scatter": _scatter(scores, correlations)}
+    points = _points(track, scores.official_measure, correlations)
     if points:
         plots["thresholds"] = thresholds_plot(points, track.config.scores.min_rating)
     return plots
 
 
-def scatter_of(track: Assessment, asked: PlotMeasures) -> Plot:
+def scatter_of(track: Assessment, plot_measures: PlotMeasures) -> Plot:
     """The plot "scatter" by these measures.
 
     Raises:
         TrecexamError: there is nothing to compare.
         ValueError: a measure cannot be computed.
     """
-    scores = _paired(track, asked)
+    scores = _paired(track, plot_measures)
     sides = [scores.measure], [scores.official_measure]
     return _scatter(scores, _by_sides(compare(track, *sides)))
 
 
-def thresholds_of(track: Assessment, asked: PlotMeasures) -> Plot:
+def thresholds_of(track: Assessment, plot_measures: PlotMeasures) -> Plot:
     """The plot "thresholds" by these measures.
 
     Raises:
         TrecexamError: there is nothing to compare, or min_rating has no bearing on the measures.
         ValueError: a measure cannot be computed.
     """
-    scores = _paired(track, asked)
-    points = _points(track, scores.official_measure, {}, asked)
+    scores = _paired(track, plot_measures)
+    points = _points(track, scores.official_measure, {}, plot_measures)
     if not points:
-        names = asked.measure or ", ".join(track.measures)
+        names = plot_measures.measure or ", ".join(track.measures)
         raise TrecexamError(f"min_rating has no bearing on {names}; name another measure")
     return thresholds_plot(points, track.config.scores.min_rating)
 
 
-def _paired(track: Assessment, asked: PlotMeasures) -> PairedScores:
-    own, official = (None if name is None else [name] for name in asked)
-    return paired_scores(track, own, official, first=True)[0]
+def _paired(track: Assessment, plot_measures: PlotMeasures) -> PairedScores:
+    rubric, official = (None if name is None else [name] for name in plot_measures)
+    return paired_scores(track, rubric, official, first=True)[0]
 
 
 def _by_sides(compared: LeaderboardComparison) -> dict[tuple[str, str], Correlation]:
     return {(str(key[0]), str(key[1])): correlation for key, correlation in compared.pairs}
 
 
-def _scatter(scores: PairedScores, known: Mapping[tuple[str, str], Correlation]) -> Plot:
+def _scatter(scores: PairedScores, correlations: Mapping[tuple[str, str], Correlation]) -> Plot:
     return scatter_plot(
         scores.measure,
         scores.official_measure,
         scores.rubric,
         scores.official,
         find_outliers(scores.runs, scores.rubric, scores.official),
-        known.get((scores.measure, scores.official_measure)),
+        correlations.get((scores.measure, scores.official_measure)),
     )
 
 
 def _points(
     track: Assessment,
     official: str,
-    known: Mapping[tuple[str, str], Correlation],
-    asked: PlotMeasures = PlotMeasures(),  # noqa: B008 - it never changes
+    correlations: Mapping[tuple[str, str], Correlation],
+    plot_measures: PlotMeasures = PlotMeasures(),  # noqa: B008 - it never changes
 ) -> list[ThresholdPoint]:
     """The first measures on which min_rating has a bearing, at each rating of the grader's scale.
 
     Args:
-        asked: measures in place of the track's.
+        plot_measures: measures in place of the track's.
     """
     scores = track.config.scores
-    own = scores.min_rating
-    lines = _lines(track, track.measures if asked.measure is None else [asked.measure])
+    track_min_rating = scores.min_rating
+    lines = _lines(track, track.measures if plot_measures.measure is None else [plot_measures.measure])
     if len(track.runs) * len(track.bank.query_ids) > _SMALL:
         lines = lines[:1]
     # The track's own are evaluated already.
-    officials = None if asked.official_measure is None else [asked.official_measure]
+    officials = None if plot_measures.official_measure is None else [plot_measures.official_measure]
     points: list[ThresholdPoint] = []
     draws = QueryDraws()
     for name, line in lines:
         ratings = list(range(1, track.traits.scale.max_rating + 1))
-        here = str(at_min_rating(measure(name), own, counts=scores.label == "count"))
-        if (here, official) in known:
+        name_at_rating = str(at_min_rating(measure(name), track_min_rating, counts=scores.label == "count"))
+        if (name_at_rating, official) in correlations:
             # The measure as the track has it: nothing of it is to be computed again.
-            ratings.remove(own)
-            points.append(((line, here, official, own), known[here, official]))
+            ratings.remove(track_min_rating)
+            points.append(
+                ((line, name_at_rating, official, track_min_rating), correlations[name_at_rating, official])
+            )
         for paired in paired_scores(track, [name], officials, ratings, first=True) if ratings else ():
             if paired.min_rating is not None:
                 key = line, paired.measure, paired.official_measure, paired.min_rating

@@ -48,13 +48,13 @@ def scatter_plot(
         outliers: every run, furthest from the diagonal first.
         correlation: of the two sides.
     """
-    place = {
+    row_of_run = {
         outlier.run: number
         for number, outlier in enumerate(sorted(outliers, key=lambda outlier: outlier.run))
     }
     rows: list[tuple[str | float, ...]] = []
     for outlier in outliers:
-        row = place[outlier.run]
+        row = row_of_run[outlier.run]
         rubric_score = score(rubric[row].tolist())
         if official.ndim == 2:
             official_score = score(official[row].tolist())
@@ -118,8 +118,8 @@ def _draw(figure: Figure, plot: Plot) -> None:
     axes.hlines(y[~beyond], left[~beyond], right[~beyond], color=GRID, linewidth=0.7)
     far = np.array([n < _NAMED and abs(float(row[9] or 0)) >= _FAR for n, row in enumerate(rows)], bool)
     for chosen, marker, colour, size in ((~far, "o", BLUE, 4.0), (far, "D", ORANGE, 4.5)):
-        kept = chosen & ~beyond
-        axes.plot(x[kept], y[kept], marker, color=colour, markersize=size, markeredgewidth=0)
+        within = chosen & ~beyond
+        axes.plot(x[within], y[within], marker, color=colour, markersize=size, markeredgewidth=0)
     # Runs beyond an axis are at its edge.
     at = np.stack((x, y), axis=1)
     if beyond_x.any():
@@ -141,8 +141,8 @@ def _draw(figure: Figure, plot: Plot) -> None:
     few = len(rows) <= _FEW
     named = [*np.flatnonzero(beyond).tolist()[:_BEYOND], *np.flatnonzero(~beyond & (far | few)).tolist()]
     names = fitted(axes, [str(rows[n][0]) for n in named])
-    shown = [
+    dot_names = [
         DotName(f"{name} ({x[n]:{'g' if ranks else '.2f'}}, {y[n]:.2f})" if beyond[n] else name, *at[n])
         for n, name in zip(named, names, strict=True)
     ]
-    name_dots(axes, shown, at)
+    name_dots(axes, dot_names, at)

@@ -273,7 +273,8 @@ def per_query(
     keys = np.indices((len(names), len(query_ids), len(stacked))).reshape(3, -1)
     labels = {"run": names, "query_id": query_ids, "measure": values.measures}
     columns: dict[str, Any] = {
-        name: texts(known).take(key) for (name, known), key in zip(labels.items(), keys, strict=True)
+        name: texts(distinct_texts).take(key)
+        for (name, distinct_texts), key in zip(labels.items(), keys, strict=True)
     }
     columns["value"] = np.stack(stacked, axis=2).ravel() if stacked else np.zeros(0)
     return data_frame(columns, library)
@@ -291,13 +292,13 @@ def leaderboard_values(track: Assessment, first: Sequence[str] = ()) -> Iterator
     Raises:
         TrecexamError: as `leaderboard`.
     """
-    asked = list(dict.fromkeys((*first, *track.measures))) if first else None
-    values, board = values_of_runs(track, asked), leaderboard(track, asked)
+    all_measures = list(dict.fromkeys((*first, *track.measures))) if first else None
+    values, board = values_of_runs(track, all_measures), leaderboard(track, all_measures)
     query_ids, names = sorted(values.query_ids), [row.run for row in board.rows]
     per_query = {name: values.matrix(name, names, query_ids) for name in values.measures}
-    for place, row in enumerate(board.rows):
+    for row_index, row in enumerate(board.rows):
         for measure, score in zip(board.measures, row.scores, strict=True):
-            of_queries = zip(query_ids, per_query[measure][place].tolist(), strict=True)
+            of_queries = zip(query_ids, per_query[measure][row_index].tolist(), strict=True)
             for query_id, value in (*of_queries, (ALL, float(score.mean))):
                 yield MeasureValue(row.run, query_id, measure, value)
 

@@ -136,13 +136,13 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     pool_depth = max(depth, loader.config.track.depth)
     track = loader.load(depth=pool_depth, bank_needed=False)
     judgments = judgments or official_judgments(track)
-    way, way_notes = choose_way(track, judgments, request)
+    method, way_notes = choose_way(track, judgments, request)
     queries = track.bank.query_ids
     pooled = pool(track.runs.values(), queries, depth)
     # Negative lines stay as they are: they are somebody's, though trec_eval takes them for no judgment.
     notes = [f"{line}; these lines stay as they are" for line in judgments.warnings()]
     notes += _no_overlap(judgments, pooled, request)
-    if way == GRADER:
+    if method == GRADER:
         _check_bank(loader)
     holes = holes_of(pooled, judgments.labels)
     in_pool = sum(map(len, pooled.values()))
@@ -160,13 +160,13 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
     notes += _judgment_notes(track, judgments, holes)
     rule: ScaleMap | str = "learned from the official judgments"
     rule_notes: tuple[str, ...] = ()
-    if way == GRADER:
+    if method == GRADER:
         try:
             rule, rule_notes = choose_rule(track, judgments, request, needed=bool(holes))
         except TrecexamError as error:
             raise TrecexamError("; ".join((str(error), *way_notes))) from None
     rejected = _rejected(track, request)
-    found = HolesToFill(
+    holes_to_fill = HolesToFill(
         request,
         judgments,
         holes,
@@ -174,14 +174,16 @@ def _find_holes(loader: TrackLoader, request: FillRequest) -> HolesToFill:
         pool_depth,
         in_pool,
         judged,
-        count_missing(track, holes) if way == GRADER else 0,
+        count_missing(track, holes) if method == GRADER else 0,
         rule,
         (*way_notes, *notes),
         rejected,
-        way,
+        method,
     )
-    remarks = (*rejected_notes(rejected, len(rejected)), *found.remarks, found.summary())
-    return replace(found, remarks=remarks, notes=(*remarks, *rule_notes, f"labels, as of now: {rule}"))
+    remarks = (*rejected_notes(rejected, len(rejected)), *holes_to_fill.remarks, holes_to_fill.summary())
+    return replace(
+        holes_to_fill, remarks=remarks, notes=(*remarks, *rule_notes, f"labels, as of now: {rule}")
+    )
 
 
 def _check_bank(loader: TrackLoader) -> None:
@@ -327,8 +329,8 @@ def _overridden(
             continue
         reasons.setdefault((query_id, doc_id), {}).setdefault(row.who, []).append(row.why)
     return {
-        place: ("; ".join(whys), "; ".join(why for given in whys.values() for why in given))
-        for place, whys in reasons.items()
+        passage: ("; ".join(whys), "; ".join(why for item_reasons in whys.values() for why in item_reasons))
+        for passage, whys in reasons.items()
     }
 
 

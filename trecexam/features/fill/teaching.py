@@ -96,8 +96,8 @@ class Teacher(Protocol):
 def teacher() -> Teacher | None:
     """The one that is installed; None where none is."""
     at = next((extension.teacher for extension in extensions() if extension.teacher is not None), None)
-    found: Teacher | None = None if at is None else named(at)
-    return found
+    installed: Teacher | None = None if at is None else named(at)
+    return installed
 
 
 def the_teacher() -> Teacher:
@@ -106,7 +106,7 @@ def the_teacher() -> Teacher:
     Raises:
         TrecexamError: none is.
     """
-    found = teacher()
-    if found is None:
+    installed = teacher()
+    if installed is None:
         raise TrecexamError("--by learned: no extension that is installed here learns from judgments")
-    return found
+    return installed

@@ -32,9 +32,9 @@ def check_request(request: FillRequest) -> None:
         raise TrecexamError(f"--by {request.by}: is none of grader and learned")
 
 
-def constant_label(way: str) -> int | None:
+def constant_label(method: str) -> int | None:
     """N of the way "label:N"; None of others."""
-    parts = re.fullmatch(rf"{LABEL}([0-9]{{1,{_DIGITS}}})", way)
+    parts = re.fullmatch(rf"{LABEL}([0-9]{{1,{_DIGITS}}})", method)
     return None if parts is None else int(parts[1])
 
 

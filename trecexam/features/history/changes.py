@@ -196,10 +196,10 @@ def board_change(
                 sum(label.before == label.after for label in changed),
             )
         )
-    gone = sorted(before.runs.keys() - set(was.values()), key=lambda name: (old_ranks[name], name))
+    removed_runs = sorted(before.runs.keys() - set(was.values()), key=lambda name: (old_ranks[name], name))
     rows += (
         RunChange(name, None, "gone", old_ranks[name], None, _means(before, after, name, None))
-        for name in gone
+        for name in removed_runs
     )
     return BoardChange(before.measures, after.measures, depth, tuple(rows), labels)
 
@@ -216,14 +216,14 @@ def label_changes(
         old, new = before.get(query_id, nothing), after.get(query_id, nothing)
         if old == new:
             continue
-        place, here = _places(old.items, new.items)
+        old_index, new_index = _places(old.items, new.items)
         for doc_id in sorted(old.passages.keys() | new.passages.keys()):
             label_before, reached_before = old.passages.get(doc_id, (None, 0))
             label_after, reached_after = new.passages.get(doc_id, (None, 0))
             if old.items == new.items and (label_before, reached_before) == (label_after, reached_after):
                 continue
-            then = {place[i]: old.items[i].item_id for i in _bits(reached_before)}
-            now = {here[i]: new.items[i].item_id for i in _bits(reached_after)}
+            then = {old_index[i]: old.items[i].item_id for i in _bits(reached_before)}
+            now = {new_index[i]: new.items[i].item_id for i in _bits(reached_after)}
             gained = tuple(item_id for key, item_id in now.items() if key not in then)
             lost = tuple(item_id for key, item_id in then.items() if key not in now)
             if label_before != label_after or gained or lost:
@@ -252,8 +252,8 @@ def ranks(snapshot: LeaderboardSnapshot) -> dict[str, int]:
     """run -> its rank by the first measure, from 1; runs with equal means share the better rank."""
     keys = {name: _key(run.means[0]) if run.means else 0.0 for name, run in snapshot.runs.items()}
     first: dict[float, int] = {}
-    for place, key in enumerate(sorted(keys.values(), reverse=True), 1):
-        first.setdefault(key, place)
+    for rank, key in enumerate(sorted(keys.values(), reverse=True), 1):
+        first.setdefault(key, rank)
     return {name: first[key] for name, key in keys.items()}
 
 

@@ -65,16 +65,16 @@ class HistoryLog(Result):
         for row in self.rows:
             entries.setdefault(row.entry, []).append(row)
         lines: list[tuple[Value, ...]] = []
-        for number, here in entries.items():
-            both = [(row.rank_before, row.rank_after) for row in here if row.run]
+        for number, entry_rows in entries.items():
+            both = [(row.rank_before, row.rank_after) for row in entry_rows if row.run]
             moved = [(before, after) for before, after in both if before and after]
             lines.append(
                 (
-                    *(number, here[0].when),
+                    *(number, entry_rows[0].when),
                     *(sum(before is None for before, _ in both), sum(after is None for _, after in both)),
                     *(len(moved), sum(before > after for before, after in moved)),
-                    *(sum(before < after for before, after in moved), here[0].labels_changed_all),
-                    here[0].cause,
+                    *(sum(before < after for before, after in moved), entry_rows[0].labels_changed_all),
+                    entry_rows[0].cause,
                 )
             )
         layout = Layout(("entry",), ("when", "cause", "moved", "up", "down"), most=5)

@@ -106,15 +106,15 @@ class History:
             if not snapshot.runs:
                 return Noted(None, None, {})
         counted = max(log_ends_at, logged.entry if logged else 0)
-        known = logged if logged is not None and logged.entry == counted else None
-        if known is None and self._leads_to(counted, key):
+        previous = logged if logged is not None and logged.entry == counted else None
+        if previous is None and self._leads_to(counted, key):
             # What is kept was lost, and nothing changed since.
-            known = _Logged(counted, key, snapshot, *origin)
+            previous = _Logged(counted, key, snapshot, *origin)
         number = counted + 1 if latest <= counted + 1 else latest + 1
         now = _Logged(number, key, snapshot, *origin)
-        entry = _entry(known, now, track)
-        if entry.board.empty and known is not None:
-            return Noted(None, replace(now, entry=known.entry), {})
+        entry = _entry(previous, now, track)
+        if entry.board.empty and previous is not None:
+            return Noted(None, replace(now, entry=previous.entry), {})
         if not self._is_there(entry):
             content = to_json(_adapter(Entry).dump_python(entry, mode="json")).encode()
             files.replace(self._path(number), content, into_special=False)
@@ -153,8 +153,12 @@ class History:
         try:
             content = read_regular(path)
         except FileNotFoundError:
-            there = self.numbers()
-            what = f"there are {there[0]} to {there[-1]}" if there else "`trecexam watch` makes the first one"
+            numbers = self.numbers()
+            what = (
+                f"there are {numbers[0]} to {numbers[-1]}"
+                if numbers
+                else "`trecexam watch` makes the first one"
+            )
             raise TrecexamError(f"no entry {number}: {what}", path=self.folder) from None
         except OSError as error:
             raise TrecexamError(f"cannot be read: {error.strerror or error}", path=path) from None
@@ -170,8 +174,8 @@ class History:
     def _is_there(self, entry: Entry) -> bool:
         """Whether a process that was killed had written this very entry."""
         with contextlib.suppress(TrecexamError):
-            there = self.entry(entry.entry)
-            return (there.before, there.after) == (entry.before, entry.after)
+            stored_entry = self.entry(entry.entry)
+            return (stored_entry.before, stored_entry.after) == (entry.before, entry.after)
         return False
 
     def _leads_to(self, number: int, key: str) -> bool:
@@ -211,42 +215,42 @@ class History:
             files.replace(self.log_path, content, into_special=False)
 
 
-def _entry(known: _Logged | None, now: _Logged, track: Assessment) -> Entry:
+def _entry(previous: _Logged | None, now: _Logged, track: Assessment) -> Entry:
     """What changed from the last entry to now."""
     depth = track.config.track.depth
     runs = {printable(name): run for name, run in track.runs.items()}
     board = board_change(
-        known.snapshot if known else None,
+        previous.snapshot if previous else None,
         now.snapshot,
         lambda run, query_id: runs[run].ranking(query_id, depth),
         depth,
     )
     when = datetime.now(UTC).isoformat(timespec="seconds")
-    if known is None:
+    if previous is None:
         why = (
             "the first leaderboard"
             if now.entry == 1
             else "what was before could not be read: all runs are listed as new"
         )
         return Entry(now.entry, when, why, {}, {}, board, None, now.key)
-    touched = changed_files(known.files, now.files)
-    values = changed_values(known.values, now.values)
-    return Entry(now.entry, when, cause(touched, values), touched, values, board, known.key, now.key)
+    touched = changed_files(previous.files, now.files)
+    values = changed_values(previous.values, now.values)
+    return Entry(now.entry, when, cause(touched, values), touched, values, board, previous.key, now.key)
 
 
 @of_one_grader(lambda folder: bool(History(folder).numbers()))
 def history(folder: TrackFolder) -> HistoryLog:
     """Which runs moved at each change of the leaderboard, and why; notes name entries that cannot be read."""
-    kept = History(folder)
+    log = History(folder)
     rows: list[LogRow] = []
     notes: list[str] = []
-    for number in kept.numbers():
+    for number in log.numbers():
         try:
-            rows += log_rows(kept.entry(number))
+            rows += log_rows(log.entry(number))
         except TrecexamError as error:
             notes.append(str(error))
     if not rows and not notes:
-        notes.append(f"no history yet: `trecexam watch {folder.root}` keeps it in {kept.folder}")
+        notes.append(f"no history yet: `trecexam watch {folder.root}` keeps it in {log.folder}")
     return HistoryLog(tuple(rows), tuple(notes))
 
 

@@ -35,11 +35,11 @@ def snapshot_of(track: Assessment) -> LeaderboardSnapshot:
 
     Names that cannot be written as UTF-8 are escaped, as in the outputs.
     """
-    shown = track.folder.shown
+    display_name = track.folder.shown
     board = leaderboard(track)
     runs = {
         printable(row.run): RunSnapshot(
-            track.digests.get(shown(track.run_files[row.run]), ""),
+            track.digests.get(display_name(track.run_files[row.run]), ""),
             tuple(finite(score.mean) for score in row.scores),
         )
         for row in board.rows
@@ -58,11 +58,11 @@ def _query_states(track: Assessment) -> dict[str, QuerySnapshot]:
     queries = {}
     for query_id, items in track.bank.items.items():
         query = ratings[query_id]
-        here = labels(query, scores.label, scores.min_rating, scores.min_answers)
+        query_labels = labels(query, scores.label, scores.min_rating, scores.min_answers)
         bits = dict(zip(query.doc_ids, _reached(query.ratings, scores.min_rating), strict=True))
         queries[query_id] = QuerySnapshot(
             tuple(ItemKey(printable(item.item_id), item_digest(item).hex()) for item in items),
-            {doc_id: (label, bits.get(doc_id, 0)) for doc_id, label in sorted(here.items())},
+            {doc_id: (label, bits.get(doc_id, 0)) for doc_id, label in sorted(query_labels.items())},
         )
     return queries
 
@@ -82,13 +82,15 @@ def origin_of(track: Assessment) -> tuple[dict[str, str], dict[str, Any]]:
     No files that were rejected, and the official judgments only where their passages are pooled.
     """
     folder, qrels = track.folder, track.folder.qrels()
-    others = (folder.config_path, qrels, folder.official_leaderboard(), *folder.run_files())
-    idle = {folder.shown(path) for path in others if path is not None} | {CONFIG_NAME}
+    other_paths = (folder.config_path, qrels, folder.official_leaderboard(), *folder.run_files())
+    idle = {folder.shown(path) for path in other_paths if path is not None} | {CONFIG_NAME}
     idle -= {folder.shown(path) for path in track.run_files.values()}
     files = {printable(name): digest for name, digest in track.digests.items() if name not in idle}
     if qrels is not None:
-        shown = folder.shown(qrels)
-        files[printable(shown)] = track.digests.get(shown, "") if track.config.track.pool_judged else ""
+        qrels_name = folder.shown(qrels)
+        files[printable(qrels_name)] = (
+            track.digests.get(qrels_name, "") if track.config.track.pool_judged else ""
+        )
     config = track.config.model_dump(mode="json", exclude={"watch", "report", "generator", "cells"})
     values = {f"[{name}] {key}": value for name, section in config.items() for key, value in section.items()}
     values = {name: value for name, value in values.items() if name not in _IDLE}

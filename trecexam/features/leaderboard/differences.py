@@ -88,7 +88,7 @@ class MeasureDifferences:
             "p-value corrected": self.p_corrected,
         }
         rows = zip(*(column.tolist() for column in columns.values()), strict=True)
-        runs = (self.runs[place] for place in self.first.tolist())
+        runs = (self.runs[run_index] for run_index in self.first.tolist())
         return {run: dict(zip(columns, row, strict=True)) for run, row in zip(runs, rows, strict=True)}
 
 
@@ -170,7 +170,7 @@ class Differences(Result):
         rows: list[tuple[Value, ...]] = []
         for of in self.measures:
             numbers = (*of.tests[:4], of.p_corrected, of.reject)
-            names = ([of.runs[place] for place in side.tolist()] for side in (of.first, of.second))
+            names = ([of.runs[run_index] for run_index in side.tolist()] for side in (of.first, of.second))
             rows += zip(
                 *names, [of.measure] * len(of.first), *(each.tolist() for each in numbers), strict=True
             )
@@ -257,9 +257,9 @@ def differences(
         note = () if official else first_measure_note(track)
         names = list(official_measures(track) if official else track.measures)[:1]
     values = official_values(track, names) if official else rubric_values(track, names)
-    found = _differences(values, baseline, test, correction, alpha, permutations, seed)
+    compared = _differences(values, baseline, test, correction, alpha, permutations, seed)
     board = leaderboard(track, measures, official=official)
-    return replace(found, board=board, pairs=pairs, notes=(found.words, *note, *board.notes))
+    return replace(compared, board=board, pairs=pairs, notes=(compared.words, *note, *board.notes))
 
 
 def _differences(
@@ -274,8 +274,8 @@ def _differences(
 ) -> Differences:
     """Arguments as of `differences` and `compare`."""
     if baseline is not None and baseline not in values.runs:
-        known = shorten_list(sorted(values.runs), 5, dots=True) or "none"
-        raise TrecexamError(f"there is no run '{baseline}' to compare with; the runs are {known}")
+        run_names = shorten_list(sorted(values.runs), 5, dots=True) or "none"
+        raise TrecexamError(f"there is no run '{baseline}' to compare with; the runs are {run_names}")
     n = len(values.runs)
     comparisons = n * (n - 1) // 2 if baseline is None else n - 1
     drawn = None
@@ -332,7 +332,7 @@ def compare(
         first, second = np.triu_indices(n_compared, k=1)
     else:
         at = runs.index(baseline)
-        first = np.array([place for place in range(len(runs)) if place != at], np.intp)
+        first = np.array([run_index for run_index in range(len(runs)) if run_index != at], np.intp)
         second = np.full(len(first), at, np.intp)
     tests = paired_t(values, first, second)
     p = tests.p if permutations is None else randomisation_p(values, first, second, permutations, seed)

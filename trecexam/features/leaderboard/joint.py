@@ -42,8 +42,8 @@ class JointLeaderboard(Leaderboard):
     @property
     def ranks(self) -> tuple[int, ...]:
         """Each row's rank, from 1; runs that are equal in the column that orders them share the best."""
-        places = [_best_first(row)[:2] for row in self.rows]
-        return tuple(places.index(place) + 1 for place in places)
+        keys = [_best_first(row)[:2] for row in self.rows]
+        return tuple(keys.index(key) + 1 for key in keys)
 
     @property
     def notes_on_all(self) -> tuple[str, ...]:
@@ -93,20 +93,20 @@ def joint_leaderboard(
     columns = _columns(track, measures, boards)
     names = tuple(f"{name}:{measure}" for name, measure in columns)
     # Of a grader without one grade all would be 0, as if it had found nothing good.
-    found = {
+    rows_by_grader = {
         name: {row.run: row for row in board.rows} for name, board in boards.items() if is_graded(track[name])
     }
     plain = {row.run: row for board in boards.values() for row in board.rows}
     all_runs = dict.fromkeys(plain)
     rows = []
     for run in all_runs if runs is None else [run for run in all_runs if run in set(runs)]:
-        of_run = {name: rows_of[run] for name, rows_of in found.items() if run in rows_of}
+        of_run = {name: rows_of[run] for name, rows_of in rows_by_grader.items() if run in rows_of}
         row = next(iter(of_run.values()), plain[run])
         scores = [of_run[name].scores[measure] if name in of_run else _NOTHING for name, measure in columns]  # type: ignore[call-overload]
         rows.append(replace(row, scores=Scores(scores, names)))
     rows.sort(key=_best_first)
     first = boards[columns[0][0]]
-    shown = sum(len(each.columns) for each in track.assessments.values()) if measures is None else None
+    n_first = sum(len(each.columns) for each in track.assessments.values()) if measures is None else None
     on_all = _notes(track, {name: board.notes for name, board in boards.items()})
     notes = on_all if measures is not None else _notes(track, _on_columns(track, boards))
     return JointLeaderboard(
@@ -114,8 +114,8 @@ def joint_leaderboard(
         first.n_queries,
         first.average,
         tuple(rows),
-        (*_queries(boards), *_groups(rows, names[:shown]), *_missing_runs(track, boards, all_runs), *notes),
-        first=shown,
+        (*_queries(boards), *_groups(rows, names[:n_first]), *_missing_runs(track, boards, all_runs), *notes),
+        first=n_first,
         more_notes=tuple(note for note in on_all if note not in notes),
         graders={
             name: {
@@ -132,27 +132,27 @@ def boards_of(track: LoadedTrack, measures: Sequence[MeasureLike] | None) -> Map
     """Name -> the leaderboard of all that the grader has, or of those of these measures that are its own."""
     if measures is None:
         return {name: _own(each) for name, each in track.assessments.items()}
-    asked: dict[str, list[str]] = {}
+    measures_of_grader: dict[str, list[str]] = {}
     for measure in names_of(measures) or ():
-        name, own = track.named(measure)
-        asked.setdefault(name, []).append(own)
-    return {name: leaderboard(track[name], of_grader) for name, of_grader in asked.items()}
+        name, measure_name = track.named(measure)
+        measures_of_grader.setdefault(name, []).append(measure_name)
+    return {name: leaderboard(track[name], of_grader) for name, of_grader in measures_of_grader.items()}
 
 
 def _own(track: Assessment) -> Leaderboard:
     """A grader's leaderboard, with the columns of its kind; missing ones are made now."""
-    own = own_leaderboard(track)
-    others = [name for name in track.columns if name not in own.measures]
-    if not others:
-        return own
+    board = own_leaderboard(track)
+    missing = [name for name in track.columns if name not in board.measures]
+    if not missing:
+        return board
     more = track.derived(
-        "columns", ("cells", "people", "runs", "settings"), lambda: leaderboard(track, others)
+        "columns", ("cells", "people", "runs", "settings"), lambda: leaderboard(track, missing)
     )
     scores = {row.run: row.scores for row in more.rows}
-    names = (*own.measures, *more.measures)
-    rows = (replace(row, scores=Scores((*row.scores, *scores[row.run]), names)) for row in own.rows)
-    notes = tuple(dict.fromkeys((*own.notes, *more.notes)))
-    return replace(own, measures=names, rows=tuple(rows), notes=notes)
+    names = (*board.measures, *more.measures)
+    rows = (replace(row, scores=Scores((*row.scores, *scores[row.run]), names)) for row in board.rows)
+    notes = tuple(dict.fromkeys((*board.notes, *more.notes)))
+    return replace(board, measures=names, rows=tuple(rows), notes=notes)
 
 
 def _columns(
@@ -165,8 +165,8 @@ def _columns(
         return list(dict.fromkeys((*first, *every)))
     # As ir_measures prints them, which may be otherwise than they were asked for.
     printed = {name: iter(board.measures) for name, board in boards.items()}
-    asked = dict.fromkeys(track.named(measure) for measure in names_of(measures) or ())
-    return [(name, measure) for name, _ in asked if (measure := next(printed[name], None)) is not None]
+    chosen = dict.fromkeys(track.named(measure) for measure in names_of(measures) or ())
+    return [(name, measure) for name, _ in chosen if (measure := next(printed[name], None)) is not None]
 
 
 def _check_runs(track: LoadedTrack, runs: Collection[str]) -> None:
@@ -175,22 +175,22 @@ def _check_runs(track: LoadedTrack, runs: Collection[str]) -> None:
     Raises:
         TrecexamError: with one of them.
     """
-    known = {run for each in track.assessments.values() for run in each.runs}
-    if isinstance(runs, str) or not known.issuperset(runs):
+    known_runs = {run for each in track.assessments.values() for run in each.runs}
+    if isinstance(runs, str) or not known_runs.issuperset(runs):
         check_runs(track.first, runs)
 
 
 def _place(row: Row) -> int:
     """The first column in which a run has a number; the number of columns where it has none."""
-    places = (place for place, score in enumerate(row.scores) if score.mean == score.mean)
-    return next(places, len(row.scores))
+    indices = (index for index, score in enumerate(row.scores) if score.mean == score.mean)
+    return next(indices, len(row.scores))
 
 
 def _best_first(row: Row) -> tuple[int, float, str]:
     # Below the runs with a number in the first column stand those without, by the first one that they have.
-    place = _place(row)
-    mean = row.scores[place].mean if place < len(row.scores) else 0.0
-    return place, -round(mean, TIE_DECIMALS), row.run
+    column_index = _place(row)
+    mean = row.scores[column_index].mean if column_index < len(row.scores) else 0.0
+    return column_index, -round(mean, TIE_DECIMALS), row.run
 
 
 def _groups(rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:
@@ -204,15 +204,15 @@ def _groups(rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:
     for row in rows:
         groups.setdefault(_place(row), []).append(row.run)
     # Without a run there is no group.
-    first, *others = sorted(groups) or [len(names)]
-    for place in others if first < len(names) else ():
-        by = f", ordered by {short.get(names[place], names[place])}" if place < len(names) else ""
-        runs, have, are = plural(len(groups[place]), "run"), "have", "are"
-        if len(groups[place]) == 1:
+    first, *later_columns = sorted(groups) or [len(names)]
+    for column in later_columns if first < len(names) else ():
+        by = f", ordered by {short.get(names[column], names[column])}" if column < len(names) else ""
+        runs, have, are = plural(len(groups[column]), "run"), "have", "are"
+        if len(groups[column]) == 1:
             have, are = "has", "is"
         yield (
             f"{runs} {have} no {short.get(names[first], names[first])} and {are} listed below the runs that "
-            f"have it{by}: {shorten_list(groups[place], 3)}"
+            f"have it{by}: {shorten_list(groups[column], 3)}"
         )
 
 
@@ -242,7 +242,7 @@ def _on_columns(track: LoadedTrack, boards: Mapping[str, Leaderboard]) -> dict[s
 
 def _notes(track: LoadedTrack, of_boards: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """What one must know to read each grader's columns, and of whom there are none."""
-    said = {name: (*grades_notes(track[name]), *notes) for name, notes in of_boards.items()}
+    lines_by_grader = {name: (*grades_notes(track[name]), *notes) for name, notes in of_boards.items()}
     nothing = (
         f"{name}: nothing is graded yet, so its columns are empty"
         for name in of_boards
@@ -250,6 +250,6 @@ def _notes(track: LoadedTrack, of_boards: Mapping[str, Sequence[str]]) -> tuple[
     )
     return (
         *nothing,
-        *each_once(said, lambda name, line: f"{name}: {line}"),
+        *each_once(lines_by_grader, lambda name, line: f"{name}: {line}"),
         *(cannot_go_on(name, error) for name, error in track.unable.items()),
     )

@@ -46,7 +46,8 @@ def joint_plot(track: LoadedTrack, measure: str | None = None) -> Plot:
         raise TrecexamError(NO_RUNS, path=track.folder.runs)
     columns = board.measures[: board.first]
     n_queries = {
-        name: {row.run: row.n_queries for row in own.rows} for name, own in boards_of(track, measures).items()
+        name: {row.run: row.n_queries for row in grader_board.rows}
+        for name, grader_board in boards_of(track, measures).items()
     }
     rows: list[tuple[Value, ...]] = []
     for rank, row in zip(board.ranks, board.rows, strict=True):
@@ -81,13 +82,13 @@ def _draw(figure: Figure, plot: Plot) -> None:
     rows, names = plot.table.rows, list(plot.settings.values())
     panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
     most = max(2, int(_PLOTTED * figure.get_figwidth() / len(names) / _TICK))
-    places = MaxNLocator(most, min_n_ticks=2)
+    locator = MaxNLocator(most, min_n_ticks=2)
     for n, (axes, name) in enumerate(zip(panels, names, strict=True)):
         mean, low, high = (np.array([row[2 + 4 * n + of] for row in rows], float) for of in (0, 2, 3))
         draw_rows(axes, [str(row[1]) for row in rows], mean, low, high)
         axes.set_xlabel(str(name).replace(":", ":\n"), fontsize=letters(8))
         low_end, high_end = axes.get_xlim()
-        ticks = [tick for tick in places.tick_values(low_end, high_end) if low_end <= tick <= high_end]
+        ticks = [tick for tick in locator.tick_values(low_end, high_end) if low_end <= tick <= high_end]
         # Numbers need room beside each other.
         axes.set_xticks(ticks if len(ticks) <= most else ticks[:: len(ticks) - 1])
         axes.tick_params(axis="x", labelsize=letters(7))

@@ -27,8 +27,8 @@ def group_letters(different: NDArray[np.bool_]) -> tuple[str, ...]:
     groups = _groups(~different)
     texts = [""] * len(different)
     for number, members in enumerate(groups):
-        cycle, place = divmod(number, len(_LETTERS))
-        letter = _LETTERS[place] + (str(cycle) if cycle else "")
+        cycle, letter_index = divmod(number, len(_LETTERS))
+        letter = _LETTERS[letter_index] + (str(cycle) if cycle else "")
         for run in members:
             texts[run] += letter
     return tuple(texts)
@@ -58,11 +58,11 @@ def _groups(alike: NDArray[np.bool_]) -> list[list[int]]:
     times = np.zeros(alike.shape, np.int64)
     for members in groups:
         times[np.ix_(members, members)] += 1
-    kept = []
+    cliques = []
     for members in groups:
         pairs = np.ix_(members, members)
         if (times[pairs] > 1).all():
             times[pairs] -= 1
         else:
-            kept.append(members)
-    return sorted(kept)
+            cliques.append(members)
+    return sorted(cliques)

@@ -55,8 +55,8 @@ def reported_table(board: Leaderboard, compared: Differences | None, baseline: D
     """
     against = [] if baseline is None else [_against(of.of_baseline()) for of in baseline.measures]
 
-    def values(place: int) -> Iterator[Value]:
-        row = board.rows[place]
+    def values(row_index: int) -> Iterator[Value]:
+        row = board.rows[row_index]
         yield from (row.run, *(() if compared is None else (compared.groups.get(row.run),)))
         for at, score in enumerate(row.scores):
             yield from (score.mean, *interval(score, row.n_queries, measure=board.measures[at]))
@@ -66,7 +66,7 @@ def reported_table(board: Leaderboard, compared: Differences | None, baseline: D
     ends = ("", ".low", ".high", *((".against",) if against else ()))
     columns = [f"{name}{end}" for name in board.measures for end in ends]
     header = ("run", *(() if compared is None else ("group",)), *columns, "answered")
-    rows = tuple(tuple(values(place)) for place in range(len(board.rows)))
+    rows = tuple(tuple(values(row_index)) for row_index in range(len(board.rows)))
     short = headings(board.measures)
     legend = "; ".join(f"{name}: {full}" for full, name in short.items() if name != full)
     layout = Layout(("run",), ranks=board.ranks, short=short)
@@ -176,8 +176,8 @@ def leaderboard_report(track: Assessment) -> tuple[ReportPart, ...]:
     return (replace(part, result=result, lead=" ".join(lead), files=files, rows=_RUNS),)
 
 
-def _plot(track: Assessment, asked: PlotMeasures) -> Plot:
-    board = own_leaderboard(track) if asked.measure is None else leaderboard(track, [asked.measure])
+def _plot(track: Assessment, measures: PlotMeasures) -> Plot:
+    board = own_leaderboard(track) if measures.measure is None else leaderboard(track, [measures.measure])
     if not board.rows:
         raise TrecexamError(NO_RUNS, path=track.folder.runs)
     return leaderboard_plot(board)

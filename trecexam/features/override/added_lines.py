@@ -39,9 +39,9 @@ def add_lines(path: Path, rows: Sequence[HumanRating], *, known_too: bool = True
         added = with_overrides(content, rows)
         if not known_too:
             # Of two files with other columns the same line is read as another one.
-            known = Counter(overrides_in(content))
+            existing = Counter(overrides_in(content))
             as_read = overrides_in(added)[-len(rows) :]
-            rows = [row for row, read in zip(rows, as_read, strict=True) if not _counted_off(known, read)]
+            rows = [row for row, read in zip(rows, as_read, strict=True) if not _counted_off(existing, read)]
             added = with_overrides(content, rows) if rows else content
     except ConversionError as error:
         raise TrecexamError(
@@ -57,18 +57,20 @@ def add_lines(path: Path, rows: Sequence[HumanRating], *, known_too: bool = True
     return len(rows)
 
 
-def _counted_off(known: Counter[HumanRating], row: HumanRating) -> bool:
+def _counted_off(existing: Counter[HumanRating], row: HumanRating) -> bool:
     """Whether there is one of this row left, which there is not any more."""
-    known[row] -= 1
-    return known[row] >= 0
+    existing[row] -= 1
+    return existing[row] >= 0
 
 
-def lines_of_writer(known: Overrides, texts: Mapping[str, str | None], row: HumanRating) -> list[Decision]:
+def lines_of_writer(
+    overrides: Overrides, texts: Mapping[str, str | None], row: HumanRating
+) -> list[Decision]:
     """What the writer of a line said before of the same cell, or of one with the same text."""
     text = texts[row.doc_id]
     return [
         decision
-        for decision in known.decisions
+        for decision in overrides.decisions
         if decision.state != REFUSED
         and (decision.row.who, decision.row.item_id) == (row.who, row.item_id)
         and (decision.row.kind == ADJUDICATED) == (row.kind == ADJUDICATED)

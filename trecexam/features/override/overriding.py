@@ -123,21 +123,21 @@ def _has_cell(
     return not item or item in sheet.column_of or (item.isdigit() and 1 <= int(item) <= len(sheet.items))
 
 
-def rating_of(given: str, track: Assessment) -> int:
+def rating_of(text: str, track: Assessment) -> int:
     """A rating, or the grader's word for it, as a whole or up to the first "_".
 
     Raises:
         TrecexamError: it is neither.
     """
-    word, words = given.strip().lower(), track.kind.words
-    known = {each.partition("_")[0]: n for n, each in enumerate(words)}
-    known |= {each: n for n, each in enumerate(words)}
-    if word in known:
-        return known[word]
+    word, words = text.strip().lower(), track.kind.words
+    rating_of_word = {each.partition("_")[0]: n for n, each in enumerate(words)}
+    rating_of_word |= {each: n for n, each in enumerate(words)}
+    if word in rating_of_word:
+        return rating_of_word[word]
     if word.isascii() and word.isdigit() and int(word) <= MAX_RATING:
         return int(word)
     more = f", or {', '.join(words)}" if words else ""
-    raise TrecexamError(f"'{given}' is no rating: give 0..{MAX_RATING}{more}")
+    raise TrecexamError(f"'{text}' is no rating: give 0..{MAX_RATING}{more}")
 
 
 @asked_of(_has_cell)
@@ -180,9 +180,9 @@ def override(
     else:
         query = _cited_to_rate(track, query_id, item, doc_id)
         item = query.items[0].item_id
-    taken = take(track.folder, query, doc_id, item, rating, who, why, seen)
-    machine = _machine(track, {query_id}).get(taken.row[:3])
-    return Overridden(taken.row, machine, taken.before, taken.written, taken.after, track.kind.words)
+    outcome = take(track.folder, query, doc_id, item, rating, who, why, seen)
+    machine = _machine(track, {query_id}).get(outcome.row[:3])
+    return Overridden(outcome.row, machine, outcome.before, outcome.written, outcome.after, track.kind.words)
 
 
 def _cited_to_rate(track: Assessment, query_id: str, name: str, doc_id: str) -> QueryToRate:
@@ -194,9 +194,9 @@ def _cited_to_rate(track: Assessment, query_id: str, name: str, doc_id: str) -> 
     if not name:
         noun = track.kind.cell_noun[0]
         raise TrecexamError(f"the grader {track.name} rates no passage as a whole: name the {noun} by `item`")
-    known = track.sheets[query_id].column_of if query_id in track.sheets else {}
-    if name in known:
-        item = track.bank.items[query_id][known[name]]
+    column_of = track.sheets[query_id].column_of if query_id in track.sheets else {}
+    if name in column_of:
+        item = track.bank.items[query_id][column_of[name]]
     else:
         assert track.kind.item_named is not None
         sources = ItemSources(track.bank, track.query_texts, track.responses, track.config)
@@ -244,7 +244,7 @@ def take(
     seconds: float | None = None,
     note: str = "",
     adjudicates: bool = False,
-    own: bool = False,
+    own_only: bool = False,
     is_current: Callable[[], bool] = lambda: True,
 ) -> Taken:
     """As `override`, of a query as a person sees it: nothing of the track is read but that query's ratings.
@@ -254,8 +254,8 @@ def take(
         cannot: the person cannot judge; there is no rating.
         seconds: of work on it.
         adjudicates: the person decides between what others said, see `rule` in [judging].
-        own: nobody else's rating is looked at: `before` and `seen` are of the person's own last one, `after`
-            is None, and who said nothing has nothing to take back.
+        own_only: nobody else's rating is looked at: `before` and `seen` are of the person's own last one,
+            `after` is None, and who said nothing has nothing to take back.
         is_current: whether all else that the person looked at is as it was; asked when nobody else can
             write. Where it is not, that is a `RatingConflictError`, too.
     """
@@ -285,39 +285,40 @@ def take(
     path = folder.overrides() if rated_item or not folder.config.judging.scale else folder.judgments()
     with exclusive_lock(folder.shared_state / "overrides.lock"):
         # Another one may have spoken since the person looked.
-        known = _resolved(folder, query, path, who if own else "")
-        before = known.ratings.get(row[:3])
-        spoken = lines_of_writer(known, query.texts, row)
+        overrides = _resolved(folder, query, path, who if own_only else "")
+        before = overrides.ratings.get(row[:3])
+        spoken = lines_of_writer(overrides, query.texts, row)
         mine = spoken[-1].row if spoken and not takes_back(spoken[-1].row) else None
-        looked_at = mine if own else before
+        looked_at = mine if own_only else before
         if (seen is not None and seen_token(looked_at) != seen) or not is_current():
             raise _conflict(looked_at, path)
         if takes_back(row):
-            if mine is None and (own or before is None):
+            if mine is None and (own_only or before is None):
                 raise TrecexamError("there is no rating to withdraw", path=path)
             theirs = before is not None and before.who != who and folder.config.judging.rule == "latest"
-            if mine is not None and not adjudicates and (own or not theirs):
+            if mine is not None and not adjudicates and (own_only or not theirs):
                 earlier = earlier_opinion(spoken)
                 if earlier is not None:
                     row = earlier._replace(when=row.when, seconds=None, kind=UNDONE)
-                elif own or _others_spoke(known, row):
+                elif own_only or _others_spoke(overrides, row):
                     # Without the kind it would take back what others said, too.
                     row = row._replace(kind=UNDONE)
         elif (
             mine is not None
-            and (own or spoken[-1].state != REPLACED)
+            and (own_only or spoken[-1].state != REPLACED)
             and without_circumstances(mine) == without_circumstances(row)
         ):
             return Taken(mine, before, False, before)
         add_lines(path, [row])
-        after = None if own else _resolved(folder, query, path).ratings.get(row[:3])
+        after = None if own_only else _resolved(folder, query, path).ratings.get(row[:3])
         return Taken(row, before, True, after)
 
 
-def _others_spoke(known: Overrides, row: HumanRating) -> bool:
+def _others_spoke(overrides: Overrides, row: HumanRating) -> bool:
     """Whether others have lines on the query's item that a withdrawal could take back."""
     return any(
-        decision.row.item_id == row.item_id and decision.row.who != row.who for decision in known.decisions
+        decision.row.item_id == row.item_id and decision.row.who != row.who
+        for decision in overrides.decisions
     )
 
 
@@ -426,8 +427,8 @@ def human_table(track: Assessment, *, judgments: bool = True) -> Table:
                 state,
             )
             for people in files
-            for _, given, state in people.decisions
-            for row in (given, *(alike.get(given, ()) if state == COUNTS else ()))
+            for _, decided_row, state in people.decisions
+            for row in (decided_row, *(alike.get(decided_row, ()) if state == COUNTS else ()))
         ),
         layout=layout,
     )
@@ -463,10 +464,10 @@ def _checked(
         raise TrecexamError(f"the rating {rating} is not on the {scale} scale, 0..{best}", path=root)
     if not item:
         return None
-    for known in items:
-        if known.item_id == item:
-            return known
-    if any(known.item_id == item for known in query.retired):
+    for bank_item in items:
+        if bank_item.item_id == item:
+            return bank_item
+    if any(bank_item.item_id == item for bank_item in query.retired):
         raise TrecexamError(f"item '{item[:80]}' of query '{query_id}' is retired", path=root)
     # Beyond 4,300 digits Python makes no number of them.
     index = int(item) if item.isascii() and item.isdigit() and len(item) < 10 else 0
@@ -487,10 +488,10 @@ def _machine(track: Assessment, query_ids: set[str]) -> dict[tuple[str, str, str
         for query_id in query_ids & bank.items.keys():
             sheet = track.sheets[query_id]
             rated = sheet.flat() >= 0
-            places = zip(*sheet.where(rated), sheet.flat()[rated].tolist(), strict=True)
+            cells = zip(*sheet.where(rated), sheet.flat()[rated].tolist(), strict=True)
             machine.update(
                 ((query_id, sheet.doc_ids[row], sheet.items[column].item_id), code)
-                for row, column, code in places
+                for row, column, code in cells
             )
         return machine
     for query in track.ratings(sorted(query_ids & bank.items.keys()), human=False):

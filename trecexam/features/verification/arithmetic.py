@@ -244,13 +244,13 @@ def item_reaches(
     reaches = q.ratings >= min_rating
     only_this = reaches & (reaches.sum(axis=1) == 1)[:, None]
     item_reaches = []
-    for place, item in enumerate(items):
+    for item_index, item in enumerate(items):
         counts = []
         for group in (judged & relevant, judged & ~relevant):
-            rated = group & (q.ratings[:, place] != MISSING)
+            rated = group & (q.ratings[:, item_index] != MISSING)
             counts += [int(rated.sum())]
-            counts += [int((group & reached[:, place]).sum()) for reached in (reaches, only_this)]
-        item_reaches.append(ItemReach(q.query_id, place + 1, item, *counts))
+            counts += [int((group & reached[:, item_index]).sum()) for reached in (reaches, only_this)]
+        item_reaches.append(ItemReach(q.query_id, item_index + 1, item, *counts))
     return item_reaches
 
 

@@ -50,8 +50,8 @@ def judged_queries(
     queries = chosen_queries(track, query_ids, item_ids)
     reason = judged.explain_no_overlap(_pooled(track))
     if reason is None and not any(q.query_id in judged.labels for q in queries):
-        shown = shorten_list([q.query_id for q in queries], 3, dots=True)
-        reason = f"{judged.source}: no official judgments of {shown}"
+        id_list = shorten_list([q.query_id for q in queries], 3, dots=True)
+        reason = f"{judged.source}: no official judgments of {id_list}"
     if reason is not None:
         raise TrecexamError(reason)
     return queries, judged.labels
@@ -76,9 +76,9 @@ def chosen_queries(
         TrecexamError: nothing is graded yet, or an id is not in the track.
     """
     folder, bank = track.folder, track.bank
-    known = bank.query_ids
-    _refuse_unknown(query_ids, known, "query", "in the bank", track)
-    chosen = [query_id for query_id in known if query_ids is None or query_id in query_ids]
+    bank_ids = bank.query_ids
+    _refuse_unknown(query_ids, bank_ids, "query", "in the bank", track)
+    chosen = [query_id for query_id in bank_ids if query_ids is None or query_id in query_ids]
     items = {query_id: [item.item_id for item in bank.items[query_id]] for query_id in chosen}
     in_bank = [item_id for of_query in items.values() for item_id in of_query]
     _refuse_unknown(item_ids, in_bank, "item", "in the bank", track)
@@ -89,16 +89,16 @@ def chosen_queries(
         raise TrecexamError(
             f"nothing is graded yet: {first}`trecexam watch {folder.root} --once` grades", path=folder.root
         )
-    kept = {q for q in chosen if item_ids is None or any(i in item_ids for i in items[q])}
-    queries = [q for q in ratings if q.query_id in kept]
+    kept_ids = {q for q in chosen if item_ids is None or any(i in item_ids for i in items[q])}
+    queries = [q for q in ratings if q.query_id in kept_ids]
     _refuse_unknown(doc_ids, {d for q in queries for d in q.doc_ids}, "passage", "in the pool", track)
     return queries
 
 
-def _refuse_unknown(ids: Ids, known: Collection[str], what: str, where: str, track: Assessment) -> None:
+def _refuse_unknown(ids: Ids, known_ids: Collection[str], what: str, where: str, track: Assessment) -> None:
     for unknown in ids or ():
-        if unknown not in known:
-            hint = did_you_mean(unknown, known, before="; ")
+        if unknown not in known_ids:
+            hint = did_you_mean(unknown, known_ids, before="; ")
             raise TrecexamError(f"no {what} '{unknown}' {where}{hint}", path=track.folder.root)
 
 

@@ -77,10 +77,10 @@ def grading(
     Raises:
         TrecexamError: nothing is graded yet, or an id is not in the track.
     """
-    shown: list[GradedCell] = []
+    graded_cells: list[GradedCell] = []
     of_items: list[tuple[Value, ...]] = []
     for q in chosen_queries(track, query_ids, item_ids, doc_ids):
-        for place, item, cells in _cells(track, q, _items(track, q, item_ids)):
+        for item_index, item, cells in _cells(track, q, _items(track, q, item_ids)):
             ordered = best_first(
                 cell
                 for cell in cells
@@ -88,9 +88,9 @@ def grading(
                 and (statuses is None or cell.status in statuses)
             )
             if ordered:
-                shown += ordered[:top]
-                of_items.append((*_item(track, place, item), _given(ordered)))
-    table, items = Table(GradedCell._fields, tuple(shown)), Table((*_ITEM, "ratings"), tuple(of_items))
+                graded_cells += ordered[:top]
+                of_items.append((*_item(track, item_index, item), _given(ordered)))
+    table, items = Table(GradedCell._fields, tuple(graded_cells)), Table((*_ITEM, "ratings"), tuple(of_items))
     return View(
         {"grading": table, "items": items},
         notes=unused_note(track),
@@ -144,20 +144,26 @@ def grid(
             key=grid_order,
         )
         items = _items(track, q, item_ids) if in_grid else []
-        rows += [([place for place, _ in items], q.query_id, row) for row in in_grid[:top]]
+        rows += [([column for column, _ in items], q.query_id, row) for row in in_grid[:top]]
         of_items += [
-            (*_item(track, place, item), sum(ratings[place] >= threshold for *_, ratings in in_grid))
-            for place, item in items
+            (
+                *_item(track, column, item),
+                sum(ratings[column] >= threshold for *_, ratings in in_grid),
+            )
+            for column, item in items
         ]
-    places = sorted({place for of_query, *_ in rows for place in of_query})
+    columns = sorted({column for of_query, *_ in rows for column in of_query})
     table = Table(
-        ("query_id", "doc_id", "judgment", "label", "reached", "human", *(f"item.{p + 1}" for p in places)),
+        (
+            *("query_id", "doc_id", "judgment", "label", "reached", "human"),
+            *(f"item.{p + 1}" for p in columns),
+        ),
         tuple(
             (
                 *(query_id, doc_id, judgment, label),
-                sum(ratings[place] >= threshold for place in of_query),
+                sum(ratings[column] >= threshold for column in of_query),
                 _by_people(track, query_id, doc_id),
-                *(None if p not in of_query or ratings[p] == MISSING else ratings[p] for p in places),
+                *(None if p not in of_query or ratings[p] == MISSING else ratings[p] for p in columns),
             )
             for of_query, query_id, (doc_id, judgment, label, ratings) in rows
         ),
@@ -197,7 +203,7 @@ def missing(
     """
     threshold, relevant = thresholds(track, min_rating, min_relevant)
     queries, judgments = judged_queries(track, query_ids)
-    found = [
+    reports = [
         relevant_passages(
             q, judgments[q.query_id], track.sheets[q.query_id].without_text, threshold, relevant
         )
@@ -210,16 +216,19 @@ def missing(
         tuple(
             (
                 *(of.query_id, each.doc_id, each.judgment, each.best_rating),
-                *(" ".join(str(place + 1) for place in each.best_items), each.n_rated),
+                *(" ".join(str(item_index + 1) for item_index in each.best_items), each.n_rated),
                 track.texts.get(each.doc_id),
             )
-            for of in found
+            for of in reports
             for each in of.missed[:top]
         ),
         layout=Layout(("query_id", "doc_id"), ("judgment", "best_rating", "best_items", "text")),
     )
-    tables = {"missing": missed, "queries": Table(_OF_QUERY, tuple(map(_of_query, found)))}
-    n_missed, n_reached = sum(len(of.missed) for of in found), sum(of.reached for of in found)
+    tables = {"missing": missed, "queries": Table(_OF_QUERY, tuple(map(_of_query, reports)))}
+    n_missed, n_reached = (
+        sum(len(of.missed) for of in reports),
+        sum(of.reached for of in reports),
+    )
     share = f" ({n_missed / (n_missed + n_reached):.0%})" if n_missed + n_reached else ""
     return View(
         dict(reversed(tables.items())) if per_query else tables,
@@ -262,9 +271,9 @@ def spurious(
     """
     threshold, relevant = thresholds(track, min_rating, min_relevant)
     queries, judgments = judged_queries(track, query_ids, item_ids)
-    known = item_values(track, "discrimination", threshold)
+    discriminations = item_values(track, "discrimination", threshold)
     reaches = [
-        replace(reach, discrimination=known.get((q.query_id, reach.item.item_id), math.nan))
+        replace(reach, discrimination=discriminations.get((q.query_id, reach.item.item_id), math.nan))
         for q in queries
         if q.query_id in judgments
         for reach in item_reaches(q, track.bank.items[q.query_id], judgments[q.query_id], threshold, relevant)
@@ -284,7 +293,7 @@ def spurious(
         layout=Layout(
             ("item_id",),
             ("phi", "item", "precision", "nonrelevant_reached", "relevant_reached", "note"),
-            without=("query_id", "item_index", *(["discrimination"] if not known else [])),
+            without=("query_id", "item_index", *(["discrimination"] if not discriminations else [])),
             short={"nonrelevant_reached": "by non-relevant", "relevant_reached": "by relevant"},
         ),
     )
@@ -293,7 +302,7 @@ def spurious(
         (
             f"relevant: judgment {relevant} or better; reached: rating {threshold} or better; only: by "
             "passages that reach no other item; phi: correlation of reaching the item and being relevant"
-            + ("; discrimination: between runs, by item response theory" if known else ""),
+            + ("; discrimination: between runs, by item response theory" if discriminations else ""),
             *unjudged_note(unjudged),
         ),
         about={
@@ -320,14 +329,14 @@ def _items(
 ) -> list[tuple[int, Item]]:
     """The query's items with their places in the bank, from 0."""
     items = enumerate(track.bank.items[q.query_id])
-    return [(place, item) for place, item in items if item_ids is None or item.item_id in item_ids]
+    return [(item_index, item) for item_index, item in items if item_ids is None or item.item_id in item_ids]
 
 
-def _item(track: Assessment, place: int, item: Item) -> tuple[Value, ...]:
+def _item(track: Assessment, item_index: int, item: Item) -> tuple[Value, ...]:
     """The columns `_ITEM`."""
     query = track.query_texts.get(item.query_id, "")
     answers = " | ".join(item.gold_answers)
-    return item.query_id, query, place + 1, item.item_id, item.text, item.kind, answers
+    return item.query_id, query, item_index + 1, item.item_id, item.text, item.kind, answers
 
 
 def _cells(
@@ -339,17 +348,17 @@ def _cells(
     texts = {doc_id: track.texts.get(doc_id) for doc_id in q.doc_ids}
     sheet, human = track.sheets[q.query_id], _human_cells(track, q.query_id)
     without = sheet.without_text
-    for place, item in items:
+    for column, item in items:
         cells = []
-        for row, (doc_id, rating) in enumerate(zip(q.doc_ids, q.ratings[:, place].tolist(), strict=True)):
-            if sheet.place(row, place) is None:
+        for row, (doc_id, rating) in enumerate(zip(q.doc_ids, q.ratings[:, column].tolist(), strict=True)):
+            if sheet.place(row, column) is None:
                 continue
             answer = answers.get((item.item_id, doc_id), {})
             counts = None if rating == MISSING else rating
             machine, chances = answer.get("rating"), answer.get("probabilities")
             cells.append(
                 GradedCell(
-                    *(q.query_id, place + 1, item.item_id, item.text, doc_id),
+                    *(q.query_id, column + 1, item.item_id, item.text, doc_id),
                     rating=counts,
                     source="" if counts is None else "human" if (doc_id, item.item_id) in human else "model",
                     machine=machine,
@@ -360,7 +369,7 @@ def _cells(
                     text=texts[doc_id],
                 )
             )
-        yield place, item, cells
+        yield column, item, cells
 
 
 def _by_people(track: Assessment, query_id: str, doc_id: str) -> str:
@@ -416,8 +425,8 @@ def _query_by_query(grid: Table, items: Table, min_rating: int) -> Iterator[Tabl
     of_items = {query_id: table for (query_id, query), table in items.grouped("query_id", "query")}
     texts = dict(zip(items["query_id"], items["query"], strict=True))
     for (query_id,), table in grid.grouped("query_id"):
-        own = of_items[query_id]
-        indices = own["item_index"]
+        query_items = of_items[query_id]
+        indices = query_items["item_index"]
         rows = []
         for row in table:
             human = str(row["human"]).split()
@@ -434,4 +443,4 @@ def _query_by_query(grid: Table, items: Table, min_rating: int) -> Iterator[Tabl
             caption=f"{_heading(query_id, texts[query_id])}; reached: {min_rating} or better{legend}",
         )
         layout = Layout(("item_index", "item_id"), ("reached", "item"), without=("kind", "gold_answers"))
-        yield replace(own, layout=layout)
+        yield replace(query_items, layout=layout)

@@ -41,8 +41,8 @@ def read_labels(answer: str, number: int, labels: Collection[str]) -> list[str] 
     parts = [part.strip(_MARKS) for part in lists[0].split(",")] if lists else _bare(answer)
     if lists and len(parts) > 1 and not parts[-1]:
         parts.pop()
-    known = {as_label(label) for label in labels}
-    read = len(parts) == number and all(as_label(part) in known for part in parts)
+    known_labels = {as_label(label) for label in labels}
+    read = len(parts) == number and all(as_label(part) in known_labels for part in parts)
     return parts if read else None
 
 
@@ -62,9 +62,9 @@ def _bare(answer: str) -> list[str]:
     ]
 
 
-def with_place(label: str, place: int, number: int) -> str:
+def with_place(label: str, position: int, number: int) -> str:
     """What is stored of a cell: its label, and which one of how many it was in the model's list, from 1."""
-    return json.dumps({"label": label, "place": place, "of": number}, ensure_ascii=False)
+    return json.dumps({"label": label, "place": position, "of": number}, ensure_ascii=False)
 
 
 def read_assignment(stored: str, ratings: Mapping[str, int]) -> Reading:
@@ -78,6 +78,6 @@ def read_assignment(stored: str, ratings: Mapping[str, int]) -> Reading:
     except (ValueError, RecursionError):
         row = None
     label = row["label"] if isinstance(row, dict) and row.keys() == {"label", "place", "of"} else stored
-    known = {as_label(each): rating for each, rating in ratings.items()}
-    rating = known.get(as_label(label)) if isinstance(label, str) else None
+    rating_of_label = {as_label(each): rating for each, rating in ratings.items()}
+    rating = rating_of_label.get(as_label(label)) if isinstance(label, str) else None
     return UNPARSED if rating is None else Reading(rating, "ok")

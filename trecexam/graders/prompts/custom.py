@@ -163,8 +163,8 @@ def _check_labels(labels: Sequence[str], path: Path) -> None:
     """Refuses labels that could not be read out of a list."""
     if not labels:
         raise GraderError("`answers`: a list needs labels", path=path)
-    for place, label in enumerate(labels):
+    for index, label in enumerate(labels):
         if re.search(r"""[\[\]'",\\\n]""", label) or not as_label(label):
             raise GraderError(f"`answers`: '{label}' cannot be in a list", path=path)
-        if as_label(label) in map(as_label, labels[:place]):
+        if as_label(label) in map(as_label, labels[:index]):
             raise GraderError(f"`answers`: '{label}' is read as another answer", path=path)

@@ -86,13 +86,13 @@ def _is_label(rest: str, rating: int, labels: Mapping[int, str]) -> bool:
 
     A beginning that other ratings' labels share ("The answer is") tells nothing of what comes after it.
     """
-    following, own = _words(rest), _words(labels.get(rating, ""))
-    if not following or not own:
+    following, label_words = _words(rest), _words(labels.get(rating, ""))
+    if not following or not label_words:
         return False
-    if f" {' '.join(following)} " in f" {' '.join(own)} ":
+    if f" {' '.join(following)} " in f" {' '.join(label_words)} ":
         # Nothing sets "4 weeks" off from its digit: there it takes two words of the label to tell.
         return len(following) >= 2 or _SET_OFF.match(rest) is not None
-    shared = _in_common(following, own)
+    shared = _in_common(following, label_words)
     return shared >= 2 and all(
         shared > _in_common(following, _words(text)) for other, text in labels.items() if other != rating
     )
@@ -101,7 +101,7 @@ def _is_label(rest: str, rating: int, labels: Mapping[int, str]) -> bool:
 def _in_common(first: list[str], second: list[str]) -> int:
     """How many words both begin with."""
     return next(
-        (place for place, (left, right) in enumerate(zip(first, second, strict=False)) if left != right),
+        (index for index, (left, right) in enumerate(zip(first, second, strict=False)) if left != right),
         min(len(first), len(second)),
     )
 

@@ -131,8 +131,8 @@ class Client:
             how = f"the key in {self._key_env}" if self._key_env else "requests without a key: set `key_env`"
             raise GraderError(f"{self.base_url} refuses {how} (HTTP {status})")
         if 300 <= status < 400:
-            there = self._line(response.headers.get("location", "elsewhere"))
-            raise GraderError(f"{self.base_url} leads to {there} (HTTP {status}): set `base_url` to that")
+            location = self._line(response.headers.get("location", "elsewhere"))
+            raise GraderError(f"{self.base_url} leads to {location} (HTTP {status}): set `base_url` to that")
         parsed = _json(content)
         complaint, code = self._complaint(parsed)
         if 200 <= status < 300:

@@ -123,9 +123,9 @@ class Exchange:
 
         def pause(state: RetryCallState) -> float:
             error = state.outcome and state.outcome.exception()
-            asked = (isinstance(error, PassingError) and error.wait) or 0.0
+            server_wait = (isinstance(error, PassingError) and error.wait) or 0.0
             # "At once", said again and again, must not become a storm.
-            return asked if asked >= FIRST_PAUSE else max(asked, backoff(state))
+            return server_wait if server_wait >= FIRST_PAUSE else max(server_wait, backoff(state))
 
         return pause
 

@@ -110,8 +110,8 @@ class ServerGrader(PromptedGrader):
         usage = Usage(1, guessed(prompt.system + self._text(prompt, *call)), answer)
         if prompt.verification is None:
             return usage
-        asked = guessed(self._text(prompt.verification, call[0]._replace(text="")))
-        return usage.plus(Usage(1, asked + answer, answer))
+        verification_tokens = guessed(self._text(prompt.verification, call[0]._replace(text="")))
+        return usage.plus(Usage(1, verification_tokens + answer, answer))
 
     def _most(self, call: Call) -> Usage:
         """What a call may take, once its cells are answered: a list is requested twice, then each label."""
@@ -146,10 +146,10 @@ class ServerGrader(PromptedGrader):
     def _expected_out(self, call: Call, usage: Usage) -> int:
         """Tokens of all answers to a call; `usage` has the most."""
         prompt = self.prompts[call[0].item.kind]
-        asked = [each for each in (prompt, prompt.verification) if each is not None][: usage.requests]
+        prompts = [each for each in (prompt, prompt.verification) if each is not None][: usage.requests]
         return sum(
             self.meter.expected_out(self.form.max_tokens, short=bool(each.answers), labels=len(call))
-            for each in asked
+            for each in prompts
         )
 
     def _probe(self) -> tuple[str, list[str]]:
@@ -184,8 +184,8 @@ class ServerGrader(PromptedGrader):
             listed = read_labels(text, len(call), labels)
             if listed is not None:
                 return [
-                    (cell, Answer(*prompt.read(label, cell.item), with_place(label, place, len(call))))
-                    for place, (cell, label) in enumerate(zip(call, listed, strict=True), 1)
+                    (cell, Answer(*prompt.read(label, cell.item), with_place(label, position, len(call))))
+                    for position, (cell, label) in enumerate(zip(call, listed, strict=True), 1)
                 ]
         if len(call) == 1:
             return [(call[0], Answer(None, "unparsed", text))]
@@ -207,10 +207,10 @@ class ServerGrader(PromptedGrader):
         result = await self._asked(exchange, prompt, cell, hidden)
         if prompt.verification is None or not _is_read(result):
             return cell, result
-        given = excerpt(result.raw).strip()
-        verdict = await self._asked(exchange, prompt.verification, cell._replace(text=given), hidden)
+        answer_text = excerpt(result.raw).strip()
+        verdict = await self._asked(exchange, prompt.verification, cell._replace(text=answer_text), hidden)
         if _is_read(verdict):
-            verdict = verdict._replace(raw=with_verdict(given, verdict.raw))
+            verdict = verdict._replace(raw=with_verdict(answer_text, verdict.raw))
         return cell, verdict
 
     async def _asked(

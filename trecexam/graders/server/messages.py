@@ -198,8 +198,8 @@ def _steps(logprobs: object, api: Api) -> tuple[TokenStep, ...]:
                 for step in logprobs["content"]
             )
         return tuple(
-            _step(token, others.items())
-            for token, others in zip(logprobs["tokens"], logprobs["top_logprobs"], strict=True)
+            _step(token, alternatives.items())
+            for token, alternatives in zip(logprobs["tokens"], logprobs["top_logprobs"], strict=True)
         )
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
         return ()

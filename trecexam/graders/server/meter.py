@@ -43,8 +43,8 @@ class Prices:
 
     def over(self, usage: Usage, beside: Spent = NOTHING_SPENT) -> str:
         """The limits that so many tokens pass, with what others used, in words; "" where they pass none."""
-        own, passed = self.cost(usage), []
-        cost = own if beside.cost is None else beside.cost + (own or 0.0)
+        own_cost, passed = self.cost(usage), []
+        cost = own_cost if beside.cost is None else beside.cost + (own_cost or 0.0)
         if self.budget is not None and cost is not None and cost > self.budget:
             passed.append(f"`budget` = {self.budget:g}")
         if self.budget_tokens is not None and (

@@ -51,9 +51,9 @@ class PromptSet(Generic[Key]):
     def answered(self) -> Iterator[tuple[Key, Kept]]:
         """What was written, in the order of the prompts."""
         for key, prompt in self.prompts.items():
-            kept = self.source.get(prompt)
-            if kept is not None and not kept.refused:
-                yield key, kept
+            stored = self.source.get(prompt)
+            if stored is not None and not stored.refused:
+                yield key, stored
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,8 +248,8 @@ def ask_all(
     )
 
 
-def _refusal(kept: Kept | None) -> str:
-    return kept.text if kept is not None and kept.refused else ""
+def _refusal(stored: Kept | None) -> str:
+    return stored.text if stored is not None and stored.refused else ""
 
 
 def _used_before(prompt_sets: Sequence[PromptSet[Key]]) -> Usage:
@@ -264,8 +264,8 @@ def _start(writer: Writer, prompt_sets: Sequence[PromptSet[Key]], spent_by_grade
     writer.start_from(_used_before(prompt_sets).less(writer.used))
     if writer.meter is not None:
         file = prompt_sets[0].source.file
-        others = file.spent(file.purse, {each.source.digest for each in prompt_sets})
-        spent = Spent(others.tokens_in + others.tokens_out, writer.cost(others))
+        other_usage = file.spent(file.purse, {each.source.digest for each in prompt_sets})
+        spent = Spent(other_usage.tokens_in + other_usage.tokens_out, writer.cost(other_usage))
         writer.meter.beside = spent.plus(spent_by_graders(file.purse, writer.cost))
 
 
@@ -287,15 +287,17 @@ def _ask(
     try:
         for batch in writer.write(takewhile(lambda _: not stopped(), prompts)):
             now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-            kept = []
+            new_answers = []
             for prompt, text in batch:
                 if not isinstance(text, Unwritten):
-                    kept.append((prompt, Kept(text.text, text.cut, now, text.tokens_in, text.tokens_out)))
+                    new_answers.append(
+                        (prompt, Kept(text.text, text.cut, now, text.tokens_in, text.tokens_out))
+                    )
                 elif text.refused:
-                    kept.append((prompt, Kept(text.reason, cut=False, time=now, refused=True)))
+                    new_answers.append((prompt, Kept(text.reason, cut=False, time=now, refused=True)))
                 else:
                     unwritten[prompt] = text.reason
-            source.add(kept, writer.used.less(counted))
+            source.add(new_answers, writer.used.less(counted))
             counted = writer.used
             done += len(batch)
             if batch:

@@ -49,13 +49,13 @@ def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
     Raises:
         GraderError: neither names one.
     """
-    own = config.generator
-    given = {key: getattr(own, key) for key in own.model_fields_set}
-    if own.model is not None or own.base_url is not None or own.name is not None:
-        if own.name is not None:
-            return own, "generator"
-        name = "openai" if own.base_url is not None else "causal"
-        return own.model_copy(update={"name": name}), "generator"
+    generator = config.generator
+    set_values = {key: getattr(generator, key) for key in generator.model_fields_set}
+    if generator.model is not None or generator.base_url is not None or generator.name is not None:
+        if generator.name is not None:
+            return generator, "generator"
+        name = "openai" if generator.base_url is not None else "causal"
+        return generator.model_copy(update={"name": name}), "generator"
     grader = config.grader
     judges = grader.name == "ragval"
     if not config.has_writer:
@@ -69,7 +69,7 @@ def generator_settings(config: TrackConfig) -> tuple[GeneratorSection, str]:
     if judges:
         # In this process, its files say what kind it is.
         shared["name"] = "openai" if grader.base_url is not None else None
-    return GeneratorSection.model_validate({**shared, **given}), "grader"
+    return GeneratorSection.model_validate({**shared, **set_values}), "grader"
 
 
 def create_writer(config: TrackConfig, root: Path, instruction: Instruction = Instruction()) -> Writer:
@@ -117,8 +117,8 @@ def spent_by_writers(folder: TrackFolder, purse: str) -> Usage:
 
 def writing_purse(folder: TrackFolder) -> str:
     """The section whose budget pays for what is written."""
-    own = folder.config.generator.model_fields_set & {"budget", "budget_tokens"}
-    if own or generator_settings(folder.config)[1] == "generator":
+    budget_keys = folder.config.generator.model_fields_set & {"budget", "budget_tokens"}
+    if budget_keys or generator_settings(folder.config)[1] == "generator":
         return "generator"
     return purse_of(folder.whole, folder.grader)
 

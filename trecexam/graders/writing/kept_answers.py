@@ -84,8 +84,8 @@ class AnswerFile:
             return
         tokens_in, tokens_out = row.get("tokens") or (None, None)
         cut, refused = (row["status"] == status for status in ("cut", "refused"))
-        kept = Kept(row["answer"], cut, row["time"], tokens_in, tokens_out, refused)
-        self._answers[row["writer"], row["prompt_sha256"]] = kept
+        stored = Kept(row["answer"], cut, row["time"], tokens_in, tokens_out, refused)
+        self._answers[row["writer"], row["prompt_sha256"]] = stored
 
     def _count(self, writer: str, purse: str, used: Usage) -> None:
         self._used[writer, purse] = self._used.get((writer, purse), Usage()).plus(used)
@@ -115,16 +115,16 @@ class AnswerFile:
             TrecexamError: they cannot be written.
         """
         rows: list[dict[str, Any]] = []
-        for prompt, kept in answers:
+        for prompt, stored in answers:
             digest = _digest(prompt)
-            self._answers[writer, digest] = kept
+            self._answers[writer, digest] = stored
             row: dict[str, Any] = {
                 "prompt": prompt,
-                "answer": kept.text,
-                "status": kept.status,
-                "time": kept.time,
+                "answer": stored.text,
+                "status": stored.status,
+                "time": stored.time,
             }
-            counted = (kept.tokens_in, kept.tokens_out)
+            counted = (stored.tokens_in, stored.tokens_out)
             row |= {} if counted == (None, None) else {"tokens": counted}
             row |= {} if environment is None else {"environment": dict(environment)}
             rows.append({"writer": writer, "prompt_sha256": digest, **row})

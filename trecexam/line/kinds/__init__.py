@@ -20,14 +20,14 @@ BUILT_IN = {kind.name: kind for kind in (RUBRIC, NUGGETS, RELEVANCE, support.KIN
 @cache
 def available() -> Mapping[str, Kind]:
     """Every kind known here by name."""
-    others = {name: named(at) for extension in extensions() for name, at in extension.kinds.items()}
-    return {**others, **BUILT_IN}
+    extension_kinds = {name: named(at) for extension in extensions() for name, at in extension.kinds.items()}
+    return {**extension_kinds, **BUILT_IN}
 
 
 def kind_of_items(item_kinds: Collection[str]) -> Kind:
     """The kind that a grader of these kinds of items has where no settings say it: that of rubrics, where no
     other one asks about these alone.
     """
-    asked = frozenset(item_kinds)
-    exact = (kind for kind in available().values() if kind.item_kinds == asked)
+    kind_set = frozenset(item_kinds)
+    exact = (kind for kind in available().values() if kind.item_kinds == kind_set)
     return next(exact, RUBRIC)

@@ -58,8 +58,8 @@ def statements_of(run: str, response: Response, citations: Citations) -> list[St
     """The sentences of a response that are not blank, in its order."""
     limit = 1 if citations == "first" else None
     return [
-        Statement(run, response.query_id, place, text, cited[:limit], len(cited), sentence.out_of_range)
-        for place, sentence in enumerate(response.sentences, 1)
+        Statement(run, response.query_id, number, text, cited[:limit], len(cited), sentence.out_of_range)
+        for number, sentence in enumerate(response.sentences, 1)
         for text in [sentence.text.strip()]
         if text
         for cited in [tuple(dict.fromkeys(citation.doc_id for citation in sentence.citations))]
@@ -94,10 +94,10 @@ def _asked(sources: ItemSources) -> Asked:
                 by_query[response.query_id].append((run, response))
     items: dict[str, tuple[Item, ...]] = {}
     citing: dict[str, tuple[tuple[str, ...], ...]] = {}
-    for query_id, given in by_query.items():
+    for query_id, run_responses in by_query.items():
         sentences: dict[str, Item] = {}
         cited: dict[str, dict[str, None]] = {}
-        for run, response in given:
+        for run, response in run_responses:
             for statement in statements_of(run, response, citations):
                 if statement.doc_ids:
                     if statement.text not in cited:
@@ -130,19 +130,21 @@ def _named(sources: ItemSources, query_id: str, name: str) -> Item:
     Raises:
         TrecexamError: there is no such sentence.
     """
-    run, _, place = name.rpartition(":")
+    run, _, number = name.rpartition(":")
     n_sentences: Counter[str] = Counter()
     for each in statements_to(sources.responses, query_id, sources.config.grader.citations):
         if name in (each.item_id, f"{each.run}:{each.place}"):
             return each.item
         n_sentences[each.run] += 1
     if not n_sentences:
-        known = {each.query_id for of_run in sources.responses.values() for each in of_run}
-        raise TrecexamError(f"no response to query '{query_id}'{did_you_mean(query_id, known, before='; ')}")
-    if run in n_sentences and place.lstrip("-").isdecimal():
+        query_ids = {each.query_id for of_run in sources.responses.values() for each in of_run}
+        raise TrecexamError(
+            f"no response to query '{query_id}'{did_you_mean(query_id, query_ids, before='; ')}"
+        )
+    if run in n_sentences and number.lstrip("-").isdecimal():
         has = f"it has {n_sentences[run]:,}, counted from 1"
         raise TrecexamError(
-            f"the response of '{run}' to query '{query_id}' has no sentence {place[:40]}: {has}"
+            f"the response of '{run}' to query '{query_id}' has no sentence {number[:40]}: {has}"
         )
     raise TrecexamError(
         f"query '{query_id}' has no sentence '{name[:80]}': name it by RUN:N, as in support.tsv, or by the "

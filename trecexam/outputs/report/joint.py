@@ -52,10 +52,15 @@ def joint_page(track: LoadedTrack, board: Leaderboard, rejected: Table) -> bytes
     complete = {
         name: bool(read_object(each.folder.manifest_path).get("complete")) for name, each in every.items()
     }
-    said = {name: tuple(cautions(each, complete=complete[name])) for name, each in every.items()}
+    cautions_by_grader = {
+        name: tuple(cautions(each, complete=complete[name])) for name, each in every.items()
+    }
     notes = each_once({name: each.notes for name, each in every.items()}, _named)
     out = track.folder.shared_out
-    pages = {name: own.output("report.html") for name, own in usable_folders(track.folder).items()}
+    pages = {
+        name: grader_folder.output("report.html")
+        for name, grader_folder in usable_folders(track.folder).items()
+    }
     plots = (joint_plot(track),) if board.rows else ()
     stale = stale_files(track.folder, track.unable)
     report = Report(
@@ -64,7 +69,7 @@ def joint_page(track: LoadedTrack, board: Leaderboard, rejected: Table) -> bytes
         numbers=tuple((f"{count:,}", what) for what, count in numbers.items()),
         cautions=(
             *(f"{name} cannot go on; {line}" for name, line in stale.items()),
-            *each_once(said, _named),
+            *each_once(cautions_by_grader, _named),
         ),
         parts=(
             PagePart(

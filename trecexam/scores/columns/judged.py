@@ -137,10 +137,10 @@ class Judged:
     def select(self, query_ids: Iterable[str]) -> Judged:
         """These queries alone, in this order; one that is unknown is there without a passage."""
         chosen = tuple(dict.fromkeys(query_ids))
-        place = {query_id: i for i, query_id in enumerate(self.query_ids)}
+        query_index = {query_id: i for i, query_id in enumerate(self.query_ids)}
         made = []
         for query_id in chosen:
-            i = place.get(query_id)
+            i = query_index.get(query_id)
             if i is None:
                 nothing = np.empty((0, 0), np.int8)
                 none = np.empty(0, np.int32)

@@ -100,7 +100,7 @@ def register() -> None:
     """
     providers.register(provider)  # type: ignore[no-untyped-call]
     pipeline = ir_measures.DefaultPipeline.providers
-    pipeline[:] = [provider, *(known for known in pipeline if known.NAME != provider.NAME)]
+    pipeline[:] = [provider, *(existing for existing in pipeline if existing.NAME != provider.NAME)]
 
 
 #: Ready for use.

@@ -41,7 +41,7 @@ def rows_at_ranks(run: Run, judged: Judged, depth: int | None = None) -> Ranked:
     Args:
         depth: how many ranks, at least 1; None for all.
     """
-    place = {query_id: i for i, query_id in enumerate(run.query_ids)}
+    query_index = {query_id: i for i, query_id in enumerate(run.query_ids)}
     offsets_of_run, doc_ids = (run.offsets, run.doc_ids) if depth is None else run.top(depth)
     bounds, starts = offsets_of_run.tolist(), judged.offsets.tolist()
     n_entries = np.diff(run.offsets).tolist()
@@ -51,7 +51,7 @@ def rows_at_ranks(run: Run, judged: Judged, depth: int | None = None) -> Ranked:
     lengths = np.zeros(len(judged.query_ids), np.int64)
     retrieved = np.zeros(len(judged.query_ids), np.int64)
     for i, query_id in enumerate(judged.query_ids):
-        at = place.get(query_id)
+        at = query_index.get(query_id)
         if at is None:
             continue
         retrieved[i], lengths[i] = n_entries[at], bounds[at + 1] - bounds[at]
@@ -85,11 +85,11 @@ class Hits:
     def of(cls, ranked: Ranked, judged: Judged) -> Hits:
         """The hits of a run that was joined with these judgments."""
         labels = judged.padded_labels[ranked.rows]
-        places = np.flatnonzero(labels != UNJUDGED)
-        query = np.searchsorted(ranked.offsets, places, side="right") - 1
-        ranks = (places - ranked.offsets[query]).astype(np.int32)
+        positions = np.flatnonzero(labels != UNJUDGED)
+        query = np.searchsorted(ranked.offsets, positions, side="right") - 1
+        ranks = (positions - ranked.offsets[query]).astype(np.int32)
         retrieved = np.where(judged.has_labels, ranked.n_retrieved, 0)
-        return _padded(query, ranks, ranked.rows[places], labels[places], retrieved)
+        return _padded(query, ranks, ranked.rows[positions], labels[positions], retrieved)
 
     def top(self, cutoff: int | None) -> Hits:
         """The hits at the first `cutoff` ranks; all with None."""

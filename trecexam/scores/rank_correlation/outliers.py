@@ -49,11 +49,11 @@ def find_outliers(runs: Sequence[str], rubric: ArrayLike, official: ArrayLike) -
         return ()
     both_means = means(rubric_values), official_means(official_values)
     ranks = [Ranks.of(side[:, None]).mean_ranks[:, 0].tolist() for side in both_means]
-    shown = both_means[1].tolist() if official_values.ndim == 2 else [math.nan] * len(runs)
+    official_scores = both_means[1].tolist() if official_values.ndim == 2 else [math.nan] * len(runs)
     rows = (
         Outlier(run, rubric_rank, official_rank, rubric_rank - official_rank, rubric_mean, official_mean)
         for run, rubric_rank, official_rank, rubric_mean, official_mean in zip(
-            runs, *ranks, both_means[0].tolist(), shown, strict=True
+            runs, *ranks, both_means[0].tolist(), official_scores, strict=True
         )
     )
     return tuple(sorted(rows, key=lambda row: (-abs(row.difference), row.official_rank, row.run)))

@@ -69,7 +69,9 @@ def ranked(a: Floats, b: Floats) -> Iterator[tuple[slice, Ranks, Ranks]]:
     single = [Ranks.of(side) if side.shape[1] == 1 else None for side in (a, b)]
     for start in range(0, n_columns, step):
         part = slice(start, min(start + step, n_columns))
-        of_a, of_b = (known or Ranks.of(side[:, part]) for known, side in zip(single, (a, b), strict=True))
+        of_a, of_b = (
+            single_ranks or Ranks.of(side[:, part]) for single_ranks, side in zip(single, (a, b), strict=True)
+        )
         yield part, of_a, of_b
 
 

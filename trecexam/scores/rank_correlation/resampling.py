@@ -74,8 +74,8 @@ class QueryDraws:
         Args:
             values: of shape (n_runs, n_queries), at least two queries.
         """
-        kept = self._subsets(values.shape[1])
-        rounded: Floats = np.round(values @ kept / kept[:, 0].sum(), TIE_DECIMALS)
+        in_subset = self._subsets(values.shape[1])
+        rounded: Floats = np.round(values @ in_subset / in_subset[:, 0].sum(), TIE_DECIMALS)
         return rounded
 
     def _subsets(self, n_queries: int) -> Floats:
@@ -86,9 +86,9 @@ class QueryDraws:
         else:
             keys = np.random.default_rng(self._seed).random((self.resamples, n_queries))
             deleted = np.argpartition(keys, size, axis=1)[:, :size]
-        kept = np.ones((n_queries, len(deleted)))
-        kept[deleted.T, np.arange(len(deleted))] = 0
-        return kept
+        in_subset = np.ones((n_queries, len(deleted)))
+        in_subset[deleted.T, np.arange(len(deleted))] = 0
+        return in_subset
 
     def standard_error(self, of_subsets: Floats, n_queries: int) -> Floats:
         """The delete-d jackknife's, of figures over subsets, which are along the last axis."""
@@ -131,6 +131,6 @@ def denoised(rubric: Floats, official: Floats) -> tuple[Floats, Floats]:
     root = axes[:, used] * np.sqrt(spread[used])
     whitened = axes[:, used].T / np.sqrt(spread[used])[:, None]
     share, turn = np.linalg.eigh(np.eye(int(used.sum())) - whitened @ noise @ whitened.T)
-    kept = turn * np.sqrt(np.clip(share, _LEAST_SIGNAL, 1)) @ turn.T
-    a, b = root @ kept @ whitened @ (means / scale) * scale
+    signal = turn * np.sqrt(np.clip(share, _LEAST_SIGNAL, 1)) @ turn.T
+    a, b = root @ signal @ whitened @ (means / scale) * scale
     return a, b

@@ -182,9 +182,9 @@ def tau_gap_columns(truth: Floats, estimate: Floats) -> Floats:
         # Rows: the run at a rank; columns: those above it.
         above = np.tril(in_order[None, :] - in_order[:, None], k=-1)
         all_gaps = np.abs(above).sum(axis=1)
-        told = all_gaps > 0
-        if told.any():
-            gaps[column] = 2 * (np.maximum(above, 0).sum(axis=1)[told] / all_gaps[told]).mean() - 1
+        has_gap = all_gaps > 0
+        if has_gap.any():
+            gaps[column] = 2 * (np.maximum(above, 0).sum(axis=1)[has_gap] / all_gaps[has_gap]).mean() - 1
     return gaps
 
 

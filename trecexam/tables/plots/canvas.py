@@ -42,9 +42,9 @@ def draw(plot: Plot, *, pdf: bool = False) -> Drawing:
 def drawn_by(module: str) -> str:
     """Another one where what draws is: matplotlib, the code in this folder, or the plot's own module."""
     code = [path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))]
-    own = getattr(sys.modules.get(module), "__file__", None)
-    if own:
-        code.append(Path(own).read_bytes())
+    module_file = getattr(sys.modules.get(module), "__file__", None)
+    if module_file:
+        code.append(Path(module_file).read_bytes())
     return hashlib.sha256(b"\0".join([version("matplotlib").encode(), *code])).hexdigest()
 
 

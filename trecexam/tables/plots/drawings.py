@@ -31,8 +31,8 @@ class Drawings:
         self._pdf = pdf
         self._folder = out / FOLDER
         self._memory = state / MEMORY
-        known = recall(self._memory).get(out.name, {})
-        self._known = {key: tuple(digests) for key, digests in known.items()}
+        saved = recall(self._memory).get(out.name, {})
+        self._known = {key: tuple(digests) for key, digests in saved.items()}
         self._now: dict[str, Any] = {}
 
     def of(self, plot: Plot) -> Drawing:

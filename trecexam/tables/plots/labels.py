@@ -53,12 +53,12 @@ def name_dots(axes: Axes, names: Sequence[DotName], dots: Floats) -> int:
     covered: Floats = np.empty((0, 4))
     left_out = 0
     for name in names:
-        here = axes.transData.transform((name.x, name.y)) / points
+        position = axes.transData.transform((name.x, name.y)) / points
         size = _size(axes, name.text) / points
-        offsets = _offsets(here, size, frame)
-        boxes = np.hstack((here + offsets - size / 2, here + offsets + size / 2))
+        offsets = _offsets(position, size, frame)
+        boxes = np.hstack((position + offsets - size / 2, position + offsets + size / 2))
         # From the dot to each place: shape (places, steps, 2).
-        lines = here + offsets[:, None, :] * np.linspace(0, 1, _STEPS)[None, :, None]
+        lines = position + offsets[:, None, :] * np.linspace(0, 1, _STEPS)[None, :, None]
         free = (boxes[:, :2] >= frame[:2]).all(axis=1) & (boxes[:, 2:] <= frame[2:]).all(axis=1)
         free &= ~_overlap(boxes, covered).any(axis=1)
         free &= ~_overlap(np.concatenate((lines, lines), axis=2), covered).any(axis=(1, 2))
@@ -66,8 +66,8 @@ def name_dots(axes: Axes, names: Sequence[DotName], dots: Floats) -> int:
             left_out += 1
             continue
         away = _far(offsets, size)
-        others = centres[np.hypot(*(centres - here).T) > 1]
-        nearest = _far(here + offsets - others[:, None], size).min(axis=0, initial=np.inf)
+        other_dots = centres[np.hypot(*(centres - position).T) > 1]
+        nearest = _far(position + offsets - other_dots[:, None], size).min(axis=0, initial=np.inf)
         cost = away + _COVERED * _overlap(boxes, crowd).sum(axis=1)
         # Without a line it must not look like the name of another dot.
         cost += _COVERED * ((away < _TIED) & (nearest <= away))
@@ -107,7 +107,7 @@ def _far(offsets: Floats, size: Floats) -> Floats:
     return np.asarray(np.linalg.norm(np.maximum(np.abs(offsets) - size / 2, 0), axis=-1))
 
 
-def _offsets(here: Floats, size: Floats, frame: Floats) -> Floats:
+def _offsets(position: Floats, size: Floats, frame: Floats) -> Floats:
     """From the dot to the middle of each place that a name of this size may have."""
     ways = np.stack((np.cos(_ANGLES), np.sin(_ANGLES)), axis=1)
     # To the border of a square, so that the middle of a name's side or its corner is what is nearest.
@@ -117,13 +117,13 @@ def _offsets(here: Floats, size: Floats, frame: Floats) -> Floats:
         return ways * (size / 2 + _AWAY)
     across = np.linspace(low[0], high[0], _ACROSS)
     up = np.linspace(low[1], high[1], 2 + int((high[1] - low[1]) / _LINE))
-    grid = np.stack(np.meshgrid(across, up), axis=2).reshape(-1, 2) - here
+    grid = np.stack(np.meshgrid(across, up), axis=2).reshape(-1, 2) - position
     return np.vstack((ways * (size / 2 + _AWAY), grid))
 
 
-def _overlap(boxes: Floats, others: Floats) -> NDArray[np.bool_]:
+def _overlap(boxes: Floats, other_boxes: Floats) -> NDArray[np.bool_]:
     """Which boxes (x0, y0, x1, y1), shape (..., 4), meet which others; shape (..., n_others)."""
-    near = np.maximum(boxes[..., None, :2], others[:, :2])
-    far = np.minimum(boxes[..., None, 2:], others[:, 2:])
+    near = np.maximum(boxes[..., None, :2], other_boxes[:, :2])
+    far = np.minimum(boxes[..., None, 2:], other_boxes[:, 2:])
     # A line is as wide as a point.
     return np.asarray((near < far).all(axis=-1) | ((near == far).any(axis=-1) & (near <= far).all(axis=-1)))

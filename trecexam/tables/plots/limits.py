@@ -32,11 +32,11 @@ def squeezing(values: ArrayLike) -> NDArray[np.bool_]:
     left = min(_MOST, math.ceil(len(array) / 10)) if len(array) >= _FEW else 0
     out = 1
     while out <= left:
-        kept = end - first - out
-        spans = ranked[first + kept - 1 : end] - ranked[first : first + out + 1]
+        n_kept = end - first - out
+        spans = ranked[first + n_kept - 1 : end] - ranked[first : first + out + 1]
         start = int(spans.argmin())
         if 0 < spans[start] <= (ranked[end - 1] - ranked[first]) / 2:
-            first, end = first + start, first + start + kept
+            first, end = first + start, first + start + n_kept
             left, out = left - out, 0
         out += 1
     outside = np.ones(len(array), np.bool_)

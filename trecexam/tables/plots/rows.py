@@ -30,22 +30,22 @@ def draw_rows(
         low, high: the ends of their intervals; NaN for none.
         whole: all of the scale is shown, so that none squeezes others.
     """
-    places, few = np.arange(len(names)), len(names) <= NAMED
-    there = np.isfinite(values)
+    row_indices, few = np.arange(len(names)), len(names) <= NAMED
+    has_value = np.isfinite(values)
     outside = np.zeros(len(values), np.bool_)
-    outside[there] = squeezing(values[there]) & (not whole)
-    inside = there & ~outside
-    axes.hlines(places[inside], low[inside], high[inside], color=MUTED, linewidth=1.0 if few else 0.6)
-    axes.plot(values[inside], places[inside], "o", color=BLUE, markersize=4 if few else 2.5)
+    outside[has_value] = squeezing(values[has_value]) & (not whole)
+    inside = has_value & ~outside
+    axes.hlines(row_indices[inside], low[inside], high[inside], color=MUTED, linewidth=1.0 if few else 0.6)
+    axes.plot(values[inside], row_indices[inside], "o", color=BLUE, markersize=4 if few else 2.5)
     if outside.any():
         left, right = keep_within(axes, "x", [*values[inside], *low[inside], *high[inside]])
-        for place in np.flatnonzero(outside).tolist():
-            above = bool(values[place] > right)
+        for row in np.flatnonzero(outside).tolist():
+            above = bool(values[row] > right)
             edge = right if above else left
-            mark_at_edge(axes, edge, place, beyond=(1 if above else -1, 0))
+            mark_at_edge(axes, edge, row, beyond=(1 if above else -1, 0))
             axes.annotate(
-                f"{values[place]:.2f}",
-                (edge, place),
+                f"{values[row]:.2f}",
+                (edge, row),
                 xytext=(-12 if above else 12, 0),
                 textcoords="offset points",
                 ha="right" if above else "left",

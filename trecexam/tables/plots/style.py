@@ -91,8 +91,8 @@ def label_rows(axes: Axes, names: Sequence[str], most: int) -> None:
     if len(names) <= min(most, room):
         axes.set_yticks(range(len(names)), fitted(axes, names), fontsize=letters(8))
     else:
-        places = [0, *range(9, len(names), 10)]
-        axes.set_yticks(places, [str(place + 1) for place in places])
+        row_indices = [0, *range(9, len(names), 10)]
+        axes.set_yticks(row_indices, [str(row_index + 1) for row_index in row_indices])
         axes.set_ylabel("rank")
     axes.tick_params(axis="y", length=0)
 
@@ -113,6 +113,8 @@ def own_settings(more: Mapping[str, Any] | None = None) -> Iterator[None]:
     with _ONE_AT_A_TIME, warnings.catch_warnings(), matplotlib.rc_context():
         # Letters that the PNG's font lacks become boxes there; browsers have other fonts for them.
         warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from")
-        own: Any = {key: value for key, value in matplotlib.rcParamsDefault.items() if "backend" not in key}
-        matplotlib.rcParams.update(own | RC | dict(more or {}))
+        defaults: Any = {
+            key: value for key, value in matplotlib.rcParamsDefault.items() if "backend" not in key
+        }
+        matplotlib.rcParams.update(defaults | RC | dict(more or {}))
         yield

@@ -43,7 +43,7 @@ def nugget_passages(
     section = folder.config.track.model_copy(update={"pool": "citations", "unit": "passage"})
     citing = replace(folder, config=folder.config.model_copy(update={"track": section}))
     # The bank's queries are those that need no nuggets.
-    inputs = InputReader(citing, (QUERY,), known=query_ids).read(bank_files=())
+    inputs = InputReader(citing, (QUERY,), known_query_ids=query_ids).read(bank_files=())
     ranked = [run for name, run in inputs.runs.items() if name not in inputs.generated]
     cited = [run for name, run in inputs.runs.items() if name in inputs.generated]
     pooled = dict(pool_with_ranks(ranked, query_ids, number))

@@ -68,11 +68,11 @@ def label_probabilities(
         raise ValueError(f"distributions of shape {distributions.shape} and not {shape}")
     rated = q.ratings >= 0
     whole = distributions.sum(axis=2)
-    known = (~rated | (np.isfinite(whole) & (whole > 0))).all(axis=1) & rated.any(axis=1)
+    has_probabilities = (~rated | (np.isfinite(whole) & (whole > 0))).all(axis=1) & rated.any(axis=1)
     rows = [
         row
         for row, doc_id in enumerate(q.doc_ids)
-        if known[row] and doc_id in passage_labels and doc_id not in q.human
+        if has_probabilities[row] and doc_id in passage_labels and doc_id not in q.human
     ]
     if not rows:
         return {}

@@ -152,16 +152,16 @@ def merge_labels(
     """As `merge`, with learned labels, on the official scale already; holes without one stay holes."""
 
     def row(query_id: str, doc_id: str) -> MergedRow | None:
-        given = labels.get(query_id, {}).get(doc_id)
-        if given is None:
+        prediction = labels.get(query_id, {}).get(doc_id)
+        if prediction is None:
             return None
         return MergedRow(
-            Qrel(query_id, doc_id, UNJUDGED if as_unjudged else given.label),
+            Qrel(query_id, doc_id, UNJUDGED if as_unjudged else prediction.label),
             "learned",
-            given.label,
-            given.gain,
+            prediction.label,
+            prediction.gain,
             machine,
-            given.confidence,
+            prediction.confidence,
         )
 
     return _merged(official, holes, row)

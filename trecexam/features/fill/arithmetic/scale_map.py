@@ -122,9 +122,9 @@ def fitted(labels: Sequence[int], judgments: Sequence[int]) -> ScaleMap:
 
 def _weighted_kappa(table: Ints, starts: Sequence[int], levels: Ints) -> float:
     """Of the rule that gives level i + 1 from row starts[i] on."""
-    given = np.add.reduce([np.arange(len(table)) >= start for start in starts])
+    level_of_row = np.add.reduce([np.arange(len(table)) >= start for start in starts])
     merged = np.zeros((len(levels), len(levels)))
-    np.add.at(merged, given, table)
+    np.add.at(merged, level_of_row, table)
     weights = (levels[:, None] - levels[None, :]) ** 2.0
     expected = np.outer(merged.sum(axis=1), merged.sum(axis=0)) / merged.sum()
     chance = float((weights * expected).sum())

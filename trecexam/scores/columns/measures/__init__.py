@@ -14,8 +14,8 @@ from trecexam.scores.columns.measures.base import ColumnMeasure
 
 def _declared() -> dict[str, ColumnMeasure]:
     names = sorted(name for _, name, _ in pkgutil.iter_modules(__path__, f"{__name__}."))
-    found = [each for name in names for each in getattr(import_module(name), "MEASURES", ())]
-    return {each.name: each for each in sorted(found, key=lambda each: each.name)}
+    declared = [each for name in names for each in getattr(import_module(name), "MEASURES", ())]
+    return {each.name: each for each in sorted(declared, key=lambda each: each.name)}
 
 
 #: By the measures' names, as ir_measures has them.

@@ -69,8 +69,8 @@ def ideal_dcg(judged: Judged, reached: NDArray[np.bool_], alpha: float, cutoff: 
         width = int(counts[chunk].max())
         column = np.arange(width)
         # doc_ids ascend, so that the highest one comes first when rows are taken from the end.
-        places = ends[chunk][:, None] - 1 - column
-        rows = np.where(column < counts[chunk][:, None], useful[places], -1)
+        positions = ends[chunk][:, None] - 1 - column
+        rows = np.where(column < counts[chunk][:, None], useful[positions], -1)
         total[chunk] = _greedy(reached[rows], rows >= 0, alpha, cutoff)
     return total
 

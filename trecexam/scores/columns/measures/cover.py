@@ -120,13 +120,13 @@ def _weights(measure: Measure, judged: Judged) -> Values | None:
     nothing = (None,) * len(judged.query_ids)
     if measure["weights"] == ITEM and judged.weights is None and judged.has_labels.any():
         raise ValueError(NO_WEIGHTS.format(measure))
-    own, importances = judged.weights or nothing, judged.importances or nothing
+    stated_weights, importances = judged.weights or nothing, judged.importances or nothing
     weights = np.zeros((len(judged.query_ids), judged.items.shape[1]), np.float64)
     for i, of_query in enumerate(importances):
         if of_query is None and measure["weights"] == ITEM:
             of_query = ("",) * int(judged.n_items[i])
         if of_query is not None:
-            weights[i, : len(of_query)] = item_weights(measure["weights"], of_query, own[i])
+            weights[i, : len(of_query)] = item_weights(measure["weights"], of_query, stated_weights[i])
         elif judged.has_labels[i]:
             raise ValueError(
                 f"{measure} needs the importance of items, and these judgments carry none: give ratings "

@@ -36,8 +36,8 @@ def dcg(gains: NDArray[np.integer | np.floating], ranks: NDArray[np.int32]) -> V
         float64 of shape (queries,).
     """
     gains = np.where(ranks != NO_RANK, np.maximum(gains, 0), 0)
-    known = np.where(ranks != NO_RANK, ranks, 0)
-    return last_sum(gains / discounts(int(known.max(initial=0)) + 1)[known])
+    filled_ranks = np.where(ranks != NO_RANK, ranks, 0)
+    return last_sum(gains / discounts(int(filled_ranks.max(initial=0)) + 1)[filled_ranks])
 
 
 def ideal_dcg(judged: Judged, cutoff: int | None, gains: Mapping[int, int] | None = None) -> Values:
@@ -86,14 +86,14 @@ def computation(measure: Measure, judged: Judged) -> Computation:
     gains = measure.params.get("gains")
     ideal = ideal_dcg(judged, cutoff_of(measure), gains)
     # Row -1 has none.
-    own = None if judged.gains is None or gains else np.append(judged.gains, 0.0)
+    label_gains = None if judged.gains is None or gains else np.append(judged.gains, 0.0)
 
     def values(hits: Hits) -> Values:
         if gains:
             # Before judged_only, to which a passage whose gain is negative is not judged.
             hits = hits.relabelled(gains_of(hits.labels, gains))
         hits = considered(measure, hits)
-        return ndcg(hits.labels if own is None else own[hits.rows], hits.ranks, ideal)
+        return ndcg(hits.labels if label_gains is None else label_gains[hits.rows], hits.ranks, ideal)
 
     return values
 
