@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
-from audit_cases import COLLECTIONS, Case, found, holes, judged, neighbours_of, unpooled
+from audit_cases import COLLECTIONS, LOST, Case, found, holes, judged, neighbours_of, unpooled, whole
 
 from trecexam.extensions.audit.audit import SECTIONS, audit
-from trecexam.extensions.audit.choices import main_values
-from trecexam.extensions.audit.pool import pool
+from trecexam.extensions.audit.choices import Choice, main_choice, main_values
+from trecexam.extensions.audit.pool import open_ranks, pool
 from trecexam.extensions.audit.ranking import neighbours, ranking
+from trecexam.scores.columns import UNJUDGED
 
 Make = Callable[[np.random.Generator], Case]
 RESULTS = Path(__file__).parent / "results/audit.md"
@@ -34,6 +35,11 @@ up to 5% of all judgments lost at random besides, where runs with 10% or more of
 be found; scales moved by one label; half of the queries judged laxly; a label never given; one label more for
 a quarter of the first ten passages of a run, of a team, or of the judge's own ranking (for half of them on DL
 2019, which has 21 queries); a run that lost its first three ranks; a judge to whom these are worthless.
+
+The second table has the cases "not pooled" of the first: bounds of ranks without the lost judgments, against
+ranks by all of them. Open ranks are those between best and worst rank, in the mean of runs with 10% or more
+unjudged passages, and of others. Bounds cannot know of lost judgments of passages that no run has in its
+first ten.
 
 {seconds:.0f} CPU seconds on one core, {audits:,} audits or sections of them.
 
@@ -60,6 +66,25 @@ def verdicts(what: str, cases: int) -> int:
     return sum(neighbours(values).verdicts[0] == "certain" for values in of_sides)
 
 
+def inside(choice: Choice, cases: int, folder: Path) -> tuple[int, int, float, float]:
+    """Of runs in cases of `unpooled`: how many there are, and how many have their true rank inside.
+
+    Then the mean number of ranks between the bounds, of runs that lost judgments and of others.
+    """
+    base = whole("dl19")
+    complete = open_ranks(base, base.sides[0], choice, 10).rank
+    n_inside, wide = 0, ([], [])
+    for seed in range(cases):
+        inputs = unpooled(np.random.default_rng([7, seed]), folder).inputs
+        side = inputs.sides[0]
+        of = open_ranks(inputs, side, choice, 10)
+        n_inside += int(((of.best <= complete) & (complete <= of.worst)).sum())
+        holey = (side.labels[inputs.rows[:, :, :10]] == UNJUDGED).mean(axis=(1, 2)) >= LOST
+        for of_kind, chosen in zip(wide, (holey, ~holey), strict=True):
+            of_kind.extend((of.worst - of.best)[chosen].tolist())
+    return cases * len(base.runs), n_inside, float(np.mean(wide[0])), float(np.mean(wide[1]))
+
+
 def lines(cases: int) -> Iterable[str]:
     """The rows of both tables."""
     everywhere = ("dl19", *COLLECTIONS)
@@ -80,6 +105,12 @@ def lines(cases: int) -> Iterable[str]:
     for what in ("certain", "reversed"):
         hit = verdicts(what, cases)
         yield f"| three collections | {what} pair | {cases} | {cases} | {hit} | {hit / cases:.2f} |"
+    header = "measure | runs of all cases | rank by all judgments inside the bounds | open ranks | of others"
+    yield f"\n| {header} |\n|---|---:|---:|---:|---:|"
+    with tempfile.TemporaryDirectory() as folder:
+        for choice in (main_choice(whole("dl19")), Choice("nDCG", 5), Choice("P", 10)):
+            n, hit, of_lost, of_others = inside(choice, cases, Path(folder))
+            yield f"| {choice.name} | {n:,} | {hit:,} ({hit / n:.4f}) | {of_lost:.1f} | {of_others:.1f} |"
     yield "\n| data | clean cases | with an alarm | share | which |\n|---|---:|---:|---:|---|"
     for name in everywhere:
         made = (
@@ -100,5 +131,5 @@ if __name__ == "__main__":
     cases = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     start = time.process_time()
     rows = list(lines(cases))
-    head = HEAD.format(cases=cases, seconds=time.process_time() - start, audits=cases * (len(rows) - 1))
+    head = HEAD.format(cases=cases, seconds=time.process_time() - start, audits=cases * (len(rows) - 2))
     RESULTS.write_text(head + "\n".join(rows) + "\n", encoding="utf-8")

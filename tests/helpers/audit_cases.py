@@ -54,7 +54,7 @@ def unpooled(random: np.random.Generator, folder: Path) -> Case:
     chance = random.random(len(base.sides[0].judged.labels)) < random.choice([0, 0.02, 0.05])
     removed = np.union1d(lost, np.flatnonzero(chance))
     planted = {("not pooled", base.runs[r]) for r in np.flatnonzero(share >= LOST)}
-    return Case(_without(base, removed, folder), frozenset(planted))
+    return Case(without(base, removed, folder), frozenset(planted))
 
 
 def holes(random: np.random.Generator, folder: Path) -> Case:
@@ -62,10 +62,10 @@ def holes(random: np.random.Generator, folder: Path) -> Case:
     base = whole("dl19")
     share = random.uniform(0.1, 0.5)
     removed = np.flatnonzero(random.random(len(base.sides[0].judged.labels)) < share)
-    return Case(_without(base, removed, folder), frozenset({("holes", "")}))
+    return Case(without(base, removed, folder), frozenset({("holes", "")}))
 
 
-def _without(base: AuditInputs, removed: np.ndarray, folder: Path) -> AuditInputs:
+def without(base: AuditInputs, removed: np.ndarray, folder: Path) -> AuditInputs:
     """Read from files without these rows."""
     judged = base.sides[0].judged
     kept = np.setdiff1d(np.arange(len(judged.labels)), removed)

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Mapping
+import math
+import tempfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import ir_measures
 import numpy as np
 import pytest
-from audit_cases import Case, found, holes, judged, neighbours_of, unpooled
+from audit_cases import Case, found, holes, judged, neighbours_of, unpooled, whole, without
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 from trecexam.cli.main import run
 from trecexam.extensions.audit.audit import SECTIONS, audit, write_page
-from trecexam.extensions.audit.choices import choices, labels_of, main_choice, main_values, values
-from trecexam.extensions.audit.pool import dealt_p, rank_bounds
+from trecexam.extensions.audit.choices import Choice, choices, labels_of, main_values, values
+from trecexam.extensions.audit.pool import dealt_p, open_ranks
 from trecexam.extensions.audit.ranking import ranking, smallest_difference
 from trecexam.extensions.audit.reading import read_inputs
-from trecexam.scores.columns import UNJUDGED
+from trecexam.extensions.audit.records import AuditInputs
 
 Qrels = Mapping[str, Mapping[str, int]]
 Capture = pytest.CaptureFixture[str]
@@ -91,17 +95,110 @@ def test_values_of_all_choices_are_those_of_ir_measures(desk: Desk) -> None:
                 assert of_run == pytest.approx(theirs, abs=1e-12), choice.name
 
 
-def test_at_best_a_run_has_what_it_would_have_with_its_own_unjudged_passages_judged_best(desk: Desk) -> None:
-    inputs = read_inputs(desk.both[:1], [desk.folder / "runs"])
-    labels = labels_of(inputs, inputs.sides[0])
-    unjudged = (inputs.rows >= 0) & (labels == UNJUDGED)
-    best = values(inputs.sides[0], labels, main_choice(inputs), unjudged)
-    for name, of_run in zip(inputs.runs, best, strict=True):
-        first = {q: sorted(docs, key=docs.__getitem__)[::-1][:10] for q, docs in desk.runs[name].items()}
-        more = {q: dict.fromkeys(first[q], 3) | docs for q, docs in desk.qrels["people"].items()}
-        assert of_run == pytest.approx(evaluated(ir_measures.nDCG @ 10, more, desk.runs[name]), abs=1e-12)
-    top, bottom = rank_bounds(np.array([0.5, 0.4, 0.1]), np.array([0.5, 0.6, 0.45]))
-    assert (top.tolist(), bottom.tolist()) == ([1, 1, 2], [2, 3, 3])
+#: query_id -> the order of a run, and query_id -> doc_id -> label, of small cases.
+Small = tuple[tuple[dict[str, list[str]], ...], dict[str, dict[str, int]]]
+
+
+@st.composite
+def small_cases(draw: st.DrawFn) -> Small:
+    """Up to three runs of up to five passages of up to two queries, of which some have no label."""
+    queries = ["q1", "q2"][: draw(st.integers(1, 2))]
+    docs = [f"d{n}" for n in range(5)]
+    order = st.permutations(docs).flatmap(lambda of: st.integers(1, 5).map(lambda n: of[:n]))
+    runs = draw(st.lists(st.fixed_dictionaries(dict.fromkeys(queries, order)), min_size=2, max_size=3))
+    label = st.sampled_from([None, 0, 1, 3])
+    given = st.fixed_dictionaries({query: st.lists(label, min_size=6, max_size=6) for query in queries})
+    qrels = {
+        query: {doc: n for doc, n in zip([*docs, "elsewhere"], of, strict=True) if n is not None}
+        for query, of in draw(given).items()
+    }
+    assume(all(qrels.values()))
+    return tuple(runs), qrels
+
+
+def naive_value(choice: Choice, ranking: list[str], labels: Mapping[str, int]) -> float:
+    def gain(doc: str) -> int:
+        label = labels.get(doc, 0)
+        return label if choice.rel is None else int(label >= choice.rel)
+
+    def of(gains: list[int]) -> float:
+        return sum(gain / math.log2(rank + 2) for rank, gain in enumerate(gains[: choice.k]))
+
+    gains = [gain(doc) for doc in ranking]
+    if choice.kind == "P":
+        return sum(gains[: choice.k]) / choice.k
+    ideal = of(sorted(map(gain, labels), reverse=True))
+    return of(gains) / ideal if ideal else 0.0
+
+
+def naive_ranks(choice: Choice, runs: Iterable[dict[str, list[str]]], qrels: Qrels) -> list[int]:
+    means = [
+        round(sum(naive_value(choice, run[q], qrels[q]) for q in qrels) / len(qrels), 12) for run in runs
+    ]
+    return [1 + sum(other > mean for other in means) for mean in means]
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@given(small_cases(), st.integers(1, 3))
+def test_the_rank_is_between_best_and_worst_for_all_labels_of_unjudged_passages(case: Small, k: int) -> None:
+    runs, qrels = case
+    labels = range(max(1, *itertools.chain.from_iterable(of.values() for of in qrels.values())) + 1)
+    free = sorted({(q, d) for run in runs for q in qrels for d in run[q] if d not in qrels[q]})
+    # Four would be 256 labellings.
+    assume(len(free) <= 3)
+    inputs = read(runs, qrels)
+    tried = [Choice("nDCG", k), Choice("nDCG", k, 1), Choice("P", k, 1)]
+    found_open = [open_ranks(inputs, inputs.sides[0], choice, 5) for choice in tried]
+    for given_labels in itertools.product(labels, repeat=len(free)):
+        full = {query: dict(of) for query, of in qrels.items()}
+        for (query, doc), label in zip(free, given_labels, strict=True):
+            full[query][doc] = label
+        for choice, of in zip(tried, found_open, strict=True):
+            ranks = naive_ranks(choice, runs, full)
+            bounds = list(zip(of.best.tolist(), ranks, of.worst.tolist(), strict=True))
+            assert all(best <= rank <= worst for best, rank, worst in bounds), (choice.name, full, bounds)
+            if not any(given_labels):
+                assert of.rank.tolist() == ranks
+            if not free:
+                assert all(best == worst for best, _, worst in bounds)
+
+
+def read(runs: Iterable[dict[str, list[str]]], qrels: Qrels) -> AuditInputs:
+    """The inputs of small cases, from files."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "runs").mkdir()
+        for number, run in enumerate(runs):
+            rows = {q: {d: 9 - r for r, d in enumerate(of)} for q, of in run.items()}
+            write(folder / "runs" / f"{number}.run", rows, "{} Q0 {} 0 {} r")
+        write(folder / "a.qrels", qrels, "{} 0 {} {}")
+        return read_inputs([folder / "a.qrels"], [folder / "runs"])
+
+
+def test_a_deep_unjudged_passage_cannot_lower_the_best_rank() -> None:
+    # With the highest label at rank ten the ideal rises more than the run does.
+    nones = [f"n{n}" for n in range(9)]
+    runs = ({"q": ["rel", *nones[:8], "u"]}, {"q": [nones[0], "rel", *nones[1:]]})
+    pool = audit(read(runs, {"q": {"rel": 3, **dict.fromkeys(nones, 0)}})).tables["pool"]
+    assert [pool[name] for name in ("rank", "best rank", "worst rank")] == [[1, 2]] * 3
+    # At rank one both are right: the run is first, or second.
+    runs = ({"q": ["u", *nones]}, {"q": [nones[0], "rel", *nones[1:]]})
+    pool = audit(read(runs, {"q": {"rel": 3, **dict.fromkeys(nones, 0)}})).tables["pool"]
+    assert [pool[name] for name in ("rank", "best rank", "worst rank")] == [[2, 1], [1, 1], [2, 2]]
+
+
+def test_on_dl19_ranks_by_all_judgments_are_inside_and_pooled_runs_stay_near(tmp_path: Path) -> None:
+    base = whole("dl19")
+    first = base.rows[:, :, :10]
+    for team in ("idst", "bm25", "TUW19"):
+        ours = np.array(base.teams) == team
+        lost = np.setdiff1d(first[ours], first[~ours])
+        inputs = without(base, lost, tmp_path)
+        for choice in (Choice("nDCG", 10), Choice("nDCG", 5), Choice("P", 10, 2)):
+            whole_ranks = open_ranks(base, base.sides[0], choice, 10).rank
+            of = open_ranks(inputs, inputs.sides[0], choice, 10)
+            assert ((of.best <= whole_ranks) & (whole_ranks <= of.worst)).all()
+            assert (of.worst - of.best)[~ours].mean() < 8
 
 
 def test_tests_tau_and_power_are_those_of_scipy(desk: Desk) -> None:

@@ -56,25 +56,51 @@ def labels_of(inputs: AuditInputs, side: Side, *, condensed: bool = False) -> Ro
     return side.labels[side.condensed if condensed else inputs.rows]
 
 
-def values(side: Side, labels: Rows, choice: Choice, added: Bools | None = None) -> Floats:
+class Bounds(NamedTuple):
+    """What a measure's parts can be, whatever labels unjudged passages get.
+
+    Attributes:
+        least, most: every run's DCG, or P, with its unjudged passages at 0 and at the highest label; shape
+            (runs, queries).
+        low, high: what it is divided by, with all unjudged passages at 0 and at the highest label; shape
+            (queries,). 1 for P.
+    """
+
+    least: Floats
+    most: Floats
+    low: Floats
+    high: Floats
+
+
+def values(side: Side, labels: Rows, choice: Choice) -> Floats:
     """Every run's value on every query, bit for bit as trec_eval's; shape (runs, queries).
 
     Args:
         labels: of `labels_of`, condensed as the choice is.
-        added: which ranks, of the same shape, have the highest label instead; these passages are then in
-            the ideal ranking of this run and query, too.
     """
-    best = max(side.thresholds, default=1) if choice.rel is None else 1
     gains = _gains(labels[:, :, : choice.k], choice)
-    n_added = np.zeros(gains.shape[:2], np.intp)
-    if added is not None:
-        gains = np.where(added[:, :, : choice.k], np.int32(best), gains)
-        n_added = added[:, :, : choice.k].sum(axis=2)
     if choice.kind == "P":
         return np.asarray(gains.sum(axis=2) / choice.k)
-    ideals = [_ideal(side, choice, best, n) for n in range(int(n_added.max(initial=0)) + 1)]
-    ideal = np.stack(ideals, axis=1)[np.arange(gains.shape[1]), n_added]
-    return ratio(_dcg(gains.reshape(-1, gains.shape[2])), ideal.ravel()).reshape(ideal.shape)
+    ideal = np.broadcast_to(_ideal(side, choice), gains.shape[:2])
+    return ratio(_dcg(gains).ravel(), ideal.ravel()).reshape(ideal.shape)
+
+
+def bounds(side: Side, labels: Rows, choice: Choice, unjudged: Bools, n_unjudged: NDArray[np.intp]) -> Bounds:
+    """The bounds of a measure's parts. The highest label is the highest that this side gave, at least 1.
+
+    Args:
+        labels: of `labels_of`.
+        unjudged: at which ranks a passage has no label; of the same shape.
+        n_unjudged: of each query how many passages may get a label: those of all runs.
+    """
+    gains = _gains(labels[:, :, : choice.k], choice)
+    highest = int(_gains(np.array([max(1, side.judged.labels.max(initial=1))]), choice)[0])
+    most = np.where(unjudged[:, :, : choice.k], np.int32(highest), gains)
+    if choice.kind == "P":
+        ones = np.ones(gains.shape[1])
+        return Bounds(gains.sum(axis=2) / choice.k, most.sum(axis=2) / choice.k, ones, ones)
+    ideals = _ideal(side, choice), _ideal(side, choice, n_unjudged, highest)
+    return Bounds(_dcg(gains), _dcg(most), *ideals)
 
 
 def _gains(labels: Rows, choice: Choice) -> Rows:
@@ -82,20 +108,23 @@ def _gains(labels: Rows, choice: Choice) -> Rows:
 
 
 def _dcg(gains: Rows) -> Floats:
-    """DCG of gains in the order of ranks."""
-    return dcg(gains, np.broadcast_to(np.arange(gains.shape[1], dtype=np.int32), gains.shape))
+    """DCG of gains in the order of ranks, which are the last axis."""
+    flat = gains.reshape(-1, gains.shape[-1])
+    ranks = np.broadcast_to(np.arange(flat.shape[1], dtype=np.int32), flat.shape)
+    return dcg(flat, ranks).reshape(gains.shape[:-1])
 
 
-def _ideal(side: Side, choice: Choice, best: int, n_added: int) -> Floats:
-    """Of each query the DCG of its best ranking with so many more passages of the best gain."""
+def _ideal(side: Side, choice: Choice, n_added: NDArray[np.intp] | None = None, highest: int = 0) -> Floats:
+    """Of each query the DCG of its best ranking, with so many more passages of the highest gain."""
     judged = side.judged
     gains = _gains(judged.labels, choice)
     order = np.lexsort((-gains, judged.query_of_row))
     rank = np.arange(len(order)) - judged.offsets[judged.query_of_row]
-    first = rank < choice.k - n_added
-    ranked = np.zeros((len(judged.query_ids), choice.k), np.int32)
-    ranked[:, :n_added] = best
-    ranked[judged.query_of_row[first], n_added + rank[first]] = gains[order][first]
+    before = np.zeros(len(judged.query_ids), np.intp) if n_added is None else n_added
+    ranked = np.where(np.arange(choice.k) < before[:, None], np.int32(highest), np.int32(0))
+    place = rank + before[judged.query_of_row]
+    first = place < choice.k
+    ranked[judged.query_of_row[first], place[first]] = gains[order][first]
     return _dcg(ranked)
 
 

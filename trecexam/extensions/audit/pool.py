@@ -7,12 +7,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trecexam.extensions.audit.choices import Choice, labels_of, main_choice, ranks_of, values
+from trecexam.extensions.audit.choices import (
+    Bounds,
+    Choice,
+    bounds,
+    labels_of,
+    main_choice,
+    ranks_of,
+    values,
+)
 from trecexam.extensions.audit.findings import Part, finding, table
 from trecexam.extensions.audit.records import ALPHA, AuditInputs, Bools, Floats, Rows, Side
 from trecexam.scores.columns import UNJUDGED
 from trecexam.scores.columns.measures.base import ratio
 from trecexam.scores.paired_tests import holm
+from trecexam.scores.values import TIE_DECIMALS
 
 #: Judged@k below this, in the mean of all runs, is an alarm.
 _COMPLETE = 0.95
@@ -23,7 +32,11 @@ Ranks = NDArray[np.intp]
 
 
 class Open(NamedTuple):
-    """Of each run its rank by a measure: unchanged, at best, at worst, and without unjudged passages."""
+    """Of each run its rank by a measure: unchanged, at best, at worst, and without unjudged passages.
+
+    Whatever labels unjudged passages get, the rank is between best and worst; not each of these has a label
+    for every passage that gives it.
+    """
 
     rank: Ranks
     best: Ranks
@@ -38,19 +51,36 @@ def pool(inputs: AuditInputs) -> Part:
     return Part(tuple(found for part in parts for found in part.findings), tables)
 
 
-def rank_bounds(zero: Floats, best: Floats) -> tuple[Ranks, Ranks]:
+def greatest_leads(of: Bounds) -> Floats:
+    """By how much each run's mean over queries can exceed each other one's, at most; shape (runs, runs).
+
+    Both runs' DCGs are divided by the same ideal I, over the same labels. With x of run a, y of run b, and
+    I >= max(low, x): where x > y, (x - y) / I <= (x - y) / max(low, x), which rises with x and falls with
+    y; else (x - y) / I <= (x - y) / high. So a's passages have the highest label and b's none, even where
+    both have the same one: no labels can do more, and often none does as much.
+    """
+    leads = np.empty((len(of.least), len(of.least)))
+    for run, most in enumerate(of.most):
+        by_query = most - of.least
+        divisor = np.where(by_query > 0, np.maximum(of.low, most), of.high)
+        leads[run] = ratio(by_query.ravel(), divisor.ravel()).reshape(by_query.shape).mean(axis=1)
+    return leads
+
+
+def rank_bounds(leads: Floats, rank: Ranks) -> tuple[Ranks, Ranks]:
     """The best and worst rank of each run, from 1.
 
-    Best: its own unjudged passages have the highest label, and those of the others none; worst: the reverse.
+    Best: only runs that it can never reach are above it. Worst: all are that can exceed it.
 
     Args:
-        zero, best: of each run, its mean where unjudged passages are not relevant, and where its own have the
-            highest label.
+        leads: of `greatest_leads`.
+        rank: as it is, with unjudged passages as 0.
     """
-    zero, best = np.round(zero, 12), np.round(best, 12)
-    above = best[None, :] > zero[:, None]
-    np.fill_diagonal(above, False)
-    return 1 + (zero[None, :] > best[:, None]).sum(axis=1), 1 + above.sum(axis=1)
+    leads = np.round(leads, TIE_DECIMALS)
+    np.fill_diagonal(leads, 0)
+    best, worst = 1 + (leads < 0).sum(axis=1), 1 + (leads > 0).sum(axis=0)
+    # These differ by rounding alone.
+    return np.minimum(best, rank), np.maximum(worst, rank)
 
 
 def dealt_p(rows: Rows, unjudged: Bools, teams: NDArray[np.intp]) -> Floats:
@@ -86,13 +116,12 @@ def dealt_p(rows: Rows, unjudged: Bools, teams: NDArray[np.intp]) -> Floats:
 
 
 def _of_side(inputs: AuditInputs, side: Side, of_side: str) -> Part:
-    labels, condensed = labels_of(inputs, side), labels_of(inputs, side, condensed=True)
-    unjudged = (inputs.rows >= 0) & (labels == UNJUDGED)
+    unjudged = (inputs.rows >= 0) & (labels_of(inputs, side) == UNJUDGED)
     main = main_choice(inputs)
     teams = np.unique(np.array(inputs.teams, object), return_inverse=True)[1]
     rel = next(iter(side.thresholds), 1)
     tried = [main, Choice("nDCG", 5), *(Choice("P", k, rel) for k in (1, 5, main.k))]
-    by_measure = {each.name: _open(side, labels, condensed, unjudged, each) for each in tried}
+    by_measure = {each.name: open_ranks(inputs, side, each, max(of.k for of in tried)) for each in tried}
     p = holm(dealt_p(inputs.rows[:, :, : main.k], unjudged[:, :, : main.k], teams))
     missed = np.flatnonzero(p < ALPHA)
     shares = {k: _judged_share(inputs, unjudged, k) for k in sorted({5, 10, 20, main.k})}
@@ -106,10 +135,10 @@ def _of_side(inputs: AuditInputs, side: Side, of_side: str) -> Part:
         "open ranks": [int((each.worst - each.best).max()) for each in by_measure.values()],
         "of runs not pooled": list(width.values()),
     }
-    caption = f"Judged passages, and ranks by {main.name} at best and at worst for unjudged ones{of_side}"
+    caption = f"Judged passages, and bounds of ranks by {main.name} for all labels of unjudged ones{of_side}"
     tables = {
         f"pool{of_side}": table(caption, 1, columns),
-        f"open ranks{of_side}": table(f"Ranks between best and worst case, at most{of_side}", 1, measures),
+        f"open ranks{of_side}": table(f"Ranks between best and worst rank, at most{of_side}", 1, measures),
     }
     share = 1 - float(shares[main.k].mean())
     found = [finding("holes", share, side.name, k=main.k)] if 1 - share < _COMPLETE else []
@@ -123,11 +152,18 @@ def _of_side(inputs: AuditInputs, side: Side, of_side: str) -> Part:
     return Part(tuple(found), tables)
 
 
-def _open(side: Side, labels: Rows, condensed: Rows, unjudged: Bools, choice: Choice) -> Open:
-    zero = values(side, labels, choice).mean(axis=1)
-    best = values(side, labels, choice, unjudged).mean(axis=1)
-    without = values(side, condensed, choice).mean(axis=1)
-    return Open(ranks_of(zero), *rank_bounds(zero, best), ranks_of(without))
+def open_ranks(inputs: AuditInputs, side: Side, choice: Choice, depth: int) -> Open:
+    """The ranks by a measure, for all labels of the passages at the first `depth` ranks of some run.
+
+    Passages that are deeper in every run stay without a label.
+    """
+    labels, condensed = labels_of(inputs, side), labels_of(inputs, side, condensed=True)
+    unjudged = (inputs.rows >= 0) & (labels == UNJUDGED)
+    there = np.where(unjudged, inputs.rows, -1)[:, :, :depth]
+    n_unjudged = np.array([len(np.unique(rows[rows >= 0])) for rows in there.swapaxes(0, 1)], np.intp)
+    rank = ranks_of(values(side, labels, choice).mean(axis=1))
+    best, worst = rank_bounds(greatest_leads(bounds(side, labels, choice, unjudged, n_unjudged)), rank)
+    return Open(rank, best, worst, ranks_of(values(side, condensed, choice).mean(axis=1)))
 
 
 def _judged_share(inputs: AuditInputs, unjudged: Bools, k: int) -> Floats:
