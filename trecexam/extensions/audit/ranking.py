@@ -85,18 +85,24 @@ def ranking(inputs: AuditInputs) -> Part:
     words = f"of {len(near.better)} pairs {verdicts}"
     differences = of_sides[0][near.better] - of_sides[0][near.worse]
     smallest = smallest_difference(differences)
-    found = [finding("power", smallest, measure=main_choice(inputs).name, n=n_queries, verdicts=words)]
+    found = []
+    # 0 where no passage is relevant, NaN of one query.
+    if smallest > 0:
+        found.append(
+            finding("power", smallest, measure=main_choice(inputs).name, n=n_queries, verdicts=words)
+        )
     tables = {"neighbours": _neighbours_table(inputs, near, differences)}
     if len(of_sides) == 2:
         enough = len(inputs.runs) <= MOST_RUNS
         correlation = correlate(of_sides[1], of_sides[0], resamples=300 if enough else 0)
         agreed, tables["correlation"] = _agreement(inputs, correlation)
         swaps, tables["swaps"] = _swaps(inputs, of_sides)
-        found += [agreed, *swaps]
+        found += [*agreed, *swaps]
     return Part(tuple(found), tables)
 
 
-def _agreement(inputs: AuditInputs, found: Correlation) -> tuple[Finding, Table]:
+def _agreement(inputs: AuditInputs, found: Correlation) -> tuple[list[Finding], Table]:
+    """How far the leaderboards agree; no finding where tau is undefined."""
     rows = {
         "tau": (found.kendall_tau, found.tau_low, found.tau_high),
         "tau_AP,b": (found.tau_ap_b, found.ap_b_low, found.ap_b_high),
@@ -108,7 +114,9 @@ def _agreement(inputs: AuditInputs, found: Correlation) -> tuple[Finding, Table]
     taus = ", ".join(f"{name} {with_interval(*row)}" for name, row in rows.items())
     a, b = (side.name for side in inputs.sides)
     kind = "low tau" if found.tau_high < _LOW_TAU else "tau"
-    return finding(kind, found.kendall_tau, a=a, b=b, n=found.n_runs, taus=taus or "tau undefined"), made
+    if math.isnan(found.kendall_tau):
+        return [], made
+    return [finding(kind, found.kendall_tau, a=a, b=b, n=found.n_runs, taus=taus)], made
 
 
 def _swaps(inputs: AuditInputs, of_sides: Sequence[Floats]) -> tuple[list[Finding], Table]:
