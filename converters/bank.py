@@ -229,8 +229,9 @@ V3 = Format(
 RAGTIME = Format(
     "nuggets-ragtime",
     (),
-    "test bank as RAGTIME has it",
-    '{"metadata": {"topic_id": "q1"}, "nugget_bank": {"What ...?": ["OR", "heat"]}}',
+    "test bank as RAGTIME 2026 takes it",
+    '{"metadata": {"topic_id": "q1"}, "nugget_bank": [{"question": "What ...?", "aggregator_type": "OR", '
+    '"answers": [{"answer": "heat", "references": ["d1"]}]}]}',
     _never,
     read_bank,
     write_ragtime,

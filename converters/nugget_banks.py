@@ -4,10 +4,12 @@
      "nugget_bank": {question: {"question", "question_id", "answers": {text: {"answer", "references"}},
                                 "importance", "aggregator_type"}},
      "claim_bank": {claim: {"claim", "claim_id", ...}}}
-    {"metadata": {"topic_id": ...}, "nugget_bank": [{"question", "aggregator_type", "answers": [...]}]}
+    {"metadata": {"topic_id": ...}, "nugget_bank": [{"question", "aggregator_type", "importance", "metadata",
+     "answers": [{"answer", "references", "metadata"}]}]}
     {"metadata": {"topic_id": ...}, "nugget_bank": {question: ["OR", answer, {answer: [doc_id, ...]}]}}
 
-The last one may stand without what is around it: then the file's name has the topic's id, behind "bank." and
+The second one is RAGTIME 2026's, and the one that is written. The last one is read only. It may stand without
+what is around it: then the file's name has the topic's id, behind "bank." and
 "nuggets_". Questions are items with their answers as the key, claims are nuggets. What an `Item` has no field
 for (AND or OR, references, creators, sub-nuggets, other importances) stays in its `details`.
 """
@@ -15,8 +17,10 @@ for (AND or OR, references, creators, sub-nuggets, other importances) stays in i
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -29,6 +33,13 @@ from converters.records import Item, Query
 BANKS = {"nugget_bank": ("question", "question"), "claim_bank": ("nugget", "claim")}
 _QUERY_KEYS = ("query_id", "topic_id", "request_id", "narrative_id")
 _OPERATORS = ("AND", "OR")
+#: What RAGTIME's form has of a topic, a question and an answer, or what follows from it.
+_RAGTIME_TOPIC = (*_QUERY_KEYS, "format_version", "metadata")
+_RAGTIME_QUESTION = (
+    *("question", "question_id", "query_id"),
+    *("aggregator_type", "answers", "importance", "metadata"),
+)
+_RAGTIME_ANSWER = ("answer", "references", "metadata")
 #: Where v3 has what only our banks say of an item.
 _OURS = "trecexam"
 _STEM = re.compile(r"(?:bank[.])?(?:nuggets?[-_.])?(.+?)(?:[.]jsonl?)?(?:[.]gz)?")
@@ -196,34 +207,63 @@ def write_v3(items: Iterable[Item], file: BinaryIO) -> None:
 
 
 def write_ragtime(items: Iterable[Item], file: BinaryIO) -> None:
-    """Writes RAGTIME's form, `{question: ["OR", answer, ...]}`; importances have no place in it.
+    """Writes RAGTIME 2026's form, a line a topic, as `autojudge_base.nugget_data` reads it.
 
-    An answer with references is `{answer: [doc_id, ...]}`. Where the topic is named nowhere but by the file
-    that it was read from, and it is the only one, nothing is written around.
+    What it has no place for is not written; one warning names these fields and how often each was lost.
 
     Raises:
-        ValueError: an item is no question: this form has no place for it.
+        ValueError: an item is no question, or its answers are joined by something other than AND and OR.
     """
-    by_query = _by_query(items)
-    for query_id, group in by_query.items():
-        listed: dict[str, list[Any]] = {}
-        for item in group:
-            bank, text_key = _bank_of(item)
-            if bank != "nugget_bank":
-                raise ValueError(
-                    f"item {item.item_id!r} is a {text_key}, and RAGTIME's form has questions alone: write v3"
-                )
-            entry = _v3_entry(item, text_key)
-            answers = [
-                {text: _doc_ids(answer["references"])} if answer.get("references") else text
-                for text, answer in entry.get("answers", {}).items()
-            ]
-            listed[item.text] = [entry.get("aggregator_type") or "OR", *answers]
+    lost: Counter[str] = Counter()
+    for query_id, group in _by_query(items).items():
         around = _around(group[0])
-        bare = len(by_query) == 1 and group[0].details and not around
+        lost.update(_filled(around, "topic", _RAGTIME_TOPIC))
+        lost["topic's title_query"] += bool(group[0].query_text and not around.get("title_query"))
+        entries = [_ragtime_entry(item, lost) for item in group]
         metadata = {**(around.get("metadata") or {}), "topic_id": query_id}
-        row = listed if bare else {"metadata": metadata, "nugget_bank": listed}
+        row = {"metadata": metadata, "nugget_bank": entries}
         file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+    if named := ", ".join(f"{name} ({n:,})" for name, n in sorted(lost.items()) if n):
+        logging.getLogger("converters").warning(
+            "RAGTIME's form has no place for these, which are not written: %s; nuggets-v3 keeps them", named
+        )
+
+
+def _ragtime_entry(item: Item, lost: Counter[str]) -> dict[str, Any]:
+    """A question in RAGTIME's form; `lost` counts what is not in it."""
+    bank, text_key = _bank_of(item)
+    if bank != "nugget_bank":
+        raise ValueError(
+            f"item {item.item_id!r} is a {text_key}, and RAGTIME's form has questions alone: write nuggets-v3"
+        )
+    said, entry = _details(item).get("entry", {}), _v3_entry(item, text_key)
+    operator = entry.get("aggregator_type")
+    if operator not in (*_OPERATORS, "Default", None):
+        raise ValueError(
+            f"item {item.item_id!r} joins its answers by {operator!r}, and RAGTIME's form has AND and OR "
+            "alone: write nuggets-v3"
+        )
+    lost.update(_filled(said, "question", _RAGTIME_QUESTION))
+    lost["question's question_id"] += item.item_id != made_id(item.query_id, item.text)
+    answers = list(entry.get("answers", {}).values())
+    for answer in answers:
+        lost.update(_filled(answer, "answer", _RAGTIME_ANSWER))
+    fields = {
+        "aggregator_type": operator if operator in _OPERATORS else None,
+        "answers": [
+            {key: answer[key] for key in _RAGTIME_ANSWER if answer.get(key) is not None} for answer in answers
+        ],
+        "importance": entry.get("importance"),
+        "metadata": entry.get("metadata"),
+    }
+    return {"question": item.text, **{key: value for key, value in fields.items() if value not in (None, [])}}
+
+
+def _filled(fields: Mapping[str, Any], of: str, but: Iterable[str]) -> list[str]:
+    """The fields that have a value, but for these."""
+    return [
+        f"{of}'s {key}" for key, value in fields.items() if key not in but and value not in (None, [], {})
+    ]
 
 
 def _by_query(items: Iterable[Item]) -> dict[str, list[Item]]:
@@ -287,7 +327,3 @@ def _v3_entry(item: Item, text_key: str) -> dict[str, Any]:
     if ours:
         written["metadata"] = metadata
     return written
-
-
-def _doc_ids(references: Iterable[Any]) -> list[Any]:
-    return [each.get("doc_id") if isinstance(each, dict) else each for each in references]

@@ -12,6 +12,7 @@ from outside import outside
 
 import converters
 from converters import Query
+from converters.fields import made_id
 from converters.measure_values import FORMS, read_values, write_values
 from converters.records import Item, MeasureValue, Origin
 
@@ -200,7 +201,8 @@ def test_the_truth_of_autojudge_is_a_leaderboard() -> None:
     assert list(converters.read(path)) == [("run1", 1), ("run2", 2), ("run3", 3), ("run4", 4)]
 
 
-V3 = json.loads((Path(__file__).parents[1] / "fuzz" / "corpus" / "nuggets-v3.jsonl").read_text())
+CORPUS = Path(__file__).parents[1] / "fuzz" / "corpus"
+V3 = json.loads((CORPUS / "nuggets-v3.jsonl").read_text())
 
 
 @pytest.mark.parametrize("indent", [None, 2])
@@ -260,16 +262,54 @@ def test_ragtimes_form_comes_back(tmp_path: Path, around: Any) -> None:
         ("7", "When?", ()),
     ]
     converters.write(items, tmp_path / "again.json", "nuggets-ragtime")
-    assert json.loads((tmp_path / "again.json").read_text()) == row
+    written = json.loads((tmp_path / "again.json").read_text())
+    assert written["metadata"] == {**({"run_id": "r"} if "metadata" in row else {}), "topic_id": "7"}
+    assert [tuple(each.values()) for each in written["nugget_bank"]] == [
+        ("Why red?", "AND", [{"answer": "cold"}, {"answer": "sugar", "references": ["d1", "d2"]}]),
+        ("When?", "OR"),
+    ]
+    again = list(converters.read(tmp_path / "again.json"))
+    assert [each._replace(details="") for each in again] == [each._replace(details="") for each in items]
     converters.write(items, tmp_path / "v3.json", "nuggets-v3")
     entry = json.loads((tmp_path / "v3.json").read_text())["nugget_bank"]["Why red?"]
     assert entry["aggregator_type"] == "AND"
     assert entry["answers"]["sugar"] == {"answer": "sugar", "references": ["d1", "d2"]}
 
 
+def test_what_ragtimes_form_has_a_place_for_comes_back_and_the_rest_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    items = list(converters.read(CORPUS / "nuggets-ragtime-26.jsonl"))
+    converters.write(items, tmp_path / "again.jsonl", "nuggets-ragtime")
+    assert (tmp_path / "again.jsonl").read_text() == (CORPUS / "nuggets-ragtime-26.jsonl").read_text()
+    assert not caplog.records
+    questions = [item for item in converters.read(put(tmp_path / "n.jsonl", V3)) if item.kind == "question"]
+    converters.write(questions, tmp_path / "again.jsonl", "nuggets-ragtime")
+    (told,) = caplog.messages
+    for lost in ("question's creator (1)", "question's sub_nuggets (1)", "question's question_id (2)"):
+        assert lost in told
+    for lost in ("answer's quality (1)", "topic's title_query (1)", "topic's full_query (1)"):
+        assert lost in told
+    again = [
+        (each.text, each.importance, each.gold_answers) for each in converters.read(tmp_path / "again.jsonl")
+    ]
+    assert again == [(each.text, each.importance, each.gold_answers) for each in questions]
+    bank = put(tmp_path / "n.jsonl", {"query_id": "1", "nugget_bank": {"Q": {"aggregator_type": "NOT"}}})
+    with pytest.raises(ValueError, match="AND and OR alone: write nuggets-v3"):
+        converters.write(converters.read(bank), tmp_path / "again.jsonl", "nuggets-ragtime")
+
+
+def test_a_bank_of_ours_comes_back_from_ragtimes_form(tmp_path: Path) -> None:
+    origin = Origin("p", "m", 1, "2026-01-01", "What?", "vital")
+    item = Item("7", "", "What?", gold_answers=("a",), importance="vital", origin=origin, weight=2.0)
+    item = item._replace(item_id=made_id("7", "What?"), facet_id="f", choices=(("A", "x"),), retired=True)
+    converters.write([item], tmp_path / "n.jsonl", "nuggets-ragtime")
+    assert [each._replace(details="") for each in converters.read(tmp_path / "n.jsonl")] == [item]
+
+
 def test_ragtimes_form_has_no_claims(tmp_path: Path) -> None:
     items = list(converters.read(put(tmp_path / "n.jsonl", V3)))
-    with pytest.raises(ValueError, match="questions alone: write v3"):
+    with pytest.raises(ValueError, match="questions alone: write nuggets-v3"):
         converters.write(items, tmp_path / "again.jsonl", "nuggets-ragtime")
 
 
@@ -310,6 +350,19 @@ def test_autojudge_reads_what_is_written_as_what_it_was(
     converters.write(converters.read(handed_in), tmp_path / "v3.jsonl", "nuggets-v3")
     (question,) = nuggets.load_nugget_banks_from_file(tmp_path / "v3.jsonl").banks["7"].nuggets_as_list()
     assert (question.aggregator_type, question.answers["a"].references[0].doc_id) == ("AND", "d")
+    read = nuggets.load_ragtime26_nugget_banks_from_file
+    converters.write(converters.read(handed_in), tmp_path / "again.jsonl", "nuggets-ragtime")
+    questions = [item for item in converters.read(path) if item.kind == "question"]
+    converters.write(questions, tmp_path / "of_v3.jsonl", "nuggets-ragtime")
+    assert read(tmp_path / "again.jsonl") == read(handed_in)
+    theirs = nuggets.load_nugget_banks_from_file(path).banks["7"].model_copy(update={"claim_bank": None})
+    bank = read(tmp_path / "of_v3.jsonl").banks["7"]
+    for ours, other in zip(bank.nugget_bank, theirs.to_ragtime26_nugget_bank().nugget_bank, strict=True):
+        assert (ours.question, ours.aggregator_type) == (other.question, other.aggregator_type)
+        assert (ours.importance, ours.metadata) == (other.importance, other.metadata)
+        assert [a.reference_doc_ids() for a in ours.answers or ()] == [
+            a.reference_doc_ids() for a in other.answers or ()
+        ]
 
 
 def test_a_value_that_is_not_a_number_is_skipped_with_a_warning(

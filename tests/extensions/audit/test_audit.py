@@ -326,3 +326,23 @@ def test_what_cannot_be_audited_is_refused_with_the_reason(desk: Desk, capsys: C
     for sides, why in ((["people"] * 3, "3 sets of judgments"), (["people", "other"], "judged by both")):
         assert run(desk.words(*sides)) == 2
         assert why in capsys.readouterr().err
+
+
+def test_what_cannot_be_told_is_left_out_and_what_is_not_used_is_named(desk: Desk, capsys: Capture) -> None:
+    (desk.folder / "zero.qrels").write_text("".join(f"q{q} 0 d0 0\n" for q in range(12)))
+    assert run([*desk.words("zero", "people"), "--json"]) == 0
+    out, _ = capsys.readouterr()
+    told = json.loads(out)["findings"]
+    assert (told[0]["kind"], told[0]["about"]) == ("nothing relevant", "zero")
+    assert {"power", "tau", "low tau"}.isdisjoint(each["kind"] for each in told)
+    assert "NaN" not in out
+    (desk.folder / "one.qrels").write_text("q1 0 d0 1\nq1 0 d1 0\n")
+    assert run([*desk.words("one"), "--judge-run", f"{desk.folder}/runs/run0.run", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert "power" not in {each["kind"] for each in told["findings"]}
+    for part in ("one query: tests", "--judge-run needs a second --qrels"):
+        assert part in "\n".join(told["notes"])
+    assert run([*desk.words("people", "people"), "--runs", f"{desk.folder}/judge.qrels", "--json"]) == 1
+    told = "\n".join(json.loads(capsys.readouterr().out)["notes"])
+    assert "the same judgments as" in told
+    assert "looks like qrels: is --qrels meant?" in told

@@ -101,10 +101,14 @@ def audit(inputs: AuditInputs) -> Audit:
     notes = [*inputs.notes, *inputs.rejected]
     if len(inputs.sides) == 1:
         notes.append(_ONE_SIDE)
+        if inputs.judge_run is not None:
+            notes.append("--judge-run needs a second --qrels, and is not used")
     elif inputs.teams == inputs.runs:
         notes.append("no teams: bias and tau by team are left out; name them with --teams")
     if len(inputs.sides) == 2 and inputs.judge_run is None:
         notes.append("no --judge-run: how far likeness to the judge explains its bias is left out")
+    if len(inputs.query_ids) == 1:
+        notes.append("one query: tests, intervals and the smallest difference need two, and are left out")
     about: dict[str, Any] = {"n_runs": len(inputs.runs), "n_queries": len(inputs.query_ids)}
     about |= {"judgments": [side.name for side in inputs.sides], "cutoff": inputs.cutoff}
     parts = {name: make(inputs) for name, (_, _, make) in SECTIONS.items()}

@@ -85,18 +85,24 @@ def ranking(inputs: AuditInputs) -> Part:
     words = f"of {len(near.better)} pairs {verdicts}"
     differences = of_sides[0][near.better] - of_sides[0][near.worse]
     smallest = smallest_difference(differences)
-    findings = [finding("power", smallest, measure=main_choice(inputs).name, n=n_queries, verdicts=words)]
+    findings = []
+    # 0 where no passage is relevant, NaN of one query.
+    if smallest > 0:
+        findings.append(
+            finding("power", smallest, measure=main_choice(inputs).name, n=n_queries, verdicts=words)
+        )
     tables = {"neighbours": _neighbours_table(inputs, near, differences)}
     if len(of_sides) == 2:
         enough = len(inputs.runs) <= MOST_RUNS
         correlation = correlate(of_sides[1], of_sides[0], resamples=300 if enough else 0)
         agreed, tables["correlation"] = _agreement(inputs, correlation)
         swaps, tables["swaps"] = _swaps(inputs, of_sides)
-        findings += [agreed, *swaps]
+        findings += [*agreed, *swaps]
     return Part(tuple(findings), tables)
 
 
-def _agreement(inputs: AuditInputs, correlation: Correlation) -> tuple[Finding, Table]:
+def _agreement(inputs: AuditInputs, correlation: Correlation) -> tuple[list[Finding], Table]:
+    """How far the leaderboards agree; no finding where tau is undefined."""
     rows = {
         "tau": (correlation.kendall_tau, correlation.tau_low, correlation.tau_high),
         "tau_AP,b": (correlation.tau_ap_b, correlation.ap_b_low, correlation.ap_b_high),
@@ -108,9 +114,9 @@ def _agreement(inputs: AuditInputs, correlation: Correlation) -> tuple[Finding, 
     taus = ", ".join(f"{name} {with_interval(*row)}" for name, row in rows.items())
     a, b = (side.name for side in inputs.sides)
     kind = "low tau" if correlation.tau_high < _LOW_TAU else "tau"
-    return finding(
-        kind, correlation.kendall_tau, a=a, b=b, n=correlation.n_runs, taus=taus or "tau undefined"
-    ), made
+    if math.isnan(correlation.kendall_tau):
+        return [], made
+    return [finding(kind, correlation.kendall_tau, a=a, b=b, n=correlation.n_runs, taus=taus)], made
 
 
 def _swaps(inputs: AuditInputs, of_sides: Sequence[Floats]) -> tuple[list[Finding], Table]:

@@ -54,6 +54,8 @@ def read_inputs(
         for path, of_side in zip(qrels, labels, strict=True)
         if len(of_side) > len(common)
     ]
+    if len(labels) == 2 and labels[0] == labels[1]:
+        notes.append(f"{qrels[1]}: the same judgments as {qrels[0]}; agreement with itself says nothing")
     files = list(dict.fromkeys(_run_files(runs, notes)))
     reader = _Reader(labels, common, files)
     if not reader.names:
@@ -90,6 +92,16 @@ def read_inputs(
         (*notes, *reader.notes),
         tuple(map(str, reader.rejected)),
     )
+
+
+def _with_kind(error: converters.ConversionError, path: Path) -> converters.ConversionError:
+    """The error, with what the file looks like where that is no run."""
+    with suppress(converters.ConversionError):
+        if (kind := converters.sniff(path)) != "run":
+            hint = ": is --qrels meant?" if kind == "qrels" else ""
+            reason = f"{error.reason}; the file looks like {kind}{hint}"
+            return converters.ConversionError(error.path, error.line, reason)
+    return error
 
 
 def _labels(path: Path) -> Labels:
@@ -149,7 +161,7 @@ class _Reader:
         try:
             run = converters.read(path, "run")
         except converters.ConversionError as error:
-            self.rejected.append(error)
+            self.rejected.append(_with_kind(error, path))
             return
         if set(self.query_ids).isdisjoint(run.query_ids):
             self.notes.append(f"{path}: left out; it has none of the {plural(len(self.query_ids), 'query')}")

@@ -47,11 +47,16 @@ def _value(pair: Pair) -> float:
 def scales(inputs: AuditInputs) -> Part:
     """Labels of each side; of two sides the pairs of thresholds, and how they drift over queries."""
     tables = {"labels": _labels_table(inputs.sides)}
+    findings = [
+        finding("nothing relevant", side.judged.labels[side.judged.labels != UNJUDGED].max(), side.name)
+        for side in inputs.sides
+        if not side.thresholds
+    ]
     if len(inputs.sides) == 1:
-        return Part((), tables)
+        return Part(tuple(findings), tables)
     a, b = inputs.sides
     common = common_passages(inputs)
-    findings = list(_unused(a, b, common))
+    findings += _unused(a, b, common)
     pairs = threshold_pairs(common, a, b, len(inputs.query_ids))
     if not len(common.rows):
         findings.append(finding("nothing in common", 0, a=a.name, b=b.name))
