@@ -235,7 +235,7 @@ def load_model(folder: Path, device: str | None, dtype: str | None = None) -> An
     _check_installed()
     if device is not None:
         check_device(device)
-    _refuse_modules(folder)
+    _refuse_own_modules(folder)
     # A progress bar for the tensors of a small model is noise in a log.
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     from sentence_transformers import SentenceTransformer
@@ -257,7 +257,7 @@ def load_model(folder: Path, device: str | None, dtype: str | None = None) -> An
         ) from error
 
 
-def _refuse_modules(folder: Path) -> None:
+def _refuse_own_modules(folder: Path) -> None:
     """Refuses a model with own modules: sentence-transformers 5 imports them from a local folder.
 
     Raises:
