@@ -204,7 +204,7 @@ def test_settings_that_cannot_be_used_are_one_line(
 def test_a_question_id_that_stands_twice_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_exam(tmp_path / "exam.jsonl", [question(), question()])
     assert run(["exam", "filter", str(path), "-o", str(tmp_path / "out")]) == 2
-    assert f"{path}:2: question id 'x0' is there twice, first on line 1" in capsys.readouterr().err
+    assert f"{path}:2: question id 'x0' is there twice (first: line 1)" in capsys.readouterr().err
 
 
 def test_the_exam_itself_is_never_overwritten(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -177,7 +177,7 @@ def test_while_the_users_cannot_be_read_nobody_is_in_and_then_those_who_were(tea
     team.path.write_text(text + "[[user")
     shown = [orla.get("/queries"), orla.post("/override", data={"csrf": csrf}), team.client().get("/login")]
     assert [answer.status_code for answer in shown] == [503] * 3
-    assert "nothing was taken" in shown[1].text
+    assert "rejected your change" in shown[1].text
     assert str(team.path) not in shown[0].text
     assert orla.get("/healthz").status_code == 200
     # As some editors save: an empty file first.
@@ -207,7 +207,7 @@ def test_a_login_ends_when_nobody_clicks_and_a_page_that_renews_itself_is_no_cli
     assert orla.get("/state", headers={"x-refresh": "1"}).status_code == 401
     answer = orla.post("/override", data={"csrf": "x"})
     assert answer.status_code == 401
-    assert "nothing was taken" in answer.text
+    assert "your change was rejected" in answer.text
 
 
 def test_a_login_ends_after_a_working_day_in_any_case(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:

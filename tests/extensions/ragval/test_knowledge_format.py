@@ -113,7 +113,7 @@ def test_items_that_are_no_question_are_not_written_as_one(tmp_path: Path, chang
         ({"question": 3, "content": "Heat."}, "no text"),
         ({"question": "Why?", "content": ""}, "no text"),
         ({"question": "Why?", "content": "Heat.", "retired": "yes"}, "neither true nor false"),
-        ({"question": "Why?", "content": "Heat.", "origin": {"seed": "x"}}, "no whole number"),
+        ({"question": "Why?", "content": "Heat.", "origin": {"seed": "x"}}, "not a whole number"),
     ],
 )
 def test_what_is_no_question_is_named_with_its_line(tmp_path: Path, row: Any, reason: str) -> None:

@@ -114,7 +114,7 @@ def _question(path: str | os.PathLike[str], number: int, row: Mapping[str, Any])
         )
     topic = row.get("topic")
     if topic is not None and not isinstance(topic, str):
-        raise ConversionError(path, number, f'"topic" of {what} is no text')
+        raise ConversionError(path, number, f'"topic" of {what} is not text')
     return ExamQuestion(
         question_id,
         a_text(path, number, row, ("question",), what, blank=True),
@@ -152,5 +152,5 @@ def read_sources(path: str | os.PathLike[str]) -> Iterator[Source]:
         more = [row.get(key) or "" for key in ("title", "topic")]
         for key, value in zip(("title", "topic"), more, strict=True):
             if not isinstance(value, str):
-                raise ConversionError(path, number, f'"{key}" of {what} is no text')
+                raise ConversionError(path, number, f'"{key}" of {what} is not text')
         yield Source(doc_id, a_text(path, number, row, TEXT_KEYS, what), *more)
