@@ -54,7 +54,7 @@ def a_text(
         if value is None:
             continue
         if not isinstance(value, str):
-            raise ConversionError(path, line, f'"{key}" of {what} is no text')
+            raise ConversionError(path, line, f'"{key}" of {what} is not text')
         if blank or value.strip():
             return value
     raise ConversionError(path, line, f"{what} has no text ({_or(keys)})")

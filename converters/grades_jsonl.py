@@ -71,7 +71,7 @@ def _text(path: str | os.PathLike[str], number: int, row: dict[str, Any], key: s
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ConversionError(path, number, f'"{key}" is no text')
+        raise ConversionError(path, number, f'"{key}" is not text')
     return value
 
 

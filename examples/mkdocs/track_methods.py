@@ -47,7 +47,11 @@ def _make_methods(module: griffe.Module, owner: griffe.Class) -> None:
         call = member.is_attribute and member.value
         if isinstance(call, griffe.ExprCall) and str(call.function) in MAKERS:
             # The argument is the module's name, though the class has one that is spelled the same.
-            function = module[str(call.arguments[MAKERS[str(call.function)]])]
+            made_of = call.arguments[MAKERS[str(call.function)]]
+            # What it is wrapped in has its signature.
+            while isinstance(made_of, griffe.ExprCall):
+                made_of = made_of.arguments[0]
+            function = module[str(made_of)]
             if function.is_alias:
                 function = function.final_target
             method = copy.copy(function)

@@ -133,14 +133,14 @@ def test_a_command_that_can_be_of_one_alone_says_which_it_took(
     assert run(["verify", "grading", str(root)]) == 0
     assert "shown for the grader rubric; --grader selects another: umbrela, mini" in (capsys.readouterr().err)
     assert run(["history", str(root)]) == 0
-    assert "of the grader rubric" in capsys.readouterr().err
+    assert "for the grader rubric" in capsys.readouterr().err
     assert run(["verify", "grading", str(root), "--grader", "umbrela"]) == 0
     assert "shown for the grader" not in capsys.readouterr().err
     assert run(["holes", str(root), "--grader", "umbrel"]) == 2
     assert "no grader 'umbrel' in this track; did you mean 'umbrela'?" in capsys.readouterr().err
     # The next command is not of that grader.
     assert run(["verify", "grading", str(root)]) == 0
-    assert "of the grader rubric" in capsys.readouterr().err
+    assert "for the grader rubric" in capsys.readouterr().err
 
 
 def test_overrides_shows_the_ratings_of_all_graders(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

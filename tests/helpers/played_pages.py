@@ -17,8 +17,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
+from outside import find_outside
+
 ROOT = Path(__file__).resolve().parents[2]
-DL19 = ROOT.parent / "shared" / "dl19"
+DL19 = find_outside("dl19") or ROOT / "dl19"
 _CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.M | re.S)
 
 

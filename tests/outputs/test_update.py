@@ -397,7 +397,7 @@ def test_a_bad_bank_stops_the_update_and_leaves_outputs_and_grades(
 
 def test_the_same_item_id_in_two_bank_files_is_an_error(small_track: Path, hash_grader: HashGrader) -> None:
     (small_track / "bank.more.jsonl").write_text((small_track / "bank.questions.jsonl").read_text())
-    with pytest.raises(ConversionError, match=r"item id 'q1/0' stands in bank\.more\.jsonl too"):
+    with pytest.raises(ConversionError, match=r"item id 'q1/0' is in bank\.more\.jsonl too"):
         update(small_track, hash_grader)
 
 

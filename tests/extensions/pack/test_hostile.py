@@ -137,7 +137,11 @@ def test_other_lies_are_refused(good: Path, tmp_path: Path) -> None:
         ({"manifest.json": b"[" * 100_000}, {}, "no pack, or a damaged one"),
         ({}, {"texts_at": ["../p"]}, "names a file that leads elsewhere"),
         ({}, {"texts_at": [str(n) for n in range(9)]}, "texts_at"),
-        ({"texts.jsonl": jsonl([{"docid": str(n)} for n in range(99)])}, {"min_text": 2**20}, "stands in"),
+        (
+            {"texts.jsonl": jsonl([{"docid": str(n)} for n in range(99)])},
+            {"min_text": 2**20},
+            "replaces its texts",
+        ),
         ({}, {"outputs": {"/etc/passwd": "0" * 64}}, "names a file that leads elsewhere"),
         ({}, {"schema": 2}, "a pack of schema 2, known here: 1"),
         ({}, {"parts": {}}, "its parts are not those"),

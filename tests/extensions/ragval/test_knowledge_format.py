@@ -51,7 +51,7 @@ def test_a_block_needs_its_content_alone(tmp_path: Path) -> None:
     [
         ([{"title": "T"}], r":1: the block has no text"),
         ([{"content": "  "}], r":1: the block has no text"),
-        ([{"content": 3}], r':1: "content" of the block is no text'),
+        ([{"content": 3}], r':1: "content" of the block is not text'),
         ([{"content": "a", "id": ""}], r':1: "id" is no id'),
         (
             [{"content": "a", "id": 1}, {"content": "b", "id": 1}],
@@ -110,8 +110,8 @@ def test_items_that_are_no_question_are_not_written_as_one(tmp_path: Path, chang
     ("row", "reason"),
     [
         ({"question_id": "a b", "question": "Why?", "content": "Heat."}, "white space"),
-        ({"question": 3, "content": "Heat."}, "no text"),
-        ({"question": "Why?", "content": ""}, "no text"),
+        ({"question": 3, "content": "Heat."}, "not text"),
+        ({"question": "Why?", "content": ""}, "not text"),
         ({"question": "Why?", "content": "Heat.", "retired": "yes"}, "neither true nor false"),
         ({"question": "Why?", "content": "Heat.", "origin": {"seed": "x"}}, "not a whole number"),
     ],

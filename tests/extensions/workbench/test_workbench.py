@@ -267,7 +267,7 @@ BAD = [
     (paragraph(exam_grades=[{"self_ratings": [{"self_rating": 1}]}]), 'no "question_id" or "nugget_id"'),
     (paragraph(exam_grades=[{"self_ratings": [{"nugget_id": "i", "self_rating": 6}]}]), "is not 0..5: 6"),
     (paragraph(grades=[{"self_ratings": 9}]), "passage 'd': the rating is not 0..5: 9"),
-    (paragraph(grades=[{"correctAnswered": 1}]), '"correctAnswered" is no true or false: 1'),
+    (paragraph(grades=[{"correctAnswered": 1}]), '"correctAnswered" is not true or false: 1'),
 ]  # fmt: skip
 
 

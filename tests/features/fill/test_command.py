@@ -508,7 +508,7 @@ def test_with_labels_that_count_the_threshold_is_min_answers(graded: Path, tmp_p
         (["--map", "4=2,5=1"], "rise with the labels"),
         (["--map", ""], "LABEL=OFFICIAL"),
         (["--map", "4=-1"], "LABEL=OFFICIAL"),
-        (["-o", "-"], "is no file"),
+        (["-o", "-"], "is not a file"),
         (["--qrels", "nowhere"], "nowhere"),
     ],
 )

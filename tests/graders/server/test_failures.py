@@ -302,7 +302,7 @@ def test_what_failed_for_now_is_asked_again_at_the_next_update_and_nothing_else_
         assert run(["watch", str(root), "--once"]) == 1
         err = capsys.readouterr().err
         assert "ended early" in err
-        assert "gave no answer to 2 cells, which are asked again: it answers HTTP 500: it broke" in err
+        assert "gave no answer to 2 cells, which are sent again: it answers HTTP 500: it broke" in err
         assert (root / "out" / "leaderboard.tsv").exists()
         before = dict(server.seen)
         broken = False

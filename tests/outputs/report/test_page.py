@@ -224,7 +224,7 @@ def test_without_official_judgments_the_page_says_so(updated: Path) -> None:
     update(updated)
     assert names(updated) == set(PLOTS) - OFFICIAL
     said = read(updated).words
-    assert "Nothing to compare: it needs runs, and official judgments" in said["official"]
+    assert "Nothing to compare: it needs official judgments in qrels.txt" in said["official"]
     assert "No official judgments." in said["official"]
     assert "unjudged" not in said["holes"]
 

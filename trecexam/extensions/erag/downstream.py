@@ -51,7 +51,7 @@ def read_outputs(path: Path, on_error: Refuse) -> Iterator[DocumentOutput]:
             doc_id = an_id(path, number, row, ("doc_id", "docid"))
             output = row.get("output")
             if not isinstance(output, str):
-                what = "no text" if "output" in row else "missing"
+                what = "not text" if "output" in row else "missing"
                 raise ConversionError(
                     path, number, f"the output to query '{query_id}' from '{doc_id}' is {what}"
                 )

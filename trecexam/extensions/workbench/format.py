@@ -263,7 +263,9 @@ class _WorkbenchLine:
             return None
         # To Python, true and false are whole numbers.
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise ConversionError(self.path, self.number, f'"{key}" is no {what}: {value!r}'[:200])
+            article = "" if what.startswith(("text", "true")) else "a "
+            reason = f'"{key}" is not {article}{what}: {value!r}'
+            raise ConversionError(self.path, self.number, reason[:200])
         return value
 
 
