@@ -111,7 +111,7 @@ def test_items_that_are_no_question_are_not_written_as_one(tmp_path: Path, chang
     [
         ({"question_id": "a b", "question": "Why?", "content": "Heat."}, "white space"),
         ({"question": 3, "content": "Heat."}, "not text"),
-        ({"question": "Why?", "content": ""}, "not text"),
+        ({"question": "Why?", "content": ""}, "no text"),
         ({"question": "Why?", "content": "Heat.", "retired": "yes"}, "neither true nor false"),
         ({"question": "Why?", "content": "Heat.", "origin": {"seed": "x"}}, "not a whole number"),
     ],
