@@ -151,7 +151,7 @@ def test_lines_that_cannot_be_judged_are_named_and_the_rest_is_taken(
     assert "not valid JSON" in reasons[4]
     assert "is empty: it is not judged, and counts as unparsed" in reasons[5]
     assert "question_id" in reasons[7]
-    assert "no text" in reasons[8]
+    assert "not text" in reasons[8]
     counts = json.loads((root / "out/ragval/judging.json").read_bytes())
     assert (counts["ok"], counts["unparsed"], counts["empty"], counts["answers"]) == (1, 1, 1, 3)
 
