@@ -19,7 +19,10 @@ import trecexam
 from trecexam.errors import TrecexamError
 from trecexam.extensions.page import urls
 from trecexam.extensions.page.live import LiveTrack
+from trecexam.extensions.page.people import with_people
 from trecexam.extensions.page.reader import Reader, Work
+from trecexam.extensions.page.view import QueryView, View
+from trecexam.line.track_graders import open_folder
 
 
 @pytest.fixture
@@ -48,6 +51,40 @@ def test_a_run_that_is_dropped_is_on_the_board_once_it_is_still(live: LiveTrack,
     assert live.view is not None
     assert "new" not in live.view.runs
     assert live.wait_for(lambda one: one.view is not None and "new" in one.view.runs, 15)
+
+
+AT_WORK, GO_ON = threading.Event(), threading.Event()
+
+
+def busy(track: object) -> None:
+    """Keeps the reader from looking."""
+    AT_WORK.set()
+    assert GO_ON.wait(60)
+
+
+def test_what_is_written_and_taken_back_between_two_looks_is_not_shown(live: LiveTrack, track: Path) -> None:
+    def change(view: View, state: QueryView) -> QueryView:
+        return with_people(folder, view, state)
+
+    def people() -> int:
+        state = live.view and live.view.query("q1")
+        assert state is not None
+        return len(state.human)
+
+    path, folder = track / "overrides.tsv", open_folder(track)
+    AT_WORK.clear(), GO_ON.clear()
+    caller = threading.Thread(target=live.call, args=("rubric", busy))
+    caller.start()
+    assert AT_WORK.wait(60)
+    with trecexam.open_track(track) as opened:
+        opened.override("q1", "q1-d00", 5, item="q1/0", who="me", why="it does")
+    live.patch("rubric", "q1", change)
+    assert people() == 1
+    path.unlink()
+    GO_ON.set()
+    caller.join()
+    assert live.reload()
+    assert people() == 0
 
 
 def test_a_state_once_taken_never_changes(live: LiveTrack, track: Path) -> None:

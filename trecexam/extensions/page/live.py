@@ -208,6 +208,7 @@ class LiveTrack(Beside):
                     if self._looking is not None:
                         self._link.send(Look())
                 assert done is not None
+                self._end_patches(done)
                 done.set()
             else:
                 with self._changed:
@@ -225,6 +226,24 @@ class LiveTrack(Beside):
         else:
             self.work = message
             self.pace.note(message.graded)
+
+    def _end_patches(self, done: threading.Event) -> None:
+        """Shows what was patched before this look as the file has it now.
+
+        What was written and taken back between two looks is no change to the reader, which says nothing.
+        """
+        with self._changed:
+            ended = [patch for patch in self._patches if patch.done is done]
+            self._patches = [patch for patch in self._patches if patch.done is not done]
+            if self.view is not None and (old := [patch for patch in ended if self._is_old(patch)]):
+                self._show(self.view, old)
+                self._changed.notify_all()
+
+    def _is_old(self, patch: _Patch) -> bool:
+        assert self.view is not None
+        of_grader = {self.view.own: self.view, **self.view.others}.get(patch.grader)
+        state = of_grader and of_grader.query(patch.query_id)
+        return state is not None and patch.change(of_grader, state).human != state.human
 
     def _with_parts(self, shell: View) -> View:
         parts = {query_id: self._parts[shell.own][query_id] for query_id in shell.heads}
