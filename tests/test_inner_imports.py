@@ -48,7 +48,7 @@ PERMITTED = {
         "trecexam.extensions.learn.cli.boards",
         "trecexam.extensions.pack.cli",
     },
-    "pyarrow": {"trecexam.cli.init", "trecexam.cli.show"},
+    "pyarrow": {"trecexam.cli.bars", "trecexam.cli.init"},
     "numpy": {"trecexam.extensions.exams.cli.fitting"},
     "pydantic": {
         "trecexam",

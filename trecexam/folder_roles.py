@@ -71,7 +71,7 @@ def look_at(folder: Path, but: Path) -> tuple[Found, ...]:
     paths = [
         path
         for path in sorted(folder.rglob("*"))
-        if path.is_file()
+        if not path.is_dir()
         and but.absolute() not in path.absolute().parents
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
         and not path.name.endswith(IGNORED_SUFFIXES)
@@ -108,6 +108,11 @@ def told(files: Iterable[Found], folder: Path) -> Iterator[str]:
 
 
 def _looked_at(path: Path) -> Found:
+    if not path.is_file():
+        # Reading a pipe waits for ever.
+        return Found(
+            path, None, "", "a pipe or a device" if path.exists() else "a link to a file that is gone"
+        )
     try:
         kind = converters.sniff(path)
         role = _ROLES.get(kind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,19 @@ def test_a_beir_folder_becomes_a_track(folder: Path, capsys: pytest.CaptureFixtu
     track = TrackFolder.open(Path("track"))
     assert [path.name for path in track.run_files()] == ["bm25.tsv"]
     assert track.qrels().read_text() == BEIR["qrels/test.tsv"]  # type: ignore[union-attr]
+
+
+def test_pipes_devices_and_dead_links_are_left_out_by_name(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(folder / "runs" / "pipe.run")
+    (folder / "runs" / "zero.run").symlink_to("/dev/zero")
+    (folder / "runs" / "gone.run").symlink_to("nowhere")
+    lines = said(capsys, "--from", "beir")
+    assert "left out runs/gone.run: a link to a file that is gone" in lines
+    assert "left out runs/pipe.run: a pipe or a device" in lines
+    assert "left out runs/zero.run: a pipe or a device" in lines
+    assert [path.name for path in TrackFolder.open(Path("track")).run_files()] == ["bm25.tsv"]
 
 
 def test_what_options_name_goes_first(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

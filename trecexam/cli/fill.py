@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 import trecexam
-from trecexam.cli import show
+from trecexam.cli import bars
 from trecexam.cli.options import map_option, track_argument
 from trecexam.cli.reading import say, writing
 
@@ -80,7 +80,7 @@ def fill(
             # To choose another rule, one must know before hours of grading go by.
             say(holes)
         try:
-            with show.grading(
+            with bars.grading(
                 *(("encoding", "encoded", "texts") if holes.way == "learned" else ())
             ) as progress:
                 filled = opened.fill(holes, output=output, progress=progress)

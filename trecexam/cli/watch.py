@@ -12,7 +12,7 @@ import click
 
 import trecexam
 from trecexam.chosen import chosen_grader
-from trecexam.cli import show
+from trecexam.cli import bars
 from trecexam.cli.options import estimate_json_option, track_argument
 from trecexam.cli.signals import exit_status, signals
 from trecexam.cli.working import show_grading_estimate, show_several_estimates
@@ -92,19 +92,19 @@ def watch(
     regrade = regrade or _may_regrade(track)
     if once:
         return _once(track, regrade=regrade)
-    with show.grading("encoding", "encoded", "texts") as encoding, show.grading() as progress:
+    with bars.grading("encoding", "encoded", "texts") as encoding, bars.grading() as progress:
         daemon = Daemon(
             track,
             poll=poll,
             settle=settle,
-            log=show.log,
+            log=bars.log,
             progress=progress,
-            encoding=show.steps(encoding),
+            encoding=bars.steps(encoding),
             regrade=regrade,
         )
         with signals(daemon.stop, lambda: daemon.doing) as caught:
             daemon.run()
-    show.log("stopped")
+    bars.log("stopped")
     return 130 if signal.SIGINT in caught else 0
 
 
@@ -151,14 +151,14 @@ def _once(root: Path, *, regrade: bool) -> int:
     stages = [""]
     with (
         trecexam.open_track(root) as track,
-        show.grading("encoding", "encoded", "texts") as encoding,
-        show.grading() as progress,
+        bars.grading("encoding", "encoded", "texts") as encoding,
+        bars.grading() as progress,
         signals(lambda: stopped.append(True), lambda: stages[-1]) as caught,
     ):
         update = track.update(
             progress=progress,
             stop=lambda: bool(stopped),
-            encoding=show.steps(encoding),
+            encoding=bars.steps(encoding),
             doing=stages.append,
             regrade=regrade,
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from trecexam.cli import show
+from trecexam.cli import bars, show
 from trecexam.cli.signals import signals
 from trecexam.errors import TrecexamError, cannot_go_on
 from trecexam.tables.table import Table, Value
@@ -47,8 +47,8 @@ class Working(NamedTuple):
 def working(doing: str = "asking", done: str = "asked", what: str = "prompts") -> Iterator[Working]:
     """Shows how far asking is, and stops it on SIGINT and SIGTERM."""
     stopped: list[bool] = []
-    with show.grading(doing, done, what) as progress, signals(lambda: stopped.append(True)) as caught:
-        yield Working(progress, show.steps(progress), lambda: bool(stopped), caught)
+    with bars.grading(doing, done, what) as progress, signals(lambda: stopped.append(True)) as caught:
+        yield Working(progress, bars.steps(progress), lambda: bool(stopped), caught)
 
 
 def ask(

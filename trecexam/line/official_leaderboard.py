@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import converters
 from converters.leaderboard import read_means
+from converters.measure_values import ranks_of
 
 #: What it is called beside official measures; with values, the measure follows it.
 LEADERBOARD = "official_leaderboard"
@@ -45,6 +46,11 @@ def of_leaderboard(name: str) -> bool:
 
 
 def read_leaderboard_file(path: Path) -> OfficialLeaderboard:
-    """An official leaderboard."""
-    ranks = {entry.run: entry.rank for entry in converters.read(path, "leaderboard")}
-    return OfficialLeaderboard(ranks, read_means(path))
+    """An official leaderboard.
+
+    Raises:
+        ConversionError: as `converters.leaderboard.read_leaderboard`.
+    """
+    means = read_means(path)
+    entries = ranks_of(next(iter(means.values()))) if means else converters.read(path, "leaderboard")
+    return OfficialLeaderboard({entry.run: entry.rank for entry in entries}, means)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from autojudge_data import RUNS, TOPICS, auto_judge, lay_out_autojudge
@@ -20,6 +21,8 @@ from scripted_server import Exchange, Scripted, serving
 import trecexam
 from trecexam.cli.main import run
 from trecexam.errors import ConfigError, TrecexamError
+from trecexam.extensions.autojudge.graded_track import lay_out
+from trecexam.extensions.autojudge.settings import Endpoint
 
 with with_nltk_data():
     pytest.importorskip("autojudge_base")
@@ -187,6 +190,32 @@ def test_where_nobody_may_be_asked_what_is_missing_is_said(desk: Path) -> None:
 def test_a_setting_that_trecexam_toml_does_not_have_is_refused_as_there(desk: Path) -> None:
     with pytest.raises(ConfigError, match=r"unknown setting `grader\.concurency`; did you mean `concurr"):
         judge("out", "umbrela", "--set", "grader.concurency=2", status=1)
+
+
+@pytest.mark.parametrize(
+    ("setting", "section"),
+    [
+        ("grader=5", "grader"),
+        ("track=x", "track"),
+        ("graders.umbrela=2", "graders.umbrela"),
+    ],
+)
+def test_a_section_that_is_set_to_a_value_is_rejected_by_name(desk: Path, setting: str, section: str) -> None:
+    with pytest.raises(ConfigError, match=rf"`{section}` = .*: this is a section; give `{section}\.SETTING`"):
+        judge("out", "umbrela", "--set", setting, status=1)
+
+
+@pytest.mark.parametrize("run_id", [".hidden", "../up", "a" * 300, "naïve run"])
+def test_runs_of_any_name_are_judged(tmp_path: Path, run_id: str) -> None:
+    topics = [{"request_id": "q1", "title": "heat"}]
+    row = {
+        "metadata": {"run_id": run_id, "topic_id": "q1", "team_id": "t"},
+        "responses": [{"text": "Pumps move heat.", "citations": []}],
+        "references": [],
+    }
+    lay_out(tmp_path / "track", topics, {run_id: [row]}, {"uses_llm": False}, Endpoint("m", None))
+    with trecexam.open_track(tmp_path / "track") as track:
+        assert [unquote(name) for name in track.files.runs()] == [run_id]
 
 
 def test_a_topic_id_with_a_blank_is_named_before_anything_is_asked(

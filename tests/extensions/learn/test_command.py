@@ -12,7 +12,7 @@ from learnable import WordEncoder, make_learnable
 from support import HashGrader
 
 import trecexam
-from trecexam.cli import show
+from trecexam.cli import bars
 from trecexam.cli.main import run
 from trecexam.graders import Answer, Cell
 
@@ -46,7 +46,7 @@ def edit_qrels(root: Path, change: Callable[[list[str]], str | None]) -> None:
 def test_progress_is_shown_from_python_too(
     learnable: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(show, "LOG_EVERY", -1.0)
+    monkeypatch.setattr(bars, "LOG_EVERY", -1.0)
     with trecexam.open_track(learnable) as track:
         encoded = track.learn.labels().n_encoded
     assert f"encoded {encoded} of {encoded} texts" in capsys.readouterr().err

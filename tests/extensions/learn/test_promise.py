@@ -144,7 +144,7 @@ def test_watch_says_how_many_passages_are_encoded(
     once: list[str],
 ) -> None:
     monkeypatch.setattr(promise, "track_encoder", lambda track: DigitEncoder())
-    monkeypatch.setattr("trecexam.cli.show.LOG_EVERY", 0.0)
+    monkeypatch.setattr("trecexam.cli.bars.LOG_EVERY", 0.0)
     # A daemon ends after its first update.
     monkeypatch.setattr("trecexam.daemon.Daemon._report", lambda daemon, update: daemon.stop())
     shutil.rmtree(graded / ".trecexam")

@@ -85,7 +85,7 @@ def lay_out(
         root / "queries.jsonl": _lines(topics),
     }
     if responses is not None:
-        runs = {f"{quote(run, safe=' ')}.jsonl": _lines(rows) for run, rows in responses.items()}
+        runs = {_file_name(run): _lines(rows) for run, rows in responses.items()}
         contents |= {root / "runs" / name: lines for name, lines in runs.items()}
         for path in (root / "runs").iterdir():
             if path not in contents:
@@ -93,6 +93,12 @@ def lay_out(
     for path, content in contents.items():
         if not path.exists() or path.read_bytes() != content:
             replace(path, content)
+
+
+def _file_name(run: str) -> str:
+    """A name that is short enough for each file system, not hidden, and of this run alone."""
+    digest = hashlib.sha256(run.encode(errors="surrogatepass")).hexdigest()[:8]
+    return f"run-{quote(run, safe=' ', errors='replace')[:80]}-{digest}.jsonl"
 
 
 def _checked(toml: str) -> bytes:

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from trecexam.config import toml_value
+from trecexam.errors import ConfigError
 from trecexam.scaffold import rag_graders
 
 #: What the framework gives beside the settings.
-_OF_THE_FRAMEWORK = frozenset({"filebase", "outdir", "description", "uses_llm"})
+_OF_THE_FRAMEWORK = frozenset({"filebase", "outdir", "description", "uses_llm", "corpus"})
 #: What OPENAI_BASE_URL is where nobody may be asked.
 _OFF = frozenset({"", "EMPTY"})
 _KEY = "OPENAI_API_KEY"
@@ -40,9 +41,14 @@ def track_settings(settings: Mapping[str, Any], endpoint: Endpoint) -> dict[str,
     Args:
         settings: of a workflow.yml, which are sections of trecexam.toml, and may be written "section.key"
             as `auto-judge run` sets them; beside them what the framework gives.
+
+    Raises:
+        ConfigError: a section is given a value.
     """
     sections = _sections({key: value for key, value in settings.items() if key not in _OF_THE_FRAMEWORK})
     rag_defaults = rag_graders()
+    for name, value in sections.items():
+        _section(name, value)
     graders_given = sections.pop("graders", None)
     graders = dict.fromkeys(rag_defaults) if graders_given is None else graders_given
     grader: dict[str, Any] = {"name": "embedding"}
@@ -52,10 +58,10 @@ def track_settings(settings: Mapping[str, Any], endpoint: Endpoint) -> dict[str,
         if not endpoint.is_off and os.environ.get(_KEY):
             grader["key_env"] = _KEY
     return sections | {
-        "track": {"queries": "queries.jsonl", **sections.get("track", {})},
-        "grader": grader | sections.get("grader", {}),
+        "track": {"queries": "queries.jsonl", **_section("track", sections.get("track"))},
+        "grader": grader | _section("grader", sections.get("grader")),
         "graders": {
-            name: rag_defaults.get(name, {}) | (grader_settings or {})
+            name: rag_defaults.get(name, {}) | _section(f"graders.{name}", grader_settings)
             for name, grader_settings in graders.items()
         },
     }
@@ -76,11 +82,22 @@ def _sections(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings with those that are written "section.key", or "graders.NAME.key", in their sections."""
     sections: dict[str, Any] = {}
     for key, value in settings.items():
-        inner, *path = reversed(key.split("."))
+        *path, inner = key.split(".")
         section = sections
-        for name in reversed(path):
-            section = section.setdefault(name, {})
+        for depth, name in enumerate(path, 1):
+            section[name] = section = _section(".".join(path[:depth]), section.get(name))
         if isinstance(value, Mapping):
-            value = {**section.get(inner, {}), **value}
+            value = {**_section(key, section.get(inner)), **value}
         section[inner] = value
     return sections
+
+
+def _section(name: str, values: object) -> dict[str, Any]:
+    """A copy of what a section says.
+
+    Raises:
+        ConfigError: it is a value.
+    """
+    if values is not None and not isinstance(values, Mapping):
+        raise ConfigError(f"`{name}` = {values!r}: this is a section; give `{name}.SETTING`")
+    return dict(values or {})

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from trecexam.calls import Accessor, named_as_called, on_loaded
-from trecexam.cli import show
+from trecexam.cli import bars
 from trecexam.extensions.learn.judging_order import plan_judgments
 from trecexam.extensions.learn.learn import LearnedLabels, learn
 from trecexam.extensions.learn.learned_board import learned_leaderboard
@@ -26,10 +26,23 @@ def _showing_progress(function: Function) -> Function:
     def with_progress(*args: Any, progress: Callable[[int, int], None] | None = None, **settings: Any) -> Any:
         if progress is not None:
             return function(*args, progress=progress, **settings)
-        with show.grading("encoding", "encoded", "texts") as encoding:
-            return function(*args, progress=show.steps(encoding), **settings)
+        with bars.grading("encoding", "encoded", "texts") as encoding:
+            return function(*args, progress=bars.steps(encoding), **settings)
 
     return cast(Function, with_progress)
+
+
+def _showing_fits(function: Function) -> Function:
+    """Shows how many fits are done, unless the caller has `steps`."""
+
+    @wraps(function)
+    def with_steps(*args: Any, steps: Callable[[int, int], None] | None = None, **settings: Any) -> Any:
+        if steps is not None:
+            return function(*args, steps=steps, **settings)
+        with bars.grading("validating", "done", "fits") as fitting:
+            return function(*args, steps=bars.steps(fitting), **settings)
+
+    return cast(Function, with_steps)
 
 
 @named_as_called
@@ -37,7 +50,7 @@ class LearnAccessor(Accessor):
     """Labels and leaderboard by what is learned from the track's judgments."""
 
     labels = on_loaded(_showing_progress(learn))
-    cross_validate = on_loaded(_showing_progress(cross_validate))
+    cross_validate = on_loaded(_showing_progress(_showing_fits(cross_validate)))
     leaderboard = on_loaded(_showing_progress(learned_leaderboard))
     next = on_loaded(_showing_progress(plan_judgments))
     settle = on_loaded(_showing_progress(settle))

@@ -241,9 +241,9 @@ class LiveTrack(Beside):
 
     def _is_old(self, patch: _Patch) -> bool:
         assert self.view is not None
-        of_grader = {self.view.own: self.view, **self.view.others}.get(patch.grader)
-        state = of_grader and of_grader.query(patch.query_id)
-        return state is not None and patch.change(of_grader, state).human != state.human
+        view = self.view.of(patch.grader)
+        state = None if view is None else view.query(patch.query_id)
+        return view is not None and state is not None and patch.change(view, state).human != state.human
 
     def _with_parts(self, shell: View) -> View:
         parts = {query_id: self._parts[shell.own][query_id] for query_id in shell.heads}

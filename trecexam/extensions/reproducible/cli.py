@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 import trecexam
-from trecexam.cli import show
+from trecexam.cli import bars
 from trecexam.cli.options import track_argument
 from trecexam.cli.reading import writing
 from trecexam.cli.signals import exit_status, signals
@@ -45,7 +45,7 @@ def reproducible(track: Path, sample: int, yes: bool) -> tuple[Result, int]:
     with trecexam.open_track(track) as opened:
         _agree_to_cost(opened, sample, yes=yes)
         with (
-            show.grading(done="graded again", what="cells") as progress,
+            bars.grading(done="graded again", what="cells") as progress,
             signals(lambda: stopped.append(True)) as caught,
         ):
             done = opened.verify.reproducible(sample=sample, progress=progress, stop=lambda: bool(stopped))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 import trecexam
-from trecexam.cli import show
+from trecexam.cli import bars
 from trecexam.cli.lazy import SuggestingGroup
 from trecexam.cli.options import track_argument
 from trecexam.cli.reading import reading
@@ -81,15 +81,15 @@ def runs(
     """
     with (
         trecexam.open_track(track) as opened,
-        show.grading("encoding", "encoded", "texts") as encoding,
-        show.grading("simulating", "simulated", "steps") as progress,
+        bars.grading("encoding", "encoded", "texts") as encoding,
+        bars.grading("simulating", "simulated", "steps") as progress,
     ):
         result: Result = opened.simulate.runs(
             measures or None,
             teams=teams,
             by=by,
-            progress=show.steps(progress),
-            encoding=show.steps(encoding),
+            progress=bars.steps(progress),
+            encoding=bars.steps(encoding),
         )
         return result
 
@@ -115,14 +115,14 @@ def removal(
     """
     with (
         trecexam.open_track(track) as opened,
-        show.grading("encoding", "encoded", "texts") as encoding,
-        show.grading("simulating", "simulated", "steps") as progress,
+        bars.grading("encoding", "encoded", "texts") as encoding,
+        bars.grading("simulating", "simulated", "steps") as progress,
     ):
         result: Result = opened.simulate.removal(
             measures or None,
             repeats=repeats,
             by=by,
-            progress=show.steps(progress),
-            encoding=show.steps(encoding),
+            progress=bars.steps(progress),
+            encoding=bars.steps(encoding),
         )
         return result

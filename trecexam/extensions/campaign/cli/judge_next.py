@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 import trecexam
-from trecexam.cli import show
+from trecexam.cli import bars
 from trecexam.cli.options import track_argument
 from trecexam.cli.reading import reading
 from trecexam.errors import TrackError
@@ -68,7 +68,7 @@ def judge_next(
     With a grader of support, lists sentences with a cited passage: first those without a label, then those
     that several runs share or that are uncertain. expected_change is then in citations.
     """
-    with trecexam.open_track(track) as opened, show.grading("trying", "tried", "queries") as trying:
+    with trecexam.open_track(track) as opened, bars.grading("trying", "tried", "queries") as trying:
         try:
             result: Result = opened.judge_next(
                 measure,
@@ -77,7 +77,7 @@ def judge_next(
                 query_ids=query_ids,
                 include_judged=include_judged,
                 top=top,
-                progress=show.steps(trying),
+                progress=bars.steps(trying),
             )
         except TrackError as error:
             if str(error) not in _lacking_banks(track):

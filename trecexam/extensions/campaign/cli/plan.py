@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 import trecexam
-from trecexam.cli import show
+from trecexam.cli import bars
 from trecexam.cli.options import track_argument
 from trecexam.cli.reading import writing
 
@@ -88,7 +88,7 @@ def plan(
     name go to others.
     """
     names = [name.strip() for name in assessors.split(",")]
-    with trecexam.open_track(track) as opened, show.grading("ordering", "ordered", "queries") as bar:
+    with trecexam.open_track(track) as opened, bars.grading("ordering", "ordered", "queries") as bar:
         planned = opened.judging.plan(
             names,
             topics_each=topics_each,
@@ -96,6 +96,6 @@ def plan(
             budget=budget,
             by=by,
             passages=passages,
-            progress=show.steps(bar),
+            progress=bars.steps(bar),
         )
     return planned, 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 import trecexam
-from trecexam.cli import show
+from trecexam.cli import bars
 from trecexam.cli.options import grader_option
 from trecexam.cli.reading import writing
 from trecexam.extensions.exams.irt.settings import Settings
@@ -145,7 +145,7 @@ def improve(
     from trecexam.extensions.exams import fitting
 
     def progress(step: ImprovementStep) -> None:
-        show.log(f"{len(step.items):,} questions: an item's mean information {step.information:.4f}")
+        bars.log(f"{len(step.items):,} questions: an item's mean information {step.information:.4f}")
 
     options: dict[str, Any] = {
         "components": components, "steps": steps, "drop": drop, "progress": progress

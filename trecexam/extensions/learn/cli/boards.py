@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 import trecexam
-from trecexam.cli import show
 from trecexam.cli.options import track_argument
 from trecexam.cli.reading import reading
 
@@ -33,9 +32,9 @@ def learned_leaderboard(track: Path, insist: bool) -> Result:
     """
     from trecexam.extensions.learn.learned_board import NotTrustedError
 
-    with trecexam.open_track(track) as opened, show.grading("encoding", "encoded", "texts") as encoding:
+    with trecexam.open_track(track) as opened:
         try:
-            board: Result = opened.learn.leaderboard(insist=insist, progress=show.steps(encoding))
+            board: Result = opened.learn.leaderboard(insist=insist)
         except NotTrustedError as error:
             click.echo(f"trecexam: {error}", err=True)
             raise click.exceptions.Exit(1) from None
@@ -51,12 +50,6 @@ def cross_validate(track: Path) -> Result:
     The learned leaderboard is compared with unjudged passages as 0 and with leaving these out; the labels
     for `fill` with open holes and with the grader's labels. Stores the best method for `trecexam fill`.
     """
-    with (
-        trecexam.open_track(track) as opened,
-        show.grading("encoding", "encoded", "texts") as encoding,
-        show.grading("validating", "done", "fits") as fitting,
-    ):
-        validation: Result = opened.learn.cross_validate(
-            progress=show.steps(encoding), steps=show.steps(fitting)
-        )
+    with trecexam.open_track(track) as opened:
+        validation: Result = opened.learn.cross_validate()
     return validation

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 import trecexam
-from trecexam.cli import show
 from trecexam.cli.options import track_argument
 from trecexam.cli.reading import say
 
@@ -35,8 +34,8 @@ def learn(track: Path, source: Path | None) -> None:
     Needs the extras `learn` and `offline`. The first call encodes each passage: a few dozen per second on a
     CPU. `encoder` in [learn] of trecexam.toml names another model.
     """
-    with trecexam.open_track(track) as opened, show.grading("encoding", "encoded", "texts") as encoding:
-        learned = opened.learn.labels(source=source, progress=show.steps(encoding))
+    with trecexam.open_track(track) as opened:
+        learned = opened.learn.labels(source=source)
         opened.learn.write(learned)
         out = opened.folder.out
     say(learned)

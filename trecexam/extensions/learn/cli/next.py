@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 import trecexam
-from trecexam.cli import show
 from trecexam.cli.options import track_argument
 from trecexam.cli.reading import reading
 
@@ -43,10 +42,8 @@ def learned_next(
     Queries take turns, one passage each. `gain` is the expected judgment, `sd` its standard deviation. Needs
     no grades and no bank; the first call encodes texts, as `trecexam learn` does.
     """
-    with trecexam.open_track(track) as opened, show.grading("encoding", "encoded", "texts") as encoding:
-        plan: Result = opened.learn.next(
-            per_query=per_query, budget=budget, by=by, progress=show.steps(encoding)
-        )
+    with trecexam.open_track(track) as opened:
+        plan: Result = opened.learn.next(per_query=per_query, budget=budget, by=by)
     return plan
 
 
@@ -70,6 +67,6 @@ def settle(track: Path, claim: str, most: int) -> Result:
     decide it soonest, best first. A pipe or -o gets this plan; `trecexam judge plan TRACK --passages PLAN`
     assigns it.
     """
-    with trecexam.open_track(track) as opened, show.grading("encoding", "encoded", "texts") as encoding:
-        settled: Result = opened.learn.settle(claim, most=most, progress=show.steps(encoding))
+    with trecexam.open_track(track) as opened:
+        settled: Result = opened.learn.settle(claim, most=most)
     return settled

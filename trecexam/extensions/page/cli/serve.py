@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from trecexam.cli import show
+from trecexam.cli import bars
 from trecexam.cli.options import track_argument
 from trecexam.errors import TrecexamError
 from trecexam.extensions.page import ROLES, missing_packages
@@ -141,5 +141,5 @@ def serve(
 def _export(track: Path, folder: Path, blind: bool) -> None:
     from trecexam.extensions.page.export.exporting import export
 
-    written = export(track, folder, blind=blind, progress=show.steps(show.counted("copied", "files")))
+    written = export(track, folder, blind=blind, progress=bars.steps(bars.counted("copied", "files")))
     click.echo(f"{folder}: {written:,} files; begin with index.html", err=True)
