@@ -70,7 +70,8 @@ def test_a_model_that_pads_at_the_left_encodes_each_text_by_itself(tmp_path: Pat
     alone = encoder.encode(TEXTS[:1])
     assert together[0].tobytes() == alone[0].tobytes()
     usual = TextEncoder(None, Path()).encode(TEXTS[:1])
-    assert float(usual[0] @ alone[0]) > 0.999
+    # bfloat16 has three digits, and each processor rounds otherwise.
+    assert float(usual[0] @ alone[0]) > 0.99
 
 
 def test_what_a_track_keeps_of_texts_does_not_depend_on_their_order(
