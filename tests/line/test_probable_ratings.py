@@ -254,14 +254,14 @@ def test_what_cannot_be_probabilities_counts_as_none_and_is_named_once(
         filled = track.fill(track.fill.find(root / "half.qrels", rule="identity"), output=root / "f.qrels")
         cells = track.judge_next("Cover(rel=4)@8")
     assert line.startswith(
-        f"{n // 4} of the grader's {n} ratings have no probabilities ({n // 4} have numbers stored that "
-        "can be none), and count as certain in "
+        f"{n // 4} of the grader's {n} ratings have no probabilities ({n // 4} have stored numbers that "
+        "cannot be probabilities), and count as certain in "
     )
     assert {share for row in rows for share in (row.at_least or ())[0]} == {0.0, 1.0}
     assert {share for row in rows for share in (row.at_least or ())[1]} - {0.0, 1.0}
     assert cells.rows
     (note,) = (note for note in filled.notes if "probabilities" in note)
-    assert "count as none" in note
+    assert "cannot be probabilities" in note
 
 
 def test_a_track_that_asks_for_no_probabilities_reads_none(

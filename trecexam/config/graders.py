@@ -79,8 +79,8 @@ class GraderSection(LanguageModelSection):
     )
     citations: Literal["first", "all"] = Field(
         "first",
-        description='support: passages that are looked at of those that a sentence cites, the "first", as in '
-        'TREC RAG 2024, or "all".',
+        description='support: of the passages that a sentence cites, grade the "first", as TREC RAG 2024 '
+        'did, or "all".',
     )
     soft_cuts: list[float] | None = Field(
         None,
@@ -96,7 +96,7 @@ class GraderSection(LanguageModelSection):
     )
     reproducible: bool = Field(
         False,
-        description="By embedding, seq2seq and causal a cell gets the same answer, bit for bit, whatever "
+        description="With embedding, seq2seq and causal a cell gets the same answer, bit for bit, whatever "
         "else is graded with it. true: also where a model here writes free text (erag, ragval), which takes "
         "20 to 40% longer, and twice as long for few cells.",
     )
@@ -104,7 +104,7 @@ class GraderSection(LanguageModelSection):
         None,
         examples=["json_schema"],
         description="openai: hold the model to the prompt's permitted answers, by a JSON schema or by vLLM's "
-        '"choice" (NuggetAssign: to a list of them). Unset: it writes what it likes, which is read. ragval: '
+        '"choice" (NuggetAssign: to a list of them). Unset: it writes free text, which is parsed. ragval: '
         'a server is held to a JSON object of two scores, unless this is "none".',
     )
     logprobs: bool = Field(

@@ -55,7 +55,7 @@ class LanguageModelSection(Section):
         None,
         ge=1,
         examples=[16384],
-        description="seq2seq, causal: tokens of a batch, padding counted. Unset: what suits the device.",
+        description="seq2seq, causal: tokens per batch, including padding. Unset: what suits the device.",
     )
     base_url: str | None = Field(
         None,
@@ -71,7 +71,9 @@ class LanguageModelSection(Section):
         description="openai: the environment variable that holds the key. Unset: no key is sent. Never write "
         "a key into this file.",
     )
-    temperature: float = Field(0.0, ge=0, description="openai: some cloud models take 1 alone.")
+    temperature: float = Field(
+        0.0, ge=0, description="openai: randomness of the answers; some cloud models accept 1 only."
+    )
     seed: int | None = Field(
         None,
         ge=-(2**63),
@@ -81,37 +83,36 @@ class LanguageModelSection(Section):
     )
     extra: dict[str, Any] = Field(
         {},
-        description='openai: more fields of a request, such as { reasoning_effort = "low" }.',
+        description='openai: extra fields of a request, such as { reasoning_effort = "low" }.',
     )
     concurrency: int = Field(8, ge=1, le=4096, description="openai: requests at a time.")
-    timeout: float = Field(120.0, gt=0, description="openai: seconds for one answer.")
+    timeout: float = Field(120.0, gt=0, description="openai: seconds to wait for an answer.")
     retries: int = Field(
         5,
         ge=0,
-        description="openai: how often a request that failed is sent again, waiting longer each time.",
+        description="openai: how often a failed request is sent again, with growing pauses.",
     )
     price_in: float | None = Field(
         None,
         ge=0,
         examples=[0.15],
-        description="openai: money for a million tokens in, in any currency.",
+        description="openai: the price of a million input tokens, in any currency.",
     )
     price_out: float | None = Field(
-        None, ge=0, examples=[0.6], description="openai: money for a million tokens out."
+        None, ge=0, examples=[0.6], description="openai: the price of a million output tokens."
     )
     budget: float | None = Field(
         None,
         ge=0,
         examples=[5.0],
-        description="openai: it stops before so much money is spent on this track. In [grader] it is one "
-        "purse for all graders that set none of their own, and for all that its model writes: banks, exams, "
-        "answers.",
+        description="openai: stop before more than this is spent on the track. In [grader] it is one "
+        "budget for all graders without their own, and for what the model writes: banks, exams, answers.",
     )
     budget_tokens: int | None = Field(
         None,
         ge=0,
         examples=[1000000],
-        description="openai: the same in tokens, in and out.",
+        description="openai: the same in tokens, input and output.",
     )
 
     @field_validator("key_env")

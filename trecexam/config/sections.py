@@ -20,17 +20,17 @@ class JudgingSection(Section):
         min_length=2,
         max_length=6,
         examples=[["not relevant", "related", "highly relevant", "perfectly relevant"]],
-        description="What the judgments 0, 1, 2 .. of a passage as a whole mean. They are in judgments.tsv "
-        "and change no label of the grader. Unset: a passage as a whole is rated on the grader's scale.",
+        description="The meanings of the judgments 0, 1, 2, ... of a whole passage. Judgments are stored in "
+        "judgments.tsv and change no label of the grader. Unset: people rate on the grader's scale.",
     )
     guidelines: str | None = Field(
-        None, examples=["guidelines.md"], description="Markdown that assessors have beside each passage."
+        None, examples=["guidelines.md"], description="Markdown file that assessors see next to each passage."
     )
     rule: Rule = Field(
         "latest",
-        description='Whose rating of a cell counts: the "latest" one; that of the "majority", by each '
-        'person\'s last rating, of equally many the lowest; or with "adjudicated" the one on which all '
-        "agree, else only what somebody decided who looked at all of them.",
+        description='Which rating of a cell counts if several people rated it: the "latest"; the most '
+        'frequent of each person\'s last ("majority"; the lowest in a tie); or the one on which all agree, '
+        'else that of the person who decided between them ("adjudicated").',
     )
     whole_passage: bool | None = Field(
         None,
@@ -92,24 +92,24 @@ class TrackSection(Section):
     runs: str = Field("runs", description="The drop folder, searched with its sub-folders.")
     pool: Literal["text", "citations", "both"] = Field(
         "text",
-        description="What of a generated response is graded: its own text in passages, the passages that it "
-        "cites, or both.",
+        description="Which texts of a generated response are graded: its own text in passages, the passages "
+        "that it cites, or both.",
     )
     unit: Literal["passage", "response"] = Field(
         "passage",
-        description="What of a generated response's own text is graded as one: its passages, or the response "
-        "as a whole, as TREC RAG assigns nuggets. With whole responses, ranked runs are left out.",
+        description="Grade a response's own text passage by passage, or the response as a whole, as TREC RAG "
+        "assigns nuggets. With whole responses, ranked runs are left out.",
     )
     facets: bool = Field(
         False,
-        description="The bank's query ids are query/facet, as of TREC CAR: its items are of the query, what "
-        "stands before the first /. `trecexam export qrels --by facet` gives labels by facet.",
+        description="The bank's query ids are query/facet, as in TREC CAR: an item belongs to the query, the "
+        "part before the first /. `trecexam export qrels --by facet` gives labels by facet.",
     )
     depth: int = Field(20, ge=1, description="Passages of each run and query that enter the pool (ranks).")
     pool_judged: bool = Field(
         False,
-        description="Pool the passages that the official judgments have, too, where they have a text: they "
-        "are graded and labelled, and are in no run.",
+        description="Also pool passages with an official judgment if their text is there: they are graded "
+        "and labelled, though no run has them.",
     )
     min_text: int = Field(1, ge=1, description="Passages with fewer characters than this are not graded.")
     truncate: int | None = Field(
@@ -152,8 +152,8 @@ class ScoresSection(Section):
     label: Literal["max", "count", "expected"] = Field(
         "max",
         description='A passage\'s label: its best rating ("max"), or how many items it reaches ("count"). '
-        '"expected": as "max", and nDCG takes as gain what the best rating is expected to be by the '
-        "probabilities that the grader gives.",
+        '"expected": as "max", but the gain of nDCG is the expected best rating, by the grader\'s '
+        "probabilities.",
     )
     min_answers: int = Field(
         1, ge=1, description="Items a passage must reach: the label is its best rating on so many items."
@@ -176,7 +176,7 @@ class ScoresSection(Section):
         examples=[["nDCG@10", "AP(rel=2)"]],
         description="Measures on the official judgments. Unset: nDCG@10, and AP and P with min_relevant.",
     )
-    min_relevant: int = Field(1, ge=1, description="From this official label on, a passage is relevant.")
+    min_relevant: int = Field(1, ge=1, description="A passage is relevant from this official label on.")
     average: Literal["all", "answered"] = Field(
         "all",
         description='Means are over all queries ("all", as trec_eval -c), or over those a run answered '
@@ -187,7 +187,7 @@ class ScoresSection(Section):
 class WatchSection(Section):
     """The daemon's patience."""
 
-    settle: float = Field(2.0, ge=0, description="A file counts when it has been still for so many seconds.")
+    settle: float = Field(2.0, ge=0, description="Read a file after this many seconds without a change.")
     poll: float = Field(5.0, gt=0, description="Seconds between looks at the folder.")
 
 
@@ -204,13 +204,13 @@ class CellsSection(Section):
     outputs_every: float = Field(
         60.0,
         gt=0,
-        description="Seconds between outputs along the way, marked as partial, where the order is useful. "
-        "They take a twentieth of the time at most.",
+        description='With order = "useful": seconds between outputs that are written during grading, and '
+        "marked as partial. Writing them takes at most a twentieth of the time.",
     )
 
 
 class ReportPageSection(Section):
-    """The page for people beside the tables."""
+    """The report page, for people."""
 
     write: bool = Field(
         True, description="Write out/report.html and out/plots/ at each update. false removes them."
@@ -219,7 +219,7 @@ class ReportPageSection(Section):
         False,
         description="Write each plot as PDF too, beside SVG and PNG. `trecexam plot` does it for a paper.",
     )
-    title: str = Field("Evaluation report", description="What is at the head of the report.")
+    title: str = Field("Evaluation report", description="The title of the report.")
     baseline: str | None = Field(None, description="The run that the report compares all others with.")
 
 

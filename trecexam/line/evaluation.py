@@ -93,14 +93,14 @@ def _check_kind(track: Assessment, measures: Sequence[Measure]) -> None:
     wrong = next((str(each) for each in measures if (each.NAME in SUPPORT) != cites), None)
     if wrong is not None and cites:
         raise TrecexamError(
-            f"{wrong} is of labels of documents, and the grader {track.name} labels what sentences cite: its "
+            f"{wrong} scores ranked documents, and the grader {track.name} labels what sentences cite: its "
             f"measures are {', '.join(SUPPORT)}",
             path=track.folder.config_path,
         )
     if wrong is not None:
         raise TrecexamError(
-            f"{wrong} is of what responses cite, and the grader {track.name} does not look at that: put a "
-            "section [graders.support] into trecexam.toml, and take --grader support",
+            f"{wrong} scores citations of responses, which the grader {track.name} does not label: add a "
+            "section [graders.support] to trecexam.toml, and use --grader support",
             path=track.folder.config_path,
         )
 

@@ -117,7 +117,7 @@ def _unwritten(folder: TrackFolder, made: WrittenBank) -> TrecexamError:
             path=folder.root,
         )
     first = made.failures[0] if made.failures else "there are no queries"
-    return TrackError(f"{target} is not written, no query has got an item: {first}", path=folder.root)
+    return TrackError(f"{target} is not written: no query got an item: {first}", path=folder.root)
 
 
 def estimate_missing_banks(loaders: TrackLoaders, names: Iterable[str]) -> dict[str, Estimate]:

@@ -40,7 +40,7 @@ def without_probabilities(track: Assessment, measures: Iterable[str | Measure]) 
     certain, unusable, rated = (sum(of) for of in zip(*counts, strict=True)) if counts else (0, 0, 0)
     if not certain:
         return ()
-    odd = f" ({unusable:,} have numbers stored that can be none)" if unusable else ""
+    odd = f" ({unusable:,} have stored numbers that cannot be probabilities)" if unusable else ""
     return (
         f"{certain:,} of the grader's {rated:,} ratings have no probabilities{odd}, and count as certain in "
         f"{', '.join(names)}",

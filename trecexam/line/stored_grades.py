@@ -49,7 +49,7 @@ class Distributions(NamedTuple):
 
 def unusable_lines(n: int) -> tuple[str, ...]:
     """A line on so many cells with numbers that can be no probabilities; none where there are none."""
-    what = "stored as probabilities cannot be any (six numbers from 0 on, not all 0), and count as none"
+    what = "with stored numbers that cannot be probabilities (six numbers of 0 or more, not all 0): ignored"
     return (f"{plural(n, 'row')} {what}",) if n else ()
 
 

@@ -216,7 +216,7 @@ def test_other_commands_live_with_measures_of_support(
         assert run(["leaderboard", str(root), "--official"]) == 2
         capsys.readouterr()
         assert run(["leaderboard", str(root), "-m", "nDCG@10"]) == 2
-        assert "is of labels of documents, and the grader support labels what" in capsys.readouterr().err
+        assert "scores ranked documents, and the grader support labels what" in capsys.readouterr().err
         assert run(["verify", "grading", str(root)]) == 0
         shown = capsys.readouterr().out
         # A sentence is asked of what it cites: with other passages it is no cell.
@@ -249,7 +249,9 @@ def test_support_is_one_of_several_graders(tmp_path: Path, capsys: pytest.Captur
             assert track.graders == ("rubric", "support")
             assert track["support"].leaderboard().measures == ("SupportP", "SupportR", "SupportF1")
             assert "Cover(rel=4)@20" in track["rubric"].leaderboard().measures
-            with pytest.raises(TrecexamError, match=r"SupportP is of what responses cite.*--grader support"):
+            with pytest.raises(
+                TrecexamError, match=r"SupportP scores citations of responses.*--grader support"
+            ):
                 track["rubric"].leaderboard(["SupportP"])
 
 
@@ -257,9 +259,9 @@ def test_without_the_section_the_measures_are_refused_in_a_line(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["leaderboard", str(graded), "-m", "SupportP"]) == 2
-    assert "put a section [graders.support] into trecexam.toml" in capsys.readouterr().err
+    assert "add a section [graders.support] to trecexam.toml" in capsys.readouterr().err
     assert run(["support", str(graded)]) == 2
-    assert "put a section [graders.support] into trecexam.toml" in capsys.readouterr().err
+    assert "add a section [graders.support] to trecexam.toml" in capsys.readouterr().err
 
 
 def test_a_track_without_responses_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -195,7 +195,9 @@ def test_it_says_how_many_judged_passages_are_not_pooled_until_they_are(
 ) -> None:
     with (graded / "qrels.txt").open("a") as qrels:
         qrels.write("q1 0 never 2\nq1 0 negative -1\nq9 0 d 1\n")
-    note = "1 judged passage outside of the runs' first ranks; published tables have them"
+    note = (
+        "1 judged passage outside the runs' first ranks has no label; published tables include such passages"
+    )
     assert note in err(capsys, "agreement", graded, status=0)
     switch_report_on(graded)
     assert run(["watch", str(graded), "--once"]) == 0

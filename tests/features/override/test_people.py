@@ -88,7 +88,7 @@ def test_an_assessor_sees_and_takes_back_her_own_ratings_alone(track: Track) -> 
     # Bob did not see Ann's, and need not.
     bob = take(folder, query, "q1-d03", "", 1, "Bob", "b", seen_token(None), own_only=True)
     assert bob.written
-    with pytest.raises(RatingConflictError, match="Bob says 1"):
+    with pytest.raises(RatingConflictError, match="Bob rated it 1"):
         take(folder, query, "q1-d03", "", 2, "Bob", "b", seen_token(None), own_only=True)
     assert take(folder, query, "q1-d03", "", 2, "Bob", "b", seen_token(bob.row), own_only=True).written
     assert not take(folder, query, "q1-d03", "", 2, "Bob", "b", own_only=True).written
@@ -126,7 +126,7 @@ def test_the_rule_is_a_setting_and_is_shown(track: Track, capsys: pytest.Capture
         assert majority.override.ratings().table.header[-2:] == ("rule", "state")
         assert majority.status()["rule"] == "majority"
         majority.update()
-    assert "that of the majority" in (track.folder.root / "out/report.html").read_text()
+    assert "the most frequent one" in (track.folder.root / "out/report.html").read_text()
     where = ["--query", "q1", "--doc", "q1-d03"]
     assert (
         run(["override", str(track.folder.root), *where, "--rating", "5", "--who", "Dan", "--why", "y"]) == 0

@@ -19,7 +19,7 @@ def test_a_rating_is_not_put_over_one_that_was_not_seen(small_track: Path, hash_
         nobody = seen_token(None)
         ann = track.override(*CELL, 4, item="q1/0", who="Ann", why="a", seen=nobody).row
         content = (small_track / "overrides.tsv").read_bytes()
-        with pytest.raises(RatingConflictError, match="Ann says 4 by now: a") as caught:
+        with pytest.raises(RatingConflictError, match="meanwhile Ann rated it 4: a") as caught:
             track.override(*CELL, 1, item="q1/0", who="Bob", why="b", seen=nobody)
         assert caught.value.now == ann
         assert (small_track / "overrides.tsv").read_bytes() == content
@@ -77,5 +77,5 @@ def test_a_rating_of_a_passage_counts_for_its_copy_and_so_does_its_conflict(
     with trecexam.open_track(small_track, grader=hash_grader) as track:
         track.update()
         track.override("q1", "q1-d05", 4, who="Ann", why="a", seen=seen_token(None))
-        with pytest.raises(RatingConflictError, match="Ann says 4"):
+        with pytest.raises(RatingConflictError, match="Ann rated it 4"):
             track.override("q1", "q1-d03", 2, who="Bob", why="b", seen=seen_token(None))

@@ -64,7 +64,7 @@ def refused_runs(track: Assessment) -> tuple[Rejected, ...]:
     if track.asked.citing is None:
         raise TrecexamError(
             f"the grader {track.name} does not look at what responses cite: take --grader with one that "
-            "does, or put a section [graders.support] into trecexam.toml",
+            "does, or add a section [graders.support] to trecexam.toml",
             path=track.folder.config_path,
         )
     runs = {track.folder.shown(path) for path in track.folder.run_files()}

@@ -312,9 +312,10 @@ def counts_note(pairs: Pairs, source: str) -> str:
 def unpooled_note(n_unpooled: int) -> Iterator[str]:
     """What tells published tables from these, where judged passages are not pooled."""
     if n_unpooled:
+        have = "has" if n_unpooled == 1 else "have"
         yield (
-            f"without a label are {plural(n_unpooled, 'judged passage')} outside of the runs' first "
-            "ranks; published tables have them: `pool_judged = true` in [track] grades them too"
+            f"{plural(n_unpooled, 'judged passage')} outside the runs' first ranks {have} no label; "
+            "published tables include such passages: `pool_judged = true` in [track] grades them too"
         )
 
 

@@ -13,9 +13,9 @@ from trecexam.tables.table import Table, to_tsv
 
 #: What a rule of [judging] says, in words.
 _RULES = {
-    "latest": "the last one",
-    "majority": "that of the majority, of equally many the lowest",
-    "adjudicated": "the one on which all agree, else what was adjudicated",
+    "latest": "the last",
+    "majority": "the most frequent one, the lowest in a tie",
+    "adjudicated": "the one on which all agree, else the adjudicated one",
 }
 
 
@@ -42,7 +42,7 @@ def override_report(track: Assessment) -> tuple[ReportPart, ...]:
             heading="People's ratings",
             lead=""
             if rule is None
-            else f"Of several people's ratings counts, by the rule `{rule}`: {_RULES[rule]}.",
+            else f"Where several people rated, this rating counts (rule `{rule}`): {_RULES[rule]}.",
             why="No person has rated anything; `trecexam override` does." if table is None else "",
             files=() if table is None else ("human.tsv",),
         ),

@@ -437,7 +437,7 @@ def human_table(track: Assessment, *, judgments: bool = True) -> Table:
 def _conflict(now: HumanRating | None, path: Path) -> RatingConflictError:
     if now is None:
         return RatingConflictError("the rating that you saw was withdrawn meanwhile", None, path=path)
-    return RatingConflictError(f"{now.who} says {now.rating} by now: {now.why}", now, path=path)
+    return RatingConflictError(f"meanwhile {now.who} rated it {now.rating}: {now.why}", now, path=path)
 
 
 def _checked(
@@ -456,7 +456,9 @@ def _checked(
             path=root,
         )
     if query.cells is not None and (query_id, doc_id, item) not in query.cells:
-        what = f"item '{item[:80]}' is not asked of '{doc_id}'" if item else "no passage is rated as a whole"
+        what = (
+            f"item '{item[:80]}' is not graded with '{doc_id}'" if item else "no passage is rated as a whole"
+        )
         raise TrecexamError(f"{what}: rate the item with a passage that cites it", path=root)
     judged = None if item else folder.config.judging.best
     best, scale = (query.max_rating, "grader's") if judged is None else (judged, "track's")

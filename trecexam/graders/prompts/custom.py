@@ -40,7 +40,7 @@ class PromptFile(BaseModel):
         "{num_nuggets}."
     )
     name: str | None = Field(None, description="Unset: the file's name without its ending.")
-    version: int | str = Field("1", description="Change it when the same text is to be asked again.")
+    version: int | str = Field("1", description="Change it to have the same text asked again.")
     asks: Literal["question", "nugget", "statement", "query"] | None = Field(
         None, description="What is graded. Unset: the slot that the text has."
     )
@@ -51,11 +51,16 @@ class PromptFile(BaseModel):
         None, description='The answers that `decode = "choices"` permits, and their ratings.'
     )
     group: int | None = Field(
-        None, ge=2, le=100, description="Nuggets that {nuggets} has at most [10]. The answer is a list."
+        None,
+        ge=2,
+        le=100,
+        description="The most nuggets of one prompt, in {nuggets} [10]. The answer is a list.",
     )
-    system: str = Field("", description="What the model is told before the prompt.")
+    system: str = Field("", description="The system message, before the prompt.")
     max_rating: int = Field(5, ge=1, le=5, description="The best rating of the scale.")
-    min_rating: int | None = Field(None, ge=1, le=5, description="From this rating on a passage counts.")
+    min_rating: int | None = Field(
+        None, ge=1, le=5, description="A passage reaches an item from this rating on."
+    )
 
 
 def load_prompt(path: Path) -> Prompt:
