@@ -102,7 +102,7 @@ def overrides(root: Path) -> list[list[str]]:
     return [line.split("\t")[:6] for line in lines]
 
 
-def test_two_people_rate_the_same_cell_and_none_is_lost_or_overwritten_unseen(
+def test_concurrent_ratings_of_a_cell_are_not_lost_and_conflicts_are_shown(
     served: Served, page: Page, other: BrowserContext
 ) -> None:
     theirs = other.new_page()
@@ -133,7 +133,7 @@ def test_two_people_rate_the_same_cell_and_none_is_lost_or_overwritten_unseen(
     assert page.get_by_text("Your name").count() == 0  # remembered
 
 
-def test_all_of_it_goes_without_script(served: Served, browser: Browser) -> None:
+def test_all_edits_work_without_javascript(served: Served, browser: Browser) -> None:
     context = browser.new_context(java_script_enabled=False)
     context.set_default_timeout(60_000)
     page = context.new_page()
@@ -161,7 +161,7 @@ def _judge(page: Page, served: Served) -> bool:
     return page.locator("#judge").count() > 0
 
 
-def test_judging_by_keyboard_alone(served: Served, page: Page) -> None:
+def test_judging_works_by_keyboard_alone(served: Served, page: Page) -> None:
     page.goto(f"{served.url}/judge?judged=yes")
     page.locator("#judge").wait_for(timeout=60_000)
     shot(page, "judge")
@@ -222,7 +222,7 @@ def stored(root: Path) -> int:
         return store.count()
 
 
-def test_an_edit_grades_that_item_again_and_nothing_else(
+def test_an_edited_item_is_graded_again_and_no_other_item_is(
     tmp_path: Path, server: scripted_server.Scripted, page: Page
 ) -> None:
     root = model_track(tmp_path / "track", server.url)
@@ -255,7 +255,7 @@ def test_an_edit_grades_that_item_again_and_nothing_else(
         assert len(server.bodies) == asked + 6
 
 
-def test_what_stands_in_the_way_of_grading_is_on_the_page(
+def test_the_page_shows_why_grading_cannot_go_on(
     tmp_path: Path, server: scripted_server.Scripted, page: Page
 ) -> None:
     root = model_track(tmp_path / "track", server.url)
@@ -275,7 +275,7 @@ def test_what_stands_in_the_way_of_grading_is_on_the_page(
         until(lambda: stored(root) == 36 + 12)
 
 
-def test_a_daemon_that_grades_at_the_same_time_takes_up_what_the_page_writes(
+def test_a_daemon_that_grades_at_the_same_time_reads_what_the_page_writes(
     tmp_path: Path, server: scripted_server.Scripted, page: Page
 ) -> None:
     root = model_track(tmp_path / "track", server.url)

@@ -49,7 +49,7 @@ def start(request: pytest.FixtureRequest, copy: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_reader_goes_from_the_leaderboard_to_a_passage(start: str, page: Page, scheme: str) -> None:
+def test_links_lead_from_the_leaderboard_to_a_passage(start: str, page: Page, scheme: str) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     page.goto(start)

@@ -189,7 +189,7 @@ def wrong(page: Page) -> list[str]:
 
 
 @pytest.mark.plots
-def test_every_page_fits_and_can_be_read(place: Place, look: Page, scheme: str) -> None:
+def test_every_page_fits_and_is_readable(place: Place, look: Page, scheme: str) -> None:
     look.goto(f"{place.served.url}/login")
     found = {"login": wrong(look)}
     shot(look, "login", scheme)
@@ -203,7 +203,7 @@ def test_every_page_fits_and_can_be_read(place: Place, look: Page, scheme: str) 
 
 @pytest.mark.plots
 @pytest.mark.parametrize("name", ["report.html", "rubric/report.html", "support/report.html"])
-def test_every_report_fits_and_can_be_read(track: Path, look: Page, scheme: str, name: str) -> None:
+def test_every_report_fits_and_is_readable(track: Path, look: Page, scheme: str, name: str) -> None:
     look.goto((track / "out" / name).as_uri())
     found = wrong(look)
     shot(look, name.replace("/", "-").removesuffix(".html"), scheme)
@@ -211,7 +211,7 @@ def test_every_report_fits_and_can_be_read(track: Path, look: Page, scheme: str,
 
 
 @pytest.mark.plots
-def test_on_a_phone_the_first_score_is_on_the_screen(place: Place, phone: Page) -> None:
+def test_the_first_score_is_visible_on_a_phone(place: Place, phone: Page) -> None:
     log_in(phone, place, "orla")
     for address in ("/", urls.grader("rubric"), f"{urls.grader('rubric')}?baseline=bm25"):
         phone.goto(place.served.url + address)
@@ -227,7 +227,7 @@ def test_on_a_phone_the_first_score_is_on_the_screen(place: Place, phone: Page) 
 
 @pytest.mark.plots
 @pytest.mark.parametrize("width", WIDTHS)
-def test_steps_of_a_scale_are_in_one_row_or_one_column(place: Place, page: Page, width: int) -> None:
+def test_the_steps_of_a_scale_are_in_one_row_or_one_column(place: Place, page: Page, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
     log_in(page, place, "orla")
     for address in ("/assess", urls.grader("support", "/judge")):
@@ -238,7 +238,7 @@ def test_steps_of_a_scale_are_in_one_row_or_one_column(place: Place, page: Page,
 
 
 @pytest.mark.plots
-def test_guidelines_are_open_for_the_first_passage_alone(place: Place, page: Page) -> None:
+def test_guidelines_are_open_for_the_first_passage_only(place: Place, page: Page) -> None:
     log_in(page, place, "orla")
     page.goto(f"{place.served.url}/assess")
     assert page.locator("header .brand").text_content() == "demo"
@@ -255,7 +255,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("scheme", "place_of"), [("light", 1), ("dark", 2)])
-def test_colours_of_text_stand_out(scheme: str, place_of: int) -> None:
+def test_text_colours_have_enough_contrast(scheme: str, place_of: int) -> None:
     block = (LOOK / "look.css").read_text().split(":root {")[place_of + 1].split("}")[0]
     colours = dict(re.findall(r"--([\w-]+): #(\w+);", block))
 

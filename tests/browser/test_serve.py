@@ -94,7 +94,7 @@ ADDRESSES = [
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "light"), (390, "dark")])
-def test_every_page_fits_can_be_read_and_runs_nothing_of_others(
+def test_every_page_fits_is_readable_and_runs_no_injected_code(
     odd: Served, browser: Browser, width: int, scheme: Literal["light", "dark"]
 ) -> None:
     context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
@@ -115,7 +115,7 @@ def test_every_page_fits_can_be_read_and_runs_nothing_of_others(
     context.close()
 
 
-def test_text_stands_there_as_it_was_written(odd: Served, page: Page) -> None:
+def test_text_is_shown_as_it_was_written(odd: Served, page: Page) -> None:
     for number, text in enumerate((f"{HOSTILE} in a passage", HEBREW, EMOJI, LONG)):
         page.goto(odd.url + urls.passage("q1", f"q1-d{number:02}"))
         assert page.locator("#passage-text").text_content() == text
@@ -126,7 +126,7 @@ def test_text_stands_there_as_it_was_written(odd: Served, page: Page) -> None:
     assert page.evaluate("document.getElementById('passage-text').clientHeight <= innerHeight")
 
 
-def test_a_reader_gets_from_the_leaderboard_to_the_answer_without_a_script(
+def test_a_reader_gets_from_the_leaderboard_to_an_answer_without_javascript(
     served: Served, browser: Browser
 ) -> None:
     context = browser.new_context(java_script_enabled=False)
@@ -146,7 +146,7 @@ def test_a_reader_gets_from_the_leaderboard_to_the_answer_without_a_script(
     context.close()
 
 
-def test_the_keyboard_is_enough(served: Served, page: Page) -> None:
+def test_the_page_works_by_keyboard_alone(served: Served, page: Page) -> None:
     page.goto(served.url)
     page.keyboard.press("Tab")
     skip = page.locator(":focus")
@@ -164,7 +164,9 @@ def test_the_keyboard_is_enough(served: Served, page: Page) -> None:
     page.wait_for_url("**/run/run1")
 
 
-def test_a_new_state_shows_by_itself_and_takes_nothing_from_the_reader(served: Served, page: Page) -> None:
+def test_a_new_state_is_shown_automatically_and_keeps_the_readers_position(
+    served: Served, page: Page
+) -> None:
     page.set_viewport_size({"width": 1280, "height": 500})
     page.goto(served.url + urls.query("q1"))
     link = page.locator("tbody th a").nth(5)
@@ -178,7 +180,7 @@ def test_a_new_state_shows_by_itself_and_takes_nothing_from_the_reader(served: S
     assert "new state" in (page.locator("#told").text_content() or "")
 
 
-def test_what_is_half_typed_stays_until_the_reader_wants_the_new_state(served: Served, page: Page) -> None:
+def test_half_typed_text_stays_until_the_reader_asks_for_the_new_state(served: Served, page: Page) -> None:
     page.goto(served.url + "/")
     page.locator("#filter").fill("half a wo")
     say(served, 2)
@@ -197,7 +199,7 @@ def say(served: Served, rating: int) -> None:
     served.live.reload()
 
 
-def test_while_it_is_read_for_the_first_time_the_page_waits_for_itself(
+def test_the_page_reloads_itself_while_the_track_is_first_read(
     graded: Path, tmp_path: Path, context: BrowserContext
 ) -> None:
     root = Path(shutil.copytree(graded, tmp_path / "track"))
@@ -213,7 +215,7 @@ def test_while_it_is_read_for_the_first_time_the_page_waits_for_itself(
         assert not (page.locator("#status").text_content() or "").strip()
 
 
-def test_the_token_opens_the_page_and_is_seen_nowhere_after(
+def test_the_token_opens_the_page_and_is_not_visible_afterwards(
     graded: Path, tmp_path: Path, context: BrowserContext, page: Page
 ) -> None:
     root = Path(shutil.copytree(graded, tmp_path / "track"))
@@ -229,7 +231,9 @@ def test_the_token_opens_the_page_and_is_seen_nowhere_after(
         page.get_by_role("heading", name="Holes").wait_for()
 
 
-def test_when_the_server_ends_the_page_says_so(graded: Path, tmp_path: Path, context: BrowserContext) -> None:
+def test_the_page_says_so_when_the_server_stops(
+    graded: Path, tmp_path: Path, context: BrowserContext
+) -> None:
     page = context.new_page()
     with serving(Path(shutil.copytree(graded, tmp_path / "track"))) as running:
         page.goto(running.url)
@@ -237,7 +241,7 @@ def test_when_the_server_ends_the_page_says_so(graded: Path, tmp_path: Path, con
     assert page.get_by_role("link", name="run1").is_visible()
 
 
-def test_another_site_can_neither_frame_the_page_nor_send_its_forms(
+def test_another_site_can_neither_frame_the_page_nor_submit_its_forms(
     served: Served, context: BrowserContext
 ) -> None:
     page = context.new_page()
@@ -255,7 +259,7 @@ def test_another_site_can_neither_frame_the_page_nor_send_its_forms(
     assert answered.value.status == 403
 
 
-def test_the_header_leads_from_a_list_of_one_grader_to_that_of_another(page: Page, tmp_path: Path) -> None:
+def test_the_header_links_a_list_of_one_grader_to_that_of_another(page: Page, tmp_path: Path) -> None:
     assert run(["demo", str(tmp_path / "demo")]) == 0
     with serving(tmp_path / "demo") as running:
         page.goto(running.url)

@@ -47,7 +47,7 @@ def cited(tmp_path: Path) -> Iterator[Served]:
 JUDGE = "/grader/support/judge"
 
 
-def test_the_keys_label_go_on_and_undo(cited: Served, page: Page) -> None:
+def test_keys_label_a_citation_go_to_the_next_and_undo(cited: Served, page: Page) -> None:
     page.goto(cited.url)
     page.get_by_role("link", name="support", exact=True).first.click()
     page.get_by_role("link", name="Judge", exact=True).click()
@@ -73,7 +73,9 @@ def test_the_keys_label_go_on_and_undo(cited: Served, page: Page) -> None:
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_it_fits_can_be_read_and_works_without_a_script(cited: Served, browser: Browser, width: int) -> None:
+def test_the_support_page_fits_is_readable_and_works_without_javascript(
+    cited: Served, browser: Browser, width: int
+) -> None:
     context = browser.new_context(viewport={"width": width, "height": 800}, java_script_enabled=True)
     page = context.new_page()
     page.goto(cited.url + JUDGE)

@@ -71,7 +71,7 @@ def root(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("ragval answers TRACK", "asking", 6),
     ],
 )  # fmt: skip
-def test_each_command_says_how_long_a_model_here_would_take_and_keeps_nothing(
+def test_each_command_estimates_the_time_of_a_local_model_and_stores_nothing(
     root: Path, model: Path, capsys: pytest.CaptureFixture[str], words: str, doing: str, n: int
 ) -> None:
     before = sorted(path.name for path in root.iterdir())
@@ -91,7 +91,7 @@ def test_each_command_says_how_long_a_model_here_would_take_and_keeps_nothing(
     assert not store.exists() or GradeStore(store, write=False).is_empty()
 
 
-def test_a_server_is_asked_for_no_time(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_time_is_measured_for_a_server(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving() as server:
         lines = f'[generator]\nname = "openai"\nmodel = "tiny"\nbase_url = "{server.url}"\n'
         (root / "trecexam.toml").write_text(lines)
@@ -106,7 +106,7 @@ def test_a_server_is_asked_for_no_time(root: Path, capsys: pytest.CaptureFixture
         assert track.bank.estimate(timed=True).time is None
 
 
-def test_where_the_model_cannot_run_the_counts_are_shown_and_a_line_says_why(
+def test_if_the_model_cannot_run_counts_are_shown_with_the_reason(
     root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:
@@ -135,7 +135,7 @@ def test_time_is_extrapolated_from_the_last_part_of_a_sample(monkeypatch: pytest
 
 
 @pytest.mark.parametrize("words", ["watch SMALL", "erag TRACK --gold TRACK/gold.jsonl --run one"])
-def test_json_has_the_minutes_and_on_how_many_they_were_measured(
+def test_json_has_the_minutes_and_the_number_of_measured_cells(
     root: Path,
     model: Path,
     tmp_path: Path,
@@ -159,7 +159,7 @@ def test_json_has_the_minutes_and_on_how_many_they_were_measured(
     assert "would take about" in printed.err
 
 
-def test_a_servers_json_has_no_minutes_before_it_graded_and_json_is_an_estimate(
+def test_json_for_a_server_has_no_minutes_before_it_graded_and_implies_estimate(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_small_track(tmp_path / "small", queries=1, docs=3, items=2)
@@ -174,7 +174,7 @@ def test_a_servers_json_has_no_minutes_before_it_graded_and_json_is_an_estimate(
         assert server.bodies == []
 
 
-def test_all_that_ask_a_model_to_write_have_the_same_json(
+def test_all_commands_that_generate_text_have_the_same_estimate_json(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     jsonl(root / "blocks.jsonl", {"content": "The tower is 300 metres high.", "block_id": "b1"})
@@ -205,7 +205,7 @@ def test_all_that_ask_a_model_to_write_have_the_same_json(
         assert server.bodies == []
 
 
-def test_support_says_how_long_a_model_here_would_take_and_stores_nothing(
+def test_support_estimates_the_time_of_a_local_model_and_stores_nothing(
     tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sampling, "_ENOUGH", 1e9)

@@ -66,7 +66,9 @@ def test_a_beir_folder_becomes_a_track(folder: Path, capsys: pytest.CaptureFixtu
     assert track.qrels().read_text() == BEIR["qrels/test.tsv"]  # type: ignore[union-attr]
 
 
-def test_what_options_name_goes_first(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_named_by_options_take_precedence_over_the_folder(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     lines = said(capsys, "--from", "beir", "--qrels", "beir/qrels/train.tsv", "--runs", "beir/runs/other.run")
     assert "left out qrels/test.tsv: --qrels is given" in lines
     assert "left out runs/bm25.tsv: --runs is given" in lines
@@ -74,7 +76,7 @@ def test_what_options_name_goes_first(folder: Path, capsys: pytest.CaptureFixtur
     assert [path.name for path in Path("track/runs").iterdir()] == ["other.run"]
 
 
-def test_ids_tell_a_collection_from_queries_whatever_their_names(
+def test_a_collection_is_told_from_queries_by_its_ids_not_its_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "notes.md").write_text("nothing\n")
@@ -91,7 +93,7 @@ def test_ids_tell_a_collection_from_queries_whatever_their_names(
 @pytest.mark.parametrize(
     ("name", "roles"), [("rag24", [None, "queries", "runs"]), ("rag25", ["bank", "queries", "recorded"])]
 )
-def test_a_download_of_a_rag_track_goes_with_its_graders(
+def test_a_downloaded_rag_track_is_set_up_with_its_graders(
     tmp_path: Path, name: str, roles: list[str | None]
 ) -> None:
     download, track = outside(name), tmp_path / "track"
@@ -101,7 +103,7 @@ def test_a_download_of_a_rag_track_goes_with_its_graders(
     assert list(TrackFolder.open(track).config.graders) == ["nuggets", "support", "umbrela", "rubric"]
 
 
-def test_files_that_are_alike_are_told_apart_by_what_they_were_given_as(
+def test_ambiguous_files_are_read_as_the_option_that_named_them(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for option, file, meant in (
@@ -116,7 +118,7 @@ def test_files_that_are_alike_are_told_apart_by_what_they_were_given_as(
     assert "the file looks like 'run': --from run" in capsys.readouterr().err
 
 
-def test_umbrelas_judgments_grade_by_texts(tmp_path: Path) -> None:
+def test_umbrela_judgments_grade_by_text(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track", queries=1, docs=3)
     texts = {p.doc_id: p.text for p in converters.read(root / "passages.jsonl")}
     labels = {"q1-d00": 3, "q1-d01": 0, "q1-d02": 2}
@@ -136,7 +138,7 @@ def test_umbrelas_judgments_grade_by_texts(tmp_path: Path) -> None:
         assert max(row.scores[0].mean for row in board.rows) == pytest.approx(1.0)
 
 
-def test_ragas_samples_are_scored_and_each_gets_its_scores(tmp_path: Path) -> None:
+def test_ragas_samples_are_scored_one_by_one(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track")
     samples = [
         {"user_input": f"query number q{n}", "response": f"Text {n}.", "retrieved_contexts": ["c"]}
@@ -157,9 +159,7 @@ def test_ragas_samples_are_scored_and_each_gets_its_scores(tmp_path: Path) -> No
             list(track.export.responses("run0"))
 
 
-def test_metadata_of_runs_is_kept_on_disk_and_written_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_run_metadata_is_stored_and_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_columns, "LEAST", 1)
     root = make_small_track(tmp_path / "track")
     path = root / "runs" / "run0.run"

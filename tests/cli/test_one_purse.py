@@ -55,7 +55,7 @@ def add_passage(root: Path) -> None:
     passages.write_text(passages.read_text() + json.dumps({"docid": "d7", "text": "New."}) + "\n")
 
 
-def test_what_grading_used_counts_for_all_that_the_model_writes_and_the_other_way_round(
+def test_grading_and_text_generation_share_one_budget(
     server: Scripted, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_small_track(tmp_path / "track", config=settings(server), queries=2)
@@ -104,7 +104,7 @@ def tell_budget(root: Path, server: Scripted, tokens: int) -> None:
     (root / "trecexam.toml").write_text(settings(server, f"budget_tokens = {tokens}\n"))
 
 
-def test_erag_spends_from_the_purse_of_the_grader_whose_model_it_asks_and_the_other_way_round(
+def test_erag_shares_the_budget_of_the_grader_whose_model_it_uses(
     server: Scripted, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_small_track(tmp_path / "track", config=settings(server), queries=2)
@@ -136,7 +136,7 @@ def test_erag_spends_from_the_purse_of_the_grader_whose_model_it_asks_and_the_ot
     assert len(server.bodies) == asked
 
 
-def test_erag_spends_from_the_purse_of_the_generator_whose_model_it_asks(
+def test_erag_shares_the_budget_of_the_generator_whose_model_it_uses(
     server: Scripted, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = f'[generator]\nname = "openai"\nmodel = "n"\nbase_url = "{server.url}"\nmax_new_tokens = 20\n'

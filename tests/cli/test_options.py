@@ -56,14 +56,14 @@ def _command_lines() -> list[str]:
     return [line.strip() for line in re.findall(r"\btrecexam ([^\n|;`#&]*)", whole)]
 
 
-def test_there_are_no_more_options_than_there_were() -> None:
+def test_the_number_of_options_does_not_grow() -> None:
     options = list(_options())
     own = [option for command, option in options if not _is_shared(command, option)]
     assert len(options) <= AT_MOST
     assert len(own) <= OWN_AT_MOST
 
 
-def test_a_command_that_prints_a_result_has_all_of_its_forms() -> None:
+def test_a_command_that_prints_a_result_has_all_output_formats() -> None:
     """Those that have --json alone print no result: it is the JSON of an estimate."""
     forms: dict[str, set[str]] = {}
     for command, option in _options():
@@ -73,7 +73,7 @@ def test_a_command_that_prints_a_result_has_all_of_its_forms() -> None:
     assert lacking == {"bank generate", "exam generate", "ragval answers", "ragval questions", "watch"}
 
 
-def test_a_page_of_the_docs_uses_every_option() -> None:
+def test_every_option_is_used_in_the_docs() -> None:
     lines = _command_lines()
     unused = []
     for command, option in _options():
@@ -88,7 +88,7 @@ def test_a_page_of_the_docs_uses_every_option() -> None:
     assert unused == []
 
 
-def test_what_the_program_says_names_options_that_there_are() -> None:
+def test_messages_name_only_options_that_exist() -> None:
     there = {name for _, option in _options() for name in (*option.opts, *option.secondary_opts)} | ELSEWHERE
     wrong = []
     for path in (*(ROOT / "trecexam").rglob("*.py"), *(ROOT / "trecexam").rglob("*.html")):

@@ -87,7 +87,7 @@ def tracks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.mark.parametrize("width", [40, 80, 120])
 @pytest.mark.parametrize("kind", RUNS)
-def test_a_leaderboard_keeps_to_the_terminal(
+def test_a_leaderboard_fits_the_terminal_width(
     kind: str, width: int, tracks: dict[str, Path], shown: Shown
 ) -> None:
     lines = [STYLE.sub("", line) for line in shown("leaderboard", tracks[kind], width=width)]
@@ -125,7 +125,7 @@ def test_a_leaderboard_keeps_to_the_terminal(
     ids=" ".join,
 )
 @pytest.mark.filterwarnings("ignore:An input array is constant")
-def test_other_tables_keep_to_the_terminal(
+def test_other_tables_fit_the_terminal_width(
     command: tuple[str, ...], width: int, tracks: dict[str, Path], shown: Shown
 ) -> None:
     name, *options = command
@@ -138,7 +138,7 @@ def test_other_tables_keep_to_the_terminal(
     assert max(map(wcswidth, lines)) <= width
 
 
-def test_wide_shows_all_measures_and_whole_names(tracks: dict[str, Path], shown: Shown) -> None:
+def test_wide_shows_all_measures_and_full_names(tracks: dict[str, Path], shown: Shown) -> None:
     lines = shown("leaderboard", tracks["alike"], "--wide", width=40)
     text = STYLE.sub("", "\n".join(lines))
     assert text.split()[:8] == ["rank", "run", *MEASURES]
@@ -146,9 +146,7 @@ def test_wide_shows_all_measures_and_whole_names(tracks: dict[str, Path], shown:
     assert "left out" not in text
 
 
-def test_all_measures_that_are_named_are_shown_within_the_width(
-    tracks: dict[str, Path], shown: Shown
-) -> None:
+def test_all_requested_measures_are_shown_within_the_width(tracks: dict[str, Path], shown: Shown) -> None:
     named = [word for name in MEASURES for word in ("-m", name)]
     lines = [STYLE.sub("", line) for line in shown("leaderboard", tracks["hundred"], *named, width=80)]
     headings = [line.split() for line in lines if line.startswith("rank")]
@@ -168,7 +166,7 @@ def test_runs_with_the_same_mean_share_a_rank(tmp_path: Path, shown: Shown) -> N
     assert set(rank.values()) in ({"1", "2"}, {"1", "3"})
 
 
-def test_holes_on_a_terminal_are_sums_by_run_and_by_query_on_demand(
+def test_holes_on_a_terminal_shows_sums_per_run_and_queries_on_request(
     tracks: dict[str, Path], shown: Shown
 ) -> None:
     lines = [STYLE.sub("", line) for line in shown("holes", tracks["hundred"])]
@@ -180,7 +178,7 @@ def test_holes_on_a_terminal_are_sums_by_run_and_by_query_on_demand(
     assert len(by_query) == 1 + 100 * 4
 
 
-def test_a_pipe_gets_the_file_of_out_whatever_wide_says(
+def test_in_a_pipe_the_file_of_out_is_printed_whatever_wide_says(
     tracks: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     track = tracks["alike"]
@@ -194,7 +192,7 @@ def test_a_pipe_gets_the_file_of_out_whatever_wide_says(
     assert capsys.readouterr().out == (track / "out" / "holes.tsv").read_text()
 
 
-def test_table_in_a_pipe_is_what_a_terminal_shows_without_colour(
+def test_table_in_a_pipe_equals_the_terminal_output_without_colour(
     tracks: dict[str, Path],
     shown: Shown,
     capsys: pytest.CaptureFixture[str],
@@ -214,7 +212,7 @@ def test_table_in_a_pipe_is_what_a_terminal_shows_without_colour(
             assert len(piped.splitlines()) < 20, "sums by run"
 
 
-def test_json_stays_whatever_the_terminal(
+def test_json_does_not_depend_on_the_terminal(
     tracks: dict[str, Path], shown: Shown, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for command in ("leaderboard", "holes"):
@@ -227,7 +225,7 @@ def test_json_stays_whatever_the_terminal(
 
 
 @pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
-def test_nothing_is_coloured_where_that_is_not_wanted(
+def test_nothing_is_coloured_when_colour_is_disabled(
     name: str, value: str, tracks: dict[str, Path], shown: Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     coloured = shown("leaderboard", tracks["one"])
@@ -238,7 +236,7 @@ def test_nothing_is_coloured_where_that_is_not_wanted(
     assert plain == [STYLE.sub("", line) for line in coloured]
 
 
-def test_a_terminal_that_has_no_ellipsis_is_shown_a_tilde(tracks: dict[str, Path], shown: Shown) -> None:
+def test_a_terminal_without_ellipsis_shows_a_tilde(tracks: dict[str, Path], shown: Shown) -> None:
     lines = shown("leaderboard", tracks["alike"], width=40, encoding="ascii")
     assert max(len(STYLE.sub("", line)) for line in lines) <= 40
     assert " ~0." in lines[1]

@@ -51,7 +51,7 @@ def said(capsys: pytest.CaptureFixture[str], command: str, root: Path, status: i
         (qrels("q1 0 msmarco_1 1\n"), COMPARE, "are document ids written in another form?"),
     ],
 )
-def test_official_judgments_that_cannot_be_used_are_told(
+def test_unusable_official_judgments_are_reported(
     graded: Path, capsys: pytest.CaptureFixture[str], damage: Damage, refuse: tuple[str, ...], reason: str
 ) -> None:
     damage(graded)
@@ -73,7 +73,7 @@ def test_official_judgments_that_cannot_be_used_are_told(
         *((f"{name} TRACK", 2, "no runs to compare yet") for name in ("correlate", "swaps", "outliers")),
     ],
 )
-def test_without_runs_it_says_so(
+def test_without_runs_commands_say_so(
     graded: Path, capsys: pytest.CaptureFixture[str], command: str, status: int, reason: str
 ) -> None:
     for path in (graded / "runs").iterdir():
@@ -85,7 +85,7 @@ def test_without_runs_it_says_so(
     "command",
     ["agreement TRACK", *(f"verify {view} TRACK" for view in ("grading", "grid", "missing", "spurious"))],
 )
-def test_a_track_that_was_never_graded_says_what_to_do(
+def test_an_ungraded_track_says_what_to_do(
     graded: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     shutil.rmtree(graded / ".trecexam")
@@ -96,7 +96,7 @@ def test_a_track_that_was_never_graded_says_what_to_do(
         assert f"drop runs into {graded / 'runs'}, then" in said(capsys, command, graded, 2)
 
 
-def test_a_grader_whose_package_is_gone_is_told_with_what_to_do(
+def test_a_missing_grader_package_is_reported_with_a_remedy(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_small_track(tmp_path / "track", config='[grader]\nname = "overlap"\n')

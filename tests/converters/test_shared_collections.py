@@ -37,7 +37,7 @@ def put(tmp_path: Path, text: str, name: str = "file") -> Path:
         ("ir-metadata.run", "run", [("q1", "d1", 1, 2.5, "tag"), ("q1", "d2", 2, 1.5, "tag")]),
     ],
 )
-def test_what_a_file_has_is_told_read_and_written_again(
+def test_fields_are_recognised_read_and_written_back(
     tmp_path: Path, name: str, kind: str, records: list[tuple[object, ...]]
 ) -> None:
     path = CORPUS / name
@@ -62,7 +62,7 @@ def test_what_a_file_has_is_told_read_and_written_again(
         ('{"_id": "1", "text": "' + "long " * 60 + '"}\n', "passages"),
     ],
 )
-def test_content_tells_what_is_alike_at_first_sight(tmp_path: Path, text: str, kind: str) -> None:
+def test_similar_formats_are_told_apart_by_content(tmp_path: Path, text: str, kind: str) -> None:
     assert converters.sniff(put(tmp_path, text)) == kind
 
 
@@ -88,13 +88,13 @@ def test_content_tells_what_is_alike_at_first_sight(tmp_path: Path, text: str, k
         ),
     ],
 )
-def test_a_bad_line_is_named(tmp_path: Path, kind: str, text: str, line: int | None, reason: str) -> None:
+def test_a_bad_line_is_reported(tmp_path: Path, kind: str, text: str, line: int | None, reason: str) -> None:
     with pytest.raises(ConversionError, match=reason) as caught:
         list(converters.read(put(tmp_path, text), kind))
     assert caught.value.line == line
 
 
-def test_bad_lines_of_a_collection_are_left_out_where_somebody_takes_their_errors(tmp_path: Path) -> None:
+def test_bad_lines_of_a_collection_are_skipped_with_an_error_handler(tmp_path: Path) -> None:
     errors: list[ConversionError] = []
     path = put(tmp_path, "pid\tpassage\n1\tone\n2\n3\tthree\n")
     assert list(read_passages(path, errors.append)) == [Passage("1", "one"), Passage("3", "three")]
@@ -121,7 +121,7 @@ def test_an_ir_metadata_header_is_kept_and_changes_no_entry(
     assert (list(again), again.metadata) == (list(run), YAML)
 
 
-def test_umbrelas_judgments_are_qrels_where_somebody_added_ids(tmp_path: Path) -> None:
+def test_umbrela_judgments_with_ids_are_qrels(tmp_path: Path) -> None:
     path = CORPUS / "umbrela.jsonl"
     first, second = converters.read(path)
     assert first == TextJudgment(

@@ -98,7 +98,7 @@ def metadata(wheel: Path) -> Metadata:
 
 
 @pytest.mark.slow
-def test_the_wheel_has_every_file_of_the_packages_and_no_other(built: Distributions) -> None:
+def test_the_wheel_has_exactly_the_files_of_the_packages(built: Distributions) -> None:
     paths = [path for package in PACKAGES for path in (built.source / package).rglob("*") if path.is_file()]
     expected = {str(path.relative_to(built.source)): path.read_bytes() for path in paths}
     files = contents(built.wheel)
@@ -107,7 +107,7 @@ def test_the_wheel_has_every_file_of_the_packages_and_no_other(built: Distributi
 
 
 @pytest.mark.slow
-def test_the_sdist_makes_the_wheel_that_the_source_makes(built: Distributions) -> None:
+def test_the_sdist_builds_the_same_wheel_as_the_source(built: Distributions) -> None:
     assert contents(built.wheel) == contents(built.direct_wheel)
     names = contents(built.sdist).keys()
     assert {"LICENSE", "README.md", "CHANGELOG.md", "CITATION.cff"} <= names
@@ -115,7 +115,7 @@ def test_the_sdist_makes_the_wheel_that_the_source_makes(built: Distributions) -
 
 
 @pytest.mark.slow
-def test_no_path_of_this_machine_is_in_what_is_released(built: Distributions) -> None:
+def test_no_local_path_is_in_the_released_files(built: Distributions) -> None:
     for path in (ROOT, built.source, Path(sys.prefix), Path.home()):
         for archive in (built.wheel, built.sdist):
             files = contents(archive)
@@ -123,7 +123,7 @@ def test_no_path_of_this_machine_is_in_what_is_released(built: Distributions) ->
 
 
 @pytest.mark.slow
-def test_the_metadata_is_valid_and_says_what_an_index_shows(built: Distributions) -> None:
+def test_the_metadata_is_valid_and_has_what_an_index_shows(built: Distributions) -> None:
     read = metadata(built.wheel)
     assert (read.name, str(read.version)) == ("trecexam", trecexam.__version__)
     assert read.description_content_type == "text/markdown"
@@ -167,7 +167,7 @@ for point in package.entry_points:
     assert set(loaded) == expected | {"console_scripts trecexam"}
 
 
-def test_the_citation_file_is_one_and_cites_this_version() -> None:
+def test_the_citation_file_is_valid_and_cites_this_version() -> None:
     """By what the Citation File Format 1.2.0 requires."""
     citation: dict[str, Any] = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert citation["cff-version"] == "1.2.0"

@@ -83,7 +83,7 @@ def written(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-def test_tau_and_kappa_of_each_grader_at_each_threshold_are_those_counted_by_hand(
+def test_tau_and_kappa_per_grader_and_threshold_equal_a_naive_count(
     track: Path,
     graders: list[str],
     dl19: Path,
@@ -129,7 +129,7 @@ def test_tau_and_kappa_of_each_grader_at_each_threshold_are_those_counted_by_han
 
 
 @pytest.mark.slow
-def test_kappa_between_two_graders_is_that_counted_by_hand(
+def test_kappa_between_two_graders_equals_a_naive_count(
     track: Path,
     graders: list[str],
     tmp_path: Path,

@@ -37,7 +37,7 @@ def qrels(root: Path) -> dict[tuple[str, str], int]:
 
 
 @pytest.mark.slow
-def test_a_dropped_run_and_an_edited_recording_are_told_with_their_labels(track: Path, dl19: Path) -> None:
+def test_a_dropped_run_and_an_edited_recording_are_logged_with_their_labels(track: Path, dl19: Path) -> None:
     before = qrels(track)
     shutil.copy(dl19 / "runs" / "p_bert.run", track / "runs")
     assert run(["watch", str(track), "--once"]) == 0

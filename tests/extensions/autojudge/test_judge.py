@@ -72,7 +72,7 @@ def use(server: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_all_graders_give_a_leaderboard_nuggets_and_qrels_and_again_nobody_is_asked(
+def test_all_graders_give_leaderboard_nuggets_and_qrels_and_a_rerun_sends_no_prompt(
     desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with serving(answer_as_a_judge) as server:
@@ -117,7 +117,7 @@ def test_all_graders_give_a_leaderboard_nuggets_and_qrels_and_again_nobody_is_as
 
 
 @pytest.mark.slow
-def test_a_variant_asks_for_its_own_graders_and_what_another_asked_is_known(
+def test_a_variant_runs_only_its_graders_and_reuses_answers_of_other_variants(
     desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with serving(answer_as_a_judge) as server:
@@ -139,7 +139,7 @@ def test_a_variant_asks_for_its_own_graders_and_what_another_asked_is_known(
 
 
 @pytest.mark.slow
-def test_a_judge_that_is_killed_goes_on_where_it_was(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_judge_resumes(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     killed: list[subprocess.Popen[bytes]] = []
 
     def script(exchange: Exchange) -> None:
@@ -173,7 +173,7 @@ def test_a_judge_that_is_killed_goes_on_where_it_was(desk: Path, monkeypatch: py
     assert contents(desk / "again") == contents(desk / "out")
 
 
-def test_where_nobody_may_be_asked_what_is_missing_is_said(desk: Path) -> None:
+def test_without_permission_to_send_prompts_missing_grades_are_reported(desk: Path) -> None:
     with pytest.raises(
         TrecexamError, match=r"umbrela: there is no answer to \d+ cells, and nobody may be asked"
     ):
@@ -184,12 +184,12 @@ def test_where_nobody_may_be_asked_what_is_missing_is_said(desk: Path) -> None:
         judge("out", "nuggets", status=1)
 
 
-def test_a_setting_that_trecexam_toml_does_not_have_is_refused_as_there(desk: Path) -> None:
+def test_an_unknown_setting_is_rejected_as_in_trecexam_toml(desk: Path) -> None:
     with pytest.raises(ConfigError, match=r"unknown setting `grader\.concurency`; did you mean `concurr"):
         judge("out", "umbrela", "--set", "grader.concurency=2", status=1)
 
 
-def test_a_topic_id_with_a_blank_is_named_before_anything_is_asked(
+def test_a_topic_id_with_a_blank_is_reported_before_any_prompt_is_sent(
     desk: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for path in (desk / "data").rglob("*.jsonl"):
@@ -202,7 +202,7 @@ def test_a_topic_id_with_a_blank_is_named_before_anything_is_asked(
 
 
 @pytest.mark.slow
-def test_nuggets_that_are_given_are_asked_about(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_given_nuggets_are_graded(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(answer_as_a_judge) as server:
         use(server, monkeypatch)
         judge("out", "nuggets")
@@ -215,7 +215,7 @@ def test_nuggets_that_are_given_are_asked_about(desk: Path, monkeypatch: pytest.
 
 
 @pytest.mark.slow
-def test_without_a_language_model_support_is_by_embeddings(desk: Path) -> None:
+def test_without_a_language_model_support_uses_embeddings(desk: Path) -> None:
     pytest.importorskip("sentence_transformers", reason="the extra `offline` is not installed")
     judge("out", "offline")
     found = leaderboard(next((desk / "out").glob("offline.eval*.txt")))
@@ -226,7 +226,7 @@ def test_without_a_language_model_support_is_by_embeddings(desk: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_frameworks_own_data_set_goes_through_and_meta_evaluate_reads_what_comes_out(
+def test_the_data_set_of_the_framework_is_judged_and_meta_evaluate_reads_the_result(
     desk: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     kiddie = outside("autojudge/kiddie")
@@ -246,7 +246,7 @@ def test_the_frameworks_own_data_set_goes_through_and_meta_evaluate_reads_what_c
 
 
 @pytest.mark.slow
-def test_the_frameworks_own_data_set_goes_through_in_three_commands(
+def test_the_data_set_of_the_framework_is_judged_in_three_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kiddie = outside("autojudge/kiddie")

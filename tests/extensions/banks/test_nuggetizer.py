@@ -122,7 +122,7 @@ def test_the_prompts_are_the_published_ones(stage: str) -> None:
     assert "\n".join(line.removeprefix("  ") for line in block) == prompt_text(f"nuggetizer-{stage}")
 
 
-def test_nuggets_are_made_window_by_window_weighed_and_the_first_twenty_kept(
+def test_nuggets_are_made_window_by_window_scored_and_the_first_twenty_kept(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(extending) as server:
@@ -172,7 +172,7 @@ def test_relevant_passages_come_first_by_label_then_by_best_rank(track: Callable
     assert [each for window in of_q2 for each in window] == [f"{n:02}" for n in range(12)]
 
 
-def test_responses_are_no_source_and_a_query_without_passages_is_named(
+def test_responses_are_not_a_source_and_a_query_without_passages_is_reported(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(extending) as server:
@@ -193,7 +193,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("answer", UNREADABLE.values(), ids=UNREADABLE)
-def test_a_list_that_cannot_be_read_is_asked_for_once_more(
+def test_an_unreadable_list_is_requested_once_more(
     track: Callable[..., Path], answer: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def script(exchange: Exchange) -> None:
@@ -213,7 +213,7 @@ def test_a_list_that_cannot_be_read_is_asked_for_once_more(
     assert bank_of(root)["q1"] == kept_of([fact(f"{n:02}") for n in range(N_PASSAGES)])
 
 
-def test_a_step_that_stays_unread_leaves_the_list_before_it_and_is_named(
+def test_a_step_that_stays_unreadable_keeps_the_previous_list_and_is_reported(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     def script(exchange: Exchange) -> None:
@@ -248,9 +248,7 @@ FORMS: dict[str, Callable[[list[str]], str]] = {
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_lists_are_read_in_whatever_form_they_come(
-    track: Callable[..., Path], form: Callable[[list[str]], str]
-) -> None:
+def test_lists_are_read_in_any_form(track: Callable[..., Path], form: Callable[[list[str]], str]) -> None:
     told = ['says "fly" twice', "it's a bee's wing", "third, of (three)"]
 
     def script(exchange: Exchange) -> None:
@@ -263,7 +261,7 @@ def test_lists_are_read_in_whatever_form_they_come(
     assert bank_of(root)["q1"] == [(told[0], "vital"), (told[2], "vital"), (told[1], "okay")]
 
 
-def test_of_a_list_that_is_too_long_the_first_thirty_count(track: Callable[..., Path]) -> None:
+def test_only_the_first_thirty_of_a_longer_list_count(track: Callable[..., Path]) -> None:
     many = [f"fact of text {n:02}" for n in range(50)]
     with serving(
         lambda exchange: exchange.say(json.dumps(many)) if is_creation(exchange) else extending(exchange)
@@ -274,7 +272,7 @@ def test_of_a_list_that_is_too_long_the_first_thirty_count(track: Callable[..., 
     assert len(server.bodies) == 1 + 3
 
 
-def test_a_generation_killed_between_steps_goes_on_where_it_was(track: Callable[..., Path]) -> None:
+def test_a_generation_killed_between_steps_resumes(track: Callable[..., Path]) -> None:
     def script(exchange: Exchange) -> None:
         if "Text 20." in exchange.prompt:
             exchange.hang()
@@ -300,7 +298,7 @@ def test_a_generation_killed_between_steps_goes_on_where_it_was(track: Callable[
     assert bank_of(root) == dict.fromkeys(QUERIES, kept_of([fact(f"{n:02}") for n in range(N_PASSAGES)]))
 
 
-def test_stopped_after_a_step_queries_that_are_through_are_written(track: Callable[..., Path]) -> None:
+def test_when_stopped_after_a_step_finished_queries_are_written(track: Callable[..., Path]) -> None:
     def script(exchange: Exchange) -> None:
         # q2 ends a round later than q1: its first answer is asked for again.
         first = "bees" in exchange.prompt and is_creation(exchange) and "earlier" not in exchange.prompt
@@ -324,7 +322,7 @@ def test_stopped_after_a_step_queries_that_are_through_are_written(track: Callab
     assert set(bank_of(root)) == set(QUERIES)
 
 
-def test_a_persons_edits_survive_a_second_generation(track: Callable[..., Path]) -> None:
+def test_edits_by_a_person_survive_a_second_generation(track: Callable[..., Path]) -> None:
     with serving(extending) as server:
         root = track(server.url)
         assert generated(root, "--query", "q1") == 0
@@ -353,7 +351,7 @@ def test_a_persons_edits_survive_a_second_generation(track: Callable[..., Path])
     assert trecexam.open_track(root).bank.check().edited[1].problem == "edited; it was generated as: vital"
 
 
-def test_an_estimate_bounds_what_is_asked_and_asks_nobody(
+def test_an_estimate_bounds_the_number_of_prompts_and_sends_none(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     def prompts() -> int:
@@ -373,7 +371,7 @@ def test_an_estimate_bounds_what_is_asked_and_asks_nobody(
         assert prompts() == 3 + 3
 
 
-def test_answers_that_are_never_read_take_as_many_calls_as_the_estimate_has_at_most(
+def test_unreadable_answers_take_at_most_the_estimated_number_of_calls(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(lambda exchange: exchange.say("I cannot tell.")) as server:
@@ -422,7 +420,7 @@ class OwnWriter:
         pass
 
 
-def test_a_writer_of_ones_own_reads_the_system_message_first_and_cuts_are_counted(
+def test_a_custom_writer_gets_the_system_message_first_and_cuts_are_counted(
     track: Callable[..., Path],
 ) -> None:
     root = track("http://127.0.0.1:9/v1")
@@ -438,7 +436,7 @@ def test_a_writer_of_ones_own_reads_the_system_message_first_and_cuts_are_counte
 
 
 @pytest.mark.parametrize("kind", ["causal", "seq2seq"])
-def test_models_in_this_process_write_nuggets_and_are_loaded_once(
+def test_local_models_generate_nuggets_and_are_loaded_once(
     track: Callable[..., Path],
     kind: str,
     tmp_path: Path,
@@ -487,7 +485,7 @@ def test_models_in_this_process_write_nuggets_and_are_loaded_once(
         (["--prompt", "nuggetiser"], "did you mean 'nuggetizer'?"),
     ],
 )
-def test_what_cannot_be_done_is_one_line(
+def test_invalid_requests_are_a_one_line_error(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str], words: list[str], reason: str
 ) -> None:
     root = track("http://127.0.0.1:9/v1")

@@ -39,7 +39,7 @@ def asked(capsys: pytest.CaptureFixture[str], *arguments: str | Path, status: in
     return told.out, told.err
 
 
-def test_a_file_that_is_taken_gives_status_0_and_its_warnings(
+def test_an_accepted_file_gives_status_0_and_its_warnings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, err = asked(capsys, put(tmp_path, TIED), status=0)
@@ -49,7 +49,7 @@ def test_a_file_that_is_taken_gives_status_0_and_its_warnings(
     assert "trec_eval 9 accepts this run file" in err
 
 
-def test_a_file_that_is_not_taken_gives_status_1_and_the_line(
+def test_a_rejected_file_gives_status_1_and_the_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, err = asked(capsys, put(tmp_path, BROKEN), status=1)
@@ -57,7 +57,9 @@ def test_a_file_that_is_not_taken_gives_status_1_and_the_line(
     assert "trec_eval 10 rejects this run file" in err
 
 
-def test_the_named_version_decides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_result_depends_on_the_chosen_trec_eval_version(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = put(tmp_path, "# by hand\nq1 0 a 1\n", "q.txt")
     asked(capsys, path, status=1)
     asked(capsys, path, "--trec-eval", "9", status=1)
@@ -66,20 +68,22 @@ def test_the_named_version_decides(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "trec_eval 9" not in err
 
 
-def test_as_decides_what_the_file_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_as_option_decides_the_type_of_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = put(tmp_path, "q1 0 a 1\n")
     asked(capsys, path, status=0)
     out, _ = asked(capsys, path, "--as", "run", status=1)
     assert "has 4 columns" in out
 
 
-def test_json_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_reports_the_same_findings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     value = json.loads(asked(capsys, put(tmp_path, BROKEN), "--json", status=1)[0])
     assert value["takes"] == {"9": False, "10": False}
     assert (value["kind"], value["findings"][0]["line"]) == ("run", 2)
 
 
-def test_what_can_be_no_run_and_no_qrels_is_one_line_and_status_2(
+def test_a_file_that_is_neither_run_nor_qrels_is_a_one_line_error_with_status_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "add --as run or --as qrels" in asked(capsys, put(tmp_path, "hello\n", "x"), status=2)[1]
@@ -87,7 +91,7 @@ def test_what_can_be_no_run_and_no_qrels_is_one_line_and_status_2(
     assert "No such file" in asked(capsys, tmp_path / "none", "--as", "qrels", status=2)[1]
 
 
-def test_fix_writes_a_file_that_is_taken_and_lists_what_it_changed(
+def test_fix_writes_an_accepted_file_and_lists_its_changes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fixed = tmp_path / "fixed.run"
@@ -100,7 +104,7 @@ def test_fix_writes_a_file_that_is_taken_and_lists_what_it_changed(
     assert (tmp_path / "again.run").read_bytes() == fixed.read_bytes()
 
 
-def test_fix_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fix_overwrites_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, other = put(tmp_path, TIED), put(tmp_path, "mine\n", "other")
     (tmp_path / "link").hardlink_to(path)
     assert "never overwritten" in asked(capsys, path, "--fix", path, status=2)[1]
@@ -112,7 +116,7 @@ def test_fix_overwrites_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[st
     asked(capsys, path, "--fix", tmp_path / "new", status=0)
 
 
-def test_a_track_tells_which_topics_and_docnos_it_does_not_have(
+def test_with_a_track_unknown_topics_and_docnos_are_reported(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     good = next(iter((graded / "runs").glob("*.run")))
@@ -128,7 +132,7 @@ def test_a_track_tells_which_topics_and_docnos_it_does_not_have(
     assert out.count("is not in the track") == 2
 
 
-def test_everything_that_trecexam_writes_for_trec_eval_passes(graded: Path, tmp_path: Path) -> None:
+def test_every_file_that_trecexam_writes_for_trec_eval_passes(graded: Path, tmp_path: Path) -> None:
     options = [[], ["--binary"], ["--label", "count"], ["--label", "max", "--min-answers", "2"]]
     exported = [tmp_path / f"{n}.qrels" for n in range(len(options))]
     for path, option in zip(exported, options, strict=True):

@@ -154,7 +154,7 @@ def relevant(reaches: Callable[[str, str], bool], of_run: Mapping[str, list[str]
     return sum(reaches(q, d) for q in QUERIES for d in of_run[q][:k])
 
 
-def test_each_prompt_of_a_recording_is_held_against_the_official_side_at_each_threshold(
+def test_each_prompt_of_a_recording_is_compared_with_the_official_side_per_threshold(
     track: Path, two: tuple[Path, dict[str, Ratings]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, by_prompt = two
@@ -177,7 +177,7 @@ def test_each_prompt_of_a_recording_is_held_against_the_official_side_at_each_th
     assert len({row["kendall_tau"] for row in found}) > 4
 
 
-def test_two_graders_agree_with_each_other_as_kappa_counted_by_hand_says(
+def test_kappa_between_two_graders_equals_a_naive_count(
     track: Path, two: tuple[Path, dict[str, Ratings]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, by_prompt = two
@@ -204,7 +204,7 @@ def test_two_graders_agree_with_each_other_as_kappa_counted_by_hand_says(
         assert row["kappa.quadratic"] == ("" if t else f"{weighted(pairs, 2):z.6f}")
 
 
-def test_items_have_a_kappa_each(
+def test_each_item_has_a_kappa(
     track: Path, two: tuple[Path, dict[str, Ratings]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, by_prompt = two
@@ -224,7 +224,7 @@ def test_items_have_a_kappa_each(
         assert row["kappa.low"] == ""
 
 
-def test_what_one_grader_alone_rated_does_not_count_and_is_said(
+def test_cells_rated_by_only_one_grader_are_excluded_and_counted(
     track: Path, tmp_path: Path, two: tuple[Path, dict[str, Ratings]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     part = {cell: rating for cell, rating in two[1]["second"].items() if cell[0] != "q3"}
@@ -245,7 +245,7 @@ def test_what_one_grader_alone_rated_does_not_count_and_is_said(
     }  # fmt: skip
 
 
-def test_stored_grades_are_read_and_nothing_is_graded_or_stored(
+def test_stored_grades_are_used_and_nothing_is_graded_or_stored(
     track: Path, two: tuple[Path, dict[str, Ratings]]
 ) -> None:
     with trecexam.open_track(track, grader=HashGrader()) as opened:
@@ -278,7 +278,7 @@ def test_stored_grades_are_read_and_nothing_is_graded_or_stored(
     assert row["kappa"] == pytest.approx(cohens_kappa(expected))
 
 
-def test_the_tracks_own_grader_has_a_name_and_is_the_default(
+def test_the_grader_of_the_track_has_a_name_and_is_the_default(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own = table(capsys, graded)
@@ -287,7 +287,7 @@ def test_the_tracks_own_grader_has_a_name_and_is_the_default(
     assert own[0]["grader"] == "recorded"
 
 
-def test_recordings_are_compared_with_the_tracks_own_grader_where_it_has_grades(
+def test_recordings_are_compared_with_the_stored_grades_of_the_track(
     graded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with trecexam.open_track(graded) as opened:
@@ -297,7 +297,9 @@ def test_recordings_are_compared_with_the_tracks_own_grader_where_it_has_grades(
     assert names == {"recorded", "other"}
 
 
-def test_a_persons_rating_is_nobodys_agreement(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ratings_of_a_person_do_not_count_for_any_grader(
+    graded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = table(capsys, graded)
     with trecexam.open_track(graded) as opened:
         rating = next(r for r in opened.grades() if r["rating"] == 0)
@@ -308,7 +310,7 @@ def test_a_persons_rating_is_nobodys_agreement(graded: Path, capsys: pytest.Capt
     assert "left out: people's ratings in place of a grader's (overrides.tsv)" in err
 
 
-def test_the_table_goes_to_a_file(
+def test_the_table_can_be_written_to_a_file(
     track: Path, tmp_path: Path, two: tuple[Path, dict[str, Ratings]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["compare-graders", track, "--recorded", two[0]]
@@ -330,7 +332,7 @@ def test_the_table_goes_to_a_file(
         (["--recorded", "empty.toml"], "empty.toml"),
     ],
 )
-def test_what_cannot_be_used_is_one_line(
+def test_invalid_requests_are_a_one_line_error(
     track: Path,
     tmp_path: Path,
     two: tuple[Path, dict[str, Ratings]],
@@ -346,7 +348,7 @@ def test_what_cannot_be_used_is_one_line(
     assert len(err.splitlines()) == 1
 
 
-def test_one_grader_has_nobody_to_agree_with_and_no_grades_are_said(
+def test_a_single_grader_has_no_agreement_and_missing_grades_are_an_error(
     track: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one = write_recording(tmp_path / "one.jsonl", {"only": random_ratings(1)})
@@ -356,7 +358,7 @@ def test_one_grader_has_nobody_to_agree_with_and_no_grades_are_said(
         opened.compare_graders([HashGrader()])
 
 
-def test_without_an_official_side_graders_are_compared_with_each_other_alone(
+def test_without_an_official_side_graders_are_compared_only_with_each_other(
     track: Path, two: tuple[Path, dict[str, Ratings]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     (track / "qrels.txt").unlink()

@@ -37,7 +37,7 @@ def tau(values: np.ndarray, queries: list[int]) -> float:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_each_query_is_the_best_to_add(seed: int) -> None:
+def test_each_query_is_the_best_one_to_add(seed: int) -> None:
     rng = np.random.default_rng(seed)
     values = rng.integers(0, 5, (7, 9)) / 4 + np.arange(7)[:, None] / 9
     chosen, taus = choose_queries(values, 6)
@@ -54,7 +54,7 @@ def test_each_query_is_the_best_to_add(seed: int) -> None:
     assert taus[-1] == pytest.approx(1)
 
 
-def test_queries_that_tie_all_runs_are_the_last_to_be_chosen() -> None:
+def test_queries_that_tie_all_runs_are_chosen_last() -> None:
     values = np.array([[0.5, 0.1, 0.5], [0.5, 0.2, 0.5], [0.5, 0.3, 0.5]])
     chosen, taus = choose_queries(values, 3)
     assert chosen[0] == 1
@@ -62,7 +62,7 @@ def test_queries_that_tie_all_runs_are_the_last_to_be_chosen() -> None:
     assert np.isnan(choose_queries(np.ones((3, 2)), 1)[1][0])
 
 
-def test_noise_is_fitted_on_one_half_and_worth_little_on_the_other() -> None:
+def test_queries_fitted_to_noise_on_one_half_do_not_help_on_the_other() -> None:
     rng = np.random.default_rng(4)
     noise = rng.random((30, 40))
     fitted, other, drawn = split_half(noise, 3)
@@ -91,7 +91,9 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_the_table_says_what_few_queries_are_worth(many: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_shows_the_value_of_each_number_of_queries(
+    many: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out, err = talk(capsys, many, "-m", "nDCG@8", "--most", "4")
     table = rows(out)
     with trecexam.open_track(many) as track:
@@ -118,7 +120,7 @@ def test_the_table_says_what_few_queries_are_worth(many: Path, capsys: pytest.Ca
     assert "4 queries" in err
 
 
-def test_official_measures_and_json(many: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_official_measures_and_json_work(many: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = talk(capsys, many, "-m", "P@5", "--official-measure", "nDCG@10", "--json", "--most", "2")
     table = json.loads(out)["queries"]
     assert [(row["measure"], row["n_queries"]) for row in table] == [
@@ -126,7 +128,7 @@ def test_official_measures_and_json(many: Path, capsys: pytest.CaptureFixture[st
     ]  # fmt: skip
 
 
-def test_it_needs_no_official_judgments_and_more_than_three_runs_for_halves(
+def test_official_judgments_are_not_needed_and_halves_need_more_than_three_runs(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (graded / "qrels.txt").unlink()
@@ -140,7 +142,7 @@ def test_it_needs_no_official_judgments_and_more_than_three_runs_for_halves(
     assert "no runs to compare yet" in talk(capsys, graded, status=2)[1]
 
 
-def test_halves_are_all_different() -> None:
+def test_all_halves_differ() -> None:
     from trecexam.extensions.disagreements.representative import halves
 
     parts = list(itertools.islice(halves(9, 20), 40))

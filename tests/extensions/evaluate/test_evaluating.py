@@ -96,9 +96,7 @@ RUN_FORMS = {
 
 
 @pytest.mark.parametrize("form", RUN_FORMS)
-def test_runs_in_every_form_have_the_values_of_the_folder_to_the_last_digit(
-    form: str, folder: Path, own: Any
-) -> None:
+def test_runs_in_every_form_give_the_values_of_the_folder_exactly(form: str, folder: Path, own: Any) -> None:
     runs = {
         name: RUN_FORMS[form](entries(folder, name), folder / "runs" / f"{name}.run")
         for name in ("run0", "run1", "run2")
@@ -144,7 +142,7 @@ INPUT_FORMS = {
 
 
 @pytest.mark.parametrize("form", INPUT_FORMS)
-def test_banks_passages_and_judgments_in_every_form_have_the_values_of_the_folder(
+def test_banks_passages_and_judgments_in_every_form_give_the_values_of_the_folder(
     form: str, folder: Path, own: Any
 ) -> None:
     passages = map(json.loads, (folder / "passages.jsonl").read_text().splitlines())
@@ -194,7 +192,7 @@ def test_items_of_a_bank_may_be_records(folder: Path, own: Any) -> None:
         assert done.track.status()["items"] == 12
 
 
-def test_recorded_grades_are_rows_too_and_nothing_is_printed(
+def test_recorded_grades_may_be_rows_and_nothing_is_printed(
     graded: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with trecexam.open_track(graded) as track:
@@ -214,7 +212,9 @@ def test_recorded_grades_are_rows_too_and_nothing_is_printed(
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_track_outlives_its_evaluation_and_takes_its_folder_with_it(folder: Path, temporary: Path) -> None:
+def test_the_track_stays_usable_after_evaluation_and_removes_its_folder(
+    folder: Path, temporary: Path
+) -> None:
     track = trecexam.evaluate(
         {"run0": folder / "runs" / "run0.run"},
         bank=folder / "bank.questions.jsonl",
@@ -231,7 +231,7 @@ def test_a_track_outlives_its_evaluation_and_takes_its_folder_with_it(folder: Pa
     assert not root.exists()
 
 
-def test_in_a_folder_grades_stay_and_other_runs_are_added(folder: Path, tmp_path: Path) -> None:
+def test_in_a_given_folder_grades_are_kept_and_runs_are_added(folder: Path, tmp_path: Path) -> None:
     grader = HashGrader()
     for _ in range(2):
         first = trecexam.evaluate(
@@ -260,7 +260,7 @@ def test_in_a_folder_grades_stay_and_other_runs_are_added(folder: Path, tmp_path
     trecexam.evaluate(other, grader=grader, folder=tmp_path / "kept", replace=True).close()
 
 
-def test_what_was_not_taken_is_in_the_cautions_and_below_the_table(folder: Path) -> None:
+def test_rejected_inputs_are_in_the_warnings_and_below_the_table(folder: Path) -> None:
     with trecexam.evaluate(
         {"mine": {"q1": {"q1-d01": 2, "<nowhere>": 1}, "q8": {"q1-d01": 1}}},
         bank=folder / "bank.questions.jsonl",
@@ -274,7 +274,7 @@ def test_what_was_not_taken_is_in_the_cautions_and_below_the_table(folder: Path)
     assert "<nowhere>" not in html
 
 
-def test_a_notebook_completes_the_names_of_the_package() -> None:
+def test_notebooks_can_complete_the_names_of_the_package() -> None:
     assert set(trecexam.__all__) <= set(dir(trecexam))
 
 
@@ -340,7 +340,7 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("given", "message"), ERRORS, ids=[message for _, message in ERRORS])
-def test_what_cannot_be_taken_is_said_in_one_line(given: dict[str, Any], message: str, folder: Path) -> None:
+def test_invalid_inputs_are_a_one_line_error(given: dict[str, Any], message: str, folder: Path) -> None:
     grader = HashGrader()
     usual = {
         "runs": {"a": folder / "runs" / "run0.run"},
@@ -354,7 +354,7 @@ def test_what_cannot_be_taken_is_said_in_one_line(given: dict[str, Any], message
     assert grader.asked == []
 
 
-def test_a_grader_that_breaks_leaves_nothing_behind(folder: Path) -> None:
+def test_a_failing_grader_leaves_no_files(folder: Path) -> None:
     grader = HashGrader()
     grader.fail_after = 1
     with pytest.raises(RuntimeError, match="the grader broke"):

@@ -48,7 +48,7 @@ def plainly(backend: CausalBackend, one: PromptContinuations) -> list[float]:
 
 
 @pytest.mark.parametrize(("budget", "share"), [(1, True), (10_000, True), (10_000, False)])
-def test_log_probabilities_are_those_of_a_plain_forward_pass(
+def test_log_probabilities_equal_a_plain_forward_pass(
     backend: CausalBackend, budget: int, share: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not share:
@@ -82,7 +82,7 @@ def test_a_prompt_goes_through_the_model_once_for_all_its_continuations(
     assert seen == [len(made[2].prompt) - 1, 4 * width]
 
 
-def test_what_is_too_large_for_memory_is_halved(
+def test_a_batch_too_large_for_memory_is_halved(
     backend: CausalBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = asked(backend)

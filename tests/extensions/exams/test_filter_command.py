@@ -36,7 +36,9 @@ def lines(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_what_stays_what_goes_and_why_is_written(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_kept_and_removed_questions_are_written_with_reasons(
+    exam: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = exam.parent / "out"
     track = of_track(exam, 'without = ["extra-candidate-jaccard"]')
     assert run(["exam", "filter", track, "-o", str(out)]) == 0
@@ -74,7 +76,7 @@ def of_track(exam: Path, text: str) -> str:
     return str(exam.parent)
 
 
-def test_thresholds_come_from_the_track(exam: Path) -> None:
+def test_thresholds_are_read_from_the_track(exam: Path) -> None:
     text = (
         'without = ["duplicates", "extra-candidate-jaccard"]\nmin_question = 3\nintra_candidate_jaccard = 1'
     )
@@ -124,7 +126,7 @@ def test_candidates_are_compared_by_a_real_sentence_embedder(exam: Path) -> None
     ]
 
 
-def test_no_model_is_loaded_where_no_filter_needs_it(exam: Path) -> None:
+def test_no_model_is_loaded_if_no_filter_needs_it(exam: Path) -> None:
     model = 'embedding = "nowhere/at-all-x/y"\n'
     off = ["extra-candidate-embedding", "intra-candidate-embedding"]
     for without, status in ((off, 0), (off[:1], 2)):
@@ -132,7 +134,7 @@ def test_no_model_is_loaded_where_no_filter_needs_it(exam: Path) -> None:
         assert run(["exam", "filter", track, "-o", str(exam.parent / "out")]) == status
 
 
-def test_generation_is_told_where_it_was_noted(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_generation_metadata_is_reported_if_present(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
     noted = {"generated": 9, "badly_parsed": {"no answer letter": 4}}
     exam.with_name("exam.generation.json").write_text(json.dumps(noted))
     assert run(["exam", "filter", str(exam), "-o", str(exam.parent / "out")]) == 0
@@ -141,7 +143,7 @@ def test_generation_is_told_where_it_was_noted(exam: Path, capsys: pytest.Captur
     assert "9 questions generated, 4 badly parsed" in capsys.readouterr().err
 
 
-def test_an_exam_of_which_nothing_is_left_is_status_1(exam: Path) -> None:
+def test_an_exam_with_no_question_left_gives_status_1(exam: Path) -> None:
     track = of_track(exam, "min_question = 900")
     assert run(["exam", "filter", track, "-o", str(exam.parent / "out")]) == 1
     assert (exam.parent / "out" / "kept.jsonl").read_bytes() == b""

@@ -56,7 +56,7 @@ def telling(list_answer: str, label: str = "okay") -> Answer:
     st.lists(st.text(max_size=12), max_size=40),
     st.sampled_from([str, json.dumps, "```python\n{}\n```".format]),
 )
-def test_every_list_that_python_or_json_writes_is_read_as_it_is(
+def test_every_list_that_python_or_json_writes_is_read_exactly(
     texts: list[str], written: Callable[[object], str]
 ) -> None:
     expected = [text for each in texts if (text := tidy(each))]
@@ -68,7 +68,7 @@ def test_every_list_that_python_or_json_writes_is_read_as_it_is(
 
 
 @given(st.text(max_size=60))
-def test_whatever_a_model_says_is_read_or_named(said: str) -> None:
+def test_any_model_output_is_read_or_reported(said: str) -> None:
     nuggets = nuggets_of(telling(said))
     assert len(nuggets.texts) == len(nuggets.importances)
     assert nuggets.texts or nuggets.unread or said.strip().startswith(("[", "(", "`"))
@@ -92,7 +92,7 @@ def test_lists_are_read_leniently(said: str, texts: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("said", ["No.", "", "[1, 2]", "<think>I wonder", "[1] says it all"])
-def test_what_is_no_list_leaves_the_list_before_it(said: str) -> None:
+def test_an_unreadable_list_keeps_the_previous_list(said: str) -> None:
     def answer(prompt: NuggetPrompt) -> Kept:
         lists = prompt.stage == "creator" and "[1] second" in prompt.text
         return Kept(said, cut=False, time="") if lists else telling('["a", "b"]')(prompt)  # type: ignore[return-value]
@@ -123,7 +123,7 @@ def test_labels_are_read_leniently(labels: str) -> None:
 @pytest.mark.parametrize(
     "labels", ['["vital"]', '["vital", "okay", "okay"]', '["vital", "fine"]', "both", ""]
 )
-def test_labels_that_are_no_label_each_are_none(labels: str) -> None:
+def test_unknown_labels_count_as_none(labels: str) -> None:
     asked = []
 
     def answer(prompt: NuggetPrompt) -> Kept:
@@ -136,7 +136,7 @@ def test_labels_that_are_no_label_each_are_none(labels: str) -> None:
     assert nuggets.unread[0].startswith("nuggets 1 to 2 got no importance")
 
 
-def test_what_the_model_wrote_nothing_to_is_not_asked_again_and_named() -> None:
+def test_prompts_without_an_answer_are_not_sent_again_and_are_reported() -> None:
     asked = []
 
     def answer(prompt: NuggetPrompt) -> Unread:
@@ -148,6 +148,6 @@ def test_what_the_model_wrote_nothing_to_is_not_asked_again_and_named() -> None:
     assert len(asked) == 1
 
 
-def test_a_supposed_answer_is_as_long_as_one_may_be() -> None:
+def test_an_assumed_answer_has_the_maximum_length() -> None:
     nuggets = nuggets_of(supposed_answer, ["text"] * 25)
     assert (len(nuggets.texts), nuggets.unread) == (MOST_CREATED, ())

@@ -68,7 +68,7 @@ def sentences(root: Path, **options: object) -> list[str]:
     return [row.item.text for row in rows]
 
 
-def test_what_has_no_label_goes_first_then_what_runs_share_spread_over_responses_and_queries(
+def test_unlabelled_citations_come_first_then_those_shared_by_runs_spread_over_queries(
     root: Path,
 ) -> None:
     order = sentences(root)
@@ -83,7 +83,7 @@ def test_what_has_no_label_goes_first_then_what_runs_share_spread_over_responses
     assert sentences(root) == order
 
 
-def test_what_the_grader_is_unsure_of_goes_before_what_it_is_sure_of(root: Path) -> None:
+def test_uncertain_labels_come_before_certain_ones(root: Path) -> None:
     with trecexam.open_track(root) as track:
         before = track.judge_next(query_ids=["q1"]).rows
     labelled = {
@@ -123,7 +123,7 @@ def test_what_the_grader_is_unsure_of_goes_before_what_it_is_sure_of(root: Path)
     assert row.expected_change == pytest.approx(expected)
 
 
-def test_the_command_says_what_to_type_and_leaves_out_what_people_labelled(
+def test_the_command_prints_what_to_type_and_skips_citations_labelled_by_people(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["judge-next", str(root)]) == 0
@@ -153,13 +153,13 @@ def test_the_command_says_what_to_type_and_leaves_out_what_people_labelled(
     "option",
     [["--by", "swaps"], ["--level", "cell"], ["-m", "P@5"]],
 )
-def test_options_of_other_lists_are_refused(
+def test_options_of_other_lists_are_rejected(
     root: Path, option: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["judge-next", str(root), *option]) == 2
     assert "the grader support labels citations: a measure, a level, an order" in capsys.readouterr().err
 
 
-def test_an_unknown_query_is_said(root: Path) -> None:
+def test_an_unknown_query_is_reported(root: Path) -> None:
     with trecexam.open_track(root) as track, pytest.raises(TrecexamError, match="no response to query 'q7'"):
         track.judge_next(query_ids=["q7"])

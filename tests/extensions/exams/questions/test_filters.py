@@ -50,7 +50,7 @@ def tokens(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
 
 
-def test_a_good_question_stays() -> None:
+def test_a_good_question_is_kept() -> None:
     assert gone([question()]) == [[]]
 
 
@@ -68,7 +68,7 @@ def test_a_good_question_stays() -> None:
         "In this PAPER, which of the coils is the one that is defrosted in winter?",
     ],
 )
-def test_a_stem_that_leans_on_its_text_goes(stem: str) -> None:
+def test_a_stem_that_refers_to_its_text_is_removed(stem: str) -> None:
     assert gone([question(stem=stem)]) == [["self-contained"]]
 
 
@@ -81,16 +81,16 @@ def test_a_stem_that_leans_on_its_text_goes(stem: str) -> None:
         "Which newspapers reported that researchers had paperless offices that year?",
     ],
 )
-def test_a_stem_that_stands_alone_stays(stem: str) -> None:
+def test_a_self_contained_stem_is_kept(stem: str) -> None:
     assert gone([question(stem=stem)]) == [[]]
 
 
-def test_the_published_patterns_are_among_ours() -> None:
+def test_the_published_patterns_are_included() -> None:
     published = read_patterns(outside("prompts/self-contained.txt"))
     assert read_patterns(filters._PATTERNS)[: len(published)] == published
 
 
-def test_lengths_are_allowed_up_to_and_with_their_bounds() -> None:
+def test_lengths_are_allowed_up_to_and_including_their_bounds() -> None:
     section = only("length", min_question=10, max_question=12, min_choice=2, max_choice=4)
     sizes = [(9, 3), (10, 3), (12, 3), (13, 3), (11, 1), (11, 2), (11, 4), (11, 5)]
     made = [
@@ -109,7 +109,7 @@ def test_lengths_are_allowed_up_to_and_with_their_bounds() -> None:
 
 
 @given(st.lists(WORDS, min_size=4, max_size=4), WORDS, st.integers(0, 3))
-def test_similarities_to_the_passage_are_those_of_a_plain_search(
+def test_similarities_to_the_passage_equal_a_naive_search(
     choices: list[str], passage: str, correct: int
 ) -> None:
     n = max(1, sum(len(tokens(choice)) for choice in choices) // 4)
@@ -122,7 +122,7 @@ def test_similarities_to_the_passage_are_those_of_a_plain_search(
     assert similarity.extra_jaccard(made) == pytest.approx(most - wanted[correct])
 
 
-def test_a_wrong_candidate_may_be_closer_to_the_passage_by_the_threshold_and_no_more() -> None:
+def test_a_wrong_candidate_may_be_closer_to_the_passage_by_at_most_the_threshold() -> None:
     # n is 2; "cold air" stands in the passage, of "warm river" one word of two does, with another beside it.
     made = question(choices=["warm river", "cold air", "xx yy", "zz ww"])
     assert similarity.extra_jaccard(made) == pytest.approx(1 - 1 / 3)
@@ -131,7 +131,7 @@ def test_a_wrong_candidate_may_be_closer_to_the_passage_by_the_threshold_and_no_
     assert gone([made], only(name, extra_candidate_jaccard=0.66)) == [[name]]
 
 
-def test_candidates_that_say_the_same_go_whichever_is_right() -> None:
+def test_questions_with_equivalent_candidates_are_removed() -> None:
     name = "intra-candidate-jaccard"
     made = [question(correct=c, choices=["One is it", "is it one?", "two", "three"]) for c in range(4)]
     assert gone(made, only(name)) == [[name]] * 4
@@ -142,7 +142,7 @@ def test_candidates_that_say_the_same_go_whichever_is_right() -> None:
     assert gone([question(choices=["+", "-", "*", "/"])], only(name)) == [[]]
 
 
-def test_near_duplicates_go_and_the_first_good_one_stays() -> None:
+def test_near_duplicates_are_removed_and_the_first_good_one_is_kept() -> None:
     stems = [
         "What does a heat pump take from the air outside?",
         "What does a heat pump take from the air, outside",
@@ -160,7 +160,7 @@ def test_near_duplicates_go_and_the_first_good_one_stays() -> None:
     assert [each.question_id for each in found.kept] == ["x1", "x3"]
 
 
-def test_stems_with_other_numbers_in_them_are_no_duplicates() -> None:
+def test_stems_that_differ_in_numbers_are_not_duplicates() -> None:
     stems = [
         "How much heat does the pump give at 3 bar?",
         "How much heat does the pump give at 34 bar?",
@@ -171,7 +171,7 @@ def test_stems_with_other_numbers_in_them_are_no_duplicates() -> None:
     assert gone(made, only("duplicates", duplicates=0.8)) == [[], [], ["duplicates"], []]
 
 
-def test_duplicates_are_found_across_blocks_as_by_comparing_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_duplicates_across_blocks_equal_a_comparison_of_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     from rapidfuzz import fuzz
 
     generator = np.random.default_rng(4)
@@ -203,7 +203,7 @@ def test_embeddings_compare_candidates_with_the_passage_and_with_one_another() -
     assert found == ["extra-candidate-embedding", "intra-candidate-embedding"]
 
 
-def test_baselines_are_what_one_gets_right_without_reading() -> None:
+def test_baselines_are_the_scores_of_guessing_without_reading() -> None:
     made = [
         question(0, choices=["a", "bb", "c", "d"], correct=1),
         question(1, choices=["aa", "bb", "c", "d"], correct=1),
@@ -214,7 +214,7 @@ def test_baselines_are_what_one_gets_right_without_reading() -> None:
     assert longest_answer(made) == pytest.approx((1 + 0.5) / 4)
 
 
-def test_lengths_and_levels_are_of_the_mean_question() -> None:
+def test_lengths_are_means_over_questions_and_levels_are_counted() -> None:
     made = [question(0, "abc", ["a", "bb", "c", "dddd"], 3, "12345"), question(1, "a", ["a"] * 4, 0, "123")]
     found = description(made, [QuestionKind((), "what"), QuestionKind(("Applying", "Creating"), "how")])
     assert found["mean_length"] == {"question": 2, "choice": 1.5, "correct": 2.5, "documentation": 4}
@@ -222,12 +222,12 @@ def test_lengths_and_levels_are_of_the_mean_question() -> None:
     assert {name: n for name, n in found["question_types"].items() if n} == {"what": 1, "how": 1}
 
 
-def test_an_exam_of_nothing_has_no_baselines() -> None:
+def test_an_empty_exam_has_no_baselines() -> None:
     assert description([], []) == {"questions": 0}
 
 
 @given(st.lists(st.tuples(WORDS, st.lists(WORDS, min_size=4, max_size=4)), min_size=1, max_size=8))
-def test_each_filter_finds_the_same_alone_as_among_the_others(rows: list[tuple[str, list[str]]]) -> None:
+def test_each_filter_finds_the_same_alone_and_among_others(rows: list[tuple[str, list[str]]]) -> None:
     made = [question(n, stem, choices, documentation=PASSAGE) for n, (stem, choices) in enumerate(rows)]
     found = apply(made, ALL)
     for name in found.results:
