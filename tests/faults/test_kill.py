@@ -72,7 +72,7 @@ def outputs(root: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_killed_at_random_moments_it_ends_where_an_undisturbed_run_ends(tmp_path: Path) -> None:
+def test_after_random_kills_the_result_equals_an_undisturbed_run(tmp_path: Path) -> None:
     calm, stormy = (
         make_small_track(tmp_path / name, config=REPORTED, queries=4, docs=13) for name in ("calm", "stormy")
     )
@@ -110,7 +110,7 @@ def test_killed_at_random_moments_it_ends_where_an_undisturbed_run_ends(tmp_path
 
 
 @pytest.mark.slow
-def test_killed_while_a_dropped_run_is_logged_it_is_logged_once(tmp_path: Path) -> None:
+def test_a_kill_during_logging_leaves_exactly_one_log_entry(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track", config=f"[track]\ndepth = 8\n{NO_REPORT}")
     finish(start(root), root)
     rng = random.Random(20261121)
@@ -133,7 +133,7 @@ def test_killed_while_a_dropped_run_is_logged_it_is_logged_once(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_a_language_model_killed_in_mid_batch_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_a_language_model_killed_within_a_batch_resumes(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     from tiny_models import save_t5
 

@@ -167,7 +167,7 @@ def test_an_exam_with_no_question_left_gives_status_1(exam: Path) -> None:
         ({"topic": ["a"]}, '"topic" of question'),
     ],
 )
-def test_a_line_that_is_no_question_is_named(
+def test_a_line_that_is_not_a_question_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, object], reason: str
 ) -> None:
     path = tmp_path / "exam.jsonl"
@@ -179,7 +179,7 @@ def test_a_line_that_is_no_question_is_named(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_that_is_no_track_is_one_line(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_without_a_track_is_a_one_line_error(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["exam", "filter", str(exam.parent), "-o", str(exam.parent / "out")]) == 2
     assert "no trecexam.toml" in capsys.readouterr().err
 
@@ -194,7 +194,7 @@ def test_a_folder_that_is_no_track_is_one_line(exam: Path, capsys: pytest.Captur
         ('without = ["lenght"]', "without"),
     ],
 )
-def test_settings_that_cannot_be_used_are_one_line(
+def test_invalid_settings_are_a_one_line_error(
     exam: Path, capsys: pytest.CaptureFixture[str], text: str, reason: str
 ) -> None:
     assert run(["exam", "filter", of_track(exam, text), "-o", str(exam.parent / "out")]) == 2
@@ -203,13 +203,13 @@ def test_settings_that_cannot_be_used_are_one_line(
     assert error.count("\n") == 1
 
 
-def test_a_question_id_that_stands_twice_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_duplicate_question_id_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_exam(tmp_path / "exam.jsonl", [question(), question()])
     assert run(["exam", "filter", str(path), "-o", str(tmp_path / "out")]) == 2
     assert f"{path}:2: question id 'x0' is there twice (first: line 1)" in capsys.readouterr().err
 
 
-def test_the_exam_itself_is_never_overwritten(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_input_exam_is_never_overwritten(exam: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = exam.rename(exam.with_name("kept.jsonl"))
     before = path.read_bytes()
     assert run(["exam", "filter", str(path), "-o", str(path.parent)]) == 2

@@ -58,7 +58,7 @@ def generate(root: Path, *more: str) -> int:
     return run(["exam", "generate", str(root), "--domain", "manuals of heat pumps", *more])
 
 
-def test_each_passage_gets_a_question_that_keeps_where_it_is_from(
+def test_each_passage_gets_a_question_with_its_origin(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(asked) as server:
@@ -95,7 +95,7 @@ def test_each_passage_gets_a_question_that_keeps_where_it_is_from(
     assert "2 questions (3 answers are new)" in err
 
 
-def test_a_second_time_nothing_is_asked_and_no_byte_changes(track: Callable[..., Path]) -> None:
+def test_a_second_run_sends_no_prompt_and_changes_no_byte(track: Callable[..., Path]) -> None:
     with serving(asked) as server:
         root = track(server.url)
         whole = (root / "passages.jsonl").read_bytes()
@@ -113,7 +113,7 @@ def test_a_second_time_nothing_is_asked_and_no_byte_changes(track: Callable[...,
     assert (root / "exam.jsonl").read_bytes() == before
 
 
-def test_an_exam_that_somebody_edited_is_left_as_it_is(
+def test_an_edited_exam_is_left_unchanged(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(asked) as server:
@@ -130,7 +130,7 @@ def test_an_exam_that_somebody_edited_is_left_as_it_is(
         assert len(server.bodies) == 3
 
 
-def test_a_server_that_is_down_leaves_no_empty_exam(
+def test_an_unreachable_server_leaves_no_empty_exam(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = track("http://127.0.0.1:9/v1", retries=0)
@@ -139,7 +139,7 @@ def test_a_server_that_is_down_leaves_no_empty_exam(
     assert KEY not in capsys.readouterr().err
 
 
-def test_what_is_stopped_goes_on_where_it_was(track: Callable[..., Path]) -> None:
+def test_a_stopped_generation_resumes(track: Callable[..., Path]) -> None:
     with serving(asked) as server:
         root = track(server.url, concurrency=1)
         with trecexam.open_track(root) as opened:
@@ -166,7 +166,7 @@ def test_what_is_stopped_goes_on_where_it_was(track: Callable[..., Path]) -> Non
         ("", "the file is empty"),
     ],
 )
-def test_passages_that_cannot_be_used_are_named(
+def test_unusable_passages_are_reported(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str], line: str, reason: str
 ) -> None:
     root = track("http://127.0.0.1:9/v1")
@@ -175,7 +175,7 @@ def test_passages_that_cannot_be_used_are_named(
     assert reason in capsys.readouterr().err
 
 
-def test_a_stems_least_length_is_that_of_the_track_and_cut_answers_are_told(
+def test_the_minimum_stem_length_is_that_of_the_track_and_cut_answers_are_reported(
     track: Callable[..., Path],
 ) -> None:
     def short(exchange: Exchange) -> None:
@@ -194,7 +194,7 @@ def test_a_stems_least_length_is_that_of_the_track_and_cut_answers_are_told(
     assert noted["badly_parsed"] == {"no answer letter (cut: raise `max_new_tokens`)": 1}
 
 
-def test_an_exam_is_no_compressed_file(
+def test_a_compressed_output_file_is_rejected(
     track: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = track("http://127.0.0.1:9/v1")
@@ -202,7 +202,7 @@ def test_an_exam_is_no_compressed_file(
     assert "is compressed" in capsys.readouterr().err
 
 
-def test_an_estimate_asks_nobody(track: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_estimate_sends_no_prompt(track: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
     root = track("http://127.0.0.1:9/v1", price_in=1.0, price_out=2.0)
     assert generate(root, "--estimate") == 0
     header, row = capsys.readouterr().out.splitlines()

@@ -74,7 +74,7 @@ def kept(root: Path) -> int:
     return len((out / "kept.jsonl").read_text().splitlines())
 
 
-def test_a_bad_wrong_candidate_is_written_anew_and_the_question_passes_the_filters(
+def test_a_bad_wrong_candidate_is_replaced_and_the_question_passes_the_filters(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(answering(f"- {COPIED} of power\n- {GOOD}\n- Sand")) as server:
@@ -101,7 +101,7 @@ def test_a_bad_wrong_candidate_is_written_anew_and_the_question_passes_the_filte
     assert kept(root) == 2
 
 
-def test_what_was_refilled_stays_when_the_exam_is_generated_again(tmp_path: Path) -> None:
+def test_refilled_candidates_are_kept_when_the_exam_is_generated_again(tmp_path: Path) -> None:
     with serving(answering(f"- {GOOD}")) as server:
         root = made(tmp_path, server.url)
         assert generate(root, "--again") == 0
@@ -119,7 +119,7 @@ def test_what_was_refilled_stays_when_the_exam_is_generated_again(tmp_path: Path
         assert len(server.bodies) == 4
 
 
-def test_what_will_not_do_is_asked_for_anew_with_what_was_refused_three_times_at_most(
+def test_unsuitable_candidates_are_requested_again_at_most_three_times(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(answering(f"- {COPIED} of", "no idea", f"- {COPIED} it", f"- {GOOD}")) as server:
@@ -144,9 +144,7 @@ def test_tokens_of_later_rounds_are_counted_once(tmp_path: Path, capsys: pytest.
     assert "1 question of 1" in capsys.readouterr().err
 
 
-def test_an_exam_that_is_not_there_or_was_edited_is_not_refilled(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_or_edited_exam_is_not_refilled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(answering()) as server:
         root = made(tmp_path, server.url)
         exam = root / "exam.jsonl"
@@ -161,7 +159,7 @@ def test_an_exam_that_is_not_there_or_was_edited_is_not_refilled(
         assert len(server.bodies) == 3
 
 
-def test_an_estimate_of_refilling_asks_nobody(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_estimate_of_refilling_sends_no_prompt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(answering()) as server:
         root = made(tmp_path, server.url)
         capsys.readouterr()

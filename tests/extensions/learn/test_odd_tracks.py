@@ -120,7 +120,7 @@ ODD: dict[str, tuple[Change, list[int]]] = {
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_an_odd_track_is_worked_with_or_refused_in_a_line(
+def test_an_incomplete_track_is_processed_or_rejected_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], odd: str
 ) -> None:
     root = make_learnable(tmp_path / "track", queries=4, docs=10)
@@ -140,7 +140,7 @@ def test_an_odd_track_is_worked_with_or_refused_in_a_line(
     assert found == expected
 
 
-def test_of_one_query_it_is_said_that_probabilities_are_too_sure(
+def test_for_a_single_query_a_note_says_that_probabilities_are_overconfident(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_learnable(tmp_path / "track", queries=4, docs=10)

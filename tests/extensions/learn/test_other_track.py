@@ -46,7 +46,9 @@ def test_labels_are_learned_from_both_tracks(learnable: Path, other: Path) -> No
     assert {row[0] for row in labels.rows} == {query.query_id for query in here}
 
 
-def test_a_query_of_the_same_id_there_is_another_one(learnable: Path, tmp_path: Path) -> None:
+def test_a_query_with_the_same_id_in_another_track_is_a_different_query(
+    learnable: Path, tmp_path: Path
+) -> None:
     """Else one without a judgment would have the other's intercept in leaderboards."""
     twin = make_learnable(tmp_path / "twin")
     lines = (learnable / "qrels.txt").read_text().splitlines(keepends=True)
@@ -63,7 +65,7 @@ def test_a_query_of_the_same_id_there_is_another_one(learnable: Path, tmp_path: 
 
 
 @pytest.mark.parametrize("same", [True, False])
-def test_ratings_there_count_where_both_tracks_have_the_same_grader(
+def test_ratings_of_another_track_count_if_both_have_the_same_grader(
     learnable: Path, other: Path, same: bool
 ) -> None:
     """Here nothing is judged, and only ratings tell what is relevant."""

@@ -71,9 +71,7 @@ def texts(root: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("grader", [HashGrader(), ProbableGrader()])
-def test_ratings_or_where_there_are_probabilities_expected_ones_are_the_feature(
-    learnable: Path, grader: HashGrader
-) -> None:
+def test_ratings_or_expected_ratings_are_a_feature(learnable: Path, grader: HashGrader) -> None:
     queries, text_of, n_expected = gathered(learnable, grader), texts(learnable), 0
     for at, query in enumerate(queries):
         expected = []
@@ -89,7 +87,7 @@ def test_ratings_or_where_there_are_probabilities_expected_ones_are_the_feature(
     assert (n_expected > 5) == isinstance(grader, ProbableGrader)
 
 
-def test_probabilities_that_a_grader_reads_from_its_answers_are_expected_ratings_too(
+def test_probabilities_read_from_answers_give_expected_ratings_too(
     learnable: Path,
 ) -> None:
     queries, text_of, differ = gathered(learnable, ReadProbabilities()), texts(learnable), 0
@@ -104,7 +102,7 @@ def test_probabilities_that_a_grader_reads_from_its_answers_are_expected_ratings
     assert differ
 
 
-def test_ratings_count_where_they_add_something(learnable: Path) -> None:
+def test_ratings_are_used_if_they_improve_the_fit(learnable: Path) -> None:
     """Random ones do not; what people would say does."""
     labels = {
         line.split()[2]: int(line.split()[3]) for line in (learnable / "qrels.txt").read_text().splitlines()

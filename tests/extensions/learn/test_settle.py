@@ -54,7 +54,7 @@ def rename(root: Path, old: str, new: str) -> None:
     ("claim", "runs"),
     [("a > b", "ab"), ("a>c>b", "acb"), ("  d  >  a ", "da"), ("a > b > c > d", "abcd")],
 )
-def test_a_claim_names_runs_in_their_order(half: Path, claim: str, runs: str) -> None:
+def test_a_claim_lists_runs_in_order(half: Path, claim: str, runs: str) -> None:
     found = settled(half, claim).claim
     assert (found.runs, found.first) == (tuple(runs), False)
     assert str(found) == " > ".join(runs)
@@ -71,7 +71,7 @@ def test_a_claim_names_runs_in_their_order(half: Path, claim: str, runs: str) ->
         ("the first one", 1),
     ],
 )
-def test_a_claim_may_be_of_the_first_runs(half: Path, claim: str, n: int) -> None:
+def test_a_claim_may_be_about_the_first_runs(half: Path, claim: str, n: int) -> None:
     names, known = known_of(half)
     found = settled(half, claim).claim
     best = [names[at] for at in np.argsort(-known.mean)[:n]]
@@ -94,7 +94,7 @@ def test_a_claim_may_be_of_the_first_runs(half: Path, claim: str, n: int) -> Non
         ("the first eleven", "'the first eleven' is no claim"),
     ],
 )
-def test_what_is_no_claim_is_an_error_that_says_what_is(
+def test_an_invalid_claim_is_an_error_that_shows_the_syntax(
     half: Path, capsys: pytest.CaptureFixture[str], claim: str, why: str
 ) -> None:
     assert run(["settle", str(half), claim]) == 2
@@ -104,7 +104,7 @@ def test_what_is_no_claim_is_an_error_that_says_what_is(
         assert '"A > B", "A > B > C" or "the first five"' in line
 
 
-def test_a_runs_name_may_have_what_stands_between_runs(half: Path) -> None:
+def test_a_run_name_may_contain_the_separator(half: Path) -> None:
     for old, new in (("a", "x>y"), ("b", "x"), ("c", "y>z")):
         rename(half, old, new)
     for claim, runs in (
@@ -121,7 +121,7 @@ def test_a_runs_name_may_have_what_stands_between_runs(half: Path) -> None:
     assert settled(half, "x>y").claim.runs == ("x", "y")
 
 
-def test_the_probability_is_that_of_the_runs_means(half: Path) -> None:
+def test_the_probability_is_that_of_the_mean_scores_of_the_runs(half: Path) -> None:
     names, known = known_of(half)
     verdicts = set()
     for a, b in ((0, 1), (1, 0), (1, 2), (3, 2), (4, 3), (5, 0)):
@@ -163,7 +163,7 @@ def an_open_pair(root: Path) -> str:
     return f"{names[at[0]]} > {names[at[1]]}"
 
 
-def test_the_plan_is_what_tells_most_of_the_pair_best_first(
+def test_the_plan_is_ordered_by_how_much_a_judgment_tells_about_the_pair(
     half: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     claim = an_open_pair(half)
@@ -196,7 +196,7 @@ def test_the_plan_is_what_tells_most_of_the_pair_best_first(
         settled(half, claim, most=-1)
 
 
-def test_as_json_there_are_claim_pairs_and_plan(half: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_claim_pairs_and_plan(half: Path, capsys: pytest.CaptureFixture[str]) -> None:
     claim = an_open_pair(half)
     assert run(["settle", str(half), claim, "--json", "--most", "2"]) == 0
     value = json.loads(capsys.readouterr().out)
@@ -210,7 +210,7 @@ def test_as_json_there_are_claim_pairs_and_plan(half: Path, capsys: pytest.Captu
     )
 
 
-def test_judging_as_planned_settles_or_refutes_the_claim(half: Path) -> None:
+def test_judging_the_plan_settles_or_refutes_the_claim(half: Path) -> None:
     claim = an_open_pair(half)
     pool = {
         row["docid"]: row["text"].split()[:3]
@@ -238,7 +238,7 @@ def judge_all(root: Path) -> None:
     )
 
 
-def test_once_all_is_judged_a_claim_holds_or_not(half: Path) -> None:
+def test_if_all_is_judged_a_claim_is_true_or_false(half: Path) -> None:
     judge_all(half)
     import ir_measures
 
@@ -262,7 +262,7 @@ def test_once_all_is_judged_a_claim_holds_or_not(half: Path) -> None:
 
 
 @pytest.mark.parametrize("all_judged", [False, True])
-def test_a_run_is_not_better_than_its_double(half: Path, all_judged: bool) -> None:
+def test_a_run_is_not_better_than_its_copy(half: Path, all_judged: bool) -> None:
     (half / "runs" / "z.run").write_text((half / "runs" / "b.run").read_text())
     if all_judged:
         judge_all(half)
@@ -272,7 +272,7 @@ def test_a_run_is_not_better_than_its_double(half: Path, all_judged: bool) -> No
 
 
 @pytest.mark.parametrize("n", [2, 5])
-def test_with_fewer_judgments_than_queries_nothing_is_said(
+def test_with_fewer_judgments_than_queries_no_probability_is_given(
     half: Path, capsys: pytest.CaptureFixture[str], n: int
 ) -> None:
     labels = [f"q{at} 0 q{at}-d01 {at % 2}\n" for at in range(n)]
@@ -285,7 +285,9 @@ def test_with_fewer_judgments_than_queries_nothing_is_said(
     assert run(["settle", str(half), "a > b"]) == 0
 
 
-def test_without_runs_or_judgments_it_says_so(half: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_runs_or_judgments_the_command_says_so(
+    half: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (half / "qrels.txt").unlink()
     assert run(["settle", str(half), "a > b"]) == 2
     assert "no official judgments" in capsys.readouterr().err
@@ -295,7 +297,7 @@ def test_without_runs_or_judgments_it_says_so(half: Path, capsys: pytest.Capture
     assert "No runs yet" in capsys.readouterr().err
 
 
-def test_what_people_rated_as_a_whole_counts_as_judged(half: Path) -> None:
+def test_passages_rated_as_a_whole_count_as_judged(half: Path) -> None:
     claim = an_open_pair(half)
     query_id, doc_id, *_ = settled(half, claim).plan[0]
     with trecexam.open_track(half) as track:
@@ -303,7 +305,7 @@ def test_what_people_rated_as_a_whole_counts_as_judged(half: Path) -> None:
     assert (query_id, doc_id) not in {row[:2] for row in settled(half, claim).plan}
 
 
-def test_its_plan_can_be_judged(half: Path, tmp_path: Path) -> None:
+def test_the_plan_of_settle_can_be_judged(half: Path, tmp_path: Path) -> None:
     plan = tmp_path / "plan.tsv"
     assert run(["settle", str(half), an_open_pair(half), "--most", "4", "-o", str(plan)]) == 0
     with (half / "trecexam.toml").open("a") as config:

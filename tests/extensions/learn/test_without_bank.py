@@ -51,7 +51,7 @@ def bankless(inputs: Path, tmp_path: Path) -> Path:
     return root
 
 
-def test_judgments_of_other_ids_are_named_with_both(
+def test_judgments_with_other_ids_are_reported_with_both_ids(
     bankless: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = (bankless / "qrels.txt").read_text().splitlines()
@@ -82,7 +82,7 @@ def shown(
 
 
 @pytest.mark.parametrize("command", LEARNING, ids=" ".join)
-def test_learning_needs_no_bank_and_gives_what_it_gives_with_one(
+def test_learning_needs_no_bank_and_gives_the_same_result_as_with_one(
     bankless: Path, capsys: pytest.CaptureFixture[str], command: list[str]
 ) -> None:
     out, err = shown(capsys, bankless, *command)
@@ -98,14 +98,14 @@ def test_learning_needs_no_bank_and_gives_what_it_gives_with_one(
 
 
 @pytest.mark.parametrize("command", LEARNING, ids=" ".join)
-def test_nor_does_it_of_a_track_with_several_graders(
+def test_learning_on_a_track_with_several_graders_needs_no_bank(
     of_several_graders: Path, capsys: pytest.CaptureFixture[str], command: list[str]
 ) -> None:
     _, err = shown(capsys, of_several_graders, *command)
     assert "no test bank" not in err
 
 
-def test_holes_are_filled_by_learned_labels_and_by_no_grader(
+def test_holes_are_filled_by_learned_labels_without_a_grader(
     bankless: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = bankless / "filled.qrels"
@@ -129,7 +129,7 @@ def test_holes_are_filled_by_learned_labels_and_by_no_grader(
     assert output.read_text() == filled
 
 
-def test_of_several_graders_learned_labels_fill_too(
+def test_learned_labels_fill_holes_with_several_graders_too(
     of_several_graders: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = of_several_graders / "filled.qrels"
@@ -138,7 +138,7 @@ def test_of_several_graders_learned_labels_fill_too(
 
 
 @pytest.mark.parametrize("command", [["watch", "--once"], ["leaderboard"], ["judge-next"]], ids=" ".join)
-def test_what_grades_still_says_that_there_is_no_bank(
+def test_commands_that_grade_still_report_a_missing_bank(
     bankless: Path, capsys: pytest.CaptureFixture[str], command: list[str]
 ) -> None:
     for prepare in (lambda: None, lambda: shown(capsys, bankless, "learn")):
@@ -149,7 +149,7 @@ def test_what_grades_still_says_that_there_is_no_bank(
         assert err.rstrip().endswith(instead) == (command == ["judge-next"])
 
 
-def test_init_names_learning_where_there_are_judgments_and_no_bank(
+def test_init_suggests_learning_if_there_are_judgments_and_no_bank(
     inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = tmp_path / "new"
@@ -165,7 +165,7 @@ def test_init_names_learning_where_there_are_judgments_and_no_bank(
         shutil.rmtree(root)
 
 
-def test_one_open_track_learns_and_says_that_there_is_no_bank(bankless: Path) -> None:
+def test_an_open_track_can_learn_and_reports_a_missing_bank_on_grading(bankless: Path) -> None:
     with trecexam.open_track(bankless) as track:
         for _ in range(2):
             assert len(track.learn.labels().rows) == 84
@@ -174,7 +174,7 @@ def test_one_open_track_learns_and_says_that_there_is_no_bank(bankless: Path) ->
                     asked()
 
 
-def test_a_bank_that_is_named_and_missing_is_named(
+def test_a_configured_but_missing_bank_is_reported(
     bankless: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = (bankless / "trecexam.toml").read_text()
@@ -184,7 +184,7 @@ def test_a_bank_that_is_named_and_missing_is_named(
     assert "gone.jsonl" in err
 
 
-def test_the_queries_of_the_judgments_are_enough_and_with_none_it_is_said(
+def test_queries_of_the_judgments_are_enough_and_none_at_all_is_an_error(
     bankless: Path, inputs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (bankless / "queries.tsv").unlink()
@@ -198,7 +198,9 @@ def test_the_queries_of_the_judgments_are_enough_and_with_none_it_is_said(
     assert "no queries: put queries.tsv here" in err
 
 
-def test_an_update_learns_once_there_is_a_bank(bankless: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_update_learns_as_soon_as_there_is_a_bank(
+    bankless: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with (bankless / "trecexam.toml").open("a") as config:
         config.write("\n[learn]\nupdate = true\n")
     _, err = shown(capsys, bankless, "watch", "--once", status=2)

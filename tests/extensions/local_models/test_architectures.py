@@ -93,7 +93,7 @@ FIRST = ("llama", "gemma2", "opt", "bloom")
 @pytest.mark.parametrize(
     "name", [*FIRST, *(pytest.param(name, marks=pytest.mark.slow) for name in MODELS if name not in FIRST)]
 )
-def test_choices_are_those_of_an_exhaustive_search_in_every_architecture(
+def test_choices_equal_an_exhaustive_search_in_every_architecture(
     name: str, tmp_path: Path, tokenizer: Any, cells: list[Cell]
 ) -> None:
     with warnings.catch_warnings():
@@ -108,11 +108,11 @@ def test_choices_are_those_of_an_exhaustive_search_in_every_architecture(
     assert shares == (name in SHARING)
 
 
-def test_every_architecture_that_shares_is_tested() -> None:
+def test_every_architecture_with_prefix_sharing_is_tested() -> None:
     assert set(MODELS) >= SHARING
 
 
-def test_a_prompt_past_the_window_is_scored_plainly() -> None:
+def test_a_prompt_longer_than_the_window_is_scored_without_sharing() -> None:
     config = transformers.AutoConfig.for_model("mistral", **MODELS["mistral"])
     assert can_share(config, 300)
     assert not can_share(config, 301)
@@ -120,9 +120,7 @@ def test_a_prompt_past_the_window_is_scored_plainly() -> None:
     assert not can_share(transformers.AutoConfig.for_model("falcon", alibi=True), 10)
 
 
-def test_a_model_that_cannot_search_with_beams_is_said(
-    tmp_path: Path, tokenizer: Any, cells: list[Cell]
-) -> None:
+def test_a_model_without_beam_search_is_reported(tmp_path: Path, tokenizer: Any, cells: list[Cell]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         grader = made(saved(tmp_path / "rwkv", "rwkv", tokenizer), "causal", decode="beam", max_new_tokens=4)

@@ -50,7 +50,7 @@ def answers(grader: LanguageGrader, cells: list[Cell]) -> dict[Cell, str]:
     return {cell: answer.raw for batch in grader.grade(cells) for cell, answer in batch}
 
 
-def test_beam_search_is_transformers_own_with_the_papers_settings(
+def test_beam_search_equals_transformers_with_the_settings_of_the_paper(
     models: dict[str, Path], cells: list[Cell]
 ) -> None:
     grader = made(models["t5"], "seq2seq", decode="beam", max_new_tokens=10)
@@ -69,9 +69,7 @@ def test_beam_search_is_transformers_own_with_the_papers_settings(
 # A model is taught first. At every commit: choices are the most probable, and beams are transformers' own.
 @pytest.mark.slow
 @pytest.mark.parametrize("beams", [5, 2, 1])
-def test_where_beam_search_returns_a_permitted_answer_choices_mostly_returns_the_same(
-    taught: Path, beams: int
-) -> None:
+def test_if_beam_search_returns_a_permitted_answer_choices_mostly_agree(taught: Path, beams: int) -> None:
     """Every disagreement has one of two reasons, and `choices` has the more probable answer.
 
     - length: beam search divides by the number of tokens, so that the longer answer may win with less

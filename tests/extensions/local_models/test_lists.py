@@ -83,7 +83,7 @@ def shares(
 
 
 @pytest.mark.parametrize(("name", "model"), MODELS)
-def test_labels_and_their_probabilities_are_those_of_plain_forward_passes(
+def test_labels_and_their_probabilities_equal_plain_forward_passes(
     folders: dict[str, Path], name: str, model: str
 ) -> None:
     grader = made(folders[model], name, prompt="NuggetAssign")
@@ -114,7 +114,7 @@ def test_labels_and_their_probabilities_are_those_of_plain_forward_passes(
 
 @pytest.mark.parametrize(("name", "model"), MODELS[:2])
 @pytest.mark.slow
-def test_lists_are_bit_for_bit_the_same_in_every_batch_and_each_has_its_own_length(
+def test_lists_are_bit_identical_in_every_batch_and_have_their_own_length(
     folders: dict[str, Path], name: str, model: str
 ) -> None:
     # One word more each: one prompt in 16 fills the rows of its tile, so that alone it is not padded.
@@ -132,7 +132,7 @@ def test_lists_are_bit_for_bit_the_same_in_every_batch_and_each_has_its_own_leng
     assert found == expected
 
 
-def test_more_than_ten_nuggets_are_several_lists(folders: dict[str, Path]) -> None:
+def test_more_than_ten_nuggets_are_split_into_several_lists(folders: dict[str, Path]) -> None:
     grader = made(folders["llama"], "causal", prompt="NuggetAssign2")
     answers = graded(grader, cells_of(1, 13))
     assert [json.loads(answer.raw)["of"] for answer in answers.values()] == [10] * 10 + [3] * 3
@@ -141,7 +141,7 @@ def test_more_than_ten_nuggets_are_several_lists(folders: dict[str, Path]) -> No
 
 
 @pytest.mark.parametrize(("name", "model"), MODELS[:2])
-def test_a_prompt_of_the_users_own_is_held_to_its_own_labels(
+def test_a_custom_prompt_is_restricted_to_its_own_labels(
     folders: dict[str, Path], tmp_path: Path, name: str, model: str
 ) -> None:
     (tmp_path / "mine.toml").write_text(
@@ -154,7 +154,7 @@ def test_a_prompt_of_the_users_own_is_held_to_its_own_labels(
     assert {answer.rating for answer in answers.values()} <= {0, 1}
 
 
-def test_nuggets_that_leave_no_room_for_a_passage_together_are_asked_about_in_shorter_lists(
+def test_nuggets_that_leave_no_room_for_a_passage_are_asked_in_shorter_lists(
     folders: dict[str, Path],
 ) -> None:
     cells = [ask("a passage", f"{n} " + "support " * 30, n, kind="nugget") for n in range(8)]
@@ -170,12 +170,12 @@ def test_nuggets_that_leave_no_room_for_a_passage_together_are_asked_about_in_sh
     assert "leaves no room for a passage" in answers[cells[7]].raw
 
 
-def test_a_tokenizer_that_cannot_write_a_list_is_said(models: dict[str, Path]) -> None:
+def test_a_tokenizer_that_cannot_write_a_list_is_reported(models: dict[str, Path]) -> None:
     with pytest.raises(GraderError, match="cannot write the answer"):
         graded(made(models["t5"], "seq2seq", prompt="NuggetAssign"), cells_of(1, 1))
 
 
-def test_free_lists_are_asked_for_again_greedily_then_nugget_by_nugget_then_are_unparsed(
+def test_unreadable_free_lists_are_retried_greedily_then_by_nugget_then_unparsed(
     folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grader = made(folders["t5"], "seq2seq", prompt="NuggetAssign", decode="beam", max_new_tokens=8)
@@ -205,7 +205,7 @@ def test_free_lists_are_asked_for_again_greedily_then_nugget_by_nugget_then_are_
     assert answers[cells_of(3, 3)[7]] == Answer(None, "unparsed", "some prose")
 
 
-def test_a_models_own_prose_is_unparsed_and_read_so_again(folders: dict[str, Path]) -> None:
+def test_prose_of_the_model_is_unparsed_and_stays_so_when_read_again(folders: dict[str, Path]) -> None:
     grader = made(folders["t5"], "seq2seq", prompt="NuggetAssign", decode="beam", max_new_tokens=4)
     answers = graded(grader, cells_of(1, 2))
     assert [answer.status for answer in answers.values()] == ["unparsed"] * 2

@@ -94,7 +94,7 @@ def splits(cells: Sequence[Cell], rng: random.Random) -> Iterator[Sequence[Cell]
         for each in MODELS
     ],
 )
-def test_an_answer_is_bit_for_bit_the_same_in_all_company(
+def test_an_answer_is_bit_identical_whatever_else_is_graded(
     folders: dict[str, Path], cells: list[Cell], thorough: bool, name: str, model: str, dtype: str
 ) -> None:
     # What shares nothing is slow.
@@ -109,7 +109,7 @@ def test_an_answer_is_bit_for_bit_the_same_in_all_company(
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_an_activation_hangs_on_no_number_of_threads_and_no_place(
+def test_an_activation_does_not_depend_on_the_number_of_threads_or_its_position(
     threads: Callable[[int], None], dtype: torch.dtype
 ) -> None:
     row = torch.randn(1, 37, 1_088, generator=torch.Generator().manual_seed(1)).to(dtype)
@@ -170,7 +170,7 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize(("name", "model"), [("seq2seq", "t5"), ("causal", "llama")])
-def test_a_text_that_is_written_is_the_same_in_all_company(
+def test_a_generated_text_is_the_same_whatever_else_is_generated(
     folders: dict[str, Path], cells: list[Cell], thorough: bool, name: str, model: str
 ) -> None:
     words = {"decode": "beam", "beams": 2, "max_new_tokens": 4}
@@ -180,7 +180,7 @@ def test_a_text_that_is_written_is_the_same_in_all_company(
     assert bits(grader, splits(cells, random.Random(1))) == expected
 
 
-def test_with_batches_of_any_shape_it_is_not(folders: dict[str, Path], cells: list[Cell]) -> None:
+def test_with_batches_of_any_shape_answers_differ(folders: dict[str, Path], cells: list[Cell]) -> None:
     """Else the tests here would show little."""
     grader = made(folders["t5"], "seq2seq", "bfloat16")
     grader.backend.reproducible = False
@@ -191,7 +191,9 @@ LENGTHS = st.lists(st.integers(1, 600), max_size=60)
 
 
 @given(LENGTHS, st.integers(1, 3_000))
-def test_a_tiles_shape_hangs_on_its_prompts_length_alone(lengths: list[int], tokens: int) -> None:
+def test_the_shape_of_a_tile_depends_only_on_the_length_of_its_prompts(
+    lengths: list[int], tokens: int
+) -> None:
     padded = [*map(padded_length, lengths)]
     assert all(own <= tile < own + 16 for own, tile in zip(lengths, padded, strict=True))
     cut = tiles(padded, lambda length: max(1, tokens // length))
@@ -202,7 +204,7 @@ def test_a_tiles_shape_hangs_on_its_prompts_length_alone(lengths: list[int], tok
 
 
 @given(LENGTHS, st.integers(1, 3_000), st.integers(1, 5_000))
-def test_batches_are_whole_tiles_and_what_fills_none_waits(
+def test_batches_are_whole_tiles_and_incomplete_tiles_wait(
     lengths: list[int], tokens: int, max_tokens: int
 ) -> None:
     padded = [*map(padded_length, lengths)]
@@ -218,7 +220,7 @@ def test_batches_are_whole_tiles_and_what_fills_none_waits(
         assert sum(padded[place] == length for place in left) < max(1, tokens // length)
 
 
-def test_what_prompts_share_is_less_than_all_of_one_and_in_whole_steps() -> None:
+def test_the_shared_prefix_is_shorter_than_a_prompt_and_a_multiple_of_the_step() -> None:
     tokens = [*range(40)]
     assert shared_length(tokens, tokens) == 32
     assert shared_length(tokens[:33], tokens) == 32

@@ -34,7 +34,7 @@ def packed(folder: Path, name: str, grader: HashGrader) -> Path:
     return folder / f"{name}.trecexam"
 
 
-def test_two_halves_are_the_whole_and_nobody_is_asked(
+def test_two_merged_halves_equal_the_whole_and_no_prompt_is_sent(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = packed(tmp_path, "first", Half(lambda cell: cell.query_id == "q1"))
@@ -56,7 +56,7 @@ def test_two_halves_are_the_whole_and_nobody_is_asked(
     assert both.read_bytes() == whole.read_bytes()
 
 
-def test_a_conflict_is_listed_and_kept_and_an_error_is_none(
+def test_a_conflict_is_listed_and_kept_and_an_error_is_not_a_conflict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     one = packed(tmp_path, "one", HashGrader())

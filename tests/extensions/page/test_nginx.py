@@ -46,7 +46,7 @@ def behind(track: Path, tmp_path: Path) -> Iterator[Callable[..., Behind]]:
 
 @pytest.mark.parametrize("preserved", [True, False], ids=["Host preserved", "Host rewritten"])
 @pytest.mark.parametrize("stripped", [True, False], ids=["prefix stripped", "prefix left"])
-def test_somebody_logs_in_rates_and_logs_out(
+def test_a_user_logs_in_rates_and_logs_out(
     behind: Callable[..., Behind], preserved: bool, stripped: bool
 ) -> None:
     place = behind(preserved=preserved, stripped=stripped)
@@ -76,7 +76,7 @@ def test_somebody_logs_in_rates_and_logs_out(
     assert (row.who, row.doc_id, row.rating) == ("orla", "q1-d00", 2)
 
 
-def test_nginx_says_who_is_there_and_a_browser_that_says_so_too_is_not_believed(
+def test_nginx_authenticates_the_user_and_a_forged_header_is_ignored(
     behind: Callable[..., Behind],
 ) -> None:
     place = behind(preserved=True, person="ada")

@@ -54,7 +54,7 @@ def places(
     }
 
 
-def test_each_caution_is_in_all_five_places(places: dict[str, str]) -> None:
+def test_each_note_is_in_all_five_places(places: dict[str, str]) -> None:
     missing = [
         (what, where) for what, line in CAUTIONS.items() for where, said in places.items() if line not in said
     ]

@@ -146,7 +146,7 @@ def sentence_of(page: str) -> str:
     return unescape(match[1])
 
 
-def test_how_many_are_left_holds_when_a_page_is_fetched_again(client: TestClient) -> None:
+def test_the_number_left_is_unchanged_when_a_page_is_fetched_again(client: TestClient) -> None:
     def left(address: str) -> str:
         line = re.search(r'id="left">(.*?)</span>', client.get(address).text)
         assert line is not None
@@ -162,7 +162,7 @@ def test_how_many_are_left_holds_when_a_page_is_fetched_again(client: TestClient
     assert left(following) == left(following) == f"{number - 2} more to judge."
 
 
-def test_nothing_tells_the_run_or_the_grader_before_ones_own_label(client: TestClient) -> None:
+def test_neither_run_nor_grader_is_visible_before_the_first_label(client: TestClient) -> None:
     address, shown = first(client), set()
     for _ in range(4):
         answer = client.get(address)
@@ -179,7 +179,7 @@ def test_nothing_tells_the_run_or_the_grader_before_ones_own_label(client: TestC
     assert address == JUDGE
 
 
-def test_the_sentence_stands_between_its_neighbours_beside_the_passage_with_what_matches_marked(
+def test_the_sentence_is_in_context_next_to_the_passage_with_matches_highlighted(
     client: TestClient,
 ) -> None:
     address = first(client)
@@ -191,7 +191,7 @@ def test_the_sentence_stands_between_its_neighbours_beside_the_passage_with_what
     assert "<mark>Pumps</mark> <mark>cost</mark> money." in page
 
 
-def test_a_label_counts_goes_on_and_then_shows_what_the_grader_said(client: TestClient, track: Path) -> None:
+def test_a_label_is_saved_and_then_the_label_of_the_grader_is_shown(client: TestClient, track: Path) -> None:
     one = first(client)
     # What two runs share goes first.
     assert sentence_of(client.get(one).text) == "Both move heat."
@@ -222,7 +222,7 @@ def test_a_label_counts_goes_on_and_then_shows_what_the_grader_said(client: Test
     assert first(client) != one
 
 
-def test_the_last_label_is_undone_and_given_again(client: TestClient, track: Path) -> None:
+def test_the_last_label_can_be_undone_and_given_again(client: TestClient, track: Path) -> None:
     one = first(client)
     two = label(client, one, "2").headers["location"]
     assert "Undo the full support for" in client.get(two).text
@@ -235,7 +235,7 @@ def test_the_last_label_is_undone_and_given_again(client: TestClient, track: Pat
     assert [row["rating"] for row in overrides(track)] == ["2", "", "1"]
 
 
-def test_the_label_after_which_none_is_left_is_undone_as_well(client: TestClient, track: Path) -> None:
+def test_the_last_remaining_label_can_be_undone_too(client: TestClient, track: Path) -> None:
     address = first(client)
     while address != JUDGE:
         last, address = address, label(client, address, "2").headers["location"]
@@ -248,7 +248,7 @@ def test_the_label_after_which_none_is_left_is_undone_as_well(client: TestClient
     assert "is withdrawn." in client.get(last).text
 
 
-def test_a_label_that_somebody_gave_meanwhile_is_not_overruled_by_accident_nor_told(
+def test_a_concurrent_label_is_not_overwritten_by_accident_and_not_revealed(
     client: TestClient, track: Path
 ) -> None:
     one = first(client)
@@ -265,7 +265,7 @@ def test_a_label_that_somebody_gave_meanwhile_is_not_overruled_by_accident_nor_t
     assert [row["who"] for row in overrides(track)] == ["Bob", "Ann"]
 
 
-def test_when_all_are_labelled_or_skipped_it_says_so_and_shows_the_skipped_again(client: TestClient) -> None:
+def test_when_all_are_labelled_or_skipped_the_page_says_so_and_offers_the_skipped(client: TestClient) -> None:
     address = first(client)
     for number in range(3):
         address = label(client, address, str(number)).headers["location"]
@@ -279,7 +279,7 @@ def test_when_all_are_labelled_or_skipped_it_says_so_and_shows_the_skipped_again
     assert first(client) == skipped
 
 
-def test_it_works_by_the_keys_1_2_3_and_without_a_script(client: TestClient) -> None:
+def test_labelling_works_with_keys_1_2_3_and_without_javascript(client: TestClient) -> None:
     page = client.get(first(client)).text
     keys = re.findall(r'<button name="rating" value="(\d)"[^>]*aria-keyshortcuts="(\d)">(\w+)', page)
     assert keys == [("2", "1", "full"), ("1", "2", "partial"), ("0", "3", "no")]
@@ -302,7 +302,7 @@ def test_it_works_by_the_keys_1_2_3_and_without_a_script(client: TestClient) -> 
         ({"csrf": "x"}, 403, "not of this page"),
     ],
 )
-def test_odd_forms_are_answered_and_write_nothing(
+def test_malformed_forms_get_a_response_and_write_nothing(
     client: TestClient, track: Path, change: dict[str, str], status: int, text: str
 ) -> None:
     form = fields(client.get(first(client)).text)
@@ -311,7 +311,7 @@ def test_odd_forms_are_answered_and_write_nothing(
     assert not (track / "overrides.support.tsv").exists()
 
 
-def test_a_form_of_another_site_is_refused(client: TestClient, track: Path) -> None:
+def test_a_form_of_another_site_is_rejected(client: TestClient, track: Path) -> None:
     form = fields(client.get(first(client)).text)
     data = {"who": "Ann", "why": "w", **form, "rating": "1"}
     answer = client.post("/grader/support/override", data=data, headers={"origin": "http://evil.example"})
@@ -350,7 +350,7 @@ def test_a_label_by_hand_in_overrides_tsv_counts(client: TestClient, track: Path
         ("", "Elephants sleep.", []),
     ],
 )
-def test_what_matches_is_the_sentence_where_it_stands_else_the_words_that_both_have(
+def test_the_sentence_or_else_the_shared_words_are_highlighted(
     passage: str, sentence: str, marked: list[str]
 ) -> None:
     pieces = marked_support(passage, sentence)
@@ -358,7 +358,7 @@ def test_what_matches_is_the_sentence_where_it_stands_else_the_words_that_both_h
     assert "".join(piece.text for piece in pieces) == passage
 
 
-def test_where_people_differ_on_a_sentence_an_organizer_decides(client: TestClient, track: Path) -> None:
+def test_an_organizer_decides_if_people_disagree_on_a_sentence(client: TestClient, track: Path) -> None:
     live = client.app.state.live  # type: ignore[attr-defined]
     one = first(client)
     form, text = fields(client.get(one).text), sentence_of(client.get(one).text)
@@ -389,7 +389,7 @@ def test_where_people_differ_on_a_sentence_an_organizer_decides(client: TestClie
     assert [row["rating"] for row in overrides(track)] == ["2", "0", "1"]
 
 
-def test_a_label_counts_on_its_grader_s_pages_before_the_track_is_read_again_as_it_does_then(
+def test_a_label_shown_before_the_reload_equals_the_one_after_it(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     live = client.app.state.live  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 from trecexam.extensions.page.live import PACE_SECONDS, Pace
 
 
-def test_the_pace_is_that_of_the_last_minutes() -> None:
+def test_the_speed_is_that_of_the_last_minutes() -> None:
     pace = Pace()
     assert pace.cells_a_second(0.0) is None
     pace.note(100, 0.0)
@@ -32,14 +32,14 @@ def cells(html: str) -> dict[str, int]:
     return {name: int(count.replace(",", "")) for name, count in rows}
 
 
-def test_the_page_has_every_cell_by_what_became_of_it(client: TestClient) -> None:
+def test_the_page_counts_every_cell_by_its_status(client: TestClient) -> None:
     html = client.get("/work").text
     counts = cells(html)
     assert "Nothing is left to grade" in html
     assert counts["graded"] == sum(counts.values()) > 0
 
 
-def test_what_is_left_and_what_it_cost_is_said(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remaining_work_and_cost_are_shown(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     client.get("/work")
     live = client.app.state.live  # type: ignore[attr-defined]
     live.wait_for(lambda track: track.work is not None)

@@ -28,7 +28,7 @@ def systems(names: tuple[str, ...], values: dict[str, str] | None = None) -> tup
 
 
 @pytest.mark.parametrize("values", ["1 2 4 8 16 64", "a b c d e f", "5 5 5 5 5 5"])
-def test_every_plot_is_drawn_whatever_systems_and_values_are_called(values: str) -> None:
+def test_every_plot_is_drawn_for_any_system_names_and_values(values: str) -> None:
     found = systems(HOSTILE, dict(zip(HOSTILE, values.split(), strict=True)))
     sweep = swept(HOSTILE[0], found)
     plots = ragval_plots(found, found[0], found[1], sweep)
@@ -46,7 +46,7 @@ def test_every_plot_is_drawn_whatever_systems_and_values_are_called(values: str)
         assert picture.shape[1] < 900
 
 
-def test_of_many_systems_the_best_histograms_are_drawn_and_the_table_has_all() -> None:
+def test_of_many_systems_only_the_best_histograms_are_drawn_and_the_table_has_all() -> None:
     found = systems(tuple(f"run{n:03}" for n in range(60)))
     _, histogram = ragval_plots(found, None, None, None)
     assert "The 12 best of 60 systems are drawn." in histogram.caption

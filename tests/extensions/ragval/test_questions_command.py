@@ -53,7 +53,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_each_block_gets_a_question_that_keeps_the_block_and_where_it_is_from(
+def test_each_block_gets_a_question_with_the_block_and_its_origin(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(asked) as server:
@@ -94,7 +94,7 @@ def first_block(root: Path, per_block: int = 1) -> None:
         assert opened.ragval.write_questions(first, per_block=per_block).complete
 
 
-def test_more_questions_a_block_come_with_other_seeds_and_nothing_is_asked_twice(tmp_path: Path) -> None:
+def test_several_questions_per_block_use_different_seeds_and_no_prompt_is_repeated(tmp_path: Path) -> None:
     with serving(asked) as server:
         root = track(tmp_path / "track", server.url, seed=7)
         path = root / "bank.questions.jsonl"
@@ -115,7 +115,7 @@ def test_more_questions_a_block_come_with_other_seeds_and_nothing_is_asked_twice
     assert len(lines(path)) == 3
 
 
-def test_what_people_made_of_questions_stays(tmp_path: Path) -> None:
+def test_questions_edited_by_people_are_kept(tmp_path: Path) -> None:
     with serving(asked) as server:
         root = track(tmp_path / "track", server.url)
         path = root / "bank.questions.jsonl"
@@ -128,7 +128,7 @@ def test_what_people_made_of_questions_stays(tmp_path: Path) -> None:
         assert [row["question_id"] for row in lines(path)] == ["k1/1", "k2/1", "k2/2"]
 
 
-def test_a_question_that_a_block_has_already_is_no_new_one(
+def test_a_question_that_a_block_already_has_is_not_added(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(lambda exchange: exchange.say("Why?")) as server:
@@ -152,14 +152,14 @@ def test_a_long_block_is_cut_after_15000_characters_and_counted(
     assert lines(root / "bank.questions.jsonl")[0]["content"] == content
 
 
-def test_the_temperature_is_that_of_the_generator(tmp_path: Path) -> None:
+def test_the_temperature_setting_of_the_generator_is_used(tmp_path: Path) -> None:
     with serving(asked) as server:
         root = track(tmp_path / "track", server.url, temperature=0.3)
         first_block(root)
         assert server.bodies[0]["temperature"] == 0.3
 
 
-def test_lines_of_judged_answers_serve_as_blocks(tmp_path: Path) -> None:
+def test_lines_of_judged_answers_can_be_used_as_blocks(tmp_path: Path) -> None:
     rows = [{"title": "T", "content": "Heat.", "question": "Why?", "answer": "So.", "truthfulness": 3}] * 2
     with serving(asked) as server:
         root = track(tmp_path / "track", server.url, rows)
@@ -169,7 +169,7 @@ def test_lines_of_judged_answers_serve_as_blocks(tmp_path: Path) -> None:
     assert row["question_id"] == f"{row['block_id']}/1"
 
 
-def test_what_is_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_a_stopped_run_resumes(tmp_path: Path) -> None:
     with serving(asked) as server:
         root = track(tmp_path / "track", server.url, concurrency=1)
         with trecexam.open_track(root) as opened:
@@ -182,7 +182,7 @@ def test_what_is_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     assert len(lines(root / "bank.questions.jsonl")) == 4
 
 
-def test_a_budget_counts_all_seeds_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_budget_covers_all_seeds_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(asked) as server:
         settings = {"budget_tokens": 230, "max_new_tokens": 100, "concurrency": 1}
         root = track(tmp_path / "track", server.url, BLOCKS[:2], **settings)
@@ -191,7 +191,7 @@ def test_a_budget_counts_all_seeds_together(tmp_path: Path, capsys: pytest.Captu
     assert "`budget_tokens` = 230" in capsys.readouterr().err
 
 
-def test_without_blocks_one_is_told_where_to_put_them(
+def test_without_blocks_the_error_says_where_to_put_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = track(tmp_path / "track", NOWHERE)
@@ -200,7 +200,7 @@ def test_without_blocks_one_is_told_where_to_put_them(
     assert "no knowledge blocks: put blocks.jsonl here, or give --blocks F" in capsys.readouterr().err
 
 
-def test_a_line_that_is_no_block_is_named_and_the_others_are_asked_about(
+def test_a_line_that_is_not_a_block_is_reported_and_the_others_are_used(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(asked) as server:

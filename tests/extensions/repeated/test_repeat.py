@@ -60,7 +60,7 @@ def small(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_the_spread_of_ranks_is_that_of_judging_again(tmp_path: Path) -> None:
+def test_the_spread_of_ranks_equals_that_of_judging_again(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "track", queries=QUERIES, docs=DOCS, items=1)
     for path in (root / "runs").iterdir():
         path.unlink()
@@ -104,7 +104,7 @@ def test_the_spread_of_ranks_is_that_of_judging_again(tmp_path: Path) -> None:
     assert np.mean([done.flips for done in judgings]) == pytest.approx(2 * NOISE * (1 - NOISE), abs=0.03)
 
 
-def test_nothing_is_asked_twice_and_growth_asks_only_the_further_times(
+def test_no_prompt_is_sent_twice_and_more_repetitions_send_only_the_new_ones(
     small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(noisy) as server:
@@ -144,7 +144,7 @@ def test_nothing_is_asked_twice_and_growth_asks_only_the_further_times(
     assert (small / "out" / "leaderboard.tsv").read_bytes() == outputs
 
 
-def test_what_is_cut_short_does_not_count_and_goes_on_where_it_was(
+def test_an_incomplete_repetition_does_not_count_and_resumes(
     small: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def stopping(exchange: Exchange) -> None:
@@ -188,7 +188,7 @@ def test_what_is_cut_short_does_not_count_and_goes_on_where_it_was(
         ({}, "24 cells without a first answer: `trecexam watch"),
     ],
 )
-def test_a_server_that_would_answer_the_same_is_refused_and_not_asked(
+def test_a_server_that_would_repeat_its_answers_is_rejected_without_requests(
     small: Path, capsys: pytest.CaptureFixture[str], settings: dict[str, object], message: str
 ) -> None:
     with serving(noisy) as server:
@@ -199,7 +199,7 @@ def test_a_server_that_would_answer_the_same_is_refused_and_not_asked(
         assert server.bodies == []
 
 
-def test_graders_that_ask_no_server_are_refused(tmp_path: Path) -> None:
+def test_graders_without_a_server_are_rejected(tmp_path: Path) -> None:
     assert run(["demo", str(tmp_path / "demo")]) == 0
     with trecexam.open_track(tmp_path / "demo") as track:
         with pytest.raises(GraderError, match=r"`recorded` in \[graders.rubric\] does not: set `name ="):
@@ -208,7 +208,7 @@ def test_graders_that_ask_no_server_are_refused(tmp_path: Path) -> None:
             track.repeat(1)
 
 
-def test_answers_that_are_kept_somewhere_are_noticed(small: Path) -> None:
+def test_cached_answers_of_a_server_are_detected(small: Path) -> None:
     with serving(Exchange.say) as server:
         configured(small, server)
         with trecexam.open_track(small) as track:

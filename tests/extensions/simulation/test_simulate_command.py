@@ -54,7 +54,9 @@ def apart(graded: Path) -> Path:
     )
 
 
-def test_leave_one_out_has_a_row_a_measure_and_run(apart: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_leave_one_out_has_one_row_per_measure_and_run(
+    apart: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rows, said = shown(capsys, "runs", apart, "--official-measure", "nDCG@10", "--official-measure", "P@2")
     assert list(rows[0]) == [
         *("official_measure", "run", "left_out", "unique", "relevant", "filled"),
@@ -73,7 +75,7 @@ def test_leave_one_out_has_a_row_a_measure_and_run(apart: Path, capsys: pytest.C
     )
 
 
-def test_full_means_are_those_of_the_official_leaderboard(
+def test_full_means_equal_those_of_the_official_leaderboard(
     apart: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows, _ = shown(capsys, "runs", apart, "--official-measure", "nDCG@10")
@@ -82,7 +84,7 @@ def test_full_means_are_those_of_the_official_leaderboard(
     assert [[row["run"], row["mean.full"]] for row in rows] == board
 
 
-def test_the_summary_is_its_own_table(apart: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_summary_is_a_separate_table(apart: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["simulate", "runs", str(apart), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["shifts"]
     assert [(row["official_measure"], row["judgments"]) for row in rows] == [
@@ -90,7 +92,7 @@ def test_the_summary_is_its_own_table(apart: Path, capsys: pytest.CaptureFixture
     ]
 
 
-def test_removal_has_a_row_a_measure_and_share(apart: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_removal_has_one_row_per_measure_and_share(apart: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows, _ = shown(capsys, "removal", apart, "--repeats", "3")
     assert [row["removed"] for row in rows] == [str(share) for share in range(10, 100, 10)] * 3
     assert list(rows[0])[:8] == [
@@ -109,9 +111,7 @@ def test_removal_has_a_row_a_measure_and_share(apart: Path, capsys: pytest.Captu
     assert drawn[0] == drawn[1] != drawn[2]
 
 
-def test_json_has_what_the_table_has_and_the_map_of_each_row(
-    apart: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_has_the_table_and_the_map_of_each_row(apart: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def value(kind: str) -> Any:
         capsys.readouterr()
         assert run(["simulate", kind, str(apart), "--json"]) == 0
@@ -129,7 +129,7 @@ def test_json_has_what_the_table_has_and_the_map_of_each_row(
     assert {row["map"] for row in mapped} == {"thresholds: below 4: 0, from 4: 1, from 5: 3"}
 
 
-def test_python_gives_the_same(apart: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_python_call_gives_the_same(apart: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows, _ = shown(capsys, "runs", apart)
     with trecexam.open_track(apart) as track:
         report = track.simulate.runs()
@@ -139,7 +139,7 @@ def test_python_gives_the_same(apart: Path, capsys: pytest.CaptureFixture[str]) 
     assert {one.measure for one in removal.rows} == {"P@2"}
 
 
-def test_thresholds_are_by_default_those_of_the_track(apart: Path) -> None:
+def test_thresholds_default_to_those_of_the_track(apart: Path) -> None:
     def notes() -> str:
         with trecexam.open_track(apart) as track:
             return "\n".join([*track.simulate.runs(rule="thresholds").notes, ""])
@@ -172,7 +172,7 @@ def test_a_team_is_left_out_as_a_whole(
         (None, "teams.tsv: no such file"),
     ],
 )
-def test_bad_teams_are_refused(
+def test_invalid_teams_are_rejected(
     apart: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None, why: str
 ) -> None:
     if content is not None:
@@ -188,14 +188,14 @@ def test_bad_teams_are_refused(
         (["--official-measure", "alpha_nDCG@10"], "alpha_nDCG@10 needs subtopics"),
     ],
 )
-def test_bad_options_are_refused_in_a_line(
+def test_invalid_options_are_a_one_line_error(
     apart: Path, capsys: pytest.CaptureFixture[str], kind: str, options: list[str], why: str
 ) -> None:
     assert why in refused(capsys, kind, apart, *options)
 
 
 @BOTH
-def test_no_runs_one_run_and_tied_runs_have_no_tau_and_say_so(
+def test_no_runs_one_run_or_tied_runs_have_no_tau_with_a_note(
     graded: Path, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
     rows, said = shown(capsys, kind, only(graded))
@@ -211,7 +211,7 @@ def test_no_runs_one_run_and_tied_runs_have_no_tau_and_say_so(
 
 
 @BOTH
-def test_where_no_judged_passage_has_a_grade_all_stay_holes(
+def test_if_no_judged_passage_has_a_grade_all_stay_holes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
     root = make_small_track(tmp_path / "track", queries=1)
@@ -224,7 +224,7 @@ def test_where_no_judged_passage_has_a_grade_all_stay_holes(
 
 
 @BOTH
-def test_judgments_of_other_queries_count_and_are_told(
+def test_judgments_of_other_queries_count_with_a_note(
     apart: Path, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
     with (apart / "qrels.txt").open("a") as file:
@@ -237,7 +237,7 @@ def test_judgments_of_other_queries_count_and_are_told(
 
 
 @BOTH
-def test_simulating_changes_nothing(apart: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
+def test_simulating_writes_nothing(apart: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
     def state() -> dict[str, bytes]:
         return {str(p): p.read_bytes() for p in apart.rglob("*") if p.is_file() and ".sqlite" not in p.name}
 

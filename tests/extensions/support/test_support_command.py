@@ -58,7 +58,7 @@ def asked(server: Scripted) -> list[str]:
     return [str(body["messages"][-1]["content"]) for body in server.bodies]
 
 
-def test_sentences_are_graded_once_with_the_first_passage_that_they_cite(
+def test_each_sentence_is_graded_once_with_its_first_cited_passage(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(judging) as server:
@@ -115,7 +115,7 @@ def test_sentences_are_graded_once_with_the_first_passage_that_they_cite(
         assert labels(root)[1] == ("good", "q1", "2", "q1-cost", "full_support")
 
 
-def test_scores_are_those_of_the_labels_by_sums_written_out(
+def test_scores_equal_explicit_sums_over_the_labels(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(judging) as server:
@@ -153,7 +153,7 @@ def test_scores_are_those_of_the_labels_by_sums_written_out(
         assert len(tsv_rows(root / "out" / "support.tsv")) == len(table) - 1
 
 
-def test_updates_grade_support_and_leaderboard_and_report_show_it(
+def test_updates_grade_support_and_show_it_in_leaderboard_and_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(judging) as server:
@@ -192,7 +192,7 @@ def test_a_track_needs_no_bank_for_support_alone(tmp_path: Path) -> None:
     assert (good["run"], float(good["SupportP"]), poor["responses"]) == ("good", 0.875, "1")
 
 
-def test_other_commands_live_with_measures_of_support(
+def test_other_commands_work_with_support_measures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(judging) as server:
@@ -253,7 +253,7 @@ def test_support_is_one_of_several_graders(tmp_path: Path, capsys: pytest.Captur
                 track["rubric"].leaderboard(["SupportP"])
 
 
-def test_without_the_section_the_measures_are_refused_in_a_line(
+def test_without_the_section_support_measures_are_a_one_line_error(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["leaderboard", str(graded), "-m", "SupportP"]) == 2
@@ -262,7 +262,7 @@ def test_without_the_section_the_measures_are_refused_in_a_line(
     assert "put a section [graders.support] into trecexam.toml" in capsys.readouterr().err
 
 
-def test_a_track_without_responses_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_track_without_responses_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root = make_cited_track(tmp_path / "track")
     for path in (root / "runs").iterdir():
         path.unlink()
@@ -293,7 +293,7 @@ def test_a_run_of_passages_has_no_support(tmp_path: Path) -> None:
             assert {row[0] for row in track.support().table.rows} == {"good", "poor"}
 
 
-def test_two_sources_of_labels_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_sources_of_labels_can_be_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(judging) as server:
         root = make_cited_track(tmp_path / "track", server.url)
         assert graded_now(root) == 0
@@ -320,7 +320,7 @@ def test_two_sources_of_labels_are_compared(tmp_path: Path, capsys: pytest.Captu
         assert (found.kappa.value, found.first_only, found.second_only) == (1, 0, 0)
 
 
-def test_lines_that_hold_no_label_are_named_and_the_rest_is_compared(
+def test_lines_without_a_label_are_reported_and_the_rest_is_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(judging) as server:
@@ -349,9 +349,7 @@ def test_lines_that_hold_no_label_are_named_and_the_rest_is_compared(
     assert "no column `run`" in capsys.readouterr().err
 
 
-def test_truncated_responses_lose_what_comes_after(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_truncated_responses_lose_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(judging) as server:
         root = make_cited_track(tmp_path / "track", server.url)
         long = response("long", "q1", ("word " * 399, [0]), ("Pumps move heat.", [0]), references=["q1-heat"])
@@ -375,14 +373,14 @@ def test_truncated_responses_lose_what_comes_after(
         assert "Statement: Pumps\n" in asked(server)[-1]
 
 
-def test_the_setting_truncate_holds_for_grades_too(tmp_path: Path) -> None:
+def test_the_truncate_setting_applies_to_grading_too(tmp_path: Path) -> None:
     root = make_cited_track(tmp_path / "track", more="[track]\ntruncate = 3\n", rubric=True)
     with trecexam.open_track(root) as track:
         texts = {passage.doc_id: passage.text for passage in track.export.pool()}
     assert texts["good/q1/1"] == "Pumps move heat."
 
 
-def test_an_update_that_a_budget_stops_is_not_complete_and_the_next_goes_on(
+def test_an_update_stopped_by_a_budget_is_incomplete_and_the_next_one_resumes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with serving(judging) as server:
@@ -420,7 +418,7 @@ def test_answers_without_a_label_count_as_no_support(
         ({"citation": "all"}, "did you mean `citations`?"),
     ],
 )
-def test_settings_that_cannot_grade_support_are_refused(
+def test_settings_that_cannot_grade_support_are_rejected(
     tmp_path: Path, settings: dict[str, Any], reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_cited_track(tmp_path / "track", **settings)
@@ -428,7 +426,7 @@ def test_settings_that_cannot_grade_support_are_refused(
     assert reason in capsys.readouterr().err
 
 
-def test_a_prompt_of_the_users_own_grades_support(tmp_path: Path) -> None:
+def test_a_custom_prompt_grades_support(tmp_path: Path) -> None:
     with serving(lambda exchange: exchange.say("Full support.")) as server:
         root = make_cited_track(tmp_path / "track", server.url, prompt="mine.toml")
         (root / "mine.toml").write_text(
@@ -481,7 +479,7 @@ def test_all_301_responses_of_a_system_are_scored_by_stored_labels(tmp_path: Pat
     assert (row["out_of_range"], row["no_label"], len(done)) == (0, 0, sentences)
 
 
-def test_nothing_of_support_is_in_a_track_without_the_section(graded: Path) -> None:
+def test_a_track_without_the_section_has_no_trace_of_support(graded: Path) -> None:
     with trecexam.open_track(graded) as track:
         track.update()
         with pytest.raises(TrecexamError, match="does not look at what responses cite"):

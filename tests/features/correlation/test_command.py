@@ -68,9 +68,7 @@ def many(graded: Path) -> Path:
     return graded
 
 
-def test_new_columns_stand_after_those_that_were_there(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_new_columns_come_after_the_existing_ones(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     header = talk(capsys, "correlate", graded)[0].splitlines()[0].split("\t")
     assert header == [
         "measure", "official_measure", "n_runs", "kendall_tau", "spearman_rho", "tau_ap", "kendall_tau.low",
@@ -85,7 +83,7 @@ def test_new_columns_stand_after_those_that_were_there(
 
 
 @pytest.mark.parametrize("label", ["max", "count"])
-def test_a_threshold_is_what_the_setting_of_that_name_gives(
+def test_a_threshold_option_equals_the_setting_of_the_same_name(
     many: Path, label: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings(many, f'label = "{label}"')
@@ -114,7 +112,7 @@ def test_a_threshold_is_what_the_setting_of_that_name_gives(
     assert len({row["kendall_tau"] for row in found}) > 3
 
 
-def test_measures_that_are_the_same_at_a_threshold_stand_there_once(
+def test_measures_that_coincide_at_a_threshold_are_listed_once(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = table(capsys, graded, "-m", "P(rel=3)@5", "-m", "P(rel=5)@5", "--official-measure", "P@5",
@@ -127,7 +125,7 @@ def test_measures_that_are_the_same_at_a_threshold_stand_there_once(
     assert [row["query_id"] for row in per_query] == ["q1", "q2", "q3"]
 
 
-def test_a_threshold_beyond_the_scale_is_refused(graded: Path) -> None:
+def test_a_threshold_beyond_the_scale_is_rejected(graded: Path) -> None:
     with trecexam.open_track(graded) as track:
         assert track.grading.thresholds() == (1, 2, 3, 4, 5)
     narrow = HashGrader()
@@ -154,7 +152,7 @@ def test_rbo_p_is_passed_on(many: Path, capsys: pytest.CaptureFixture[str]) -> N
             assert found.rbo == pytest.approx(correlate(ours, theirs, rbo_p=p).rbo, abs=1e-6)
 
 
-def test_swaps_are_those_of_the_first_measures_and_the_file_in_out(
+def test_swaps_of_the_first_measures_equal_the_file_in_out(
     many: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     talk(capsys, "watch", many, "--once")
@@ -179,7 +177,7 @@ def test_swaps_are_those_of_the_first_measures_and_the_file_in_out(
     assert found["pairs"][0]["n_tied"] == expected.n_tied
 
 
-def test_swaps_of_asked_measures_and_thresholds(many: Path) -> None:
+def test_swaps_accepts_measures_and_thresholds(many: Path) -> None:
     with trecexam.open_track(many) as track:
         swaps = track.correlate.swaps(["P@5", "nDCG@5"], ["P@5", "AP"], min_ratings=[2, 3])
     found = rows(swaps.to_tsv())
@@ -192,7 +190,7 @@ def test_swaps_of_asked_measures_and_thresholds(many: Path) -> None:
     assert len({r["measure"] for r in found}) > 1
 
 
-def test_outliers_are_the_furthest_runs_and_all_of_them_in_out(
+def test_outliers_shows_the_furthest_runs_and_out_has_all_of_them(
     many: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     talk(capsys, "watch", many, "--once")
@@ -206,7 +204,7 @@ def test_outliers_are_the_furthest_runs_and_all_of_them_in_out(
     assert len(json.loads(talk(capsys, "outliers", many, "--most", "2", "--json")[0])["outliers"]) == 2
 
 
-def test_it_says_what_was_compared_and_which_queries_have_no_judgments(
+def test_correlate_says_what_was_compared_and_which_queries_have_no_judgments(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "compared over 3 queries and 3 runs\n" in talk(capsys, "correlate", graded)[1]
@@ -217,7 +215,7 @@ def test_it_says_what_was_compared_and_which_queries_have_no_judgments(
     assert "2 judged queries are not in the bank" in said
 
 
-def test_runs_that_the_official_leaderboard_lacks_are_named(
+def test_runs_missing_from_the_official_leaderboard_are_reported(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (graded / "official_leaderboard.json").write_text('{"run0": 1, "elsewhere": 2, "run2": 3}')
@@ -259,7 +257,7 @@ def refusal(capsys: pytest.CaptureFixture[str], root: Path) -> str:
     return line
 
 
-def test_without_official_judgments_it_says_what_it_needs(
+def test_without_official_judgments_the_error_says_what_is_needed(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (graded / "qrels.txt").unlink()
@@ -268,9 +266,7 @@ def test_without_official_judgments_it_says_what_it_needs(
     assert "no official leaderboard: put official_leaderboard.json here" in said
 
 
-def test_official_judgments_that_were_not_taken_are_named(
-    graded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_rejected_official_judgments_are_reported(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (graded / "qrels.txt").write_text("q1 0 q1-d00 1\nq1 0 q1-d01 yes\n")
     assert "qrels.txt:2: the official judgments were rejected" in refusal(capsys, graded)
     (graded / "official_leaderboard.json").write_text('{"run0": 3, "run1": 2, "run2": 1}')
@@ -279,12 +275,12 @@ def test_official_judgments_that_were_not_taken_are_named(
     assert "qrels.txt:2: the official judgments were rejected" in said
 
 
-def test_judgments_of_other_queries_are_refused(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_judgments_of_other_queries_are_rejected(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (graded / "qrels.txt").write_text("2019-q1 0 q1-d00 1\n")
     assert "are query ids written in another form?" in refusal(capsys, graded)
 
 
-def test_judgments_with_other_document_ids_are_remarked_on(
+def test_judgments_with_other_document_ids_give_a_warning(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (graded / "qrels.txt").write_text(
@@ -297,7 +293,7 @@ def test_judgments_with_other_document_ids_are_remarked_on(
     assert rows(talk(capsys, "swaps", graded)[0]) == []
 
 
-def test_a_leaderboard_of_other_runs_is_refused(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_leaderboard_of_other_runs_is_rejected(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (graded / "qrels.txt").unlink()
     (graded / "official_leaderboard.json").write_text('{"one": 1, "two": 2}')
     line = refusal(capsys, graded)
@@ -348,7 +344,7 @@ def test_all_runs_tied_have_no_correlation(graded: Path, capsys: pytest.CaptureF
     assert {(float(r["rubric_rank"]), float(r["official_rank"])) for r in far} == {(2, 2)}
 
 
-def test_everything_is_a_call(graded: Path) -> None:
+def test_every_command_has_a_python_call(graded: Path) -> None:
     with trecexam.open_track(graded) as track:
         found = track.correlate(["P@5"], ["nDCG@10"], min_ratings=[3], rbo_p=0.5)
         assert [key for key, _ in found.pairs] == [("P(rel=3)@5", "nDCG@10", 3)]
@@ -362,7 +358,7 @@ def test_everything_is_a_call(graded: Path) -> None:
                 call()
 
 
-def test_official_measures_that_these_judgments_cannot_give_are_named_and_stop_nothing_else(
+def test_unsupported_official_measures_are_reported_and_stop_nothing_else(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Diversity measures on judgments without subtopics: `watch` ended in a traceback, and wrote nothing."""

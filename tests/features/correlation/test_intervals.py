@@ -43,7 +43,7 @@ def talk(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]
     return written.out, written.err
 
 
-def test_few_distinct_values_have_no_interval_and_every_output_says_so(
+def test_few_distinct_values_give_no_interval_and_every_output_says_so(
     tied: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, err = talk(capsys, "correlate", str(tied), *SIDES)
@@ -61,7 +61,7 @@ def test_few_distinct_values_have_no_interval_and_every_output_says_so(
     )
 
 
-def test_thresholds_graders_and_queries_say_what_concerns_them(
+def test_thresholds_graders_and_queries_show_the_reasons_that_apply(
     tied: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     err = talk(capsys, "correlate", str(tied), *SIDES, "--thresholds")[1]
@@ -71,13 +71,13 @@ def test_thresholds_graders_and_queries_say_what_concerns_them(
     assert "no interval" not in talk(capsys, "correlate", str(tied), *SIDES, "--per-query")[1]
 
 
-def test_few_queries_are_the_reason_where_they_are(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_few_queries_are_given_as_the_reason(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     err = talk(capsys, "correlate", str(graded))[1]
     assert "no intervals: they need at least 5 queries\n" in err
     assert "distinct" not in err
 
 
-def test_runs_that_differ_have_intervals_and_no_reason(
+def test_different_runs_have_intervals_and_no_reason(
     tied: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = Path(shutil.copytree(tied, tmp_path / "track"))
@@ -92,7 +92,7 @@ def test_runs_that_differ_have_intervals_and_no_reason(
     assert "no interval" not in err
 
 
-def test_few_distinct_values_among_the_best_runs_are_a_reason_of_their_own() -> None:
+def test_few_distinct_values_among_the_best_runs_are_a_separate_reason() -> None:
     official = np.arange(20.0)[:, None] + np.linspace(0, 0.5, 6)
     ours = official.copy()
     ours[10:] = 30.0

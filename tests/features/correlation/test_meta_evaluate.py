@@ -27,7 +27,7 @@ def many(graded: Path) -> Path:
 
 
 @pytest.mark.parametrize("tied", [False, True])
-def test_they_agree_on_every_coefficient(many: Path, tmp_path: Path, tied: bool) -> None:
+def test_both_agree_on_every_coefficient(many: Path, tmp_path: Path, tied: bool) -> None:
     with with_nltk_data():
         evaluation = pytest.importorskip("autojudge_evaluate.evaluation")
     rng = random.Random(11)

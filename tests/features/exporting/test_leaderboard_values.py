@@ -20,7 +20,7 @@ def exported(track: Path, form: str, to: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_is_written_is_what_the_leaderboard_has(graded: Path, tmp_path: Path, form: str) -> None:
+def test_written_values_equal_those_of_the_leaderboard(graded: Path, tmp_path: Path, form: str) -> None:
     files = exported(graded, form, tmp_path / "out" if form == "trec_eval" else tmp_path / "out.txt")
     rows = [row for path in files for row in read_values(path)]
     found = {(row.run, row.query_id, row.measure): row.value for row in rows}
@@ -39,7 +39,7 @@ def test_what_is_written_is_what_the_leaderboard_has(graded: Path, tmp_path: Pat
         assert [each.run for each in converters.read(files[0], "leaderboard")] == [r.run for r in board.rows]
 
 
-def test_a_leaderboard_of_values_is_an_official_one(graded: Path, tmp_path: Path) -> None:
+def test_a_written_leaderboard_can_be_used_as_an_official_one(graded: Path, tmp_path: Path) -> None:
     (path,) = exported(graded, "tot", tmp_path / "out.txt")
     (graded / "official_leaderboard.txt").write_text(path.read_text())
     with trecexam.open_track(graded) as opened:
@@ -52,7 +52,7 @@ def test_a_leaderboard_of_values_is_an_official_one(graded: Path, tmp_path: Path
     assert own.pearson_r.tolist() == pytest.approx([1.0] * len(measures))
 
 
-def test_trec_eval_without_a_folder_says_what_to_type(
+def test_trec_eval_output_without_a_folder_says_what_to_type(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["export", "leaderboard", str(graded), "--format", "trec_eval"]) == 2

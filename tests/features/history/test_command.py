@@ -30,7 +30,7 @@ def shown(
     return [dict(zip(header, line, strict=True)) for line in lines], captured.err
 
 
-def test_an_entry_is_a_line(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_entry_is_one_line(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows, err = shown(capsys, changed)
     assert [(row["entry"], row["new"], row["cause"]) for row in rows] == [
         ("1", "3", "the first leaderboard"),
@@ -39,7 +39,9 @@ def test_an_entry_is_a_line(changed: Path, capsys: pytest.CaptureFixture[str]) -
     assert err == ""
 
 
-def test_an_entry_is_its_rows_of_the_log_in_out(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_entry_equals_its_rows_of_the_log_in_out(
+    changed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rows, _ = shown(capsys, changed, "2")
     header, *lines = (changed / "out" / "history" / "log.tsv").read_text().splitlines()
     log = [dict(zip(header.split("\t"), line.split("\t"), strict=True)) for line in lines]
@@ -54,7 +56,7 @@ def test_labels_of_an_entry_are_a_table(changed: Path, capsys: pytest.CaptureFix
     assert [(row["query_id"], row["doc_id"]) for row in rows] == [(r.query_id, r.doc_id) for r in labels]
 
 
-def test_json_of_an_entry_has_all_that_its_file_has(
+def test_json_of_an_entry_has_the_content_of_its_file(
     changed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
@@ -70,7 +72,7 @@ def test_json_of_an_entry_has_all_that_its_file_has(
     assert [row["entry"] for row in json.loads(capsys.readouterr().out)["history"]] == [1, 2]
 
 
-def test_a_track_without_a_history_says_where_it_will_be(
+def test_a_track_without_history_says_where_it_will_be(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_small_track(tmp_path / "t", config=RECORDED)
@@ -81,12 +83,12 @@ def test_a_track_without_a_history_says_where_it_will_be(
     assert not (root / "out").exists()
 
 
-def test_an_entry_that_is_not_there_is_one_line(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_entry_is_a_one_line_error(changed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "no entry 9: there are 1 to 2" in shown(capsys, changed, "9", status=2)[1]
     assert "Traceback" not in shown(capsys, changed, "0", status=2)[1]
 
 
-def test_a_damaged_entry_is_one_line_and_the_log_can_be_made_anew(
+def test_a_damaged_entry_is_a_one_line_error_and_the_log_can_be_rebuilt(
     changed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     log = changed / "out" / "history" / "log.tsv"
@@ -102,7 +104,7 @@ def test_a_damaged_entry_is_one_line_and_the_log_can_be_made_anew(
     assert "000002.json: is damaged" in err
 
 
-def test_labels_are_of_the_last_entry_unless_one_is_named(
+def test_labels_are_those_of_the_last_entry_by_default(
     changed: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert shown(capsys, changed, "--labels") == shown(capsys, changed, "2", "--labels")
