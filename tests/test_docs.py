@@ -236,7 +236,7 @@ def test_every_command_on_the_page_runs(page: Path, desk: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_rag_track_is_scored_by_a_model_and_only_what_is_new_is_asked(
+def test_a_rag_track_is_scored_by_a_model_and_only_new_cells_are_graded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -286,7 +286,7 @@ def test_a_rag_track_is_scored_by_a_model_and_only_what_is_new_is_asked(
         assert not any(writes_a_bank(body["messages"][-1]["content"]) for body in server.bodies[-again:])
 
 
-def test_the_prompt_files_on_the_page_are_prompts(tmp_path: Path) -> None:
+def test_the_prompt_files_on_the_page_are_valid(tmp_path: Path) -> None:
     text, listing = blocks(ROOT / "examples" / "prompts.md", "toml")
     (tmp_path / "mine.toml").write_text(text)
     prompt = load_prompt(tmp_path / "mine.toml")
@@ -322,7 +322,7 @@ def record(desk: Path, *, judged: bool) -> None:
     (desk / "graded.jsonl.gz").write_bytes(gzip.compress((desk / "grades.jsonl").read_bytes()))
 
 
-def test_links_between_pages_lead_somewhere() -> None:
+def test_links_between_pages_work() -> None:
     notes = (ROOT / "examples" / "design").glob("*.md")
     reference = (ROOT / "examples" / "reference").glob("*.md")
     for page in [*PAGES, *notes, *reference, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]:

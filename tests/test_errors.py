@@ -11,7 +11,7 @@ from trecexam.cli.main import run
 from trecexam.errors import did_you_mean
 
 
-def test_a_name_that_is_not_known_has_a_guess_where_one_is_near() -> None:
+def test_an_unknown_name_gets_a_suggestion_if_one_is_near() -> None:
     assert did_you_mean("recal", ("recall", "precision")) == "did you mean 'recall'?"
     assert did_you_mean("recal", {"recall"}, before="; ") == "; did you mean 'recall'?"
     assert did_you_mean("zzz", ("recall",), "known: recall", before="; ") == "known: recall"
@@ -53,7 +53,7 @@ TOO_LONG = (
 
 
 @pytest.mark.parametrize("words", TOO_LONG, ids=lambda words: " ".join(words)[:40])
-def test_what_is_too_long_is_shortened_in_the_message(
+def test_long_input_is_shortened_in_the_message(
     words: tuple[str, ...],
     small_track: Path,
     tmp_path: Path,
@@ -71,7 +71,7 @@ def test_what_is_too_long_is_shortened_in_the_message(
     assert "x" * 500 not in printed.err
 
 
-def test_from_python_it_is_shortened_too(small_track: Path) -> None:
+def test_long_input_is_shortened_from_python_too(small_track: Path) -> None:
     with trecexam.open_track(small_track) as track:
         for ask in (
             lambda: track.leaderboard([LONG]),

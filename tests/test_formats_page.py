@@ -9,7 +9,7 @@ import converters
 ROOT = Path(__file__).parents[1]
 
 
-def test_each_format_says_how_it_is_told_apart() -> None:
+def test_each_format_says_how_it_is_recognised() -> None:
     assert all(known.told_by for known in converters.formats())
 
 

@@ -165,7 +165,7 @@ def _hidden(inner: InnerImport) -> str | None:
     return next((name for name in HEAVY if name in behind and (name != "converters" or formats)), None)
 
 
-def test_an_own_module_is_imported_inside_a_function_only_to_keep_a_heavy_library_out() -> None:
+def test_an_import_inside_a_function_is_allowed_only_to_defer_a_heavy_library() -> None:
     permitted: dict[str, set[str]] = defaultdict(set)
     needless = []
     for inner in _inner_imports():

@@ -32,7 +32,7 @@ def outputs(notebook: Any) -> Iterator[tuple[str, str, str]]:
 
 
 @pytest.mark.slow
-def test_the_notebook_runs_and_its_stored_outputs_are_what_comes_out() -> None:
+def test_the_notebook_runs_and_gives_its_stored_outputs() -> None:
     assert list(outputs(executed(NOTEBOOK))) == list(outputs(STORED)), AGAIN
 
 
@@ -48,7 +48,7 @@ def test_the_stored_outputs_are_small_clean_and_complete() -> None:
     assert all(cell.outputs for cell in cells[:-1])
 
 
-def test_the_stored_pictures_show_something() -> None:
+def test_the_stored_pictures_are_not_blank() -> None:
     from matplotlib.image import imread
 
     pictures = [

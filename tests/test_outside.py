@@ -41,7 +41,7 @@ def _sources(pattern: str, *words: str) -> Iterator[tuple[Path, str]]:
             yield path, source
 
 
-def test_no_file_finds_data_outside_the_repository_in_another_way() -> None:
+def test_tests_find_external_data_only_through_the_helper() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line}"
         for path, source in sorted(_sources("*.py", "shared"))
@@ -68,7 +68,7 @@ def uses_data(source: str) -> bool:
     return False
 
 
-def test_the_whole_run_runs_each_file_that_uses_the_data_without_it_too() -> None:
+def test_the_full_run_repeats_each_file_that_uses_external_data_without_it() -> None:
     (pattern,) = re.findall(
         r"grep -rlE --include='test_\*\.py' '([^']*)' tests", (TESTS / "run.sh").read_text()
     )
@@ -92,7 +92,7 @@ def test_the_whole_run_runs_each_file_that_uses_the_data_without_it_too() -> Non
         'ROOT.parent.glob("shared/*")',
     ],
 )
-def test_other_ways_are_found(line: str) -> None:
+def test_other_uses_of_external_data_are_detected(line: str) -> None:
     assert [*other_ways(line)] == [1]
 
 

@@ -40,7 +40,7 @@ def _commands(group: click.Group, above: str = "") -> Iterator[tuple[str, click.
             yield from _commands(command, f"{above}{name} ")
 
 
-def test_each_page_is_what_the_script_writes(reference: ModuleType) -> None:
+def test_each_page_equals_the_output_of_the_script(reference: ModuleType) -> None:
     """Where this fails: python examples/mkdocs/reference.py"""
     assert {path.name for path in COMMANDS.parent.iterdir()} <= {Path(name).name for name in reference.PAGES}
     for name in reference.PAGES:

@@ -64,7 +64,7 @@ def track(demo: Path) -> Iterator[trecexam.Track]:
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_a_call_gives_tables_by_name_notes_and_facts(track: trecexam.Track, call: str) -> None:
+def test_a_call_returns_tables_by_name_notes_and_facts(track: trecexam.Track, call: str) -> None:
     found = CALLS[call](track)
     value = json.loads(found.to_json())
     assert value["notes"] == list(found.notes)
@@ -109,7 +109,7 @@ def test_a_call_gives_tables_by_name_notes_and_facts(track: trecexam.Track, call
         (("judge", "agreement", "TRACK"), 0),
     ],
 )
-def test_a_reading_command_has_every_form_and_a_file_for_it(
+def test_a_reading_command_has_every_format_and_an_output_file(
     demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], status: int
 ) -> None:
     files = {"LABELS": demo / "support.tsv", "BANK": demo / "bank.nuggets.jsonl"}
@@ -157,7 +157,7 @@ def commands(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tu
         yield " ".join(words), {option for param in command.params for option in param.opts}
 
 
-def test_each_command_that_only_answers_has_the_five_forms() -> None:
+def test_each_read_only_command_has_the_five_formats() -> None:
     forms = {"--json", "--latex", "--table", "--wide", "-o"}
     found = dict(commands(cli))
     lacking = {name: forms - options for name, options in found.items() if not forms <= options}
@@ -220,7 +220,7 @@ def results(kind: type = Result) -> Iterator[str]:
         yield from results(each)
 
 
-def test_each_call_that_answers_a_question_gives_a_result() -> None:
+def test_each_call_that_answers_a_question_returns_a_result() -> None:
     given = dict(calls())
     reasons = [name for names in OTHERWISE.values() for name in names]
     assert len(reasons) == len(set(reasons))

@@ -44,7 +44,9 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     "name",
     [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in TRACKS],
 )
-def test_a_frozen_track_is_as_it_was(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_outputs_of_a_frozen_track_are_unchanged(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     if name in ENCODED and offline_folder() is None:
         pytest.skip("needs the extra `offline`")
     path, kept = DATA / f"{name}.json", os.environ.get("TRECEXAM_FROZEN_KEEP")

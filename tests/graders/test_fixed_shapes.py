@@ -49,7 +49,7 @@ def _grader(dtype: str, **settings: object) -> EmbeddingGrader:
     return EmbeddingGrader(folder, device="cpu", dtype=dtype, **settings)  # type: ignore[arg-type]
 
 
-def test_a_vector_has_the_same_bits_alone_in_company_and_in_any_order(
+def test_a_vector_is_bit_identical_alone_in_batches_and_in_any_order(
     grader: EmbeddingGrader, thorough: bool
 ) -> None:
     texts = passages(10 if thorough else 5)
@@ -62,7 +62,7 @@ def test_a_vector_has_the_same_bits_alone_in_company_and_in_any_order(
         ] == []
 
 
-def test_answers_are_the_same_in_whatever_updates_the_cells_come(
+def test_answers_do_not_depend_on_how_cells_are_split_over_updates(
     grader: EmbeddingGrader, thorough: bool
 ) -> None:
     asked = cells(8 if thorough else 3)
@@ -84,7 +84,7 @@ def test_answers_are_the_same_in_whatever_updates_the_cells_come(
 
 
 @pytest.mark.slow
-def test_support_is_the_same_in_whatever_updates_the_citations_come() -> None:
+def test_support_does_not_depend_on_how_citations_are_split_over_updates() -> None:
     folder = offline_folder()
     if folder is None:
         pytest.skip("the extra `offline` is not installed")
@@ -97,13 +97,13 @@ def test_support_is_the_same_in_whatever_updates_the_citations_come() -> None:
     } == together
 
 
-def test_vectors_are_those_of_sentence_transformers_but_for_rounding(grader: EmbeddingGrader) -> None:
+def test_vectors_equal_those_of_sentence_transformers_up_to_rounding(grader: EmbeddingGrader) -> None:
     texts = passages(5)
     published = load_model(grader.folder, "cpu", "float32").encode(texts, normalize_embeddings=True)
     assert np.abs(published - grader.embed(texts)).max() < (1e-6 if grader.dtype == "float32" else 0.01)
 
 
-def test_bfloat16_is_in_the_identity_and_float32_as_it_was() -> None:
+def test_bfloat16_is_in_the_identity_and_that_of_float32_is_unchanged() -> None:
     assert "dtype" not in _grader("float32").identity
     assert _grader("bfloat16").identity == {**_grader("float32").identity, "dtype": "bfloat16"}
 
@@ -123,7 +123,7 @@ def test_a_vector_is_the_same_with_any_number_of_threads(
     assert len(set(vectors)) == 1
 
 
-def test_what_is_not_begun_is_left_where_a_batch_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_failed_batch_no_further_batch_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
     embedder = _grader("float32")
     embedder.embed(["loaded"])
     threads, begun = torch.get_num_threads(), []
@@ -141,7 +141,7 @@ def test_what_is_not_begun_is_left_where_a_batch_fails(monkeypatch: pytest.Monke
 
 
 @pytest.mark.slow
-def test_torch_has_as_many_threads_after_texts_were_embedded_in_several_threads_at_once() -> None:
+def test_the_thread_count_of_torch_is_restored_after_concurrent_embedding() -> None:
     embedder = _grader("float32")
     expected = embedder.embed(passages(3)).tobytes()
     before = torch.get_num_threads()
@@ -157,7 +157,7 @@ def test_torch_has_as_many_threads_after_texts_were_embedded_in_several_threads_
     assert set(made) == {expected}
 
 
-def test_of_long_passages_fewer_are_embedded_before_they_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_long_passages_fewer_are_embedded_before_storing(monkeypatch: pytest.MonkeyPatch) -> None:
     embedder = _grader("float32")
     monkeypatch.setattr(embedder, "embed", lambda texts: np.ones((len(texts), 2), np.float32))
 
@@ -204,5 +204,5 @@ def _of_silu(folder: Path, first: str | None) -> Path:
     return folder / "model"
 
 
-def test_no_texts_are_no_vectors(grader: EmbeddingGrader) -> None:
+def test_no_texts_give_no_vectors(grader: EmbeddingGrader) -> None:
     assert len(grader.embed([])) == 0

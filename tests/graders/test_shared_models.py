@@ -44,7 +44,7 @@ def test_two_prompts_of_one_model_load_it_once(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.slow
-def test_each_prompt_gets_the_answers_that_it_gets_alone(tmp_path: Path) -> None:
+def test_each_prompt_gets_the_same_answers_as_alone(tmp_path: Path) -> None:
     model = save_t5(tmp_path / "model")
     shared = f'name = "seq2seq"\nmodel = "{model}"\n'
     track_section = "[track]\ndepth = 2\n[report]\nwrite = false\n"

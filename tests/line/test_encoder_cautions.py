@@ -64,7 +64,7 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-def test_runs_that_rank_as_the_encoder_does_are_named_wherever_the_leaderboard_is(root: Path) -> None:
+def test_runs_similar_to_the_encoder_are_reported_wherever_the_leaderboard_is_shown(root: Path) -> None:
     with trecexam.open_track(root, grader=CosineGrader()) as track:
         track.update()
         assert CAUTION in track.leaderboard().notes
@@ -73,7 +73,7 @@ def test_runs_that_rank_as_the_encoder_does_are_named_wherever_the_leaderboard_i
     assert CAUTION in html.unescape((root / "out" / "report.html").read_text())
 
 
-def test_the_caution_goes_with_the_runs_and_needs_enough_of_them(root: Path) -> None:
+def test_the_warning_depends_on_the_runs_and_needs_enough_of_them(root: Path) -> None:
     with trecexam.open_track(root, grader=CosineGrader()) as track:
         track.update()
         (root / "runs" / "fused.run").unlink()
@@ -86,7 +86,7 @@ def test_the_caution_goes_with_the_runs_and_needs_enough_of_them(root: Path) -> 
         assert not any("encoder" in line for line in track.leaderboard().notes)
 
 
-def test_a_grader_that_is_no_encoder_has_no_such_caution(root: Path) -> None:
+def test_a_grader_without_an_encoder_has_no_such_warning(root: Path) -> None:
     with trecexam.open_track(root, grader=HashGrader()) as track:
         track.update()
         assert not any("encoder" in line for line in track.leaderboard().notes)

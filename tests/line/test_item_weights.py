@@ -42,7 +42,7 @@ def write(root: Path, weights: tuple[float, ...]) -> None:
     (root / "bank.nuggets.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def test_the_leaderboard_is_by_weighted_coverage_and_a_changed_weight_asks_no_grader(rubrics: Path) -> None:
+def test_the_leaderboard_uses_weighted_coverage_and_a_changed_weight_runs_no_grader(rubrics: Path) -> None:
     with trecexam.open_track(rubrics, grader=HashGrader()) as track:
         assert track.update().graded > 0
         board = track.leaderboard()
@@ -90,7 +90,7 @@ def test_the_leaderboard_is_by_weighted_coverage_and_a_changed_weight_asks_no_gr
     assert "bank.nuggets.jsonl edited" in log
 
 
-def test_a_line_says_which_measures_know_nothing_of_negative_weights(
+def test_a_note_lists_the_measures_that_ignore_negative_weights(
     rubrics: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with trecexam.open_track(rubrics, grader=HashGrader()) as track:
@@ -102,7 +102,7 @@ def test_a_line_says_which_measures_know_nothing_of_negative_weights(
     )
 
 
-def test_a_bank_without_weights_is_refused_in_one_line(
+def test_a_bank_without_weights_is_a_one_line_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = make_small_track(tmp_path / "track")

@@ -115,7 +115,7 @@ def means(root: Path) -> dict[str, dict[str, float]]:
     }
 
 
-def test_nuggetizers_scores_come_out_of_its_assignments(
+def test_scores_from_nuggetizer_assignments_equal_those_of_nuggetizer(
     judged: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["watch", str(judged), "--once"]) == 0
@@ -148,7 +148,7 @@ def test_nuggetizers_scores_come_out_of_its_assignments(
     assert means(judged)["quiet"]["all"] > sum(s["all"] for s in expected["quiet"].values()) / 3
 
 
-def test_the_command_takes_the_measure_without_quotes(
+def test_the_command_accepts_the_measure_without_quotes(
     judged: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["watch", str(judged), "--once"]) == 0
@@ -167,7 +167,7 @@ def test_the_command_takes_the_measure_without_quotes(
     assert (scored["items"], scored["vital_items"]) == (9, 3)
 
 
-def test_a_changed_importance_changes_scores_and_no_grade(judged: Path) -> None:
+def test_a_changed_importance_changes_scores_but_no_grade(judged: Path) -> None:
     bank = judged / "bank.nuggets.jsonl"
     with trecexam.open_track(judged) as track:
         first = track.update()
@@ -202,7 +202,7 @@ def test_a_changed_importance_changes_scores_and_no_grade(judged: Path) -> None:
         assert fresh.leaderboard() == kept
 
 
-def test_the_history_says_that_the_bank_moved_a_run(judged: Path) -> None:
+def test_the_history_names_the_bank_as_the_cause_of_a_moved_run(judged: Path) -> None:
     bank = judged / "bank.nuggets.jsonl"
     assert run(["watch", str(judged), "--once"]) == 0
     rows = [json.loads(line) for line in bank.read_text().splitlines()]
@@ -219,7 +219,7 @@ def table_of(content: bytes) -> list[dict[str, str]]:
     return list(csv.DictReader(content.decode().splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
-def test_a_persons_rating_counts_in_weighted_cover(judged: Path) -> None:
+def test_a_rating_by_a_person_counts_in_weighted_cover(judged: Path) -> None:
     assert run(["watch", str(judged), "--once"]) == 0
     before = means(judged)
     item = list(converters.read(judged / "bank.nuggets.jsonl"))[1]
@@ -235,7 +235,7 @@ def test_a_persons_rating_counts_in_weighted_cover(judged: Path) -> None:
     assert after["good"] == before["good"]
 
 
-def test_commands_that_evaluate_measures_take_weighted_ones(
+def test_commands_that_evaluate_measures_accept_weighted_ones(
     judged: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = [f"{q} 0 {name}/{q} {n}\n" for n, name in enumerate(("short", "quiet", "fair%20one", "good"))
@@ -272,7 +272,7 @@ def changed_nuggets(root: Path, change: Any) -> None:
 
 
 @pytest.mark.parametrize("case", NOT_VITAL)
-def test_a_bank_without_a_vital_nugget_scores_0_on_them_and_a_line_says_so(
+def test_without_vital_nuggets_v_scores_are_0_with_a_note(
     judged: Path, case: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As nuggetizer does: a share of no nuggets is 0."""
@@ -295,7 +295,7 @@ def test_a_bank_without_a_vital_nugget_scores_0_on_them_and_a_line_says_so(
     assert "is vital" not in capsys.readouterr().err
 
 
-def test_weights_by_importance_need_one_and_a_bank_without_is_an_error_of_one_line(
+def test_weighting_a_bank_without_importance_is_a_one_line_error(
     judged: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     weighted = "Cover(rel=5,weights=importance)@20"
@@ -339,7 +339,7 @@ def test_two_nuggets_with_the_same_text_are_graded_once_and_counted_twice(
     ]
 
 
-def test_recorded_assignments_of_two_nuggets_with_the_same_text_give_nuggetizers_scores(
+def test_assignments_of_two_nuggets_with_the_same_text_give_the_scores_of_nuggetizer(
     judged: Path,
 ) -> None:
     bank = judged / "bank.nuggets.jsonl"
@@ -358,7 +358,7 @@ def test_recorded_assignments_of_two_nuggets_with_the_same_text_give_nuggetizers
             assert means(judged)[name.replace(" ", "%20")][key] == pytest.approx(total / len(IMPORTANCE))
 
 
-def test_a_grader_of_whole_queries_has_no_items_to_weigh(tmp_path: Path) -> None:
+def test_a_grader_of_whole_queries_has_no_items_to_weight(tmp_path: Path) -> None:
     class Direct(HashGrader):
         item_kinds = frozenset(("query",))
 
@@ -374,7 +374,7 @@ def test_a_grader_of_whole_queries_has_no_items_to_weigh(tmp_path: Path) -> None
         track.update()
 
 
-def test_a_bank_with_some_importances_takes_the_others_for_okay(judged: Path) -> None:
+def test_in_a_bank_with_some_importances_missing_ones_count_as_okay(judged: Path) -> None:
     bank = judged / "bank.nuggets.jsonl"
     rows = [json.loads(line) for line in bank.read_text().splitlines()]
     for row in rows:
@@ -394,7 +394,7 @@ def means_after_update(root: Path) -> list[float]:
     return [score.mean for row in board.rows for score in row.scores]
 
 
-def test_answers_are_refused_where_they_are_no_run(judged: Path, tmp_path: Path) -> None:
+def test_files_of_answers_that_do_not_form_a_run_are_rejected(judged: Path, tmp_path: Path) -> None:
     runs = judged / "runs"
     lines(runs / "several.jsonl", answers("good") + answers("short"))
     lines(runs / "twice.jsonl", answers("good") + answers("good"))
@@ -412,7 +412,7 @@ def test_answers_are_refused_where_they_are_no_run(judged: Path, tmp_path: Path)
     }  # fmt: skip
 
 
-def test_nuggets_of_trec_rag_2025_are_weighed(tmp_path: Path, hash_grader: HashGrader) -> None:
+def test_nuggets_of_trec_rag_2025_are_weighted(tmp_path: Path, hash_grader: HashGrader) -> None:
     source = outside("rag25/nuggets.jsonl.gz")
     root = tmp_path / "track"
     root.mkdir()

@@ -86,7 +86,7 @@ ANN, BOB, EVE = line("ann", 3), line("bob", 1), line("eve", 1)
         ),
     ],
 )
-def test_whose_rating_counts_is_a_rule(
+def test_a_rule_decides_whose_rating_counts(
     rule: Rule, lines: list[HumanRating], rating: int | None, became: list[str]
 ) -> None:
     assert counting(lines, rule) == rating
@@ -94,7 +94,7 @@ def test_whose_rating_counts_is_a_rule(
 
 
 @pytest.mark.parametrize("rule", ["latest", "majority", "adjudicated"])
-def test_who_cannot_judge_has_no_rating_and_changes_nobody_elses(rule: Rule) -> None:
+def test_cannot_judge_is_not_a_rating_and_does_not_change_that_of_others(rule: Rule) -> None:
     assert counting([line("ann", -1)], rule) is None
     assert counting([ANN, line("bob", -1)], rule) == 3
     assert states([ANN, line("bob", -1)], rule) == ["counts", "cannot judge"]
@@ -103,7 +103,7 @@ def test_who_cannot_judge_has_no_rating_and_changes_nobody_elses(rule: Rule) -> 
     assert counting([ANN, line("ann", -1)], rule) is None
 
 
-def test_who_takes_back_her_rating_leaves_those_of_others() -> None:
+def test_withdrawing_a_rating_keeps_those_of_others() -> None:
     undone = line("bob", None, "undone")
     assert counting([ANN, BOB, undone], "latest") == 3
     assert states([ANN, BOB, undone], "latest") == ["counts", "replaced", "withdrawn"]
@@ -120,7 +120,7 @@ LINES = st.lists(st.builds(line, st.sampled_from(["ann", "bob", "eve"]), OPINION
 
 
 @given(LINES)
-def test_the_rules_are_those_of_a_recount(lines: list[HumanRating]) -> None:
+def test_the_rules_equal_a_naive_recount(lines: list[HumanRating]) -> None:
     last: dict[str, int] = {}
     for row in lines:
         last.pop(row.who, None)
@@ -133,6 +133,6 @@ def test_the_rules_are_those_of_a_recount(lines: list[HumanRating]) -> None:
     assert counting(lines, "adjudicated") == (next(iter(votes)) if len(votes) == 1 else None)
 
 
-def test_without_rules_a_file_counts_as_it_ever_did() -> None:
+def test_with_the_default_rule_the_last_line_counts() -> None:
     lines = [ANN, line("ann", None), BOB]
     assert states(lines, "latest") == ["replaced", "replaced", "counts"]

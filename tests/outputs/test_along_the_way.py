@@ -47,7 +47,7 @@ def along(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ModelGrader]:
     return root, grader
 
 
-def test_outputs_along_the_way_say_how_many_cells_are_missing(along: tuple[Path, ModelGrader]) -> None:
+def test_intermediate_outputs_show_how_many_cells_are_missing(along: tuple[Path, ModelGrader]) -> None:
     _, grader = along
     assert all(not manifest["complete"] for manifest, _ in grader.looks)
     counts = [manifest["counts"] for manifest, _ in grader.looks[::70]]
@@ -67,7 +67,7 @@ def test_complete_outputs_say_so(along: tuple[Path, ModelGrader]) -> None:
         assert {row.cause for row in track.history()} == {"the first leaderboard"}
 
 
-def test_a_grader_without_a_language_model_writes_once(tmp_path: Path) -> None:
+def test_a_grader_without_a_language_model_writes_outputs_once(tmp_path: Path) -> None:
     root = make_small_track(tmp_path / "t", config=EVERY)
     grader = ModelGrader(root / "out")
     grader.cells_share = None
@@ -76,7 +76,7 @@ def test_a_grader_without_a_language_model_writes_once(tmp_path: Path) -> None:
     assert grader.looks == []
 
 
-def test_a_stopped_update_says_what_is_missing_and_the_next_one_goes_on(
+def test_a_stopped_update_shows_what_is_missing_and_the_next_one_resumes(
     tmp_path: Path,
 ) -> None:
     root = make_small_track(tmp_path / "t")

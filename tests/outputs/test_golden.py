@@ -68,7 +68,7 @@ def comparable(name: str, text: str) -> Any:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_output_is_as_it_was(out: Path, name: str) -> None:
+def test_each_output_equals_its_golden_file(out: Path, name: str) -> None:
     text = (out / name).read_text()
     if os.environ.get("TRECEXAM_UPDATE_GOLDEN"):
         (GOLDEN / name).parent.mkdir(exist_ok=True)
@@ -76,7 +76,7 @@ def test_output_is_as_it_was(out: Path, name: str) -> None:
     assert comparable(name, text) == comparable(name, (GOLDEN / name).read_text())
 
 
-def test_there_are_no_other_outputs(out: Path) -> None:
+def test_there_are_no_outputs_without_a_golden_file(out: Path) -> None:
     # The history tells when; it is what was, and no output of the inputs that are there.
     top = [name for name in NAMES if "/" not in name]
     assert sorted(path.name for path in out.iterdir()) == sorted((*top, "history", "plots"))

@@ -42,7 +42,7 @@ print(update.runs, at[after], time.process_time(), int(peak[1]) / 1024)
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc")
-def test_2000_runs_have_a_leaderboard_soon_and_in_little_memory(tmp_path: Path) -> None:
+def test_2000_runs_give_a_leaderboard_in_little_time_and_memory(tmp_path: Path) -> None:
     root = graded_track(tmp_path / "track", queries=20, docs=40)
     drawn = random.Random(3)
     for number in range(2_000):
@@ -66,7 +66,7 @@ def test_2000_runs_have_a_leaderboard_soon_and_in_little_memory(tmp_path: Path) 
     assert first["kendall_tau.low"] is None
 
 
-def test_of_the_best_runs_alone_p_values_are_corrected_over_all_pairs(tmp_path: Path) -> None:
+def test_p_values_of_the_best_runs_are_corrected_over_all_pairs(tmp_path: Path) -> None:
     root = graded_track(tmp_path / "track", queries=9)
     drawn = random.Random(5)
     for number in range(5):
@@ -94,7 +94,7 @@ def test_of_the_best_runs_alone_p_values_are_corrected_over_all_pairs(tmp_path: 
     assert (some.p_corrected >= every.p_corrected[[at[pair] for pair in pairs]] - 1e-12).all()
 
 
-def test_swaps_of_the_best_runs_alone_are_those_among_them() -> None:
+def test_swaps_of_the_best_runs_are_those_among_them() -> None:
     random_values = np.random.default_rng(7)
     official, rubric = random_values.random((2, 9, 12))
     runs = [f"run{number}" for number in range(9)]
@@ -127,7 +127,7 @@ def undisturbed(graded_once: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.mark.parametrize("stage", ["out/per_query.tsv", "out/agreement.tsv", "out/swaps.tsv"])
-def test_a_stop_while_outputs_are_written_ends_after_the_one_in_hand(
+def test_a_stop_while_outputs_are_written_ends_after_the_current_one(
     graded: Path, undisturbed: dict[str, bytes], stage: str
 ) -> None:
     root = graded
@@ -168,7 +168,7 @@ def test_a_stop_while_inputs_are_read_grades_and_writes_nothing(small_track: Pat
     assert b"new" in outputs(small_track)["out/leaderboard.tsv"]
 
 
-def test_a_stop_that_came_while_grading_has_all_outputs_written(small_track: Path) -> None:
+def test_after_a_stop_during_grading_all_outputs_are_written(small_track: Path) -> None:
     graded: list[object] = []
     with trecexam.open_track(small_track, grader=HashGrader()) as track:
         update = track.update(progress=graded.append, stop=lambda: len(graded) > 3)
@@ -176,7 +176,7 @@ def test_a_stop_that_came_while_grading_has_all_outputs_written(small_track: Pat
     assert {path.name for path in update.written} >= {"leaderboard.tsv", "holes.tsv", "manifest.json"}
 
 
-def test_the_first_signal_says_what_is_finished(tmp_path: Path) -> None:
+def test_the_first_signal_prints_what_will_be_finished(tmp_path: Path) -> None:
     code = (
         "import os, signal\nfrom trecexam.cli.signals import signals\n"
         "with signals(lambda: None, lambda: 'out/holes.tsv'):\n    os.kill(os.getpid(), signal.SIGTERM)\n"

@@ -87,9 +87,7 @@ def new_run(root: Path) -> None:
     write_run(root / "runs" / "new.run", {"q1": ["q1-d03", "q1-d00"], "q2": ["q2-d01"]})
 
 
-def test_other_official_judgments_make_only_what_compares_with_them(
-    small_track: Path, made: list[str]
-) -> None:
+def test_other_official_judgments_rewrite_only_comparisons(small_track: Path, made: list[str]) -> None:
     before = stamps(small_track)
     (small_track / "qrels.txt").write_text("q1 0 q1-d00 3\nq1 0 q1-d05 1\nq2 0 q2-d01 2\n")
     update(small_track)
@@ -101,7 +99,7 @@ def test_other_official_judgments_make_only_what_compares_with_them(
     )
 
 
-def test_another_official_leaderboard_makes_only_what_ranks_runs_by_it(
+def test_another_official_leaderboard_rewrites_only_comparisons_of_ranks(
     small_track: Path, made: list[str]
 ) -> None:
     (small_track / "official_leaderboard.json").write_text('{"run0": 1, "run1": 2, "run2": 3}')
@@ -109,7 +107,7 @@ def test_another_official_leaderboard_makes_only_what_ranks_runs_by_it(
     assert set(made) == {"correlation.tsv", "correlation.json", "swaps.tsv", "outliers.tsv"}
 
 
-def test_a_run_of_graded_passages_makes_no_qrels_again(small_track: Path, made: list[str]) -> None:
+def test_a_run_of_graded_passages_does_not_rewrite_qrels(small_track: Path, made: list[str]) -> None:
     before = stamps(small_track)
     new_run(small_track)
     assert update(small_track).graded == 0
@@ -119,9 +117,7 @@ def test_a_run_of_graded_passages_makes_no_qrels_again(small_track: Path, made: 
 
 
 @pytest.mark.usefixtures("with_report")
-def test_a_file_that_is_not_taken_makes_nothing_but_its_line_in_rejected(
-    small_track: Path, made: list[str]
-) -> None:
+def test_a_rejected_file_changes_only_rejected_tsv(small_track: Path, made: list[str]) -> None:
     (small_track / "runs" / "bad.run").write_text("q1 Q0 q1-d00 1 high bad\n")
     done = update(small_track)
     assert made == []
@@ -129,7 +125,7 @@ def test_a_file_that_is_not_taken_makes_nothing_but_its_line_in_rejected(
 
 
 @pytest.mark.usefixtures("with_report")
-def test_a_title_of_the_report_makes_all_again_and_writes_only_what_differs(
+def test_another_report_title_recomputes_all_and_writes_only_changed_files(
     small_track: Path, made: list[str]
 ) -> None:
     before = stamps(small_track)
@@ -155,7 +151,7 @@ def test_a_title_of_the_report_makes_all_again_and_writes_only_what_differs(
     ],
 )
 @pytest.mark.parametrize("change", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[::-1])])
-def test_an_output_that_somebody_removed_or_edited_is_made_again_and_no_other(
+def test_only_the_removed_or_edited_output_is_written_again(
     updated: Path,
     monkeypatch: pytest.MonkeyPatch,
     name: str,
@@ -172,9 +168,7 @@ def test_an_output_that_somebody_removed_or_edited_is_made_again_and_no_other(
     assert content(updated) == before
 
 
-def test_an_output_that_was_edited_while_its_inputs_changed_too_is_right(
-    small_track: Path, made: list[str]
-) -> None:
+def test_an_output_edited_while_its_inputs_changed_is_correct(small_track: Path, made: list[str]) -> None:
     out = small_track / "out"
     before = content(small_track)
     new_run(small_track)
@@ -185,7 +179,7 @@ def test_an_output_that_was_edited_while_its_inputs_changed_too_is_right(
     assert content(small_track)["rubric.qrels"] == before["rubric.qrels"]
 
 
-def test_after_a_stopped_update_all_is_as_if_it_had_not_been_stopped(
+def test_after_a_stopped_update_outputs_equal_an_uninterrupted_one(
     small_track: Path, made: list[str]
 ) -> None:
     write_run(small_track / "runs" / "new.run", {q: [f"{q}-d{n}" for n in (10, 11)] for q in ("q1", "q2")})
@@ -200,7 +194,7 @@ def test_after_a_stopped_update_all_is_as_if_it_had_not_been_stopped(
 
 
 @pytest.mark.usefixtures("with_report")
-def test_the_leaderboard_is_in_place_before_anything_else_is_made(
+def test_the_leaderboard_is_written_before_other_outputs_are_computed(
     small_track: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     update(small_track)
@@ -265,7 +259,7 @@ def in_a_new_process(root: Path, seed: int) -> tuple[set[str], set[str]]:
 
 
 @pytest.mark.slow
-def test_a_new_process_makes_and_writes_no_more_than_one_that_runs_on(small_track: Path) -> None:
+def test_a_new_process_computes_and_writes_no_more_than_a_running_one(small_track: Path) -> None:
     made, written = in_a_new_process(small_track, 1)
     assert made & written >= CELLS | RUNS | OFFICIAL
     before = stamps(small_track)
@@ -345,7 +339,7 @@ CHANGES = (drop_run, remove_run, judge, rank, rate, ask_otherwise, retell, edit_
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
-def test_after_any_changes_all_outputs_are_as_if_made_from_nothing(
+def test_after_any_changes_all_outputs_equal_those_made_from_scratch(
     small_track: Path, thorough: bool, seed: int
 ) -> None:
     chance = random.Random(seed)
@@ -370,7 +364,7 @@ def test_after_any_changes_all_outputs_are_as_if_made_from_nothing(
 
 
 @pytest.mark.parametrize("name", ["qrels.txt", "runs/run0.run"])
-def test_a_file_that_is_replaced_while_it_is_read_is_not_taken_for_what_it_was(
+def test_a_file_replaced_while_it_is_read_is_not_taken_for_the_old_one(
     small_track: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     update(small_track)
@@ -400,7 +394,7 @@ def test_a_file_that_is_replaced_while_it_is_read_is_not_taken_for_what_it_was(
     assert by_steps == content(small_track)
 
 
-def test_responses_that_name_their_query_by_its_text_follow_other_texts(tmp_path: Path) -> None:
+def test_responses_matched_by_query_text_follow_changed_texts(tmp_path: Path) -> None:
     config = '[track]\ndepth = 3\npool = "citations"\n[scores]\nmeasures = ["nDCG", "NumRet"]\n'
     root = make_small_track(tmp_path / "track", config=config)
     ids = [f"q1-d{number:02}" for number in range(9)]
@@ -427,7 +421,7 @@ def test_responses_that_name_their_query_by_its_text_follow_other_texts(tmp_path
 
 
 @pytest.mark.usefixtures("with_report")
-def test_what_tells_that_judgments_are_merged_is_looked_at(small_track: Path) -> None:
+def test_a_sources_file_next_to_the_judgments_is_noticed(small_track: Path) -> None:
     update(small_track)
     (small_track / "qrels.txt.sources.tsv").write_text("query_id\tdoc_id\n")
     assert update(small_track).changed

@@ -123,7 +123,7 @@ def code_by_hand(grader: Stored, item: Item, each: Said | None) -> int:
 
 @given(grades, st.lists(shapes(), max_size=4), st.data(), st.sampled_from([Stored(), Reading()]))
 @settings(deadline=None)
-def test_codes_are_the_store_s_grades_cell_by_cell(
+def test_codes_equal_the_stored_grades_cell_by_cell(
     stored: dict[tuple[str, bytes], Said], dense: list[SheetShape], data: st.DataObject, grader: Stored
 ) -> None:
     some = [
@@ -150,7 +150,7 @@ def test_codes_are_the_store_s_grades_cell_by_cell(
 
 @given(grades, shapes(), st.data(), st.sampled_from([Stored(), Reading()]))
 @settings(deadline=None)
-def test_a_sheet_with_some_cells_is_the_whole_one_without_the_others(
+def test_a_partial_sheet_equals_the_whole_sheet_without_the_other_cells(
     stored: dict[tuple[str, bytes], Said], shape: SheetShape, data: st.DataObject, grader: Stored
 ) -> None:
     n_cells, n_items = shape.n_cells, len(shape.items)

@@ -58,7 +58,7 @@ def per_query(one: Measure, qrels: object, run: object) -> dict[str, float]:
 
 @pytest.mark.parametrize("k", [1, 3, None])
 @pytest.mark.parametrize(("rel", "partial"), [(4, None), (5, 3), (2, 1)])
-def test_weighted_coverage_against_loops(
+def test_weighted_coverage_equals_a_naive_loop(
     queries: list[QueryRatings],
     rankings: dict[str, list[str]],
     rel: int,
@@ -85,7 +85,7 @@ def test_weighted_coverage_against_loops(
         )
     )
 )
-def test_of_any_weights_it_is_the_formula_and_at_most_one(
+def test_for_any_weights_coverage_equals_the_formula_and_is_at_most_one(
     drawn: tuple[list[list[int]], list[float]],
 ) -> None:
     rows, weights = drawn
@@ -96,7 +96,7 @@ def test_of_any_weights_it_is_the_formula_and_at_most_one(
     assert values.cover <= 1 + 1e-12
 
 
-def test_one_that_reaches_what_counts_against_has_less_than_nothing() -> None:
+def test_reaching_only_items_with_negative_weight_gives_a_negative_score() -> None:
     q = QueryRatings(
         "q",
         ("a", "b", "c"),
@@ -109,7 +109,7 @@ def test_one_that_reaches_what_counts_against_has_less_than_nothing() -> None:
     assert values == {"a": 5 / 8, "b": 4 / 8, "c": -2 / 8}
 
 
-def test_its_name_is_that_of_research_rubrics() -> None:
+def test_the_measure_has_the_name_used_by_research_rubrics() -> None:
     assert measure("compliance_score@20") == COMPLIANCE @ 20
     assert (
         str(measure("Cover(rel=5,partial=3,weights=item)@20")) == "Cover(rel=5,partial=3,weights='item')@20"
@@ -117,14 +117,14 @@ def test_its_name_is_that_of_research_rubrics() -> None:
     assert measure("strict_compliance_score") == Cover(rel=5, weights="item")
 
 
-def test_ncover_by_own_weights_is_refused() -> None:
+def test_ncover_with_item_weights_is_rejected() -> None:
     with pytest.raises(ValueError, match="weights='item' are of Cover alone"):
         measure("nCover(rel=4,weights=item)@20")
     with pytest.raises(AssertionError):
         nCover(weights="item").validate_params()
 
 
-def test_without_weights_it_is_refused_and_not_computed_as_if_all_were_one(
+def test_without_weights_the_measure_is_rejected_and_not_computed_with_weights_of_one(
     queries: list[QueryRatings], rankings: dict[str, list[str]]
 ) -> None:
     with pytest.raises(ValueError, match="needs weights of items"):
@@ -133,7 +133,7 @@ def test_without_weights_it_is_refused_and_not_computed_as_if_all_were_one(
         RubricJudgments(queries).evaluator([COMPLIANCE], list(rankings))(rankings)
 
 
-def test_rows_carry_the_weights_through_pickles_and_changes_and_must_agree(
+def test_rows_keep_their_weights_when_pickled_or_replaced_and_must_agree(
     queries: list[QueryRatings], rankings: dict[str, list[str]]
 ) -> None:
     rows = list(label_qrels(weighted(queries)))

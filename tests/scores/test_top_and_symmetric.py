@@ -45,7 +45,7 @@ def column(scores: Sequence[float]) -> np.ndarray:
 
 
 @given(tied)
-def test_tau_ap_b_is_autojudges(sides: tuple[list[int], list[int]]) -> None:
+def test_tau_ap_b_equals_autojudge(sides: tuple[list[int], list[int]]) -> None:
     ours, truth = sides
     found = correlate(column(ours), column(truth)).tau_ap_b
     if len(set(ours)) == 1 or len(set(truth)) == 1:
@@ -66,7 +66,7 @@ def test_tau_ap_b_is_autojudges(sides: tuple[list[int], list[int]]) -> None:
         ([5, 5, 4, 3, 3, 1], [6, 2, 4, 2, 3, 1], 0.44166666666666665),
     ],
 )
-def test_tau_ap_b_of_published_code(a: list[float], b: list[float], expected: float) -> None:
+def test_tau_ap_b_equals_the_published_code(a: list[float], b: list[float], expected: float) -> None:
     assert correlate(column(a), column(b)).tau_ap_b == pytest.approx(expected)
 
 
@@ -80,7 +80,7 @@ def test_without_ties_tau_ap_b_is_the_mean_of_both_tau_ap() -> None:
 
 @pytest.mark.parametrize("steps", [6, 100_000])
 @pytest.mark.parametrize("n_runs", [3, 10, 16, 37])
-def test_kendall_at_k_is_scipys_among_the_best_by_the_truth(steps: int, n_runs: int) -> None:
+def test_kendall_at_k_equals_scipy_among_the_best_by_the_truth(steps: int, n_runs: int) -> None:
     rng = np.random.default_rng(n_runs)
     for _ in range(15):
         ours, truth = rng.integers(0, steps, (2, n_runs)) / steps
@@ -99,7 +99,7 @@ def test_kendall_at_k_is_scipys_among_the_best_by_the_truth(steps: int, n_runs: 
 
 
 @given(tied)
-def test_kendall_of_as_many_as_there_are_is_kendall_tau(sides: tuple[list[int], list[int]]) -> None:
+def test_kendall_at_the_number_of_runs_equals_kendall_tau(sides: tuple[list[int], list[int]]) -> None:
     ours, truth = (side * 5 for side in sides)
     n = len(ours)
     if n in (10, 15, 20):
@@ -107,7 +107,7 @@ def test_kendall_of_as_many_as_there_are_is_kendall_tau(sides: tuple[list[int], 
         np.testing.assert_allclose(getattr(found, f"kendall_at_{n}"), found.kendall_tau)
 
 
-def test_the_interval_of_the_new_ones_is_that_of_subsets_and_samples_in_plain_loops() -> None:
+def test_intervals_of_both_equal_naive_subsets_and_samples() -> None:
     """As that of tau in test_correlation: the wider side has the bias, the other the error alone."""
     rng = np.random.default_rng(3)
     n_runs, n = 12, 7
@@ -134,7 +134,7 @@ def test_the_interval_of_the_new_ones_is_that_of_subsets_and_samples_in_plain_lo
     assert math.isnan(found.at_15_low)
 
 
-def test_a_side_of_few_distinct_values_has_no_interval() -> None:
+def test_a_side_with_few_distinct_values_has_no_interval() -> None:
     """Six of seven runs at 0, as SupportF1 had them: an interval of .04 was printed."""
     rng = np.random.default_rng(0)
     ours = np.zeros((7, 12))
@@ -157,7 +157,7 @@ def test_five_distinct_values_are_enough_and_four_are_not() -> None:
             assert math.isnan(correlate(*sides).tau_low) == (distinct == 4)
 
 
-def test_among_the_best_runs_distinct_values_are_counted_among_these() -> None:
+def test_for_the_best_runs_only_their_distinct_values_are_counted() -> None:
     """The ten best by the truth are tied on our side but for two; the others are not."""
     rng = np.random.default_rng(2)
     official = np.arange(20.0)[:, None] * 3 + rng.random((20, 9))

@@ -61,7 +61,7 @@ def mended(kind: str, path: Path, version: int) -> bytes:
 
 
 @pytest.mark.parametrize(("kind", "damaged"), [("run", damaged_run), ("qrels", damaged_qrels)])
-def test_a_file_is_accepted_by_trec_eval_where_check_says_so(
+def test_trec_eval_accepts_a_file_if_and_only_if_check_does(
     tmp_path: Path, trec_eval: TrecEval, evaluate: Any, kind: str, damaged: Callable[[int], bytes]
 ) -> None:
     accepted = compared = 0
@@ -82,7 +82,7 @@ def test_a_file_is_accepted_by_trec_eval_where_check_says_so(
 
 
 @pytest.mark.parametrize(("kind", "damaged"), [("run", damaged_run), ("qrels", damaged_qrels)])
-def test_a_mended_file_is_accepted_and_scores_as_the_original(
+def test_a_fixed_file_is_accepted_and_scores_as_the_original(
     tmp_path: Path, trec_eval: TrecEval, evaluate: Any, kind: str, damaged: Callable[[int], bytes]
 ) -> None:
     compared = 0
@@ -116,7 +116,7 @@ def test_a_mended_file_is_accepted_and_scores_as_the_original(
         ("qrels", b"q1 0 a 1\nq2 0 a -2\n", False),
     ],
 )
-def test_what_check_calls_fatal_though_some_programs_go_on(
+def test_check_rejects_some_files_that_some_trec_eval_versions_accept(
     tmp_path: Path, trec_eval: TrecEval, evaluate: Any, kind: str, content: bytes, accepted: bool
 ) -> None:
     assert evaluate(kind, content, "-c").accepted == accepted
@@ -134,7 +134,7 @@ def test_what_check_calls_fatal_though_some_programs_go_on(
         (RUN.encode() + b"q2 Q0 a 2 1 t\n", ()),
     ],
 )
-def test_comments_and_doubled_docnos_stop_only_the_version_and_topic_that_they_stop(
+def test_comments_and_duplicate_docnos_affect_only_their_version_and_topic(
     tmp_path: Path, trec_eval: TrecEval, evaluate: Any, content: bytes, versions: tuple[int, ...]
 ) -> None:
     findings = look_at("run", put(tmp_path / "x.run", content))

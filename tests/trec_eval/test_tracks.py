@@ -49,7 +49,7 @@ def draw_track(root: Path, seed: int, version: int) -> Path:
     return root
 
 
-def test_the_leaderboard_is_that_of_trec_eval_with_the_exported_qrels(
+def test_the_leaderboard_equals_trec_eval_on_the_exported_qrels(
     tmp_path: Path, trec_eval: TrecEval, thorough: bool
 ) -> None:
     compared, tracks = 0, 12 if thorough else 5
@@ -79,7 +79,7 @@ def test_the_leaderboard_is_that_of_trec_eval_with_the_exported_qrels(
     assert compared > 0.9 * tracks * 3 * len(NAMES) * 5
 
 
-def test_exported_qrels_are_accepted_and_exported_subtopics_are_refused_as_check_says(
+def test_exported_qrels_are_accepted_and_exported_subtopics_rejected_as_check_says(
     tmp_path: Path, trec_eval: TrecEval
 ) -> None:
     root = draw_track(tmp_path, 1, trec_eval.version)

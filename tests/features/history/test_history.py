@@ -417,7 +417,7 @@ def test_manifest_and_update_count_only_the_outputs(logged: Path) -> None:
     assert {path.parent for path in update(logged).written} == {out}
 
 
-def test_a_file_name_that_is_no_text_is_escaped(logged: Path) -> None:
+def test_a_file_name_that_is_not_valid_text_is_escaped(logged: Path) -> None:
     name = b"b\xff.run".decode("utf-8", "surrogateescape")
     for path in (logged / "runs" / "c.run", logged / "runs" / name):
         write_run(path, {"q1": ["q1-d00", "q1-d01"]}, tag="same")

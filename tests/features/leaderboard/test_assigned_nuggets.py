@@ -81,9 +81,7 @@ def root(tmp_path: Path, nuggets: Nuggets) -> Path:
     return root
 
 
-def test_the_scores_of_whole_responses_are_nuggetizers_to_the_last_digits(
-    root: Path, nuggets: Nuggets
-) -> None:
+def test_scores_of_whole_responses_equal_those_of_nuggetizer(root: Path, nuggets: Nuggets) -> None:
     with serving(assign) as server:
         (root / "trecexam.toml").write_text(
             '[track]\nunit = "response"\n[grader]\nname = "openai"\nmodel = "tiny"\nprompt = "NuggetAssign"\n'

@@ -44,7 +44,7 @@ def standing(track: Track) -> list[tuple[str, int | None, str]]:
     return [(row[5], row[3], row[-1]) for row in track.override.ratings().table.rows]
 
 
-def test_undo_brings_back_what_the_same_person_said_before(track: Track) -> None:
+def test_undo_restores_the_earlier_rating_of_the_same_person(track: Track) -> None:
     for rating in (3, 4):
         track.override(*CELL, rating, who="Ann", why=f"it is {rating}")
     undone = track.override(*CELL, None, who="Ann", why="a slip")
@@ -60,7 +60,7 @@ def test_undo_brings_back_what_the_same_person_said_before(track: Track) -> None
     assert track.override(*CELL, None, who="Ann", why="no").row.rating is None
 
 
-def test_undo_takes_back_ones_own_rating_and_no_other(track: Track) -> None:
+def test_undo_withdraws_only_ratings_of_the_same_person(track: Track) -> None:
     track.override(*CELL, 3, who="Ann", why="a")
     track.override(*CELL, 4, who="Bob", why="b")
     after = track.override(*CELL, None, who="Bob", why="a slip").after
@@ -71,7 +71,7 @@ def test_undo_takes_back_ones_own_rating_and_no_other(track: Track) -> None:
     assert after is None
 
 
-def test_who_withdraws_what_somebody_else_said_has_it_withdrawn(track: Track) -> None:
+def test_a_person_can_withdraw_a_rating_by_someone_else(track: Track) -> None:
     track.override(*CELL, 3, who="Ann", why="a")
     track.override(*CELL, 4, who="Bob", why="b")
     withdrawn = track.override(*CELL, None, who="Ann", why="it is neither")
@@ -80,7 +80,7 @@ def test_who_withdraws_what_somebody_else_said_has_it_withdrawn(track: Track) ->
     assert withdrawn.after is None
 
 
-def test_an_assessor_sees_and_takes_back_her_own_ratings_alone(track: Track) -> None:
+def test_an_assessor_sees_and_withdraws_only_her_ratings(track: Track) -> None:
     query, folder = query_to_rate(track), track.folder
     take(folder, query, "q1-d03", "", 3, "Ann", "a")
     with pytest.raises(TrecexamError, match="no rating to withdraw"):
@@ -94,7 +94,7 @@ def test_an_assessor_sees_and_takes_back_her_own_ratings_alone(track: Track) -> 
     assert not take(folder, query, "q1-d03", "", 2, "Bob", "b", own_only=True).written
 
 
-def test_who_cannot_judge_says_why_and_no_score_changes(track: Track) -> None:
+def test_cannot_judge_has_a_reason_and_changes_no_score(track: Track) -> None:
     before = track.leaderboard()
     row = take(track.folder, query_to_rate(track), "q1-d03", "", None, "Ann", "in Welsh", cannot=True).row
     assert row.cannot
@@ -104,7 +104,7 @@ def test_who_cannot_judge_says_why_and_no_score_changes(track: Track) -> None:
     assert track.override.summary() == {"cells": 0, "passages": 0, "who": []}
 
 
-def test_time_and_notes_are_kept_and_the_file_gets_columns_for_them(track: Track) -> None:
+def test_time_and_notes_are_stored_in_additional_columns(track: Track) -> None:
     query, path = query_to_rate(track), track.folder.root / "overrides.tsv"
     take(track.folder, query, "q1-d03", "", 3, "Ann", "a")
     old = path.read_text()
@@ -134,7 +134,7 @@ def test_the_rule_is_a_setting_and_is_shown(track: Track, capsys: pytest.Capture
     assert "1 (Cid) in place of the grader's" in capsys.readouterr().err
 
 
-def test_people_who_differ_count_for_nothing_until_somebody_decides(track: Track) -> None:
+def test_differing_ratings_do_not_count_until_they_are_adjudicated(track: Track) -> None:
     machine = {row.doc_id: row.relevance for row in track.qrels() if row.query_id == "q1"}["q1-d03"]
     with with_settings(track, '[judging]\nrule = "adjudicated"\n') as adjudicated:
         adjudicated.override(*CELL, (machine + 1) % 6, who="Ann", why="x")
@@ -157,7 +157,7 @@ def test_people_who_differ_count_for_nothing_until_somebody_decides(track: Track
         assert [state for *_, state in standing(adjudicated)] == ["overruled", "overruled", "counts"]
 
 
-def test_judgments_on_a_scale_of_the_track_are_apart_and_leave_the_graders_labels(track: Track) -> None:
+def test_judgments_on_the_scale_of_the_track_are_separate_from_grader_labels(track: Track) -> None:
     before = sorted(track.qrels())
     with with_settings(track, SCALE) as scaled:
         done = scaled.override(*CELL, 2, who="Ann", why="x")
@@ -174,7 +174,7 @@ def test_judgments_on_a_scale_of_the_track_are_apart_and_leave_the_graders_label
         assert "q1/0\t5" in (scaled.folder.root / "overrides.tsv").read_text()
 
 
-def test_a_judgment_that_is_not_on_the_scale_is_named(track: Track) -> None:
+def test_a_judgment_outside_the_scale_is_reported(track: Track) -> None:
     (track.folder.root / "judgments.tsv").write_text(
         "query_id\tdoc_id\titem_id\trating\twho\twhy\n"
         "q1\tq1-d03\t\t5\tann\tx\nq1\tq1-d03\tq1/0\t1\tann\tx\nq1\tq1-d04\t\t1\tann\tx\n"
@@ -197,7 +197,7 @@ def test_a_judgment_that_is_not_on_the_scale_is_named(track: Track) -> None:
         ("guideline = 'x'", "guidelines"),
     ],
 )
-def test_a_setting_of_judging_that_is_wrong_is_named(
+def test_an_invalid_judging_setting_is_reported(
     small_track: Path, settings: str, reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = small_track / "trecexam.toml"

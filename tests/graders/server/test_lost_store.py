@@ -45,7 +45,7 @@ def outputs(root: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (root / "out").iterdir() if path.is_file()}
 
 
-def test_a_lost_store_is_said_with_the_number_of_cells_and_nobody_is_asked_again(
+def test_a_lost_store_is_reported_with_the_number_of_cells_and_nothing_is_requested(
     paid: Path, server: Scripted, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked, before = len(server.bodies), outputs(paid)
@@ -73,9 +73,7 @@ def test_a_lost_store_is_said_with_the_number_of_cells_and_nobody_is_asked_again
     assert len(server.bodies) == 2 * asked
 
 
-def test_a_store_that_is_put_back_is_taken_without_a_word(
-    paid: Path, server: Scripted, tmp_path: Path
-) -> None:
+def test_a_restored_store_is_used_silently(paid: Path, server: Scripted, tmp_path: Path) -> None:
     asked = len(server.bodies)
     shutil.copy(paid / ".trecexam" / "grades.sqlite", tmp_path / "kept")
     lose_store(paid)
@@ -85,7 +83,7 @@ def test_a_store_that_is_put_back_is_taken_without_a_word(
     assert len(server.bodies) == asked
 
 
-def test_an_older_copy_of_the_store_is_said_before_what_it_lacks_is_paid_for_again(
+def test_an_older_copy_of_the_store_is_reported_before_paying_again(
     paid: Path, server: Scripted, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copy(paid / ".trecexam" / "grades.sqlite", tmp_path / "older")
@@ -107,7 +105,7 @@ def test_an_older_copy_of_the_store_is_said_before_what_it_lacks_is_paid_for_aga
     assert run(["watch", str(paid), "--once"]) == 0
 
 
-def test_another_grader_grades_what_it_never_graded(paid: Path, server: Scripted) -> None:
+def test_another_grader_grades_its_own_cells(paid: Path, server: Scripted) -> None:
     asked = len(server.bodies)
     lose_store(paid)
     path = paid / "trecexam.toml"
@@ -116,7 +114,7 @@ def test_another_grader_grades_what_it_never_graded(paid: Path, server: Scripted
     assert len(server.bodies) == 2 * asked
 
 
-def test_grading_alone_asks_for_nothing_again_either(paid: Path, server: Scripted) -> None:
+def test_the_grading_call_requests_nothing_again_either(paid: Path, server: Scripted) -> None:
     asked = len(server.bodies)
     lose_store(paid)
     with trecexam.open_track(paid) as opened, pytest.raises(StoreError, match=ASK):
@@ -125,7 +123,7 @@ def test_grading_alone_asks_for_nothing_again_either(paid: Path, server: Scripte
     assert not (paid / ".trecexam" / "grades.sqlite").exists()
 
 
-def test_where_grading_costs_nothing_a_lost_store_is_made_again(
+def test_if_grading_is_free_a_lost_store_is_made_again(
     graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     switch_report_on(graded)
@@ -140,7 +138,7 @@ def test_where_grading_costs_nothing_a_lost_store_is_made_again(
     assert "nothing new" in capsys.readouterr().err
 
 
-def test_a_daemon_says_it_and_waits(paid: Path, server: Scripted) -> None:
+def test_a_daemon_reports_a_lost_store_and_waits(paid: Path, server: Scripted) -> None:
     asked = len(server.bodies)
     lose_store(paid)
     lines: list[str] = []
@@ -151,7 +149,7 @@ def test_a_daemon_says_it_and_waits(paid: Path, server: Scripted) -> None:
 
 
 @pytest.mark.parametrize(("answer", "status"), [("y\n", 0), ("n\n", 2)])
-def test_a_person_at_a_terminal_is_asked(
+def test_a_user_at_a_terminal_is_asked(
     paid: Path,
     server: Scripted,
     answer: str,
@@ -171,7 +169,7 @@ def test_a_person_at_a_terminal_is_asked(
     assert len(server.bodies) == asked * (2 if status == 0 else 1)
 
 
-def test_a_store_that_goes_while_a_daemon_runs_is_missed_and_takes_no_grades_with_it(
+def test_a_store_lost_while_a_daemon_runs_is_noticed_and_no_grades_are_lost(
     track: MakeTrack,
 ) -> None:
     with serving(Exchange.say) as server:
@@ -198,7 +196,7 @@ def test_a_store_that_goes_while_a_daemon_runs_is_missed_and_takes_no_grades_wit
         assert not (root / ".trecexam" / "grades.sqlite").exists()
 
 
-def test_a_daemon_stores_what_it_grades_anew_where_a_store_went_that_cost_nothing(graded: Path) -> None:
+def test_a_daemon_stores_regraded_cells_if_the_lost_store_cost_nothing(graded: Path) -> None:
     looks: list[str] = []
 
     def look_ended(why: str) -> None:

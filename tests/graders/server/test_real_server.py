@@ -67,7 +67,7 @@ def said(grader: object, cells: list[Cell]) -> dict[tuple[str, str], tuple[int |
     return {(c.doc_id, c.item.item_id): a[:3] for batch in batches for c, a in batch}
 
 
-def test_a_server_says_what_the_same_model_says_in_this_process(
+def test_a_server_answers_the_same_as_the_same_model_locally(
     make: Make, url: str, model: Path, cells: list[Cell]
 ) -> None:
     settings = GraderSection(
@@ -88,7 +88,7 @@ def test_a_server_says_what_the_same_model_says_in_this_process(
     assert said(plain, cells).keys() == here.keys()
 
 
-def test_a_server_writes_what_the_same_model_writes_in_this_process(url: str, model: Path) -> None:
+def test_a_server_generates_the_same_text_as_the_same_model_locally(url: str, model: Path) -> None:
     prompts = ["what is the cost of it", "who was that", "how do they fly"]
     words = {"model": str(model), "max_new_tokens": 8}
 
